@@ -1,0 +1,83 @@
+"""The only validation of arguments: the public edge calls it once, and nothing below checks again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast.errors import InputError
+
+_CHUNK = 1 << 20
+_OUTCOME = "must be 0 or 1"
+
+
+def whole_number(name: str, value: object, *, least: int, most: int) -> int:
+    """Return `value` as an int between `least` and `most`."""
+    rule = f"must be a whole number from {least} to {most}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise InputError(name, rule, value)
+    number = int(value)
+    if not least <= number <= most:
+        raise InputError(name, rule, value)
+    return number
+
+
+def choice(name: str, value: object, options: Sequence[str]) -> str:
+    """Return `value` if it is one of the `options`."""
+    if not isinstance(value, str) or value not in options:
+        raise InputError(name, "must be one of " + ", ".join(map(repr, options)), value)
+    return value
+
+
+def outcome(value: object) -> int:
+    """Return one outcome as 0 or 1: a bool, or a real number equal to 0 or 1, Python's or numpy's."""
+    if isinstance(value, (np.bool_, Real)) and value in (0, 1):
+        return int(value == 1)
+    raise InputError("outcome", _OUTCOME, value)
+
+
+def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
+    """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
+    array = _numeric(values)
+    if array.ndim != dimensions:
+        shape = "(rounds,)" if dimensions == 1 else "(streams, rounds)"
+        raise InputError("outcomes", f"must have shape {shape}", array.shape)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if flat.dtype.itemsize == 1:
+        flat = flat.view(np.uint8)  # a negative byte becomes one above 127
+        if flat.size and flat.max() > 1:
+            _refuse_first(array, flat > 1)
+        return flat.reshape(array.shape)
+    bits = np.empty(flat.size, np.uint8)
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK]
+        ones = part == 1
+        if not np.logical_or(ones, part == 0).all():
+            _refuse_first(array, (flat != 0) & (flat != 1))
+        bits[start : start + _CHUNK] = ones
+    return bits.reshape(array.shape)
+
+
+def _numeric(values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError("outcomes", "must be an array of numbers, all rows of one length", values) from error
+    if array.dtype.kind in "biuf" or array.size == 0:
+        return array if array.size else array.astype(np.uint8)
+    if array.dtype.kind == "O":
+        for position, value in enumerate(array.flat):
+            if not isinstance(value, (np.bool_, Real)) or value not in (0, 1):
+                raise InputError("outcomes", _OUTCOME, value, position=position)
+    raise InputError("outcomes", "must be an array of bool, integers or floats", array.dtype)
+
+
+def _refuse_first(array: NDArray[Any], bad: NDArray[np.bool_]) -> None:
+    first = int(np.argmax(bad))
+    value = array.reshape(-1)[first].item()
+    row_and_column = tuple(map(int, np.unravel_index(first, array.shape)))
+    raise InputError("outcomes", _OUTCOME, value, position=first if array.ndim == 1 else row_and_column)

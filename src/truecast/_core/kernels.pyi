@@ -1,0 +1,59 @@
+"""Types of the compiled core; the classes and functions that users meet are built on it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Ladder:
+    def __init__(
+        self,
+        points: NDArray[np.int64],
+        denominator: int,
+        says: NDArray[np.int64],
+        limits: NDArray[np.int64],
+        cell: int,
+    ) -> None: ...
+    def predict(self) -> float: ...
+    def observe(self, outcome: object) -> None: ...
+    def settle(self, outcome: object) -> float: ...
+    def run(self, outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None: ...
+    def restore(
+        self,
+        biases: NDArray[np.int64],
+        cell: int,
+        rounds: int,
+        high: int,
+        low: int,
+        squared_error: float,
+        issued: bool,
+    ) -> None: ...
+    def sums(self) -> tuple[int, int, int, int]: ...
+    @property
+    def points(self) -> NDArray[np.int64]: ...
+    @property
+    def biases(self) -> NDArray[np.int64]: ...
+    @property
+    def denominator(self) -> int: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def cell(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def issued(self) -> bool: ...
+    @property
+    def squared_error(self) -> float: ...
+    @property
+    def deviation_words(self) -> tuple[int, int]: ...
+
+def run_streams(
+    start: Ladder,
+    outcomes: NDArray[np.uint8],
+    said: NDArray[np.float64],
+    biases: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    deviations: NDArray[np.uint64],
+    squared_errors: NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def sums_of_streams(ladder: Ladder, biases: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...

@@ -1,0 +1,146 @@
+// The compiled core as Python sees it (stub: kernels.pyi). Nothing here checks its arguments except the
+// outcome of a single round and the order of calls: the Python edge has checked the rest.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+#include <vector>
+
+#include "ladder.hpp"
+#include "streams.hpp"
+#include "sums.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace truecast {
+namespace {
+
+template <typename T, int Dimensions>
+using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+
+[[noreturn]] void refuse(const char* message) {
+    const nb::object type = nb::module_::import_("truecast.errors").attr("OrderError");
+    PyErr_SetString(type.ptr(), message);
+    throw nb::python_error();
+}
+
+// 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1, False and True);
+// every other object goes through the checks in Python.
+std::int64_t outcome(nb::handle y) {
+    static PyObject* const zero = PyLong_FromLong(0);
+    static PyObject* const one = PyLong_FromLong(1);
+    if (y.ptr() == one || y.ptr() == Py_True) return 1;
+    if (y.ptr() == zero || y.ptr() == Py_False) return 0;
+    return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("outcome")(y));
+}
+
+Ladder& at_rest(Ladder& ladder) {
+    if (ladder.busy) refuse("a batch is running on this forecaster in another thread: wait for it, or use one forecaster a thread");
+    return ladder;
+}
+
+nb::object copy(const std::vector<std::int64_t>& values) {
+    return nb::cast(nb::ndarray<nb::numpy, const std::int64_t, nb::ndim<1>>(values.data(), {values.size()}), nb::rv_policy::copy);
+}
+
+void observe(Ladder& ladder, nb::handle y) {
+    const std::int64_t bit = outcome(y);
+    if (!at_rest(ladder).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    ladder.settle(bit);
+}
+
+void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    at_rest(ladder).busy = true;
+    {
+        nb::gil_scoped_release unlocked;
+        ladder.run(y.data(), y.shape(0), said.data());
+    }
+    ladder.busy = false;
+}
+
+void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds, std::uint64_t high,
+             std::uint64_t low, double squared_error, bool issued) {
+    at_rest(ladder).biases.assign(biases.data(), biases.data() + biases.shape(0));
+    ladder.at.cell = cell;
+    ladder.at.deviation.high = high;
+    ladder.at.deviation.low = low;
+    ladder.at.squared_error = squared_error;
+    ladder.rounds = rounds;
+    ladder.issued = issued;
+}
+
+void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2> said, Array<std::int64_t, 2> biases,
+                 Array<std::int64_t, 1> cells, Array<std::uint64_t, 2> deviations, Array<double, 1> squared_errors,
+                 std::size_t threads) {
+    at_rest(start);
+    const std::size_t streams = y.shape(0), points = start.biases.size();
+    std::vector<Position> positions(streams, start.at);
+    for (std::size_t s = 0; s < streams; ++s)
+        std::copy(start.biases.begin(), start.biases.end(), biases.data() + s * points);
+    {
+        nb::gil_scoped_release unlocked;
+        Streams{start.moves, streams, y.shape(1), points, y.data(), said.data(), biases.data(), positions.data()}.run_on(threads);
+    }
+    for (std::size_t s = 0; s < streams; ++s) {
+        cells.data()[s] = positions[s].cell;
+        deviations.data()[2 * s] = positions[s].deviation.high;
+        deviations.data()[2 * s + 1] = positions[s].deviation.low;
+        squared_errors.data()[s] = positions[s].squared_error;
+    }
+}
+
+void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases, Array<std::int64_t, 2> out) {
+    const std::size_t points = ladder.points.size();
+    for (std::size_t s = 0; s < biases.shape(0); ++s) {
+        const Sums row = sums(ladder.points.data(), biases.data() + s * points, points, ladder.denominator);
+        std::int64_t* to = out.data() + 4 * s;
+        to[0] = row.bias, to[1] = row.pooled, to[2] = row.rest, to[3] = row.count;
+    }
+}
+
+}  // namespace
+}  // namespace truecast
+
+NB_MODULE(kernels, m) {
+    using namespace truecast;
+
+    nb::class_<Ladder>(m, "Ladder")
+        .def(
+            "__init__",
+            [](Ladder* self, Array<const std::int64_t, 1> points, std::int64_t denominator, Array<const std::int64_t, 2> says,
+               Array<const std::int64_t, 2> limits, std::int64_t cell) {
+                new (self) Ladder(points.data(), points.shape(0), denominator, says.data(), limits.data(), cell);
+            },
+            "points"_a, "denominator"_a, "says"_a, "limits"_a, "cell"_a)
+        .def("predict", [](Ladder& l) { return at_rest(l).predict(); },
+             "The probability that the next outcome is 1; the same until that outcome is observed.")
+        .def("observe", &observe, "outcome"_a.none(),
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was none.")
+        .def("settle", [](Ladder& l, nb::handle y) { const auto bit = outcome(y); return at_rest(l).settle(bit); }, "outcome"_a.none(),
+             "Play one round at once and return what was said in it.")
+        .def("run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def("restore", &restore, "biases"_a, "cell"_a, "rounds"_a, "high"_a, "low"_a, "squared_error"_a, "issued"_a)
+        .def("sums",
+             [](Ladder& l) {
+                 const Sums s = sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator);
+                 return std::make_tuple(s.bias, s.pooled, s.rest, s.count);
+             },
+             "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
+        .def_prop_ro("points", [](Ladder& l) { return copy(l.points); }, "Numerators of the points, over `denominator`.")
+        .def_prop_ro("biases", [](Ladder& l) { return copy(at_rest(l).biases); }, "Numerators of the biases, over `denominator`.")
+        .def_ro("denominator", &Ladder::denominator, "What the points and biases are numerators over.")
+        .def_prop_ro("cells", [](Ladder& l) { return l.moves.cells; }, "The number of cells, m.")
+        .def_prop_ro("cell", [](Ladder& l) { return at_rest(l).at.cell; }, "The open cell: the next forecast lies between points `cell` and `cell + 1`.")
+        .def_prop_ro("rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
+        .def_prop_ro("issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")
+        .def_prop_ro("squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")
+        .def_prop_ro("deviation_words",
+                     [](Ladder& l) { return std::make_tuple(at_rest(l).at.deviation.high, l.at.deviation.low); },
+                     "The deviation as high * 2**64 + low, over twice `denominator`.");
+
+    m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
+          "squared_errors"_a, "threads"_a);
+    m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
+}

@@ -1,0 +1,64 @@
+// Many independent streams: a thread a core, two streams interleaved in each, since one alone waits on its own chain.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "ladder.hpp"
+
+namespace truecast {
+
+// Row-major blocks of `streams` rows. Each row of biases and each position holds its stream's state, in and out.
+struct Streams {
+    const Moves& moves;
+    std::size_t streams, rounds, points;
+    const std::uint8_t* outcomes;
+    double* said;
+    std::int64_t* biases;
+    Position* positions;
+
+    void run(std::size_t first, std::size_t last) const {
+        std::size_t s = first;
+        for (; s + 1 < last; s += 2) {
+            Position a = positions[s], b = positions[s + 1];
+            const std::uint8_t *ya = outcomes + s * rounds, *yb = ya + rounds;
+            double *pa = said + s * rounds, *pb = pa + rounds;
+            std::int64_t *ba = biases + s * points, *bb = ba + points;
+            for (std::size_t t = 0; t < rounds; ++t) {
+                pa[t] = step(moves, ba, a, ya[t]);
+                pb[t] = step(moves, bb, b, yb[t]);
+            }
+            positions[s] = a;
+            positions[s + 1] = b;
+        }
+        if (s == last) return;
+        Position a = positions[s];
+        for (std::size_t t = 0; t < rounds; ++t)
+            said[s * rounds + t] = step(moves, biases + s * points, a, outcomes[s * rounds + t]);
+        positions[s] = a;
+    }
+
+    void run_on(std::size_t threads) const {
+        const std::size_t workers = std::max<std::size_t>(1, std::min(threads, streams));
+        std::vector<std::thread> pool;
+        for (std::size_t w = 0; w < workers; ++w) {
+            const auto share = [=] { run(streams * w / workers, streams * (w + 1) / workers); };
+            if (w + 1 == workers) {
+                share();
+            } else {
+                try {
+                    pool.emplace_back(share);
+                } catch (const std::system_error&) {  // no thread to be had: do its share here
+                    share();
+                }
+            }
+        }
+        for (std::thread& thread : pool) thread.join();
+    }
+};
+
+}  // namespace truecast

@@ -1,0 +1,51 @@
+// The two sums of the certificate, exactly (docs/theory.md, section 3).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace truecast {
+
+// A = bias / N and B = (pooled + rest / count) / N with 0 <= rest < count.
+// All fit in 64 bits while m * N <= 2^62.
+struct Sums {
+    std::int64_t bias = 0;
+    std::int64_t pooled = 0;
+    std::int64_t rest = 0;
+    std::int64_t count = 1;
+};
+
+inline std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
+
+inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::size_t size, std::int64_t denominator) {
+    Sums out;
+    std::int64_t negative = 0, positive = 0;
+    for (std::size_t j = 0; j < size; ++j) {
+        const std::int64_t a = biases[j];
+        if (a == 0) continue;
+        out.bias += magnitude(a);
+        // the group left behind when one round of the majority error is taken out
+        out.pooled += magnitude(a < 0 ? a + denominator - points[j] : a - points[j]);
+        ++(a < 0 ? negative : positive);
+    }
+    const std::int64_t count = negative + positive;
+    if (count == 0) return out;
+
+    // the pooled rounds meet at v = negative / count; N v = whole + rest / count
+    const std::int64_t whole = negative * denominator / count, rest = negative * denominator % count;
+    std::int64_t below = 0;  // points at or below v, less those above
+    for (std::size_t j = 0; j < size; ++j) {
+        if (biases[j] == 0) continue;
+        const bool under = points[j] <= whole;
+        below += under ? 1 : -1;
+        out.pooled += under ? -points[j] : points[j];
+    }
+    const std::int64_t part = rest * below;
+    const std::int64_t floor = part / count - (part % count < 0);
+    out.pooled += whole * below + floor;
+    out.rest = part - floor * count;
+    out.count = count;
+    return out;
+}
+
+}  // namespace truecast

@@ -1,0 +1,91 @@
+"""The certificate: how far the forecasts so far can be from calibrated ones, proved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+__all__ = ["Certificate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    r"""What is proved about the forecasts made so far.
+
+    The distance to calibration, CalDist, is the least total change, :math:`\sum_t |p_t - q_t|`, that turns the
+    forecasts p into perfectly calibrated ones q. It is at most `deviation + min(bias, pooled)`, whatever the
+    outcomes were and whoever chose them (docs/theory.md, theorem 3).
+
+    It does not say that the forecasts are sharp: forecasting 1/2 for ever is calibrated on fair coins. Read `brier`
+    beside it. Nor does it bound the calibration error by value (ECE), which no deterministic forecaster can keep
+    small against an opponent who sees its forecasts.
+
+    All sums are kept as exact integers and rounded up to a float here. They speak of the forecasts as fractions; the
+    floats that `predict` returns are the nearest doubles, each within 2**-54 (and exact where the denominator is a
+    power of two), so for the doubles add `rounds * 2**-54`.
+
+    Attributes
+    ----------
+    rounds : int
+        Outcomes observed.
+    deviation : float
+        D, the distance from the forecasts to what One-Step-Ahead would have said.
+    bias : float
+        A, the sum of the ladder's absolute biases: the distance of One-Step-Ahead to one calibrated sequence.
+    pooled : float
+        B, its distance to another one, in which one round of every biased point is pooled.
+    bound : float
+        D + min(A, B): CalDist of the forecasts so far is at most this.
+    a_priori : float
+        What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are more or no
+        horizon was given. Never below `bound`.
+    horizon : int or None
+        The number of rounds the forecaster was built for.
+    brier : float
+        Mean squared error of the forecasts, a proper score; nan before the first outcome.
+    """
+
+    rounds: int
+    deviation: float
+    bias: float
+    pooled: float
+    bound: float
+    a_priori: float
+    horizon: int | None
+    brier: float
+
+    @property
+    def promised_rounds(self) -> int:
+        """The number of rounds that `a_priori` is for."""
+        return max(self.rounds, self.horizon or 0)
+
+    @property
+    def per_round(self) -> float:
+        """`bound` divided by `rounds`: the mean change of a forecast that suffices (0 before the first outcome)."""
+        return self.bound / max(self.rounds, 1)
+
+    @property
+    def paper(self) -> float:
+        """2 sqrt(T) + 1, the paper's theorem, for the T that `a_priori` is for: to compare with."""
+        return 2.0 * math.sqrt(self.promised_rounds) + 1.0
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"after {self.rounds:,} rounds",
+                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
+                f"    of which deviation         {self.deviation:,.4f}",
+                f"    and bias                   {min(self.bias, self.pooled):,.4f}",
+                f"  proved before the start   <= {self.a_priori:,.4f} for {self.promised_rounds:,} rounds",
+                f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
+                f"  Brier score                  {self.brier:.6f} (sharpness and calibration in one; lower is better)",
+            ]
+        )
+
+
+def round_up(exact: Fraction) -> float:
+    """Return the least float that is not below `exact`."""
+    near = exact.numerator / exact.denominator  # correctly rounded, so off by less than one float
+    top, bottom = near.as_integer_ratio()
+    return math.nextafter(near, math.inf) if top * exact.denominator < exact.numerator * bottom else near

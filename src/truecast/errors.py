@@ -1,0 +1,66 @@
+"""What can go wrong, as classes.
+
+::
+
+    TruecastError
+    ├── InputError    (also a ValueError)    an argument breaks a rule; nothing was changed
+    ├── StateError    (also a ValueError)    a saved state is corrupted, or was not written by this forecaster
+    │   └── VersionError                     a saved state was written by a newer truecast
+    └── OrderError    (also a RuntimeError)  a call at the wrong time, such as observe() before predict()
+"""
+
+from __future__ import annotations
+
+__all__ = ["InputError", "OrderError", "StateError", "TruecastError", "VersionError"]
+
+_SHOWN = 80
+
+
+class TruecastError(Exception):
+    """Everything that truecast raises on purpose."""
+
+
+class InputError(TruecastError, ValueError):
+    """An argument breaks a rule. Nothing was changed.
+
+    Attributes
+    ----------
+    argument : str
+        Its name.
+    rule : str
+        What it must be.
+    value : object
+        What it was.
+    position : int, tuple of int or None
+        Where in a sequence or array the value stands, counted from 0.
+
+    Examples
+    --------
+    >>> print(InputError("outcomes", "must be 0 or 1", 2, position=7))
+    outcomes must be 0 or 1, got 2 at position 7
+    """
+
+    def __init__(
+        self, argument: str, rule: str, value: object, *, position: int | tuple[int, ...] | None = None
+    ) -> None:
+        self.argument = argument
+        self.rule = rule
+        self.value = value
+        self.position = position
+        shown = repr(value)
+        if len(shown) > _SHOWN:
+            shown = shown[:_SHOWN] + "..."
+        where = "" if position is None else f" at position {position}"
+        super().__init__(f"{argument} {rule}, got {shown}{where}")
+
+
+class StateError(TruecastError, ValueError):
+    """A saved state is corrupted, or is not one of this forecaster's."""
+
+
+class VersionError(StateError):
+    """A saved state was written by a newer version of truecast."""
+
+
+class OrderError(TruecastError, RuntimeError):
+    """A call came at a time when it makes no sense. Nothing was changed."""

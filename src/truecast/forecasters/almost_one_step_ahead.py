@@ -1,0 +1,146 @@
+"""Almost-One-Step-Ahead, the paper's forecaster (Arunachaleswaran, Collina, Roth and Shi, 2024, algorithm 1)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.forecasters.base import MAX_HORIZON, LadderForecaster, check_horizon, need_horizon_or_grid
+from truecast.ladder import CELL_RULES, CellRule
+
+__all__ = ["AlmostOneStepAhead"]
+
+End = Literal["lower", "upper", "middle"]
+ENDS = ("lower", "upper", "middle")
+MAX_GRID = 1 << 24
+
+
+class AlmostOneStepAhead(LadderForecaster):
+    r"""The paper's forecaster: deterministic, a few lines, calibrated against any outcomes.
+
+    Each round it takes an open cell [i/m, (i+1)/m] of its grid and forecasts one of its ends; when the outcome is
+    known it credits the end that would have been the better choice. Whatever the outcomes, its distance to
+    calibration after T rounds is at most
+
+    ==================  =======================  ===========================================
+    forecast            for every T and m        with the grid that `horizon=T` chooses
+    ==================  =======================  ===========================================
+    "lower", "upper"    T/m + (m - 1)/2          below 1.5 sqrt(T); the paper: 2 sqrt(T) + 1
+    "middle"            T/(2m) + (m - 1)/2       below sqrt(T)
+    ==================  =======================  ===========================================
+
+    (docs/theory.md, theorem 5). `BentGrid` does better when the horizon is known.
+
+    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`.
+
+    Parameters
+    ----------
+    horizon
+        The expected number of rounds, T. Alone, it chooses the paper's grid: sqrt(T) cells, rounded up for the ends
+        of a cell and to the nearest for the middle. More rounds are allowed.
+    grid
+        The number of cells, m, if you want to choose it; see `best_grid`.
+    forecast
+        Where in the cell: its "lower" end or its "upper" end (the paper leaves the choice open), or the "middle",
+        which halves the deviation.
+    cell
+        Which open cell, where there are several; the theorem allows any.
+
+        "walk" starts at the middle of the grid and only ever moves to a neighbouring cell, when the present one
+        closes. The forecast follows the outcomes smoothly; the default.
+        "lowest" and "highest" take the lowest and the highest open cell. They start at the edge of the grid and, as
+        the theory page shows, move to neighbours too; they differ from the walk in that they go back towards their
+        edge as soon as a bias returns to exactly zero. Choose them to lean to one side, as with rare events ("lowest").
+
+    Raises
+    ------
+    InputError
+        If an option breaks its rule, or neither horizon nor grid is given.
+
+    Notes
+    -----
+    A round costs O(1), the state O(m). One object serves one thread at a time.
+
+    Examples
+    --------
+    >>> f = AlmostOneStepAhead(horizon=100)
+    >>> f.predict()
+    0.5
+    >>> f.observe(1)
+    >>> forecasts = f.forecast_many([0, 1, 1, 1, 0, 1])
+    >>> f.certificate.bound <= f.certificate.a_priori <= 2 * 100**0.5 + 1
+    True
+    >>> AlmostOneStepAhead.from_json(f.to_json()).predict() == f.predict()
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        horizon: int | None = None,
+        grid: int | None = None,
+        forecast: End = "lower",
+        cell: CellRule = "walk",
+    ) -> None:
+        self._horizon = check_horizon(horizon)
+        self._forecast = cast("End", _check.choice("forecast", forecast, ENDS))
+        self._cell_rule = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
+        need_horizon_or_grid(horizon, grid)
+        if grid is not None:
+            m = _check.whole_number("grid", grid, least=1, most=MAX_GRID)
+        else:
+            m = _paper_grid(cast("int", self._horizon), self._forecast)
+        points = np.arange(m + 1, dtype=np.int64)
+        super().__init__(points, m, _said(points, self._forecast), self._cell_rule)
+
+    @property
+    def forecast(self) -> End:
+        """Where in the cell the forecast lies."""
+        return self._forecast
+
+    @staticmethod
+    def best_grid(horizon: int, forecast: End = "lower") -> int:
+        """Return the grid with the least proved bound after `horizon` rounds.
+
+        About sqrt(2T) for the ends of a cell (bound about sqrt(2T)) and sqrt(T) for its middle (bound below sqrt(T)).
+
+        Examples
+        --------
+        >>> AlmostOneStepAhead.best_grid(10_000), AlmostOneStepAhead.best_grid(10_000, "middle")
+        (141, 100)
+        """
+        rounds = _check.whole_number("horizon", horizon, least=1, most=MAX_HORIZON)
+        where = cast("End", _check.choice("forecast", forecast, ENDS))
+        below = max(1, math.isqrt(rounds if where == "middle" else 2 * rounds))
+        return min((below, below + 1), key=lambda m: _bound(rounds, m, where))
+
+    def a_priori(self, rounds: int) -> Fraction:
+        """Theorem 5: T/m + (m - 1)/2 for an end of the cell, T/(2m) + (m - 1)/2 for its middle."""
+        return _bound(rounds, self.grid, self.forecast)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this forecaster anew."""
+        return {"horizon": self.horizon, "grid": self.grid, "forecast": self.forecast, "cell": self.cell_rule}
+
+
+def _paper_grid(horizon: int, forecast: End) -> int:
+    if forecast == "middle":
+        return AlmostOneStepAhead.best_grid(horizon, forecast)
+    return math.isqrt(horizon - 1) + 1
+
+
+def _bound(rounds: int, grid: int, forecast: End) -> Fraction:
+    cells_off = Fraction(1, 2) if forecast == "middle" else Fraction(1)
+    return cells_off * rounds / grid + Fraction(grid - 1, 2)
+
+
+def _said(points: NDArray[np.int64], forecast: End) -> NDArray[np.int64]:
+    lower, upper = points[:-1], points[1:]
+    said = {"lower": 2 * lower, "upper": 2 * upper, "middle": lower + upper}[forecast]
+    return np.stack([said, said])

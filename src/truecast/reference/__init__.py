@@ -1,0 +1,10 @@
+"""The same algorithms in plain Python, to be read beside the paper: slow, obvious, exact.
+
+Nothing here uses the compiled core, and nothing at run time uses this: it is the oracle that the tests drive in
+lockstep with the core, and the page to read first.
+"""
+
+from truecast.reference.distance import brute_force_distance, calibration_distance
+from truecast.reference.ladder import PlainLadder, bent_points, uniform_points
+
+__all__ = ["PlainLadder", "bent_points", "brute_force_distance", "calibration_distance", "uniform_points"]

@@ -1,0 +1,84 @@
+"""Saved forecasters: plain data to versioned JSON or bytes and back. Reading runs no code: this is not pickle.
+
+The JSON text is one object::
+
+    {"format": "truecast", "version": 1, "kind": "AlmostOneStepAhead",
+     "config": {...}, "state": {...}, "crc32": ...}
+
+where `crc32` is that of the other entries in canonical form. The bytes are ``b"TRUECAST"``, the version in one byte,
+and that text compressed by zlib.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+from truecast.errors import StateError, VersionError
+
+__all__ = ["VERSION", "from_bytes", "from_json", "to_bytes", "to_json"]
+
+VERSION = 1
+_FORMAT = "truecast"
+_MAGIC = b"TRUECAST"
+_ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}
+
+
+def to_json(kind: str, config: dict[str, Any], state: dict[str, Any]) -> str:
+    """Return what `from_json` reads."""
+    saved = {"format": _FORMAT, "version": VERSION, "kind": kind, "config": config, "state": state}
+    return json.dumps(saved | {"crc32": _crc32(saved)})
+
+
+def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
+    """Return the configuration and state in `text`, saved by a forecaster of this `kind`."""
+    try:
+        saved = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StateError(f"this is not a saved forecaster: {error}") from error
+    if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
+        raise StateError('this is not a saved forecaster: it has no "format": "truecast"')
+    _check_version(saved.get("version"))
+    if set(saved) != _ENTRIES:
+        raise StateError(f"a saved forecaster has the entries {sorted(_ENTRIES)}, got {sorted(saved)}")
+    if saved["crc32"] != _crc32({name: saved[name] for name in saved if name != "crc32"}):
+        raise StateError("the saved forecaster is corrupted: its checksum does not match")
+    if saved["kind"] != kind:
+        raise StateError(f"this is a saved {saved['kind']}, not a {kind}")
+    if not isinstance(saved["config"], dict):
+        raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")
+    return saved["config"], saved["state"]
+
+
+def to_bytes(text: str) -> bytes:
+    """Return the compact form of what `to_json` gave."""
+    return _MAGIC + bytes([VERSION]) + zlib.compress(text.encode(), 9)
+
+
+def from_bytes(data: bytes) -> str:
+    """Return the JSON text in what `to_bytes` gave."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise StateError(f"a saved forecaster in compact form is bytes, got {type(data).__name__}")
+    data = bytes(data)
+    if not data.startswith(_MAGIC):
+        raise StateError("this is not a saved forecaster: it does not begin with TRUECAST")
+    _check_version(data[len(_MAGIC)] if len(data) > len(_MAGIC) else None)
+    try:
+        return zlib.decompress(data[len(_MAGIC) + 1 :]).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StateError(f"the saved forecaster is corrupted: {error}") from error
+
+
+def _check_version(version: object) -> None:
+    if type(version) is not int or version < 1:
+        raise StateError(f"the saved forecaster has no valid version: {version!r:.80}")
+    if version > VERSION:
+        raise VersionError(
+            f"the forecaster was saved in version {version} of the format, this truecast reads up to {VERSION}: "
+            "upgrade truecast to read it"
+        )
+
+
+def _crc32(saved: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(saved, sort_keys=True, separators=(",", ":")).encode())

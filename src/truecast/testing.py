@@ -1,0 +1,235 @@
+"""The contract that every forecaster keeps, as checks to run on any forecaster, yours too.
+
+A forecaster has ``predict() -> float``, ``observe(outcome)``, ``forecast_many(outcomes) -> array``,
+``to_json() -> str`` and a class method ``from_json(text)``.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["CHECKS", "ContractError", "Forecaster", "check_forecaster"]
+
+
+class Forecaster(Protocol):
+    """What the checks need of a forecaster."""
+
+    def predict(self) -> float: ...  # noqa: D102
+
+    def observe(self, outcome: Any, /) -> None: ...  # noqa: D102
+
+    def forecast_many(self, outcomes: ArrayLike, /) -> NDArray[np.float64]: ...  # noqa: D102
+
+    def to_json(self) -> str: ...  # noqa: D102
+
+    @classmethod
+    def from_json(cls, text: str, /) -> Forecaster: ...  # noqa: D102
+
+
+Make = Callable[[], Forecaster]
+
+
+class ContractError(AssertionError):
+    """A forecaster breaks the contract; says which check, and how."""
+
+
+def check_forecaster(make: Make) -> None:
+    """Run every check of the contract on forecasters that `make` builds.
+
+    Parameters
+    ----------
+    make
+        Called without arguments; must return a fresh forecaster each time, always the same.
+
+    Raises
+    ------
+    ContractError
+        At the first check that fails.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> check_forecaster(lambda: tc.AlmostOneStepAhead(horizon=1_000))
+    """
+    for check in CHECKS:
+        check(make)
+
+
+def check_methods(make: Make) -> None:
+    """It has the methods of a forecaster."""
+    forecaster = make()
+    for name in ("predict", "observe", "forecast_many", "to_json", "from_json"):
+        _require(callable(getattr(forecaster, name, None)), f"has no method {name}()")
+
+
+def check_cold_start(make: Make) -> None:
+    """It forecasts before it has seen anything, and two fresh ones forecast alike."""
+    _require(make().predict() == make().predict(), "two fresh forecasters differ in their first forecast")
+    _require(len(make().forecast_many([])) == 0, "forecast_many([]) is not empty")
+
+
+def check_probabilities(make: Make) -> None:
+    """Every forecast is a float in [0, 1], also after long runs of one outcome."""
+    for outcomes in _streams():
+        forecaster = make()
+        for t, y in enumerate(outcomes):
+            p = forecaster.predict()
+            _require(isinstance(p, float) and 0.0 <= p <= 1.0, f"forecast {p!r} in round {t} is no float in [0, 1]")
+            forecaster.observe(y)
+
+
+def check_predict_repeatable(make: Make) -> None:
+    """Asking again for the forecast gives the same forecast and changes no later one."""
+    for outcomes in _streams():
+        once, often = make(), make()
+        for t, y in enumerate(outcomes):
+            p = once.predict()
+            asked = {often.predict() for _ in range(3)}
+            _require(asked == {p}, f"predict() in round {t} gave {p!r} asked once, {sorted(asked)} asked three times")
+            once.observe(y)
+            often.observe(y)
+
+
+def check_order(make: Make) -> None:
+    """An outcome without a forecast, first or second for the same forecast, is refused and changes nothing."""
+    for rounds in (0, 1, 30):
+        forecaster = _after(make, rounds)
+        before = forecaster.to_json()
+        _require_refusal(forecaster.observe, 1, RuntimeError, "observe() without predict()")
+        _require(forecaster.to_json() == before, "a refused observe() without predict() changed the state")
+
+
+def check_bad_outcomes(make: Make) -> None:
+    """Outcomes other than 0 and 1 are refused, alone or in a batch, and change nothing."""
+    bad: list[Any] = [2, -1, 0.5, float("nan"), float("inf"), "1", b"1", None, [1], np.array([0, 1]), object()]
+    forecaster = _after(make, 20)
+    p = forecaster.predict()
+    before = forecaster.to_json()
+    for value in bad:
+        _require_refusal(forecaster.observe, value, (ValueError, TypeError), f"observe({value!r})")
+        batch = [0, 1, value, 1]
+        _require_refusal(forecaster.forecast_many, batch, (ValueError, TypeError), f"forecast_many({batch!r})")
+        _require(forecaster.predict() == p, f"the refused outcome {value!r} changed the forecast")
+        _require(forecaster.to_json() == before, f"the refused outcome {value!r} changed the state")
+    for value in (1, np.zeros((2, 2), np.int64), np.array(["0", "1"])):
+        _require_refusal(forecaster.forecast_many, value, (ValueError, TypeError), f"forecast_many({value!r})")
+        _require(forecaster.to_json() == before, f"the refused batch {value!r} changed the state")
+
+
+def check_outcome_types(make: Make) -> None:
+    """0 and 1 mean the same as False and True, as numpy's scalars and as floats."""
+    kinds: list[Callable[[int], Any]] = [int, bool, float, np.int64, np.uint8, np.bool_, np.float64]
+    outcomes = _streams()[0][:40]
+    states = set()
+    for kind in kinds:
+        forecaster = make()
+        for y in outcomes:
+            forecaster.predict()
+            forecaster.observe(kind(int(y)))
+        states.add(forecaster.to_json())
+    _require(len(states) == 1, "outcomes of different types, equal in value, lead to different states")
+
+
+def check_batch(make: Make) -> None:
+    """A batch, whole or in parts, gives the loop's forecasts bit for bit, and leaves the loop's state."""
+    for outcomes in _streams():
+        loop = make()
+        expected = []
+        for y in outcomes:
+            expected.append(loop.predict())
+            loop.observe(y)
+        for cuts in ([], [0], [1, 2, 57], [len(outcomes)]):
+            batch = make()
+            parts = [np.asarray(batch.forecast_many(part)) for part in np.split(outcomes, cuts)]
+            _require(
+                np.concatenate(parts).tolist() == expected, f"a batch cut at {cuts} and the loop forecast differently"
+            )
+            _require(batch.to_json() == loop.to_json(), f"a batch cut at {cuts} and the loop end in different states")
+
+
+def check_save_and_load(make: Make) -> None:
+    """Saved and loaded after any round, also between forecast and outcome, it goes on identically."""
+    for outcomes in _streams():
+        straight, resumed = make(), make()
+        for t, y in enumerate(outcomes):
+            resumed = type(resumed).from_json(resumed.to_json())
+            p = straight.predict()
+            _require(resumed.predict() == p, f"saved and loaded before round {t}, it forecasts differently")
+            resumed = type(resumed).from_json(resumed.to_json())
+            straight.observe(y)
+            resumed.observe(y)
+        _require(resumed.to_json() == straight.to_json(), "saved and loaded, it ends in a different state")
+
+
+def check_memory(make: Make) -> None:
+    """Neither memory nor saved state grows like the number of rounds."""
+    short, long = 2_000, 16_000
+    outcomes = np.random.default_rng(5).integers(0, 2, long)
+    forecaster = make()
+    tracemalloc.start()
+    try:
+        sizes = []
+        for t, y in enumerate(outcomes.tolist(), start=1):
+            forecaster.predict()
+            forecaster.observe(y)
+            if t in (short, long):
+                sizes.append((tracemalloc.get_traced_memory()[0], len(forecaster.to_json())))
+    finally:
+        tracemalloc.stop()
+    (few, small), (many, large) = sizes
+    # eight times the rounds: state that grows like their square root, say, has trebled
+    grew = f"grew from {{}} to {{}} bytes between {short} and {long} rounds"
+    _require(many - few < (long - short) * 2, "memory " + grew.format(few, many))
+    _require(large < 4 * small + 1_000, "the saved state " + grew.format(small, large))
+
+
+CHECKS = (
+    check_methods,
+    check_cold_start,
+    check_probabilities,
+    check_predict_repeatable,
+    check_order,
+    check_bad_outcomes,
+    check_outcome_types,
+    check_batch,
+    check_save_and_load,
+    check_memory,
+)
+
+
+def _streams() -> list[NDArray[np.int64]]:
+    """Outcomes to try everything on: coins, rare ones, alternating, and long runs."""
+    rng = np.random.default_rng(20240213)
+    coins = rng.integers(0, 2, 120)
+    rare = (rng.random(120) < 0.05).astype(np.int64)
+    alternating = np.arange(120) % 2
+    runs = np.repeat([0, 1, 0, 1], 30)
+    return [coins, rare, alternating, runs, np.ones(60, np.int64), np.zeros(60, np.int64)]
+
+
+def _after(make: Make, rounds: int) -> Forecaster:
+    forecaster = make()
+    forecaster.forecast_many(_streams()[0][:rounds])
+    return forecaster
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ContractError(otherwise)
+
+
+def _require_refusal(
+    call: Callable[[Any], Any], argument: Any, error: type[Exception] | tuple[type[Exception], ...], what: str
+) -> None:
+    try:
+        call(argument)
+    except error:
+        return
+    except Exception as other:
+        raise ContractError(f"{what} raises {other!r}, of a class that does not tell what is wrong") from other
+    raise ContractError(f"{what} is accepted")

@@ -62,6 +62,16 @@ def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
     return bits.reshape(array.shape)
 
 
+def output(out: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return `out` if forecasts of this shape can be written to it."""
+    rule = f"must be a writeable, contiguous float64 array of shape {shape}"
+    if not isinstance(out, np.ndarray):
+        raise InputError("out", rule, out)
+    if out.dtype != np.float64 or out.shape != shape or not out.flags.c_contiguous or not out.flags.writeable:
+        raise InputError("out", rule, f"{out.dtype} of shape {out.shape}")
+    return out
+
+
 def _numeric(values: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(values)

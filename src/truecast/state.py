@@ -45,7 +45,7 @@ def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
     if saved["crc32"] != _crc32({name: saved[name] for name in saved if name != "crc32"}):
         raise StateError("the saved forecaster is corrupted: its checksum does not match")
     if saved["kind"] != kind:
-        raise StateError(f"this is a saved {saved['kind']}, not a {kind}")
+        raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}")
     if not isinstance(saved["config"], dict):
         raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")
     return saved["config"], saved["state"]

@@ -16,13 +16,11 @@
 
 namespace truecast {
 
-// What outcome y does in cell i; entry y * cells + i. Fixed when the ladder is built.
-struct Moves {
-    std::int64_t cells = 0;
-    std::vector<std::int64_t> credit;  // added to the bias of point i + y: g_{i+y} - N y
-    std::vector<std::int64_t> gap;     // credit - limit: the next cell is i + y if bias + gap < 0, else i + y - 1
-    std::vector<std::uint64_t> pay;    // |forecast - credited point|, over 2N
-    std::vector<double> says;          // the forecast
+// What an outcome does in a cell. Fixed when the ladder is built.
+struct Move {
+    std::int64_t credit;  // added to the bias of the credited point g: g - N y
+    std::uint64_t pay;    // |forecast - g|, over 2N
+    double says;          // the forecast
 };
 
 // What a round changes besides one bias.
@@ -32,29 +30,34 @@ struct Position {
     double squared_error = 0.0;
 };
 
+// The moves and the biases as the two outcomes see them: entry i belongs to cell i and to its end towards y.
+struct Sides {
+    const std::int64_t* gaps[2];  // credit - limit: the next cell is that above g if bias + gap < 0, else that below
+    const Move* moves[2];         // apart from the gaps, which alone are on the chain
+    std::int64_t* credited[2];
+};
+
 // One round; returns what was said. Branch-free: the only chain from round to round is
 // cell -> bias of the credited point -> sign -> cell.
-inline double step(const Moves& moves, std::int64_t* biases, Position& at, std::int64_t y) {
+inline double step(const Sides& sides, Position& at, std::size_t y) {
     const std::int64_t i = at.cell;
-    const std::int64_t side = moves.cells & -y;
-    std::int64_t* credited = biases + y;
-    const std::int64_t before = credited[i];
-    const std::int64_t sign = before + (moves.gap.data() + side)[i];
-    at.cell = (i + y - 1) + static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
-
-    const std::int64_t k = i + side;
-    credited[i] = before + moves.credit[static_cast<std::size_t>(k)];
-    at.deviation.add(moves.pay[static_cast<std::size_t>(k)]);
-    const double said = moves.says[static_cast<std::size_t>(k)];
-    const double error = said - static_cast<double>(y);
+    std::int64_t& bias = sides.credited[y][i];
+    const Move& move = sides.moves[y][i];
+    const std::int64_t before = bias;
+    const std::int64_t sign = before + sides.gaps[y][i];
+    bias = before + move.credit;
+    at.cell = (i + static_cast<std::int64_t>(y) - 1) + static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
+    at.deviation.add(move.pay);
+    const double error = move.says - static_cast<double>(y);
     at.squared_error += error * error;
-    return said;
+    return move.says;
 }
 
 struct Ladder {
     std::vector<std::int64_t> points;
-    std::int64_t denominator = 1;
-    Moves moves;
+    std::int64_t denominator;
+    std::vector<std::int64_t> gaps;  // those of outcome 0 in every cell, then those of outcome 1
+    std::vector<Move> moves;         // likewise
 
     std::vector<std::int64_t> biases;
     Position at;
@@ -62,40 +65,45 @@ struct Ladder {
     bool issued = false;  // a forecast is out and its outcome is awaited
     bool busy = false;    // a batch is running without the interpreter lock
 
-    // says and limits: 2 rows (outcome) of m columns (cell).
-    Ladder(const std::int64_t* points_, std::size_t count, std::int64_t denominator_, const std::int64_t* says,
+    // said (over 2N) and limits: 2 rows (outcome) of m columns (cell).
+    Ladder(const std::int64_t* points_, std::size_t count, std::int64_t denominator_, const std::int64_t* said,
            const std::int64_t* limits, std::int64_t cell)
         : points(points_, points_ + count), denominator(denominator_), biases(count, 0) {
         at.cell = cell;
-        const std::size_t cells = count - 1;
-        moves.cells = static_cast<std::int64_t>(cells);
-        for (std::size_t k = 0; k < 2 * cells; ++k) {
-            const std::size_t y = k / cells;
-            const std::int64_t point = points[k % cells + y];
+        moves.reserve(2 * cells());
+        for (std::size_t k = 0; k < 2 * cells(); ++k) {
+            const std::size_t y = k / cells();
+            const std::int64_t point = points[k % cells() + y];
             const std::int64_t credit = point - denominator * static_cast<std::int64_t>(y);
-            const std::int64_t off = says[k] - 2 * point;
-            moves.credit.push_back(credit);
-            moves.gap.push_back(credit - limits[k]);
-            moves.pay.push_back(static_cast<std::uint64_t>(off < 0 ? -off : off));
-            moves.says.push_back(static_cast<double>(says[k]) / static_cast<double>(2 * denominator));
+            const std::int64_t off = said[k] - 2 * point;
+            gaps.push_back(credit - limits[k]);
+            moves.push_back({credit, static_cast<std::uint64_t>(off < 0 ? -off : off),
+                             static_cast<double>(said[k]) / static_cast<double>(2 * denominator)});
         }
+    }
+
+    std::size_t cells() const { return points.size() - 1; }
+
+    Sides sides(std::int64_t* of_biases) const {
+        return {{gaps.data(), gaps.data() + cells()}, {moves.data(), moves.data() + cells()}, {of_biases, of_biases + 1}};
     }
 
     double predict() {
         issued = true;
-        return moves.says[static_cast<std::size_t>(at.cell)];
+        return moves[static_cast<std::size_t>(at.cell)].says;
     }
 
-    double settle(std::int64_t y) {
+    double settle(std::size_t y) {
         ++rounds;
         issued = false;
-        return step(moves, biases.data(), at, y);
+        return step(sides(biases.data()), at, y);
     }
 
     // The batch: forecast, then learn, for every outcome in turn.
     void run(const std::uint8_t* y, std::size_t count, double* said) {
+        const Sides both = sides(biases.data());
         Position position = at;  // a local, so that the compiler keeps it in registers
-        for (std::size_t t = 0; t < count; ++t) said[t] = step(moves, biases.data(), position, y[t]);
+        for (std::size_t t = 0; t < count; ++t) said[t] = step(both, position, y[t]);
         at = position;
         rounds += static_cast<std::int64_t>(count);
         issued = issued && count == 0;

@@ -28,12 +28,12 @@ using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu
 
 // 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1, False and True);
 // every other object goes through the checks in Python.
-std::int64_t outcome(nb::handle y) {
+std::size_t outcome(nb::handle y) {
     static PyObject* const zero = PyLong_FromLong(0);
     static PyObject* const one = PyLong_FromLong(1);
     if (y.ptr() == one || y.ptr() == Py_True) return 1;
     if (y.ptr() == zero || y.ptr() == Py_False) return 0;
-    return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("outcome")(y));
+    return nb::cast<std::size_t>(nb::module_::import_("truecast._check").attr("outcome")(y));
 }
 
 Ladder& at_rest(Ladder& ladder) {
@@ -46,7 +46,7 @@ nb::object copy(const std::vector<std::int64_t>& values) {
 }
 
 void observe(Ladder& ladder, nb::handle y) {
-    const std::int64_t bit = outcome(y);
+    const std::size_t bit = outcome(y);
     if (!at_rest(ladder).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
     ladder.settle(bit);
 }
@@ -81,7 +81,7 @@ void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2>
         std::copy(start.biases.begin(), start.biases.end(), biases.data() + s * points);
     {
         nb::gil_scoped_release unlocked;
-        Streams{start.moves, streams, y.shape(1), points, y.data(), said.data(), biases.data(), positions.data()}.run_on(threads);
+        Streams{start, streams, y.shape(1), y.data(), said.data(), biases.data(), positions.data()}.run_on(threads);
     }
     for (std::size_t s = 0; s < streams; ++s) {
         cells.data()[s] = positions[s].cell;
@@ -131,7 +131,7 @@ NB_MODULE(kernels, m) {
         .def_prop_ro("points", [](Ladder& l) { return copy(l.points); }, "Numerators of the points, over `denominator`.")
         .def_prop_ro("biases", [](Ladder& l) { return copy(at_rest(l).biases); }, "Numerators of the biases, over `denominator`.")
         .def_ro("denominator", &Ladder::denominator, "What the points and biases are numerators over.")
-        .def_prop_ro("cells", [](Ladder& l) { return l.moves.cells; }, "The number of cells, m.")
+        .def_prop_ro("cells", [](Ladder& l) { return l.cells(); }, "The number of cells, m.")
         .def_prop_ro("cell", [](Ladder& l) { return at_rest(l).at.cell; }, "The open cell: the next forecast lies between points `cell` and `cell + 1`.")
         .def_prop_ro("rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
         .def_prop_ro("issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")

@@ -14,31 +14,33 @@ namespace truecast {
 
 // Row-major blocks of `streams` rows. Each row of biases and each position holds its stream's state, in and out.
 struct Streams {
-    const Moves& moves;
-    std::size_t streams, rounds, points;
+    const Ladder& ladder;
+    std::size_t streams, rounds;
     const std::uint8_t* outcomes;
     double* said;
     std::int64_t* biases;
     Position* positions;
 
+    Sides sides(std::size_t s) const { return ladder.sides(biases + s * ladder.points.size()); }
+
     void run(std::size_t first, std::size_t last) const {
         std::size_t s = first;
         for (; s + 1 < last; s += 2) {
+            const Sides sides_a = sides(s), sides_b = sides(s + 1);
             Position a = positions[s], b = positions[s + 1];
             const std::uint8_t *ya = outcomes + s * rounds, *yb = ya + rounds;
             double *pa = said + s * rounds, *pb = pa + rounds;
-            std::int64_t *ba = biases + s * points, *bb = ba + points;
             for (std::size_t t = 0; t < rounds; ++t) {
-                pa[t] = step(moves, ba, a, ya[t]);
-                pb[t] = step(moves, bb, b, yb[t]);
+                pa[t] = step(sides_a, a, ya[t]);
+                pb[t] = step(sides_b, b, yb[t]);
             }
             positions[s] = a;
             positions[s + 1] = b;
         }
         if (s == last) return;
+        const Sides sides_a = sides(s);
         Position a = positions[s];
-        for (std::size_t t = 0; t < rounds; ++t)
-            said[s * rounds + t] = step(moves, biases + s * points, a, outcomes[s * rounds + t]);
+        for (std::size_t t = 0; t < rounds; ++t) said[s * rounds + t] = step(sides_a, a, outcomes[s * rounds + t]);
         positions[s] = a;
     }
 

@@ -70,7 +70,7 @@ class LadderForecaster(Ladder):
             brier=self.squared_error / rounds if rounds else math.nan,
         )
 
-    def forecast_many(self, outcomes: ArrayLike) -> NDArray[np.float64]:
+    def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Play a round for every outcome: forecast it, then learn it.
 
         The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, some ten to
@@ -80,6 +80,8 @@ class LadderForecaster(Ladder):
         ----------
         outcomes
             The outcomes, 0 or 1, in order: a one-dimensional array of bool, integers or floats.
+        out
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
 
         Returns
         -------
@@ -89,10 +91,10 @@ class LadderForecaster(Ladder):
         Raises
         ------
         InputError
-            If an outcome is not 0 or 1; nothing is changed then.
+            If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
         """
         y = _check.outcomes(outcomes)
-        said = np.empty(len(y))
+        said = np.empty(len(y)) if out is None else _check.output(out, y.shape)
         self.run(y, said)
         return said
 
@@ -113,7 +115,7 @@ class LadderForecaster(Ladder):
         try:
             forecaster = cls(**config)
         except (TypeError, InputError) as error:
-            raise StateError(f"the saved configuration does not build a {cls.__name__}: {error}") from error
+            raise StateError(f"{cls.__name__} cannot be built from the saved configuration: {error}") from error
         forecaster.load(saved)
         return forecaster
 

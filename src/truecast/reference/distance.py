@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import accumulate
 from math import lcm
 
@@ -43,23 +42,24 @@ def calibration_distance(p: Sequence[Fraction], y: Sequence[int]) -> Fraction:
     zeros = sorted(int(x * denominator) for x, bit in zip(p, y, strict=True) if bit == 0)
     ones = sorted(int(x * denominator) for x, bit in zip(p, y, strict=True) if bit == 1)
 
-    @cache
-    def prefix_costs(ones_in: int, size: int) -> tuple[list[int], list[int]]:
-        value = ones_in * denominator // size
+    def costs_up_to(value: int) -> tuple[list[int], list[int]]:
+        """What the first k zeros, and the first k ones, cost at this value."""
         to_value = [[abs(x - value) for x in side] for side in (zeros, ones)]
         return list(accumulate(to_value[0], initial=0)), list(accumulate(to_value[1], initial=0))
 
-    length: dict[tuple[int, int], int] = {(0, 0): 0}
+    costs = [
+        [costs_up_to(dj * denominator // max(di + dj, 1)) for dj in range(len(ones) + 1)]
+        for di in range(len(zeros) + 1)
+    ]
+    length = [[0] * (len(ones) + 1) for _ in range(len(zeros) + 1)]
     for i in range(len(zeros) + 1):
         for j in range(len(ones) + 1):
-            if (i, j) == (0, 0):
-                continue
-            paths = []
+            shortest = None
             for i0 in range(i + 1):
-                for j0 in range(j + 1):
-                    if (i0, j0) != (i, j):
-                        zero_costs, one_costs = prefix_costs(j - j0, i - i0 + j - j0)
-                        step = zero_costs[i] - zero_costs[i0] + one_costs[j] - one_costs[j0]
-                        paths.append(length[i0, j0] + step)
-            length[i, j] = min(paths)
-    return Fraction(length[len(zeros), len(ones)], denominator)
+                for j0 in range(j if i0 == i else j + 1):
+                    of_zeros, of_ones = costs[i - i0][j - j0]
+                    path = length[i0][j0] + of_zeros[i] - of_zeros[i0] + of_ones[j] - of_ones[j0]
+                    if shortest is None or path < shortest:
+                        shortest = path
+            length[i][j] = shortest or 0
+    return Fraction(length[-1][-1], denominator)

@@ -52,7 +52,7 @@ class PlainLadder:
         self.squared_error = 0.0
         self.rounds = 0
         self.cell = (len(self.points) - 1) // 2
-        self._choose()
+        self._choose(towards=0)
 
     def predict(self) -> Fraction:
         """Any point of the cell will do."""
@@ -66,24 +66,24 @@ class PlainLadder:
         credited = self.cell + y
         self.rounds += 1
         self.deviation += abs(self.predict() - self.points[credited])
-        self.squared_error += (float(self.predict()) - y) ** 2
+        error = float(self.predict()) - y
+        self.squared_error += error * error
         self.alpha[credited] += self.points[credited] - y
-        self._choose()
+        self._choose(towards=y)
         return self.points[credited]
 
     def is_open(self, i: int) -> bool:
         """Whether the bias of the left end of cell i is <= 0 and that of its right end >= 0."""
         return self.alpha[i] <= 0 <= self.alpha[i + 1]
 
-    def _choose(self) -> None:
+    def _choose(self, towards: int) -> None:
         cells = range(len(self.points) - 1)
         if self.rule == "lowest":
             self.cell = next(i for i in cells if self.is_open(i))
         elif self.rule == "highest":
             self.cell = next(i for i in reversed(cells) if self.is_open(i))
         elif not self.is_open(self.cell):
-            neighbours = (self.cell - 1, self.cell + 1)
-            self.cell = next(i for i in neighbours if i in cells and self.is_open(i))
+            self.cell += 1 if towards == 1 else -1  # to the neighbour on the side of the outcome, which is open
 
     def bias(self) -> Fraction:
         """A: One-Step-Ahead's distance to the calibrated sequence that sends every point to its mean outcome."""

@@ -1,0 +1,255 @@
+"""Every forecaster keeps the contract, and every check of the contract catches a forecaster that breaks it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast import testing
+from truecast.ladder import CELL_RULES
+
+OURS: dict[str, Callable[[], Any]] = {
+    "bent grid": lambda: tc.BentGrid(horizon=1_000),
+    "bent grid, 2 cells": lambda: tc.BentGrid(grid=2),
+    "horizon 1": lambda: tc.AlmostOneStepAhead(horizon=1),
+    "grid 1": lambda: tc.AlmostOneStepAhead(grid=1),
+}
+for end in ("lower", "upper", "middle"):
+    for rule in CELL_RULES:
+        OURS[f"{end} {rule}"] = lambda end=end, rule=rule: tc.AlmostOneStepAhead(grid=30, forecast=end, cell=rule)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_forecasters_keep_the_contract(name: str) -> None:
+    testing.check_forecaster(OURS[name])
+
+
+class Mean:
+    """A user's forecaster: the mean of the outcomes so far, with one 0 and one 1 added."""
+
+    def __init__(self) -> None:
+        self.n, self.ones, self.asked = 0, 0, False
+
+    def predict(self) -> float:
+        self.asked = True
+        return (self.ones + 1) / (self.n + 2)
+
+    def observe(self, outcome: Any) -> None:
+        y = self.checked(outcome)
+        if not self.asked:
+            raise RuntimeError("predict first")
+        self.learn(y)
+
+    def checked(self, outcome: Any) -> int:
+        if not isinstance(outcome, (int, float, np.number, np.bool_)) or outcome not in (0, 1):
+            raise ValueError(f"outcome must be 0 or 1, got {outcome!r}")
+        return int(outcome)
+
+    def learn(self, y: int) -> None:
+        self.n, self.ones, self.asked = self.n + 1, self.ones + y, False
+
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        if np.ndim(outcomes) != 1:
+            raise ValueError("outcomes must have one dimension")
+        said = []
+        for y in [self.checked(y) for y in outcomes]:
+            said.append(self.predict())
+            self.observe(y)
+        return np.array(said)
+
+    def to_json(self) -> str:
+        return json.dumps(vars(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        loaded = cls()
+        vars(loaded).update(json.loads(text))
+        return loaded
+
+
+def test_a_users_forecaster_keeps_the_contract() -> None:
+    testing.check_forecaster(Mean)
+
+
+class NoBatch(Mean):
+    forecast_many = None
+
+
+class NotReproducible(Mean):
+    def predict(self) -> float:
+        self.asked = True
+        return float(np.random.default_rng().random())
+
+
+class NotEmpty(Mean):
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        return super().forecast_many(outcomes) if len(outcomes) else np.array([0.5])
+
+
+class AboveOne(Mean):
+    def predict(self) -> float:
+        return super().predict() * 1.02
+
+
+class Nan(Mean):
+    def predict(self) -> float:
+        return math.nan if self.ones > 40 else super().predict()
+
+
+class NotFloat(Mean):
+    def predict(self) -> Any:
+        return str(super().predict())
+
+
+class WearsOut(Mean):
+    def predict(self) -> float:
+        self.n += self.asked
+        return super().predict()
+
+
+class ForgetsToAsk(Mean):
+    def observe(self, outcome: Any) -> None:
+        self.learn(self.checked(outcome))
+
+
+class CountsRefusals(Mean):
+    def observe(self, outcome: Any) -> None:
+        if not self.asked:
+            self.n += 1
+        super().observe(outcome)
+
+
+class TakesTwos(Mean):
+    def checked(self, outcome: Any) -> int:
+        return 1 if outcome == 2 else super().checked(outcome)
+
+
+class TakesStrings(Mean):
+    def checked(self, outcome: Any) -> int:
+        return super().checked(int(outcome) if outcome == "1" else outcome)
+
+
+class WrongError(Mean):
+    def checked(self, outcome: Any) -> int:
+        try:
+            return super().checked(outcome)
+        except ValueError as error:
+            raise KeyError(outcome) from error
+
+
+class HalfABatch(Mean):
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        said = []
+        for y in outcomes:
+            said.append(self.predict())
+            self.observe(y)
+        return np.array(said)
+
+
+class TakesTables(Mean):
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        return super().forecast_many(np.ravel(outcomes))
+
+
+class ChangedByBadOutcome(Mean):
+    def observe(self, outcome: Any) -> None:
+        if isinstance(outcome, float) and math.isnan(outcome):
+            self.ones += 1
+        super().observe(outcome)
+
+
+class NoBools(Mean):
+    def checked(self, outcome: Any) -> int:
+        return super().checked(outcome) if not isinstance(outcome, (bool, np.bool_)) else 0
+
+
+class BatchLooksAhead(Mean):
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        super().forecast_many(outcomes)
+        return np.full(len(outcomes), np.mean(outcomes) if len(outcomes) else 0.5)
+
+
+class BatchForgets(Mean):
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        n = self.n
+        said = super().forecast_many(outcomes)
+        self.n = n + min(len(outcomes), 1)
+        return said
+
+
+class LosesItsState(Mean):
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        loaded = super().from_json(text)
+        loaded.ones = 0
+        return loaded
+
+
+class ForgetsThatItWasAsked(Mean):
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        loaded = super().from_json(text)
+        loaded.asked = False
+        return loaded
+
+
+class KeepsHistory(Mean):
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: list[int] = []
+
+    def learn(self, y: int) -> None:
+        super().learn(y)
+        self.history.append(y)
+
+
+class HiddenHistory(KeepsHistory):
+    def to_json(self) -> str:
+        return json.dumps({name: value for name, value in vars(self).items() if name != "history"})
+
+
+BROKEN = [
+    (testing.check_methods, NoBatch),
+    (testing.check_cold_start, NotReproducible),
+    (testing.check_cold_start, NotEmpty),
+    (testing.check_probabilities, AboveOne),
+    (testing.check_probabilities, Nan),
+    (testing.check_probabilities, NotFloat),
+    (testing.check_predict_repeatable, WearsOut),
+    (testing.check_order, ForgetsToAsk),
+    (testing.check_order, CountsRefusals),
+    (testing.check_bad_outcomes, TakesTwos),
+    (testing.check_bad_outcomes, TakesStrings),
+    (testing.check_bad_outcomes, WrongError),
+    (testing.check_bad_outcomes, HalfABatch),
+    (testing.check_bad_outcomes, TakesTables),
+    (testing.check_bad_outcomes, ChangedByBadOutcome),
+    (testing.check_outcome_types, NoBools),
+    (testing.check_batch, BatchLooksAhead),
+    (testing.check_batch, BatchForgets),
+    (testing.check_save_and_load, LosesItsState),
+    (testing.check_save_and_load, ForgetsThatItWasAsked),
+    (testing.check_memory, KeepsHistory),
+    (testing.check_memory, HiddenHistory),
+]
+
+
+@pytest.mark.parametrize(("check", "broken"), BROKEN)
+def test_check_catches_a_broken_forecaster(check: Callable[..., None], broken: type[Mean]) -> None:
+    testing.check_forecaster(Mean, checks=[check])
+    with pytest.raises(testing.ContractError, match=f"^{check.__name__}: "):
+        testing.check_forecaster(broken, checks=[check])
+    with pytest.raises(testing.ContractError):
+        testing.check_forecaster(broken)
+
+
+def test_every_check_has_a_broken_forecaster() -> None:
+    assert {check for check, _ in BROKEN} == set(testing.CHECKS)
+    in_module = {value for name, value in vars(testing).items() if name.startswith("check_")}
+    assert in_module == {*testing.CHECKS, testing.check_forecaster}

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truecast import _check
+from truecast.errors import InputError
+
+GOOD = [True, False, 0, 1, 0.0, 1.0, -0.0, Fraction(1), np.bool_(True), np.int8(1), np.uint64(0), np.float32(1)]
+BAD = [2, -1, 0.5, float("nan"), float("inf"), "1", "", b"1", None, [1], (1,), np.array(1), np.array([1]), 1j, object]
+DTYPES = ["bool", "int8", "uint8", "int16", "int64", "uint64", "float16", "float32", "float64"]
+
+
+@pytest.mark.parametrize("value", GOOD, ids=repr)
+def test_outcome_takes_zero_and_one_of_any_real_type(value: Any) -> None:
+    assert _check.outcome(value) == int(value)
+    assert type(_check.outcome(value)) is int
+
+
+@pytest.mark.parametrize("value", BAD, ids=repr)
+def test_outcome_refuses_all_else_and_shows_it(value: Any) -> None:
+    with pytest.raises(InputError, match="^outcome must be 0 or 1, got ") as caught:
+        _check.outcome(value)
+    assert caught.value.argument == "outcome"
+    assert caught.value.value is value
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "int64", "uint64", "float16", "float32", "float64"]
+)
+def test_outcomes_of_every_dtype(dtype: str) -> None:
+    y = np.array([0, 1, 1, 0, 1])
+    checked = _check.outcomes(y.astype(dtype))
+    assert checked.dtype == np.uint8
+    assert checked.tolist() == y.tolist()
+    assert _check.outcomes(y.astype(dtype)[::2]).tolist() == [0, 1, 1]
+    assert _check.outcomes(y.astype(dtype)[::-1]).flags.c_contiguous
+
+
+def test_bytes_and_bools_are_not_copied() -> None:
+    for y in (np.ones(4, np.uint8), np.ones(4, bool)):
+        assert np.shares_memory(_check.outcomes(y), y)
+
+
+def test_sequences_and_empty_input() -> None:
+    assert _check.outcomes([True, 0, 1.0]).tolist() == [1, 0, 1]
+    assert _check.outcomes([]).shape == (0,)
+    assert _check.outcomes(np.array([], dtype=object)).dtype == np.uint8
+    assert _check.outcomes(np.empty((0, 3)), dimensions=2).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0, 1, 2], r"outcomes must be 0 or 1, got 2 at position 2"),
+        (np.array([0, -1], np.int8), r"outcomes must be 0 or 1, got -1 at position 1"),
+        (np.array([0, 1, 255], np.uint8), r"outcomes must be 0 or 1, got 255 at position 2"),
+        ([0.0, 0.5], r"outcomes must be 0 or 1, got 0.5 at position 1"),
+        ([1.0, float("nan")], r"outcomes must be 0 or 1, got nan at position 1"),
+        ([1, None], r"outcomes must be 0 or 1, got None at position 1"),
+        ([1, "0"], r"outcomes must be an array of bool, integers or floats, got dtype"),
+        (["0", "1"], r"outcomes must be an array of bool, integers or floats, got dtype"),
+        (np.array([0, 1], object), r"outcomes must be an array of bool, integers or floats, got dtype\('O'\)"),
+        (np.array([1j]), r"outcomes must be an array of bool, integers or floats, got dtype\('complex128'\)"),
+        (np.array(["2020-01-01"], "datetime64[D]"), r"outcomes must be an array of bool, integers or floats"),
+        (1, r"outcomes must have shape \(rounds,\), got \(\)"),
+        ([[0, 1]], r"outcomes must have shape \(rounds,\), got \(1, 2\)"),
+        ([[0], [0, 1]], r"outcomes must be an array of numbers, all rows of one length"),
+        (None, r"outcomes must be 0 or 1, got None at position 0"),
+    ],
+)
+def test_bad_outcomes_are_named(values: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _check.outcomes(values)
+
+
+def test_position_in_a_table_is_row_and_column() -> None:
+    table = np.zeros((3, 4))
+    table[1, 2] = 7
+    with pytest.raises(InputError, match=r"got 7.0 at position \(1, 2\)") as caught:
+        _check.outcomes(table, dimensions=2)
+    assert caught.value.position == (1, 2)
+
+
+def test_a_bad_outcome_beyond_the_first_chunk_is_found_where_it_is() -> None:
+    y = np.zeros(_check._CHUNK + 10, np.int32)
+    y[-3] = 3
+    with pytest.raises(InputError, match=f"got 3 at position {len(y) - 3}"):
+        _check.outcomes(y)
+
+
+@pytest.mark.parametrize("value", [0, -1, 11, 1.0, True, "3", None, float("nan"), np.float64(3), np.array([3])])
+def test_whole_number_refuses(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^grid must be a whole number from 1 to 10, got "):
+        _check.whole_number("grid", value, least=1, most=10)
+
+
+def test_whole_number_takes_numpys() -> None:
+    assert type(_check.whole_number("grid", np.int32(3), least=1, most=10)) is int
+
+
+def test_choice_lists_the_options() -> None:
+    assert _check.choice("cell", "walk", ("walk", "lowest")) == "walk"
+    for value in ("Walk", None, 3, ["walk"]):
+        with pytest.raises(InputError, match="^cell must be one of 'walk', 'lowest', got "):
+            _check.choice("cell", value, ("walk", "lowest"))
+
+
+def test_long_values_are_cut_in_messages() -> None:
+    with pytest.raises(InputError) as caught:
+        _check.outcome("x" * 10_000)
+    assert len(str(caught.value)) < 200

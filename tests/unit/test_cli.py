@@ -1,0 +1,138 @@
+"""The command, as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import truecast as tc
+from truecast.cli import main
+
+
+def run(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, list(arguments), input=text)
+
+
+def read(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.mark.parametrize("name", ["aosa", "bent"])
+def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
+    y = np.random.default_rng(2).integers(0, 2, 500)
+    source, target = tmp_path / "outcomes.csv", tmp_path / "forecasts.csv"
+    source.write_text("day,outcome\n" + "".join(f"{day},{bit}\n" for day, bit in enumerate(y)))
+    result = run("forecast", str(source), "-o", str(target), "--forecaster", name)
+    assert result.exit_code == 0, result.output
+    f = tc.BentGrid(horizon=500) if name == "bent" else tc.AlmostOneStepAhead(horizon=500)
+    p = f.forecast_many(y)
+    rows = read(target)
+    assert rows[0] == ["outcome", "forecast"]
+    assert [int(bit) for bit, _ in rows[1:]] == y.tolist()
+    assert [float(value) for _, value in rows[1:]] == p.tolist()
+    assert result.stdout == f"{f}\n{f.certificate}\nforecasts written to {target}\n"
+    assert f"{f.certificate.bound:,.4f}" in result.stdout
+    assert f"2 sqrt(T) + 1     {2 * 500**0.5 + 1:,.4f}" in result.stdout
+
+
+def test_standard_input_to_standard_output_keeps_the_certificate_apart() -> None:
+    result = run("forecast", "-", text="0\n1\n1\n")
+    assert result.exit_code == 0
+    assert result.stdout == "outcome,forecast\n0,0.5\n1,0.0\n1,0.0\n"
+    assert "distance to calibration" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0\n1\n1\n", "\n\n0\n1\n1\n\n\n", "0\r\n1\r\n1\r\n", "y\n0\n1\n1", "late\nFalse\nTrue\ntrue\n", " 0 \n1.0\n1\n",
+     "a,y,b\n5,0,x\n6,1,x\n7,1,x\n", 'a,outcome\n"x, y",0\n"two\nlines",1\n,1\n', "\ufeffy\n0\n1\n1\n"],
+)  # fmt: skip
+def test_layouts_that_are_understood(tmp_path: Path, text: str) -> None:
+    source = tmp_path / "outcomes.txt"
+    source.write_bytes(text.encode())
+    result = run("forecast", str(source), "--grid", "2")
+    assert result.exit_code == 0, result.output
+    assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["outcome", "0", "1", "1"]
+
+
+def test_the_outcome_column_can_be_named() -> None:
+    result = run("forecast", "-", "--outcome", "late", "--grid", "2", text="late,y\n1,0\n1,0\n")
+    assert result.stdout.splitlines()[1:] == ["1,0.5", "1,0.5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("y\n0\n2\n", [], "outcomes must be 0 or 1, got '2' in line 3"),
+        ("2\n0\n", [], "outcomes must be 0 or 1, got '2' in line 1"),
+        ("nan\n0\n", [], "outcomes must be 0 or 1, got 'nan' in line 1"),
+        ("0 1 1 0\n", [], "outcomes must be 0 or 1, got '0 1 1 0' in line 1"),
+        ("y\n0\n\n1\n", [], "outcomes must be 0 or 1, got nothing in line 3"),
+        ("a,y\n1,0\n1\n", [], "outcomes must be 0 or 1, got '' in line 3"),
+        ("a,y\n1,0\n1,\n", [], "outcomes must be 0 or 1, got '' in line 3"),
+        ('a,y\n"x\nz",0\nq,7\n', [], "outcomes must be 0 or 1, got '7' in line 4"),
+        ("a,b\n1,0\n", [], "name the column with the outcomes by --outcome; the file has a, b"),
+        ("y,label\n1,0\n", [], "name the column with the outcomes by --outcome; the file has y, label"),
+        ("a,b\n1,0\n", ["--outcome", "c"], "there is no column 'c'; the file has a, b"),
+        ("0,1\n1,0\n", [], "the file has 2 columns and no header"),
+        ("0\n", ["--grid", "0"], "grid must be a whole number from 1 to 16777216, got 0"),
+        ("0\n", ["--horizon", "-3"], "horizon must be a whole number from 1"),
+        ("0\n", ["--forecaster", "bent", "--grid", "3"], "grid must be even"),
+        ("0\n", ["--forecaster", "bent", "--at", "middle"], "--at is for aosa"),
+        ("0\n", ["--cell", "best"], "'best' is not one of 'walk', 'lowest', 'highest'"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_where(text: str, options: list[str], message: str) -> None:
+    result = run("forecast", "-", *options, text=text)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_missing_file_is_a_plain_error() -> None:
+    result = run("forecast", "there-is-no-such-file.csv")
+    assert result.exit_code == 2
+    assert "No such file" in result.stderr
+
+
+def test_a_refused_file_leaves_the_output_alone(tmp_path: Path) -> None:
+    target = tmp_path / "forecasts.csv"
+    target.write_text("precious")
+    assert run("forecast", "-", "-o", str(target), text="0\n5\n").exit_code == 2
+    assert target.read_text() == "precious"
+
+
+def test_options_reach_the_forecaster() -> None:
+    options = ["--grid", "7", "--at", "upper", "--cell", "highest", "--horizon", "20"]
+    result = run("forecast", "-", *options, text="1\n0\n")
+    assert result.stderr.startswith("AlmostOneStepAhead(horizon=20, grid=7, forecast='upper', cell='highest')\n")
+
+
+def test_no_outcomes_at_all() -> None:
+    for text in ("", "\n", "y\n"):
+        result = run("forecast", "-", text=text)
+        assert result.exit_code == 0
+        assert result.stdout == "outcome,forecast\n"
+        assert "after 0 rounds" in result.stderr
+
+
+def test_help_and_version() -> None:
+    assert run("--version").stdout == f"truecast, version {tc.__version__}\n"
+    assert "forecast" in run("--help").stdout
+    text = run("forecast", "-h").stdout
+    for word in ("--outcome", "--forecaster", "--horizon", "--grid", "--at", "--cell", "--output", "Examples:"):
+        assert word in text
+
+
+def test_the_command_is_installed() -> None:
+    command = Path(sys.executable).with_name("truecast")
+    done = subprocess.run([command, "forecast", "-"], input="1\n0\n", capture_output=True, text=True, check=True)
+    assert done.stdout == "outcome,forecast\n1,0.5\n0,0.5\n"

@@ -1,0 +1,56 @@
+"""What the package promises as a whole."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import truecast as tc
+from truecast._core import kernels
+
+
+def test_public_names_exist_and_are_documented() -> None:
+    for name in tc.__all__:
+        assert getattr(tc, name).__doc__, name
+
+
+def test_versions_agree() -> None:
+    assert importlib.metadata.version("truecast") == tc.__version__
+
+
+def test_import_loads_numpy_and_nothing_optional() -> None:
+    code = "import sys, truecast; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "numpy" in loaded
+    for name in ("click", "truecast.cli", "truecast.testing", "truecast.reference", "hypothesis", "pytest"):
+        assert name not in loaded
+
+
+def test_typed() -> None:
+    assert files("truecast").joinpath("py.typed").is_file()
+
+
+def test_stub_has_the_names_and_parameters_of_the_kernels() -> None:
+    tree = ast.parse(Path(str(files("truecast._core").joinpath("kernels.pyi"))).read_text())
+
+    def check(owner: object, body: list[ast.stmt]) -> None:
+        functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        actual = {name for name in vars(owner) if not name.startswith("_")}
+        assert actual == {name for name in (functions | classes) if not name.startswith("_")}
+        for name, node in functions.items():
+            if not node.decorator_list:
+                declared = [argument.arg for argument in node.args.args]
+                said = (getattr(owner, name).__doc__ or "").splitlines()[0]
+                assert said.startswith(name + "(")
+                for argument in declared:
+                    assert argument in said
+        for name, node in classes.items():
+            check(getattr(owner, name), node.body)
+
+    check(kernels, tree.body)

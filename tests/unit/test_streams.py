@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truecast as tc
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 1 << 32),
+    streams=st.integers(0, 9),
+    rounds=st.integers(0, 50),
+    before=st.integers(0, 30),
+    threads=st.sampled_from([None, 1, 2, 3, 16]),
+    kind=st.sampled_from(["lower", "upper", "middle", "bent"]),
+)
+def test_streams_are_separate_forecasters(
+    seed: int, streams: int, rounds: int, before: int, threads: int | None, kind: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    start = tc.BentGrid(grid=8) if kind == "bent" else tc.AlmostOneStepAhead(grid=7, forecast=kind)
+    start.forecast_many(rng.integers(0, 2, before))
+    unchanged = start.to_json()
+    outcomes = rng.random((streams, rounds)) < rng.random((streams, 1))
+    result = tc.forecast_streams(start, outcomes, threads=threads)
+    assert len(result) == streams
+    assert result.forecasts.shape == (streams, rounds)
+    for k in range(streams):
+        alone = copy.copy(start)
+        assert result.forecasts[k].tolist() == alone.forecast_many(outcomes[k]).tolist()
+        assert result.forecaster(k).to_json() == alone.to_json()
+        certificate = alone.certificate
+        for name in ("deviation", "bias", "pooled", "bound"):
+            exact = getattr(certificate, name)
+            assert exact <= getattr(result, name)[k] <= exact * (1 + 1e-14) + 1e-300
+        exact_bound = alone.deviation + min(alone.bias_sums)
+        assert exact_bound <= Fraction(float(result.bound[k]))
+        assert result.brier[k] == certificate.brier or before + rounds == 0
+    assert start.to_json() == unchanged
+
+
+def test_bad_input_is_refused() -> None:
+    f = tc.AlmostOneStepAhead(grid=3)
+    with pytest.raises(tc.InputError, match=r"outcomes must have shape \(streams, rounds\), got \(2,\)"):
+        tc.forecast_streams(f, [0, 1])
+    with pytest.raises(tc.InputError, match=r"got 2 at position \(1, 0\)"):
+        tc.forecast_streams(f, [[0, 1], [2, 1]])
+    with pytest.raises(tc.InputError, match="^forecaster must be"):
+        tc.forecast_streams(tc.OneStepAhead(grid=3), [[0]])  # type: ignore[arg-type]
+    for threads in (0, -1, 1.5, "2"):
+        with pytest.raises(tc.InputError, match="^threads must be"):
+            tc.forecast_streams(f, [[0]], threads=threads)  # type: ignore[arg-type]
+    with pytest.raises(tc.InputError, match="^stream must be a whole number from 0 to 0"):
+        tc.forecast_streams(f, [[0]]).forecaster(1)

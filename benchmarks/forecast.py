@@ -1,6 +1,6 @@
 """What the forecasters cost, as ratios taken in one run.
 
-    python benchmarks/forecast.py            # some two minutes; --quick for a tenth of the rounds
+    python benchmarks/forecast.py > docs/benchmarks.md     # some two minutes; --quick for a tenth of the rounds
 
 Needs the package installed and a C++ compiler on the path (c++, or what CXX names).
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ import numpy as np
 
 import truecast as tc
 
-Chain = Callable[[np.ndarray, int], None]
+Chain = Callable[[np.ndarray, int, np.ndarray | None], None]
 
 
 def seconds(work: Callable[[], Any], repeat: int = 5) -> float:
@@ -46,14 +47,10 @@ def compiled_chain() -> Chain:
         function = ctypes.CDLL(str(library)).chain
     function.restype = ctypes.c_int64
 
-    def chain(y: np.ndarray, m: int) -> None:
+    def chain(y: np.ndarray, m: int, said: np.ndarray | None) -> None:
         biases = np.zeros(m + 1, np.int64)
-        function(
-            y.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_size_t(len(y)),
-            biases.ctypes.data_as(ctypes.c_void_p),
-            ctypes.c_int64(m),
-        )
+        address = [None if array is None else array.ctypes.data_as(ctypes.c_void_p) for array in (y, biases, said)]
+        function(address[0], ctypes.c_size_t(len(y)), address[1], ctypes.c_int64(m), address[2])
 
     return chain
 
@@ -67,12 +64,20 @@ def streams_of(rounds: int) -> dict[str, np.ndarray]:
     }
 
 
+CHAIN = """\
+The chain is a loop with the same load, add, store and compare, for the uniform grid only, and nothing else. It is run
+bare, against forecasts written to a given array (`out`), and writing to a new array, against forecasts returned in a
+new array, which the system must clear page by page. ns a round, and ratios.
+"""
+
+
 def batch(chain: Chain, sizes: list[int]) -> None:
-    print("\n## Batch against the bare chain, which writes no forecasts\n")
-    print("ns a round, and the ratio to the chain; `out`: forecasts written to a given array, `new`: to a new one,")
-    print("which the system must first clear\n")
-    print("| rounds | outcomes | cells | chain | out | ratio | bent, out | ratio | new | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("\n## Batch against the chain\n")
+    print(CHAIN)
+    print(
+        "| rounds | outcomes | cells | chain | AOSA, out | ratio | bent, out | ratio | chain, new | AOSA, new | ratio |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     flat: dict[str, list[float]] = {}
     for rounds in sizes:
         out = np.zeros(rounds)
@@ -83,12 +88,15 @@ def batch(chain: Chain, sizes: list[int]) -> None:
                     fresh = [kind(grid=m + m % 2) for _ in range(5)]
                     return seconds(lambda: fresh.pop().forecast_many(y, out=out)) / len(y) * 1e9
 
-                limit = seconds(lambda y=y, m=m: chain(y, m)) / rounds * 1e9
-                times = run(tc.AlmostOneStepAhead, out), run(tc.BentGrid, out), run(tc.AlmostOneStepAhead, None)
-                row = " | ".join(f"{ns:.2f} | **{ns / limit:.2f}**" for ns in times)
-                print(f"| {rounds:,} | {name} | {m:,} | {limit:.2f} | {row} |", flush=True)
+                bare = seconds(lambda y=y, m=m: chain(y, m, None)) / rounds * 1e9
+                aosa, bent = run(tc.AlmostOneStepAhead, out), run(tc.BentGrid, out)
+                writing = seconds(lambda y=y, m=m: chain(y, m, np.empty(len(y)))) / rounds * 1e9
+                new = run(tc.AlmostOneStepAhead, None)
+                print(f"| {rounds:,} | {name} | {m:,} | {bare:.2f} | {aosa:.2f} | **{aosa / bare:.2f}** | ", end="")
+                print(f"{bent:.2f} | **{bent / bare:.2f}** | {writing:.2f} | {new:.2f} | **{new / writing:.2f}** |")
+                sys.stdout.flush()
                 if rounds == sizes[0]:
-                    flat.setdefault(name, []).append(times[0])
+                    flat.setdefault(name, []).append(aosa)
     spread = ", ".join(f"{name} {max(times) / min(times):.2f}" for name, times in flat.items())
     print(f"\nslowest grid / fastest grid, 10 to 100,000 cells: {spread}")
 
@@ -129,12 +137,12 @@ def single(calls: int) -> None:
 def many_streams(streams: int, rounds: int) -> None:
     y = np.random.default_rng(2).integers(0, 2, (streams, rounds), np.uint8)
     f = tc.AlmostOneStepAhead(horizon=rounds)
-    one = seconds(lambda: tc.AlmostOneStepAhead(horizon=rounds).forecast_many(y.reshape(-1)), 3) / y.size * 1e9
+    one = seconds(lambda: tc.AlmostOneStepAhead(horizon=rounds).forecast_many(y.reshape(-1)), 6) / y.size * 1e9
     print(f"\n## {streams:,} streams of {rounds:,} rounds\n")
     print("| way | ns a step | to one stream |\n|---|---|---|")
     print(f"| one stream of as many rounds | {one:.2f} | 1 |")
     for threads in (1, 2):
-        many = seconds(lambda threads=threads: tc.forecast_streams(f, y, threads=threads), 3) / y.size * 1e9
+        many = seconds(lambda threads=threads: tc.forecast_streams(f, y, threads=threads), 6) / y.size * 1e9
         print(f"| forecast_streams, {threads} thread{'s'[: threads - 1]} | {many:.2f} | **{many / one:.2f}** |")
     part = y[: max(1, streams // 10)]
     across = seconds(lambda: numpy_across_streams(part, f.grid), 1) / part.size * 1e9
@@ -223,6 +231,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds")
     scale = 10 if parser.parse_args().quick else 1
+    print("# Benchmarks\n")
+    print("Made by `python benchmarks/forecast.py`. All ratios are of times taken in one run.")
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, ",
+        end="",
+    )
+    print(f"numpy {np.__version__}, truecast {tc.__version__}.")
     batch(compiled_chain(), [10**7 // scale, 10**8 // scale])
     single(10**6 // scale)
     many_streams(10**5 // scale, 1_000)

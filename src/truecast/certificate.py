@@ -73,15 +73,19 @@ class Certificate:
     def __str__(self) -> str:
         return "\n".join(
             [
-                f"after {self.rounds:,} rounds",
+                f"after {_rounds(self.rounds)}",
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
                 f"    and bias                   {min(self.bias, self.pooled):,.4f}",
-                f"  proved before the start   <= {self.a_priori:,.4f} for {self.promised_rounds:,} rounds",
+                f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (sharpness and calibration in one; lower is better)",
             ]
         )
+
+
+def _rounds(number: int) -> str:
+    return f"{number:,} round{'' if number == 1 else 's'}"
 
 
 def round_up(exact: Fraction) -> float:

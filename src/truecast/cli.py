@@ -87,6 +87,10 @@ def forecast(
     with open(output, "w", encoding="utf-8", newline="") if output else nullcontext(sys.stdout) as out:
         write_forecasts(out, y, p)
     click.echo(f"{f}\n{f.certificate}", err=output is None)
+    if len(y):
+        rate = float(y.mean())
+        line = f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}"
+        click.echo(line, err=output is None)
     if output:
         click.echo(f"forecasts written to {output}")
 

@@ -37,7 +37,9 @@ def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
     assert rows[0] == ["outcome", "forecast"]
     assert [int(bit) for bit, _ in rows[1:]] == y.tolist()
     assert [float(value) for _, value in rows[1:]] == p.tolist()
-    assert result.stdout == f"{f}\n{f.certificate}\nforecasts written to {target}\n"
+    rate = y.mean()
+    hindsight = f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}"
+    assert result.stdout == f"{f}\n{f.certificate}\n{hindsight}\nforecasts written to {target}\n"
     assert f"{f.certificate.bound:,.4f}" in result.stdout
     assert f"2 sqrt(T) + 1     {2 * 500**0.5 + 1:,.4f}" in result.stdout
 

@@ -8,6 +8,7 @@
 // Hence cell i is open, and the cell after the round is i - 1, i or i + 1: no search.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,11 +24,29 @@ struct Move {
     double says;          // the forecast
 };
 
-// What a round changes besides one bias.
+// What a round changes besides one bias, as the loops keep it in registers.
+struct Running {
+    std::int64_t cell;
+    std::uint64_t paid;  // the deviation of this block of rounds, over 2N
+    double squared_error;
+};
+
+// So many rounds pay less than 2^63 together, while N <= 2^52.
+constexpr std::size_t block = 1024;
+
+// The same between blocks.
 struct Position {
     std::int64_t cell = 0;
     Wide deviation;  // over 2N
     double squared_error = 0.0;
+
+    Running start() const { return {cell, 0, squared_error}; }
+
+    void stop(const Running& now) {
+        cell = now.cell;
+        deviation.add(now.paid);
+        squared_error = now.squared_error;
+    }
 };
 
 // The moves and the biases as the two outcomes see them: entry i belongs to cell i and to its end towards y.
@@ -39,7 +58,7 @@ struct Sides {
 
 // One round; returns what was said. Branch-free: the only chain from round to round is
 // cell -> bias of the credited point -> sign -> cell.
-inline double step(const Sides& sides, Position& at, std::size_t y) {
+inline double step(const Sides& sides, Running& at, std::size_t y) {
     const std::int64_t i = at.cell;
     std::int64_t& bias = sides.credited[y][i];
     const Move& move = sides.moves[y][i];
@@ -47,10 +66,20 @@ inline double step(const Sides& sides, Position& at, std::size_t y) {
     const std::int64_t sign = before + sides.gaps[y][i];
     bias = before + move.credit;
     at.cell = (i + static_cast<std::int64_t>(y) - 1) + static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
-    at.deviation.add(move.pay);
+    at.paid += move.pay;
     const double error = move.says - static_cast<double>(y);
     at.squared_error += error * error;
     return move.says;
+}
+
+// The batch: forecast, then learn, for every outcome in turn.
+inline void play(const Sides& sides, Position& at, const std::uint8_t* y, std::size_t count, double* said) {
+    for (std::size_t t = 0; t < count;) {
+        const std::size_t end = std::min(count, t + block);
+        Running now = at.start();
+        for (; t < end; ++t) said[t] = step(sides, now, y[t]);
+        at.stop(now);
+    }
 }
 
 struct Ladder {
@@ -96,15 +125,14 @@ struct Ladder {
     double settle(std::size_t y) {
         ++rounds;
         issued = false;
-        return step(sides(biases.data()), at, y);
+        const std::uint8_t bit = static_cast<std::uint8_t>(y);
+        double said;
+        play(sides(biases.data()), at, &bit, 1, &said);
+        return said;
     }
 
-    // The batch: forecast, then learn, for every outcome in turn.
     void run(const std::uint8_t* y, std::size_t count, double* said) {
-        const Sides both = sides(biases.data());
-        Position position = at;  // a local, so that the compiler keeps it in registers
-        for (std::size_t t = 0; t < count; ++t) said[t] = step(both, position, y[t]);
-        at = position;
+        play(sides(biases.data()), at, y, count, said);
         rounds += static_cast<std::int64_t>(count);
         issued = issued && count == 0;
     }

@@ -105,6 +105,9 @@ void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases, 
 
 NB_MODULE(kernels, m) {
     using namespace truecast;
+#ifdef NDEBUG
+    nb::set_leak_warnings(false);  // whoever holds a forecaster until the interpreter ends should not read of it
+#endif
 
     nb::class_<Ladder>(m, "Ladder")
         .def(

@@ -27,21 +27,20 @@ struct Streams {
         std::size_t s = first;
         for (; s + 1 < last; s += 2) {
             const Sides sides_a = sides(s), sides_b = sides(s + 1);
-            Position a = positions[s], b = positions[s + 1];
             const std::uint8_t *ya = outcomes + s * rounds, *yb = ya + rounds;
             double *pa = said + s * rounds, *pb = pa + rounds;
-            for (std::size_t t = 0; t < rounds; ++t) {
-                pa[t] = step(sides_a, a, ya[t]);
-                pb[t] = step(sides_b, b, yb[t]);
+            for (std::size_t t = 0; t < rounds;) {
+                const std::size_t end = std::min(rounds, t + block);
+                Running a = positions[s].start(), b = positions[s + 1].start();
+                for (; t < end; ++t) {
+                    pa[t] = step(sides_a, a, ya[t]);
+                    pb[t] = step(sides_b, b, yb[t]);
+                }
+                positions[s].stop(a);
+                positions[s + 1].stop(b);
             }
-            positions[s] = a;
-            positions[s + 1] = b;
         }
-        if (s == last) return;
-        const Sides sides_a = sides(s);
-        Position a = positions[s];
-        for (std::size_t t = 0; t < rounds; ++t) said[s * rounds + t] = step(sides_a, a, outcomes[s * rounds + t]);
-        positions[s] = a;
+        if (s < last) play(sides(s), positions[s], outcomes + s * rounds, rounds, said + s * rounds);
     }
 
     void run_on(std::size_t threads) const {

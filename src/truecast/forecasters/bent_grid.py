@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from fractions import Fraction
 from typing import Any, cast
 
@@ -10,12 +11,12 @@ import numpy as np
 
 from truecast import _check
 from truecast.errors import InputError
-from truecast.forecasters.base import LadderForecaster, check_horizon, need_horizon_or_grid
+from truecast.forecasters.base import MAX_HORIZON, LadderForecaster, check_horizon, need_horizon_or_grid
 from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["BentGrid"]
 
-MAX_GRID = 1 << 20
+MAX_GRID = 1 << 18  # where lemma 6 ends; the best grid for 10**11 rounds is smaller
 _N = 1 << 30
 
 
@@ -91,13 +92,15 @@ class BentGrid(LadderForecaster):
         >>> BentGrid.best_grid(10_000)
         74
         """
-        rounds = _check.whole_number("horizon", horizon, least=1, most=1 << 40)
-        best, best_bound, h, bend = 0, math.inf, 0.0, 0
-        while bend < best_bound:
+        rounds = _check.whole_number("horizon", horizon, least=1, most=MAX_HORIZON)
+        best, best_bound, h = 0, math.inf, 0.0
+        for bend in range(MAX_GRID // 2):
             bound = _real_kappa(h) * rounds + bend
             if bound < best_bound:
                 best, best_bound = bend, bound
-            bend, h = bend + 1, (h + math.sqrt(h * h + 4)) / 2
+            elif bend > best_bound:  # more cells alone cost more than that
+                break
+            h = _next_h(h)
         return 2 * best + 2
 
     def a_priori(self, rounds: int) -> Fraction:
@@ -115,21 +118,19 @@ def _real_kappa(h: float) -> float:
     return 1.0 / (math.sqrt(h * h + 2) + h) ** 2
 
 
+def _next_h(h: float) -> float:
+    return (h + math.sqrt(h * h + 4)) / 2
+
+
 def _left_half(bend: int) -> tuple[list[int], int]:
     """Return g_0 .. g_J over N and the least integer k = kappa N^2 for which they reach the middle (lemma 6)."""
     h = 0.0
     for _ in range(bend):
-        h = (h + math.sqrt(h * h + 4)) / 2
-    guess = int(_real_kappa(h) * _N * _N)
-    low, high, stride = guess, guess, _N
-    while _reaches(_climb(bend, low), low):
-        low, stride = max(0, low - stride), 2 * stride
-    while not _reaches(_climb(bend, high), high):
-        high, stride = high + stride, 2 * stride
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _reaches(_climb(bend, middle), middle) else (middle, high)
-    return _climb(bend, high), high
+        h = _next_h(h)
+    near = int(_real_kappa(h) * _N * _N)
+    low = max(0, near - _N)  # lemma 6: from there k is at most 3 N up, and floats are off by far less than N
+    k = low + bisect_left(range(low, near + 5 * _N), True, key=lambda k: _reaches(_climb(bend, k), k))
+    return _climb(bend, k), k
 
 
 def _climb(bend: int, k: int) -> list[int]:

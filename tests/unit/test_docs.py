@@ -1,0 +1,36 @@
+"""The documents speak of things that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_every_theorem_names_tests_and_they_exist() -> None:
+    text = (ROOT / "docs" / "theory.md").read_text()
+    defined = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        defined |= set(re.findall(r"^(?:def |)(test_\w+|Test\w+)\b", path.read_text(), re.MULTILINE))
+    named = set(re.findall(r"`(test_\w+|Test\w+)`", text))
+    assert named
+    assert named <= defined
+    for section in re.split(r"^## ", text, flags=re.MULTILINE):
+        if "**Theorem" in section or "**Lemma 1" in section:
+            assert "*Checked by*" in section
+
+
+def test_links_and_named_files_exist() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
+            assert target.startswith("https://") or (document.parent / target).exists(), (document.name, target)
+
+
+def test_theorems_cited_in_the_code_exist() -> None:
+    text = (ROOT / "docs" / "theory.md").read_text().lower()
+    for path in (ROOT / "src").rglob("*.[ph]*"):
+        if path.suffix in (".py", ".hpp"):
+            for kind, number in re.findall(r"docs/theory\.md,\s+(theorem|lemma|section)s?\s+(\d)", path.read_text()):
+                assert f"**{kind} {number}" in text or f"## {number}. " in text, (path.name, kind, number)

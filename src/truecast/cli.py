@@ -76,7 +76,10 @@ def forecast(
     """
     if forecaster == "bent" and at is not None:
         raise click.UsageError("--at is for aosa; the bent grid forecasts at the outer end of its cell.")
-    y = read_outcomes(file, column)
+    try:
+        y = read_outcomes(file, column)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise click.UsageError(f"{file.name} is neither a CSV nor text in UTF-8: {error}") from error
     options: dict[str, Any] = {"grid": grid, "cell": cell} | ({"forecast": at} if at else {})
     options["horizon"] = max(1, len(y)) if horizon is None and grid is None else horizon
     try:
@@ -84,8 +87,13 @@ def forecast(
     except tc.InputError as error:
         raise click.UsageError(str(error)) from error
     p = f.forecast_many(y)
-    with open(output, "w", encoding="utf-8", newline="") if output else nullcontext(sys.stdout) as out:
-        write_forecasts(out, y, p)
+    try:
+        with open(output, "w", encoding="utf-8", newline="") if output else nullcontext(sys.stdout) as out:
+            write_forecasts(out, y, p)
+    except OSError as error:
+        if output is None:
+            raise  # the reader of the pipe has gone: click ends quietly
+        raise click.FileError(output, str(error.strerror)) from error
     click.echo(f"{f}\n{f.certificate}", err=output is None)
     if len(y):
         rate = float(y.mean())

@@ -54,18 +54,18 @@ class Ladder(_core.Ladder):
     @property
     def deviation(self) -> Fraction:
         """D: the sum of the distances between each forecast and its credited point."""
-        high, low = self.deviation_words
+        high, low = self._deviation_words
         return Fraction((high << 64) + low, 2 * self.denominator)
 
     @property
     def bias_sums(self) -> tuple[Fraction, Fraction]:
         """A and B: the distances from the credited points to two calibrated sequences. O(m)."""
-        bias, pooled, rest, count = self.sums()
+        bias, pooled, rest, count = self._sums()
         return Fraction(bias, self.denominator), Fraction(pooled * count + rest, count * self.denominator)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        high, low = self.deviation_words
+        high, low = self._deviation_words
         return {
             "rounds": self.rounds,
             "cell": self.cell,
@@ -80,7 +80,7 @@ class Ladder(_core.Ladder):
         good = _checked(state, self.points, self.denominator)
         high, low = divmod(good["deviation"], 1 << 64)
         biases = np.array(good["biases"], np.int64)
-        self.restore(biases, good["cell"], good["rounds"], high, low, good["squared_error"], good["issued"])
+        self._restore(biases, good["cell"], good["rounds"], high, low, good["squared_error"], good["issued"])
 
 
 def _checked(state: object, points: NDArray[np.int64], denominator: int) -> dict[str, Any]:

@@ -117,6 +117,15 @@ def test_ladder_invariant_and_bounds_on_all_strings(grid: int, end: str) -> None
         check_world(tc.AlmostOneStepAhead(grid=grid, forecast=end, cell=rule), end, LONGEST)
 
 
+@pytest.mark.parametrize("end", ENDS)
+def test_walk_from_every_start_on_all_strings(end: str) -> None:
+    for grid in range(1, 7):
+        for start in range(grid):
+            f = tc.AlmostOneStepAhead(grid=grid, forecast=end)
+            f.load(f.state() | {"cell": start})
+            check_world(f, end, 9)
+
+
 @pytest.mark.parametrize("bend", range(4))
 def test_bent_grid_bound_on_all_strings(bend: int) -> None:
     for rule in CELL_RULES:

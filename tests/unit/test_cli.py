@@ -105,6 +105,23 @@ def test_missing_file_is_a_plain_error() -> None:
     assert "No such file" in result.stderr
 
 
+def test_files_that_are_no_text_are_a_plain_error(tmp_path: Path) -> None:
+    for content in (b"PAR1\x00\xff\xfe", b"0\n\x00\n"):
+        source = tmp_path / "outcomes.parquet"
+        source.write_bytes(content)
+        result = run("forecast", str(source))
+        assert result.exit_code == 2
+        assert isinstance(result.exception, SystemExit)
+        assert "UTF-8" in result.stderr or "outcomes must be 0 or 1" in result.stderr
+
+
+def test_an_output_that_cannot_be_written_is_a_plain_error(tmp_path: Path) -> None:
+    result = run("forecast", "-", "-o", str(tmp_path / "no such folder" / "forecasts.csv"), text="0\n1\n")
+    assert result.exit_code == 1
+    assert "No such file or directory" in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
 def test_a_refused_file_leaves_the_output_alone(tmp_path: Path) -> None:
     target = tmp_path / "forecasts.csv"
     target.write_text("precious")

@@ -154,6 +154,18 @@ def test_cold_start_is_at_the_middle_or_the_edge() -> None:
     assert tc.BentGrid(grid=2).predict() == 1.0
 
 
+def test_lowest_cell_is_sharper_on_rare_events_and_highest_on_common_ones() -> None:
+    rare = np.random.default_rng(11).random((50, 2_000)) < 0.01
+    for kind in KINDS:
+        brier = {
+            (rule, name): tc.forecast_streams(kind(horizon=2_000, cell=rule), y).brier.mean()
+            for rule in ("walk", "lowest", "highest")
+            for name, y in (("rare", rare), ("common", ~rare))
+        }
+        assert brier["lowest", "rare"] < brier["walk", "rare"] < brier["highest", "rare"]
+        assert brier["highest", "common"] < brier["walk", "common"] < brier["lowest", "common"]
+
+
 def test_smallest_grids() -> None:
     one = tc.AlmostOneStepAhead(horizon=1)
     assert one.grid == 1
@@ -239,5 +251,5 @@ def test_deviation_carries_beyond_64_bits() -> None:
     g = tc.BentGrid(grid=2)
     g.forecast_many([0, 0, 1, 1])
     assert f.deviation - g.deviation == Fraction(start, 2 * f.denominator)
-    assert f.deviation_words[0] == 1
+    assert f._deviation_words[0] == 1
     assert tc.BentGrid.from_bytes(f.to_bytes()).deviation == f.deviation

@@ -1,5 +1,6 @@
 // The compiled core as Python sees it (stub: kernels.pyi). Nothing here checks its arguments except the
-// outcome of a single round and the order of calls: the Python edge has checked the rest.
+// outcome of a single round and the order of calls: the Python edge has checked the rest. Names with an underscore would
+// write where they are told: they are for this package alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -121,11 +122,11 @@ NB_MODULE(kernels, m) {
              "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was none.")
-        .def("settle", [](Ladder& l, nb::handle y) { const auto bit = outcome(y); return at_rest(l).settle(bit); }, "outcome"_a.none(),
+        .def("_settle", [](Ladder& l, nb::handle y) { const auto bit = outcome(y); return at_rest(l).settle(bit); }, "outcome"_a.none(),
              "Play one round at once and return what was said in it.")
-        .def("run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
-        .def("restore", &restore, "biases"_a, "cell"_a, "rounds"_a, "high"_a, "low"_a, "squared_error"_a, "issued"_a)
-        .def("sums",
+        .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def("_restore", &restore, "biases"_a, "cell"_a, "rounds"_a, "high"_a, "low"_a, "squared_error"_a, "issued"_a)
+        .def("_sums",
              [](Ladder& l) {
                  const Sums s = sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator);
                  return std::make_tuple(s.bias, s.pooled, s.rest, s.count);
@@ -139,7 +140,7 @@ NB_MODULE(kernels, m) {
         .def_prop_ro("rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
         .def_prop_ro("issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")
         .def_prop_ro("squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")
-        .def_prop_ro("deviation_words",
+        .def_prop_ro("_deviation_words",
                      [](Ladder& l) { return std::make_tuple(at_rest(l).at.deviation.high, l.at.deviation.low); },
                      "The deviation as high * 2**64 + low, over twice `denominator`.");
 

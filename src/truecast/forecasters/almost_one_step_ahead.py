@@ -55,7 +55,8 @@ class AlmostOneStepAhead(LadderForecaster):
         closes. The forecast follows the outcomes smoothly; the default.
         "lowest" and "highest" take the lowest and the highest open cell. They start at the edge of the grid and, as
         the theory page shows, move to neighbours too; they differ from the walk in that they go back towards their
-        edge as soon as a bias returns to exactly zero. Choose them to lean to one side, as with rare events ("lowest").
+        edge as soon as a bias returns to exactly zero. "lowest" is sharper on rare events, where the walk must first
+        come down from the middle; "highest" on outcomes that are nearly always 1.
 
     Raises
     ------

@@ -95,7 +95,7 @@ class LadderForecaster(Ladder):
         """
         y = _check.outcomes(outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y.shape)
-        self.run(y, said)
+        self._run(y, said)
         return said
 
     def to_json(self) -> str:

@@ -62,13 +62,13 @@ class OneStepAhead:
 
     def answer(self, outcome: object) -> float:
         """Return the point of the pair nearer to the outcome, 0 or 1."""
-        return self._ladder.settle(outcome)
+        return self._ladder._settle(outcome)
 
     def answer_many(self, outcomes: ArrayLike) -> NDArray[np.float64]:
         """Answer every outcome in turn: the same as calling `answer` on each."""
         y = _check.outcomes(outcomes)
         said = np.empty(len(y))
-        self._ladder.run(y, said)
+        self._ladder._run(y, said)
         return said
 
     @property

@@ -55,8 +55,16 @@ class Streams:
         number = _check.whole_number("stream", stream, least=0, most=len(self) - 1)
         going_on = type(self._start)(**self._start.config)
         high, low = self._deviations[number].tolist()
-        cell, error = int(self._cells[number]), float(self._squared_errors[number])
-        going_on.restore(self._biases[number], cell, self._rounds, high, low, error, issued=False)
+        going_on.load(
+            {
+                "rounds": self._rounds,
+                "cell": int(self._cells[number]),
+                "issued": False,
+                "deviation": (high << 64) + low,
+                "squared_error": float(self._squared_errors[number]),
+                "biases": self._biases[number].tolist(),
+            }
+        )
         return going_on
 
 

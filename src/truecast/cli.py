@@ -80,7 +80,7 @@ def forecast(
         y = read_outcomes(file, column)
     except (UnicodeDecodeError, csv.Error) as error:
         raise click.UsageError(f"{file.name} is neither a CSV nor text in UTF-8: {error}") from error
-    options: dict[str, Any] = {"grid": grid, "cell": cell} | ({"forecast": at} if at else {})
+    options: dict[str, Any] = {"grid": grid, "cell": cell} | ({"at": at} if at else {})
     options["horizon"] = max(1, len(y)) if horizon is None and grid is None else horizon
     try:
         f = tc.BentGrid(**options) if forecaster == "bent" else tc.AlmostOneStepAhead(**options)

@@ -68,7 +68,7 @@ class Ladder(_core.Ladder):
         high, low = self._deviation_words
         return {
             "rounds": self.rounds,
-            "cell": self.cell,
+            "open_cell": self.open_cell,
             "issued": self.issued,
             "deviation": (high << 64) + low,
             "squared_error": self.squared_error,
@@ -80,12 +80,12 @@ class Ladder(_core.Ladder):
         good = _checked(state, self.points, self.denominator)
         high, low = divmod(good["deviation"], 1 << 64)
         biases = np.array(good["biases"], np.int64)
-        self._restore(biases, good["cell"], good["rounds"], high, low, good["squared_error"], good["issued"])
+        self._restore(biases, good["open_cell"], good["rounds"], high, low, good["squared_error"], good["issued"])
 
 
 def _checked(state: object, points: NDArray[np.int64], denominator: int) -> dict[str, Any]:
     """Return the state if it is one that the ladder with these points can be in, by its invariant."""
-    kinds = {"rounds": int, "cell": int, "issued": bool, "deviation": int, "squared_error": float, "biases": list}
+    kinds = {"rounds": int, "open_cell": int, "issued": bool, "deviation": int, "squared_error": float, "biases": list}
     if not isinstance(state, dict) or set(state) != set(kinds):
         raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}")
     for name, kind in kinds.items():
@@ -94,14 +94,14 @@ def _checked(state: object, points: NDArray[np.int64], denominator: int) -> dict
     if any(type(bias) is not int for bias in state["biases"]) or len(state["biases"]) != len(points):
         raise StateError(f"the saved biases must be {len(points)} integers")
     cells, rounds = len(points) - 1, state["rounds"]
-    if not 0 <= state["cell"] < cells:
-        raise StateError(f"the saved cell must be from 0 to {cells - 1}, got {state['cell']}")
+    if not 0 <= state["open_cell"] < cells:
+        raise StateError(f"the saved open_cell must be from 0 to {cells - 1}, got {state['open_cell']}")
     for name, most in (("rounds", (1 << 63) - 1), ("deviation", 2 * denominator * rounds), ("squared_error", rounds)):
         if not 0 <= state[name] <= most:
             raise StateError(f"the saved {name} must be from 0 to {most}, got {state[name]!r}")
     for j, (point, bias) in enumerate(zip(points.tolist(), state["biases"], strict=True)):
-        least = 0 if j > state["cell"] or j == 0 else point - denominator
-        most = 0 if j <= state["cell"] or j == cells else point
+        least = 0 if j > state["open_cell"] or j == 0 else point - denominator
+        most = 0 if j <= state["open_cell"] or j == cells else point
         if not least <= bias <= most:
             raise StateError(f"the saved bias of point {j} must be from {least} to {most}, got {bias}")
     return cast("dict[str, Any]", state)

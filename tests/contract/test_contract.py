@@ -22,7 +22,7 @@ OURS: dict[str, Callable[[], Any]] = {
 }
 for end in ("lower", "upper", "middle"):
     for rule in CELL_RULES:
-        OURS[f"{end} {rule}"] = lambda end=end, rule=rule: tc.AlmostOneStepAhead(grid=30, forecast=end, cell=rule)
+        OURS[f"{end} {rule}"] = lambda end=end, rule=rule: tc.AlmostOneStepAhead(grid=30, at=end, cell=rule)
 
 
 @pytest.mark.parametrize("name", OURS)

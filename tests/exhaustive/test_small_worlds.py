@@ -74,9 +74,9 @@ def check_world(f: LadderForecaster, end: str, longest: int) -> None:
         assert ((points - n <= biases) & (biases <= points)).all()
         is_open = (biases[:, :-1] <= 0) & (biases[:, 1:] >= 0)
         assert is_open[rows, cell].all()
-        if f.cell_rule == "lowest":
+        if f.cell == "lowest":
             assert (cell == is_open.argmax(axis=1)).all()
-        if f.cell_rule == "highest":
+        if f.cell == "highest":
             assert (cell == m - 1 - is_open[:, ::-1].argmax(axis=1)).all()
         if length:
             came_from = before._cells[rows // 2]
@@ -114,15 +114,15 @@ def check_world(f: LadderForecaster, end: str, longest: int) -> None:
 @pytest.mark.parametrize("end", ENDS)
 def test_ladder_invariant_and_bounds_on_all_strings(grid: int, end: str) -> None:
     for rule in CELL_RULES:  # in one process, since the rules share most tallies
-        check_world(tc.AlmostOneStepAhead(grid=grid, forecast=end, cell=rule), end, LONGEST)
+        check_world(tc.AlmostOneStepAhead(grid=grid, at=end, cell=rule), end, LONGEST)
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_walk_from_every_start_on_all_strings(end: str) -> None:
     for grid in range(1, 7):
         for start in range(grid):
-            f = tc.AlmostOneStepAhead(grid=grid, forecast=end)
-            f.load(f.state() | {"cell": start})
+            f = tc.AlmostOneStepAhead(grid=grid, at=end)
+            f.load(f.state() | {"open_cell": start})
             check_world(f, end, 9)
 
 
@@ -135,7 +135,7 @@ def test_bent_grid_bound_on_all_strings(bend: int) -> None:
 @pytest.mark.parametrize("rule", CELL_RULES)
 def test_reference_and_core_agree_on_all_strings(rule: str) -> None:
     worlds = [
-        (tc.AlmostOneStepAhead(grid=m, forecast=e, cell=rule), uniform_points(m), e) for m in (1, 2, 3, 5) for e in ENDS
+        (tc.AlmostOneStepAhead(grid=m, at=e, cell=rule), uniform_points(m), e) for m in (1, 2, 3, 5) for e in ENDS
     ]
     worlds += [(tc.BentGrid(grid=2 * j + 2, cell=rule), bent_points(j)[0], "outer") for j in (0, 1, 2)]
     length = 9
@@ -151,7 +151,7 @@ def test_reference_and_core_agree_on_all_strings(rule: str) -> None:
             core = streams.forecaster(s)
             assert streams.forecasts[s].tolist() == said
             assert [Fraction(a, f.denominator) for a in core.biases.tolist()] == plain.alpha
-            assert (core.cell, core.deviation, core.bias_sums) == (
+            assert (core.open_cell, core.deviation, core.bias_sums) == (
                 plain.cell,
                 plain.deviation,
                 (plain.bias(), plain.pooled()),

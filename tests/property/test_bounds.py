@@ -17,7 +17,7 @@ from truecast.forecasters.base import LadderForecaster
 from truecast.ladder import CELL_RULES
 from truecast.reference import calibration_distance
 
-END_OPTIONS = [{"forecast": end, "cell": rule} for end in ("lower", "upper", "middle") for rule in CELL_RULES]
+END_OPTIONS = [{"at": end, "cell": rule} for end in ("lower", "upper", "middle") for rule in CELL_RULES]
 
 
 def forecasters(horizon: int) -> list[LadderForecaster]:
@@ -42,7 +42,7 @@ def test_exact_distance_within_certificate_against_opponents(opponent: str) -> N
             check_chain(f, p, y)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     y=st.lists(st.integers(0, 1), min_size=1, max_size=40),
     grid=st.integers(1, 9),
@@ -76,7 +76,7 @@ def test_all_ones_from_the_lowest_cell_attain_the_uniform_bounds(rounds: int) ->
     """Theorem 5 cannot be improved: the only calibrated forecast of all ones is 1."""
     for end in ("lower", "middle"):
         for m in range(1, 7):
-            f = tc.AlmostOneStepAhead(grid=m, forecast=end, cell="lowest")
+            f = tc.AlmostOneStepAhead(grid=m, at=end, cell="lowest")
             p = f.forecast_many([1] * rounds)
             exact = [Fraction(round(2 * m * x), 2 * m) for x in p]
             assert calibration_distance(exact, [1] * rounds) == f.a_priori(rounds)
@@ -84,15 +84,15 @@ def test_all_ones_from_the_lowest_cell_attain_the_uniform_bounds(rounds: int) ->
 
 def climb(f: LadderForecaster, tries: int) -> Iterator[int]:
     """Down to cell 0, then up to the top, leaving each point with a bias as low as some tries about it give."""
-    while f.cell > 0:
+    while f.open_cell > 0:
         yield 0
     for j in range(1, f.grid):
         enough = -0.95 * (f.denominator - int(f.points[j]))
         for _ in range(tries):
-            if f.cell == j and f.biases[j] <= enough:
+            if f.open_cell == j and f.biases[j] <= enough:
                 break
-            yield int(f.cell < j)
-        while f.cell < j:
+            yield int(f.open_cell < j)
+        while f.open_cell < j:
             yield 1
 
 
@@ -101,7 +101,7 @@ def test_an_opponent_comes_close_to_the_bound(kind: str) -> None:
     """The constants 1 and 0.7071 are sharp for these forecasters: section 5 of the theory page."""
     rounds = 400_000
     f: LadderForecaster = (
-        tc.BentGrid(horizon=rounds) if kind == "bent" else tc.AlmostOneStepAhead(horizon=rounds, forecast="middle")
+        tc.BentGrid(horizon=rounds) if kind == "bent" else tc.AlmostOneStepAhead(horizon=rounds, at="middle")
     )
     surplus = 0.0  # sum of outcomes less forecasts; calibrated forecasts have none, so CalDist is at least this
 
@@ -112,7 +112,7 @@ def test_an_opponent_comes_close_to_the_bound(kind: str) -> None:
 
     if kind == "bent":  # pay kappa a round, about a point below the middle
         for _ in range(rounds - 40 * f.grid):
-            go(int(f.cell < f.grid // 4))
+            go(int(f.open_cell < f.grid // 4))
     for y in climb(f, tries=40):
         go(y)
     ones = np.ones(rounds - f.rounds, np.uint8)

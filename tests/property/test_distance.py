@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from truecast.reference import calibration_distance
@@ -14,7 +14,6 @@ values = st.fractions(0, 1, max_denominator=7) | st.sampled_from([Fraction(0), F
 rounds = st.lists(st.tuples(values, values, st.integers(0, 1), st.booleans()), max_size=16)
 
 
-@settings(deadline=None)
 @given(rounds)
 def test_distance_is_lipschitz_subadditive_symmetric_and_below_ece(
     rows: list[tuple[Fraction, Fraction, int, bool]],

@@ -32,7 +32,7 @@ class Lockstep(RuleBasedStateMachine):
             self.core = tc.BentGrid(grid=2 * size, cell=cell)
             self.plain = PlainLadder(bent_points(size - 1)[0], kind, cell)
         else:
-            self.core = tc.AlmostOneStepAhead(grid=size, forecast=kind, cell=cell)
+            self.core = tc.AlmostOneStepAhead(grid=size, at=kind, cell=cell)
             self.plain = PlainLadder(uniform_points(size), kind, cell)
         self.issued = False
 
@@ -95,7 +95,7 @@ class Lockstep(RuleBasedStateMachine):
         core, plain = self.core, self.plain
         assert core.rounds == plain.rounds
         assert core.issued == self.issued
-        assert core.cell == plain.cell
+        assert core.open_cell == plain.cell
         assert [Fraction(a, core.denominator) for a in core.biases.tolist()] == plain.alpha
         assert core.deviation == plain.deviation
         assert core.bias_sums == (plain.bias(), plain.pooled())
@@ -106,5 +106,5 @@ class Lockstep(RuleBasedStateMachine):
         assert exact <= core.a_priori(core.rounds)
 
 
-Lockstep.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+Lockstep.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
 TestLockstep = Lockstep.TestCase

@@ -132,7 +132,7 @@ def test_a_refused_file_leaves_the_output_alone(tmp_path: Path) -> None:
 def test_options_reach_the_forecaster() -> None:
     options = ["--grid", "7", "--at", "upper", "--cell", "highest", "--horizon", "20"]
     result = run("forecast", "-", *options, text="1\n0\n")
-    assert result.stderr.startswith("AlmostOneStepAhead(horizon=20, grid=7, forecast='upper', cell='highest')\n")
+    assert result.stderr.startswith("AlmostOneStepAhead(horizon=20, grid=7, at='upper', cell='highest')\n")
 
 
 def test_no_outcomes_at_all() -> None:

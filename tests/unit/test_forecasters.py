@@ -40,10 +40,10 @@ def test_paper_grid_and_bound_for_any_horizon(horizon: int) -> None:
 def test_a_priori_bounds_at_every_horizon(horizons: Any) -> None:
     for horizon in horizons:
         for end in ("lower", "upper"):
-            f = tc.AlmostOneStepAhead(horizon=horizon, forecast=end)
+            f = tc.AlmostOneStepAhead(horizon=horizon, at=end)
             assert f.a_priori(horizon) == Fraction(horizon, f.grid) + Fraction(f.grid - 1, 2)
             assert at_most(f.a_priori(horizon), Fraction(4 * horizon), Fraction(1))
-        middle = tc.AlmostOneStepAhead(horizon=horizon, forecast="middle")
+        middle = tc.AlmostOneStepAhead(horizon=horizon, at="middle")
         assert abs(middle.grid - math.sqrt(horizon)) <= 0.5 + 1e-9
         assert middle.a_priori(horizon) ** 2 < horizon
         bent = tc.BentGrid(horizon=horizon)
@@ -57,7 +57,7 @@ def test_best_grid_has_the_least_bound(end: Any) -> None:
     for horizon in [*range(1, 200), 5_000]:
         best = tc.AlmostOneStepAhead.best_grid(horizon, end)
         grids = range(1, 2 * math.isqrt(horizon) + 4)
-        bounds = {m: tc.AlmostOneStepAhead(grid=m, forecast=end).a_priori(horizon) for m in grids}
+        bounds = {m: tc.AlmostOneStepAhead(grid=m, at=end).a_priori(horizon) for m in grids}
         assert bounds[best] == min(bounds.values())
 
 
@@ -134,13 +134,13 @@ def test_horizon_or_grid_is_needed_and_options_are_by_keyword(kind: Any) -> None
 
 
 def test_other_bad_options() -> None:
-    with pytest.raises(tc.InputError, match="^forecast must be one of 'lower', 'upper', 'middle', got 'mid'"):
-        tc.AlmostOneStepAhead(grid=3, forecast="mid")
+    with pytest.raises(tc.InputError, match="^at must be one of 'lower', 'upper', 'middle', got 'mid'"):
+        tc.AlmostOneStepAhead(grid=3, at="mid")
     with pytest.raises(tc.InputError, match="^grid must be even"):
         tc.BentGrid(grid=7)
     with pytest.raises(tc.InputError, match="^horizon must be a whole number"):
         tc.AlmostOneStepAhead.best_grid(0)
-    with pytest.raises(tc.InputError, match="^forecast must be one of"):
+    with pytest.raises(tc.InputError, match="^at must be one of"):
         tc.AlmostOneStepAhead.best_grid(5, "x")
     with pytest.raises(tc.InputError, match="^horizon must be a whole number"):
         tc.BentGrid.best_grid(-1)
@@ -148,9 +148,9 @@ def test_other_bad_options() -> None:
 
 def test_cold_start_is_at_the_middle_or_the_edge() -> None:
     assert tc.AlmostOneStepAhead(horizon=10_000).predict() == 0.5
-    assert tc.AlmostOneStepAhead(grid=5, forecast="middle").predict() == 0.5
+    assert tc.AlmostOneStepAhead(grid=5, at="middle").predict() == 0.5
     assert tc.AlmostOneStepAhead(grid=5, cell="lowest").predict() == 0.0
-    assert tc.AlmostOneStepAhead(grid=5, cell="highest", forecast="upper").predict() == 1.0
+    assert tc.AlmostOneStepAhead(grid=5, cell="highest", at="upper").predict() == 1.0
     assert tc.BentGrid(grid=2).predict() == 1.0
 
 
@@ -177,7 +177,7 @@ def test_smallest_grids() -> None:
 
 def test_repr_builds_the_forecaster_anew() -> None:
     for f in (
-        tc.AlmostOneStepAhead(horizon=50, forecast="middle"),
+        tc.AlmostOneStepAhead(horizon=50, at="middle"),
         tc.AlmostOneStepAhead(grid=9),
         tc.BentGrid(horizon=99),
     ):

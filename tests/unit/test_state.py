@@ -32,7 +32,7 @@ def sealed(entries: dict[str, Any]) -> str:
 def test_layout_is_as_documented() -> None:
     entries = saved()
     assert list(entries) == ["format", "version", "kind", "config", "state", "crc32"]
-    assert entries["config"] == {"horizon": 90, "grid": 10, "forecast": "lower", "cell": "walk"}
+    assert entries["config"] == {"horizon": 90, "grid": 10, "at": "lower", "cell": "walk"}
     assert entries["state"]["rounds"] == 11
     assert entries["state"]["issued"] is True
     assert sealed(entries) == json.dumps(entries)
@@ -64,8 +64,8 @@ def test_copies_and_pickles_go_on_from_here_and_are_separate() -> None:
         ("rounds", 1.0, "rounds must be of type int"),
         ("rounds", True, "rounds must be of type int"),
         ("rounds", 1 << 63, "rounds must be from 0"),
-        ("cell", 10, "cell must be from 0 to 9"),
-        ("cell", -1, "cell must be from 0 to 9"),
+        ("open_cell", 10, "open_cell must be from 0 to 9"),
+        ("open_cell", -1, "open_cell must be from 0 to 9"),
         ("issued", 1, "issued must be of type bool"),
         ("deviation", -1, "deviation must be from 0"),
         ("deviation", 1 << 70, "deviation must be from 0"),
@@ -83,7 +83,7 @@ def test_copies_and_pickles_go_on_from_here_and_are_separate() -> None:
 )
 def test_impossible_states_are_refused(entry: str, value: Any, message: str) -> None:
     entries = saved()
-    assert entries["state"]["cell"] == 8
+    assert entries["state"]["open_cell"] == 8
     entries["state"][entry] = value
     with pytest.raises(tc.StateError, match=message):
         tc.AlmostOneStepAhead.from_json(sealed(entries))

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truecast as tc
 
 
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 1 << 32),
     streams=st.integers(0, 9),
@@ -25,7 +24,7 @@ def test_streams_are_separate_forecasters(
     seed: int, streams: int, rounds: int, before: int, threads: int | None, kind: Any
 ) -> None:
     rng = np.random.default_rng(seed)
-    start = tc.BentGrid(grid=8) if kind == "bent" else tc.AlmostOneStepAhead(grid=7, forecast=kind)
+    start = tc.BentGrid(grid=8) if kind == "bent" else tc.AlmostOneStepAhead(grid=7, at=kind)
     start.forecast_many(rng.integers(0, 2, before))
     unchanged = start.to_json()
     outcomes = rng.random((streams, rounds)) < rng.random((streams, 1))

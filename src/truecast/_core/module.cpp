@@ -136,7 +136,7 @@ NB_MODULE(kernels, m) {
         .def_prop_ro("biases", [](Ladder& l) { return copy(at_rest(l).biases); }, "Numerators of the biases, over `denominator`.")
         .def_ro("denominator", &Ladder::denominator, "What the points and biases are numerators over.")
         .def_prop_ro("cells", [](Ladder& l) { return l.cells(); }, "The number of cells, m.")
-        .def_prop_ro("cell", [](Ladder& l) { return at_rest(l).at.cell; }, "The open cell: the next forecast lies between points `cell` and `cell + 1`.")
+        .def_prop_ro("open_cell", [](Ladder& l) { return at_rest(l).at.cell; }, "The open cell: the next forecast lies between the points of this number and the next.")
         .def_prop_ro("rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
         .def_prop_ro("issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")
         .def_prop_ro("squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")

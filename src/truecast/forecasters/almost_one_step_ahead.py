@@ -15,8 +15,8 @@ from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["AlmostOneStepAhead"]
 
-End = Literal["lower", "upper", "middle"]
-ENDS = ("lower", "upper", "middle")
+Place = Literal["lower", "upper", "middle"]
+PLACES = ("lower", "upper", "middle")
 MAX_GRID = 1 << 24
 
 
@@ -28,7 +28,7 @@ class AlmostOneStepAhead(LadderForecaster):
     calibration after T rounds is at most
 
     ==================  =======================  ===========================================
-    forecast            for every T and m        with the grid that `horizon=T` chooses
+    at                  for every T and m        with the grid that `horizon=T` chooses
     ==================  =======================  ===========================================
     "lower", "upper"    T/m + (m - 1)/2          below 1.5 sqrt(T); the paper: 2 sqrt(T) + 1
     "middle"            T/(2m) + (m - 1)/2       below sqrt(T)
@@ -45,9 +45,9 @@ class AlmostOneStepAhead(LadderForecaster):
         of a cell and to the nearest for the middle. More rounds are allowed.
     grid
         The number of cells, m, if you want to choose it; see `best_grid`.
-    forecast
-        Where in the cell: its "lower" end or its "upper" end (the paper leaves the choice open), or the "middle",
-        which halves the deviation.
+    at
+        Where in the cell to forecast: at its "lower" end or its "upper" end (the paper leaves the choice open), or in
+        the "middle", which halves the deviation.
     cell
         Which open cell, where there are several; the theorem allows any.
 
@@ -85,27 +85,27 @@ class AlmostOneStepAhead(LadderForecaster):
         *,
         horizon: int | None = None,
         grid: int | None = None,
-        forecast: End = "lower",
+        at: Place = "lower",
         cell: CellRule = "walk",
     ) -> None:
         self._horizon = check_horizon(horizon)
-        self._forecast = cast("End", _check.choice("forecast", forecast, ENDS))
-        self._cell_rule = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
+        self._at = cast("Place", _check.choice("at", at, PLACES))
+        self._cell = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
         need_horizon_or_grid(horizon, grid)
         if grid is not None:
             m = _check.whole_number("grid", grid, least=1, most=MAX_GRID)
         else:
-            m = _paper_grid(cast("int", self._horizon), self._forecast)
+            m = _paper_grid(cast("int", self._horizon), self._at)
         points = np.arange(m + 1, dtype=np.int64)
-        super().__init__(points, m, _said(points, self._forecast), self._cell_rule)
+        super().__init__(points, m, _said(points, self._at), self._cell)
 
     @property
-    def forecast(self) -> End:
+    def at(self) -> Place:
         """Where in the cell the forecast lies."""
-        return self._forecast
+        return self._at
 
     @staticmethod
-    def best_grid(horizon: int, forecast: End = "lower") -> int:
+    def best_grid(horizon: int, at: Place = "lower") -> int:
         """Return the grid with the least proved bound after `horizon` rounds.
 
         About sqrt(2T) for the ends of a cell (bound about sqrt(2T)) and sqrt(T) for its middle (bound below sqrt(T)).
@@ -116,32 +116,32 @@ class AlmostOneStepAhead(LadderForecaster):
         (141, 100)
         """
         rounds = _check.whole_number("horizon", horizon, least=1, most=MAX_HORIZON)
-        where = cast("End", _check.choice("forecast", forecast, ENDS))
+        where = cast("Place", _check.choice("at", at, PLACES))
         below = max(1, math.isqrt(rounds if where == "middle" else 2 * rounds))
         return min((below, below + 1), key=lambda m: _bound(rounds, m, where))
 
     def a_priori(self, rounds: int) -> Fraction:
         """Theorem 5: T/m + (m - 1)/2 for an end of the cell, T/(2m) + (m - 1)/2 for its middle."""
-        return _bound(rounds, self.grid, self.forecast)
+        return _bound(rounds, self.grid, self.at)
 
     @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self.horizon, "grid": self.grid, "forecast": self.forecast, "cell": self.cell_rule}
+        return {"horizon": self.horizon, "grid": self.grid, "at": self.at, "cell": self.cell}
 
 
-def _paper_grid(horizon: int, forecast: End) -> int:
-    if forecast == "middle":
-        return AlmostOneStepAhead.best_grid(horizon, forecast)
+def _paper_grid(horizon: int, at: Place) -> int:
+    if at == "middle":
+        return AlmostOneStepAhead.best_grid(horizon, at)
     return math.isqrt(horizon - 1) + 1
 
 
-def _bound(rounds: int, grid: int, forecast: End) -> Fraction:
-    cells_off = Fraction(1, 2) if forecast == "middle" else Fraction(1)
+def _bound(rounds: int, grid: int, at: Place) -> Fraction:
+    cells_off = Fraction(1, 2) if at == "middle" else Fraction(1)
     return cells_off * rounds / grid + Fraction(grid - 1, 2)
 
 
-def _said(points: NDArray[np.int64], forecast: End) -> NDArray[np.int64]:
+def _said(points: NDArray[np.int64], at: Place) -> NDArray[np.int64]:
     lower, upper = points[:-1], points[1:]
-    said = {"lower": 2 * lower, "upper": 2 * upper, "middle": lower + upper}[forecast]
+    said = {"lower": 2 * lower, "upper": 2 * upper, "middle": lower + upper}[at]
     return np.stack([said, said])

@@ -28,7 +28,7 @@ class LadderForecaster(Ladder):
     """
 
     _horizon: int | None
-    _cell_rule: CellRule
+    _cell: CellRule
 
     @property
     def horizon(self) -> int | None:
@@ -41,9 +41,9 @@ class LadderForecaster(Ladder):
         return self.cells
 
     @property
-    def cell_rule(self) -> CellRule:
-        """Which open cell is taken."""
-        return self._cell_rule
+    def cell(self) -> CellRule:
+        """Which open cell is taken; `open_cell` is the present one."""
+        return self._cell
 
     @abstractmethod
     def a_priori(self, rounds: int) -> Fraction:

@@ -33,7 +33,7 @@ class BentGrid(LadderForecaster):
     (docs/theory.md, theorem 7).
 
     It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`. On
-    short streams (below some 50 rounds) `AlmostOneStepAhead` with forecast="middle" has the better bound.
+    short streams (below some 50 rounds) `AlmostOneStepAhead` with at="middle" has the better bound.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class BentGrid(LadderForecaster):
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk") -> None:
         self._horizon = check_horizon(horizon)
-        self._cell_rule = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
+        self._cell = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
         need_horizon_or_grid(horizon, grid)
         if grid is None:
             grid = self.best_grid(cast("int", self._horizon))
@@ -76,7 +76,7 @@ class BentGrid(LadderForecaster):
         self._kappa = Fraction(k, _N * _N)
         points = np.array([*left, _N // 2, *(_N - g for g in reversed(left))], np.int64)
         outer = 2 * np.concatenate([points[: m // 2], points[m // 2 + 1 :]])
-        super().__init__(points, _N, np.stack([outer, outer]), self._cell_rule)
+        super().__init__(points, _N, np.stack([outer, outer]), self._cell)
 
     @property
     def kappa(self) -> Fraction:
@@ -110,7 +110,7 @@ class BentGrid(LadderForecaster):
     @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self.horizon, "grid": self.grid, "cell": self.cell_rule}
+        return {"horizon": self.horizon, "grid": self.grid, "cell": self.cell}
 
 
 def _real_kappa(h: float) -> float:

@@ -42,7 +42,7 @@ class OneStepAhead:
     def __init__(self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk") -> None:
         rule = AlmostOneStepAhead(horizon=horizon, grid=grid, cell=cell)
         points = rule.points
-        self._ladder = Ladder(points, rule.denominator, np.stack([2 * points[:-1], 2 * points[1:]]), rule.cell_rule)
+        self._ladder = Ladder(points, rule.denominator, np.stack([2 * points[:-1], 2 * points[1:]]), rule.cell)
 
     @property
     def grid(self) -> int:
@@ -57,7 +57,7 @@ class OneStepAhead:
     @property
     def pair(self) -> tuple[float, float]:
         """The two points that the next answer will be one of."""
-        cell = self._ladder.cell
+        cell = self._ladder.open_cell
         return cell / self.grid, (cell + 1) / self.grid
 
     def answer(self, outcome: object) -> float:
@@ -70,6 +70,11 @@ class OneStepAhead:
         said = np.empty(len(y))
         self._ladder._run(y, said)
         return said
+
+    @property
+    def a_priori(self) -> Fraction:
+        """What was proved before the first outcome: CalDist of the answers never exceeds (m - 1)/2."""
+        return Fraction(self.grid - 1, 2)
 
     @property
     def calibration_error(self) -> Fraction:

@@ -58,7 +58,7 @@ class Streams:
         going_on.load(
             {
                 "rounds": self._rounds,
-                "cell": int(self._cells[number]),
+                "open_cell": int(self._cells[number]),
                 "issued": False,
                 "deviation": (high << 64) + low,
                 "squared_error": float(self._squared_errors[number]),

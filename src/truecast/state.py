@@ -22,6 +22,7 @@ __all__ = ["VERSION", "from_bytes", "from_json", "to_bytes", "to_json"]
 VERSION = 1
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
+_LONGEST = 1 << 30  # no saved forecaster is longer: what would unpack to more is not one
 _ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}
 
 
@@ -64,10 +65,14 @@ def from_bytes(data: bytes) -> str:
     if not data.startswith(_MAGIC):
         raise StateError("this is not a saved forecaster: it does not begin with TRUECAST")
     _check_version(data[len(_MAGIC)] if len(data) > len(_MAGIC) else None)
+    reader = zlib.decompressobj()
     try:
-        return zlib.decompress(data[len(_MAGIC) + 1 :]).decode()
+        text = reader.decompress(data[len(_MAGIC) + 1 :], _LONGEST).decode()
     except (zlib.error, UnicodeDecodeError) as error:
         raise StateError(f"the saved forecaster is corrupted: {error}") from error
+    if not reader.eof or reader.unused_data:
+        raise StateError("the saved forecaster is corrupted: it ends too early or too late")
+    return text
 
 
 def _check_version(version: object) -> None:

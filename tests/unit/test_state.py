@@ -130,6 +130,15 @@ def test_foreign_bytes_are_refused(data: Any) -> None:
         tc.BentGrid.from_bytes(data)
 
 
+def test_bytes_that_end_late_or_unpack_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tc.BentGrid(grid=4).to_bytes()
+    with pytest.raises(tc.StateError, match="too early or too late"):
+        tc.BentGrid.from_bytes(data + b"more")
+    monkeypatch.setattr(state, "_LONGEST", 100)
+    with pytest.raises(tc.StateError, match="too early or too late"):
+        tc.BentGrid.from_bytes(data)
+
+
 def test_future_versions_are_told_apart() -> None:
     with pytest.raises(tc.VersionError, match="version 2 .* upgrade truecast"):
         tc.AlmostOneStepAhead.from_json(sealed(saved() | {"version": 2, "whatever": "new"}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -80,6 +81,17 @@ def test_all_ones_from_the_lowest_cell_attain_the_uniform_bounds(rounds: int) ->
             p = f.forecast_many([1] * rounds)
             exact = [Fraction(round(2 * m * x), 2 * m) for x in p]
             assert calibration_distance(exact, [1] * rounds) == f.a_priori(rounds)
+
+
+def test_contradicting_every_forecast_makes_ece_half_the_rounds() -> None:
+    """Section 7 of the theory page: no deterministic forecaster escapes, so ECE by value is not what is promised."""
+    for f in forecasters(300):
+        p, y = play(f, OPPONENTS["threshold"], 300)
+        by_value: dict[float, Fraction] = defaultdict(Fraction)
+        for said, bit in zip(p, y, strict=True):
+            by_value[said] += Fraction(said) - bit
+        assert sum(map(abs, by_value.values())) >= 150
+        assert f.certificate.bound < 2 * math.sqrt(300) + 1
 
 
 def climb(f: LadderForecaster, tries: int) -> Iterator[int]:

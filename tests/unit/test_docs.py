@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from truecast.cli import main
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -34,3 +38,12 @@ def test_theorems_cited_in_the_code_exist() -> None:
         if path.suffix in (".py", ".hpp"):
             for kind, number in re.findall(r"docs/theory\.md,\s+(theorem|lemma|section)s?\s+(\d)", path.read_text()):
                 assert f"**{kind} {number}" in text or f"## {number}. " in text, (path.name, kind, number)
+
+
+def test_readme_shows_what_its_first_command_prints(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    options = re.search(r"truecast forecast examples/rain\.csv (.*) -o forecasts\.csv", text)
+    assert options
+    arguments = ["forecast", str(ROOT / "examples" / "rain.csv"), *options[1].split(), "-o", str(tmp_path / "out.csv")]
+    printed = CliRunner().invoke(main, arguments).stdout.splitlines()[:-1]
+    assert "\n".join(printed) in text

@@ -99,6 +99,8 @@ class Lockstep(RuleBasedStateMachine):
         assert [Fraction(a, core.denominator) for a in core.biases.tolist()] == plain.alpha
         assert core.deviation == plain.deviation
         assert core.bias_sums == (plain.bias(), plain.pooled())
+        _, _, rest, count = core._sums()
+        assert 0 <= rest < count
         assert core.squared_error == plain.squared_error
         exact = plain.certificate()
         bound = core.certificate.bound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,9 @@ def choice(name: str, value: object, options: Sequence[str]) -> str:
     return value
 
 
-def outcome(value: object) -> int:
-    """Return one outcome as 0 or 1: a bool, or a real number equal to 0 or 1, Python's or numpy's."""
-    if isinstance(value, (np.bool_, Real)) and value in (0, 1):
+def outcome(value: Any) -> int:
+    """Return one outcome as 0 or 1: a bool, an integer or a float equal to 0 or 1, Python's or numpy's."""
+    if _is_outcome(value):
         return int(value == 1)
     raise InputError("outcome", _OUTCOME, value)
 
@@ -47,7 +47,7 @@ def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
         shape = "(rounds,)" if dimensions == 1 else "(streams, rounds)"
         raise InputError("outcomes", f"must have shape {shape}", array.shape)
     flat = np.ascontiguousarray(array).reshape(-1)
-    if flat.dtype.itemsize == 1:
+    if flat.dtype.kind in "biu" and flat.dtype.itemsize == 1:
         flat = flat.view(np.uint8)  # a negative byte becomes one above 127
         if flat.size and flat.max() > 1:
             _refuse_first(array, flat > 1)
@@ -62,32 +62,46 @@ def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
     return bits.reshape(array.shape)
 
 
-def output(out: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return `out` if forecasts of this shape can be written to it."""
-    rule = f"must be a writeable, contiguous float64 array of shape {shape}"
+def output(out: object, y: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return `out` if the forecasts of the outcomes `y` can be written to it."""
+    rule = f"must be a writeable, contiguous float64 array of shape {y.shape}"
     if not isinstance(out, np.ndarray):
         raise InputError("out", rule, out)
-    if out.dtype != np.float64 or out.shape != shape or not out.flags.c_contiguous or not out.flags.writeable:
+    if out.dtype != np.float64 or out.shape != y.shape or not out.flags.c_contiguous or not out.flags.writeable:
         raise InputError("out", rule, f"{out.dtype} of shape {out.shape}")
+    if np.may_share_memory(out, y):
+        raise InputError("out", "must not share memory with outcomes", f"{out.dtype} of shape {out.shape}")
     return out
 
 
 def _numeric(values: ArrayLike) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        _refuse_first(values, np.ma.getmaskarray(values).reshape(-1))
     try:
         array = np.asarray(values)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError("outcomes", "must be an array of numbers, all rows of one length", values) from error
-    if array.dtype.kind in "biuf" or array.size == 0:
-        return array if array.size else array.astype(np.uint8)
+    if array.size == 0:
+        return np.zeros(array.shape, np.uint8)
+    if array.dtype.kind in "biuf":
+        return array
     if array.dtype.kind == "O":
         for position, value in enumerate(array.flat):
-            if not isinstance(value, (np.bool_, Real)) or value not in (0, 1):
-                raise InputError("outcomes", _OUTCOME, value, position=position)
+            if not _is_outcome(value):
+                raise InputError("outcomes", _OUTCOME, value, position)
     raise InputError("outcomes", "must be an array of bool, integers or floats", array.dtype)
+
+
+def _is_outcome(value: Any) -> bool:
+    number = isinstance(value, (int, float, np.bool_, np.integer, np.floating)) and not isinstance(
+        value, np.timedelta64
+    )
+    return number and value in (0, 1)
 
 
 def _refuse_first(array: NDArray[Any], bad: NDArray[np.bool_]) -> None:
     first = int(np.argmax(bad))
-    value = array.reshape(-1)[first].item()
+    value = array.reshape(-1)[first]
+    value = value.item() if isinstance(value, np.generic) else value
     row_and_column = tuple(map(int, np.unravel_index(first, array.shape)))
     raise InputError("outcomes", _OUTCOME, value, position=first if array.ndim == 1 else row_and_column)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -28,7 +30,7 @@ def main() -> None:
 @main.command()
 @click.argument("file", type=click.File("r", encoding="utf-8-sig"))
 @click.option("--outcome", "column", metavar="NAME", help="Column with the outcomes, if the CSV has several.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, writable=True), help="Write the forecasts here.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, writable=True, allow_dash=True), help="Write here.")
 @click.option(
     "--forecaster",
     type=click.Choice(["aosa", "bent"]),
@@ -74,12 +76,16 @@ def forecast(
       truecast forecast trips.csv --outcome late --forecaster bent > forecasts.csv
       seq 1000 | awk '{print $1 % 2}' | truecast forecast - -o forecasts.csv
     """
+    output = None if output == "-" else output
+    source = Path(getattr(file, "name", "-"))
+    if output and source.exists() and Path(output).exists() and source.samefile(output):
+        raise click.UsageError("--output must not be FILE itself")
     if forecaster == "bent" and at is not None:
         raise click.UsageError("--at is for aosa; the bent grid forecasts at the outer end of its cell.")
     try:
         y = read_outcomes(file, column)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise click.UsageError(f"{file.name} is neither a CSV nor text in UTF-8: {error}") from error
+        raise click.UsageError(f"{source} is neither a CSV nor text in UTF-8: {error}") from error
     options: dict[str, Any] = {"grid": grid, "cell": cell} | ({"at": at} if at else {})
     options["horizon"] = max(1, len(y)) if horizon is None and grid is None else horizon
     try:
@@ -91,9 +97,9 @@ def forecast(
         with open(output, "w", encoding="utf-8", newline="") if output else nullcontext(sys.stdout) as out:
             write_forecasts(out, y, p)
     except OSError as error:
-        if output is None:
-            raise  # the reader of the pipe has gone: click ends quietly
-        raise click.FileError(output, str(error.strerror)) from error
+        if error.errno == errno.EPIPE:
+            raise  # the reader has gone: click ends quietly
+        raise click.FileError(output or "standard output", str(error.strerror)) from error
     click.echo(f"{f}\n{f.certificate}", err=output is None)
     if len(y):
         rate = float(y.mean())
@@ -114,7 +120,7 @@ def read_outcomes(file: Iterable[str], column: str | None) -> NDArray[np.uint8]:
         raise click.UsageError(f"the file has {len(names)} columns and no header: give it one, and use --outcome")
     else:
         at, rows = 0, itertools.chain([(line, first)] if first else [], rows)
-    return np.fromiter((_value(row, at, line) for line, row in rows), np.uint8)
+    return np.fromiter((_value(row, at, len(names), line) for line, row in rows), np.uint8)
 
 
 def _numbered_rows(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -146,17 +152,18 @@ def _find_column(names: list[str], column: str | None) -> int:
         if len(names) > 1 and len(likely) != 1:
             raise click.UsageError(f"name the column with the outcomes by --outcome; the file has {', '.join(names)}")
         return names.index(likely[0]) if likely else 0
-    if column not in names:
-        raise click.UsageError(f"there is no column {column!r}; the file has {', '.join(names)}")
+    if names.count(column) != 1:
+        raise click.UsageError(f"there must be one column {column!r}; the file has {', '.join(names)}")
     return names.index(column)
 
 
-def _value(row: list[str], at: int, line: int) -> int:
-    value = row[at] if at < len(row) else ""
+def _value(row: list[str], at: int, columns: int, line: int) -> int:
+    if len(row) != columns:
+        raise click.UsageError(f"every row must have {columns} columns like the first, got {len(row)} in line {line}")
     try:
-        return _VALUES[value.strip().lower()]
+        return _VALUES[row[at].strip().lower()]
     except KeyError:
-        raise click.UsageError(f"outcomes must be 0 or 1, got {value!r} in line {line}") from None
+        raise click.UsageError(f"outcomes must be 0 or 1, got {row[at]!r:.80} in line {line}") from None
 
 
 def write_forecasts(out: TextIO, y: NDArray[np.uint8], p: NDArray[np.float64]) -> None:

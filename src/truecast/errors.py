@@ -13,7 +13,7 @@ from __future__ import annotations
 
 __all__ = ["InputError", "OrderError", "StateError", "TruecastError", "VersionError"]
 
-_SHOWN = 80
+_SHOWN = 80  # characters of a value in a message
 
 
 class TruecastError(Exception):
@@ -40,18 +40,23 @@ class InputError(TruecastError, ValueError):
     outcomes must be 0 or 1, got 2 at position 7
     """
 
-    def __init__(
-        self, argument: str, rule: str, value: object, *, position: int | tuple[int, ...] | None = None
-    ) -> None:
+    def __init__(self, argument: str, rule: str, value: object, position: int | tuple[int, ...] | None = None) -> None:
+        super().__init__(argument, rule, value, position)  # so that it travels between processes
         self.argument = argument
         self.rule = rule
         self.value = value
         self.position = position
-        shown = repr(value)
-        if len(shown) > _SHOWN:
-            shown = shown[:_SHOWN] + "..."
-        where = "" if position is None else f" at position {position}"
-        super().__init__(f"{argument} {rule}, got {shown}{where}")
+
+    def __str__(self) -> str:
+        where = "" if self.position is None else f" at position {self.position}"
+        return f"{self.argument} {self.rule}, got {_shown(self.value)}{where}"
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.{_SHOWN}}"
+    except Exception:  # an int of thousands of digits, say: it must not hide the error
+        return f"something of type {type(value).__name__}"
 
 
 class StateError(TruecastError, ValueError):

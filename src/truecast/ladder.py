@@ -20,6 +20,8 @@ from truecast.errors import StateError
 
 __all__ = ["CELL_RULES", "CellRule", "Ladder"]
 
+MAX_ROUNDS = 1 << 62
+
 CellRule = Literal["walk", "lowest", "highest"]
 
 #: rule -> the bias at which the walk leaves a left end (outcome 0) and a right end (outcome 1) behind, over the
@@ -50,6 +52,8 @@ class Ladder(_core.Ladder):
         limits[0, 0], limits[1, -1] = 1, 0  # from the outermost cells there is nowhere further out to go
         start = {"walk": cells // 2, "lowest": 0, "highest": cells - 1}[rule]
         super().__init__(points, denominator, np.ascontiguousarray(says), limits, start)
+        pays = abs(says - 2 * np.stack([points[:-1], points[1:]]))
+        self._pays = int(pays.min()), int(pays.max())
 
     @property
     def deviation(self) -> Fraction:
@@ -77,13 +81,13 @@ class Ladder(_core.Ladder):
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        good = _checked(state, self.points, self.denominator)
+        good = _checked(state, self.points, self.denominator, self._pays)
         high, low = divmod(good["deviation"], 1 << 64)
         biases = np.array(good["biases"], np.int64)
         self._restore(biases, good["open_cell"], good["rounds"], high, low, good["squared_error"], good["issued"])
 
 
-def _checked(state: object, points: NDArray[np.int64], denominator: int) -> dict[str, Any]:
+def _checked(state: object, points: NDArray[np.int64], denominator: int, pays: tuple[int, int]) -> dict[str, Any]:
     """Return the state if it is one that the ladder with these points can be in, by its invariant."""
     kinds = {"rounds": int, "open_cell": int, "issued": bool, "deviation": int, "squared_error": float, "biases": list}
     if not isinstance(state, dict) or set(state) != set(kinds):
@@ -96,9 +100,16 @@ def _checked(state: object, points: NDArray[np.int64], denominator: int) -> dict
     cells, rounds = len(points) - 1, state["rounds"]
     if not 0 <= state["open_cell"] < cells:
         raise StateError(f"the saved open_cell must be from 0 to {cells - 1}, got {state['open_cell']}")
-    for name, most in (("rounds", (1 << 63) - 1), ("deviation", 2 * denominator * rounds), ("squared_error", rounds)):
-        if not 0 <= state[name] <= most:
-            raise StateError(f"the saved {name} must be from 0 to {most}, got {state[name]!r}")
+    ranges = {
+        "rounds": (0, MAX_ROUNDS),
+        "deviation": (pays[0] * rounds, pays[1] * rounds),
+        "squared_error": (0, rounds),
+    }
+    for name, (least, most) in ranges.items():
+        if not least <= state[name] <= most:
+            raise StateError(f"the saved {name} must be from {least} to {most}, got {state[name]!r}")
+    if rounds == 0 and any(state["biases"]):
+        raise StateError("the saved biases must be 0 before the first round")
     for j, (point, bias) in enumerate(zip(points.tolist(), state["biases"], strict=True)):
         least = 0 if j > state["open_cell"] or j == 0 else point - denominator
         most = 0 if j <= state["open_cell"] or j == cells else point

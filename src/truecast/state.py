@@ -43,7 +43,11 @@ def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
     _check_version(saved.get("version"))
     if set(saved) != _ENTRIES:
         raise StateError(f"a saved forecaster has the entries {sorted(_ENTRIES)}, got {sorted(saved)}")
-    if saved["crc32"] != _crc32({name: saved[name] for name in saved if name != "crc32"}):
+    try:
+        checksum = _crc32({name: saved[name] for name in saved if name != "crc32"})
+    except RecursionError as error:
+        raise StateError("this is not a saved forecaster: it is nested too deeply") from error
+    if saved["crc32"] != checksum:
         raise StateError("the saved forecaster is corrupted: its checksum does not match")
     if saved["kind"] != kind:
         raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}")

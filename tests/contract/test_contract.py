@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -77,6 +78,33 @@ def test_a_users_forecaster_keeps_the_contract() -> None:
     testing.check_forecaster(Mean)
 
 
+class Window(Mean):
+    """Keeps the last ten thousand outcomes: bounded, though it takes some rounds to fill."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.window: list[int] = []
+
+    def learn(self, y: int) -> None:
+        super().learn(y)
+        self.window = (
+            [*self.window[-9_999:], y] if len(self.window) >= 10_000 else (self.window.append(y) or self.window)
+        )
+
+
+def test_a_window_that_fills_is_bounded() -> None:
+    testing.check_forecaster(Window, checks=[testing.check_memory])
+
+
+def test_tracing_that_was_on_stays_on() -> None:
+    tracemalloc.start()
+    try:
+        testing.check_memory(Mean)
+        assert tracemalloc.is_tracing()
+    finally:
+        tracemalloc.stop()
+
+
 class NoBatch(Mean):
     forecast_many = None
 
@@ -116,6 +144,26 @@ class WearsOut(Mean):
 class ForgetsToAsk(Mean):
     def observe(self, outcome: Any) -> None:
         self.learn(self.checked(outcome))
+
+
+class AnswersTwice(Mean):
+    """The flag is cleared by batches and saved states only."""
+
+    def learn(self, y: int) -> None:
+        self.n, self.ones = self.n + 1, self.ones + y
+
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        said = super().forecast_many(outcomes)
+        self.asked = self.asked and not len(outcomes)
+        return said
+
+
+class RemembersThroughABatch(Mean):
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        asked = self.asked
+        said = super().forecast_many(outcomes)
+        self.asked = asked
+        return said
 
 
 class CountsRefusals(Mean):
@@ -183,6 +231,21 @@ class BatchForgets(Mean):
         return said
 
 
+class Same(Mean):
+    """Loading gives back the forecaster that was saved, not another one."""
+
+    saved: ClassVar[dict[str, Same]] = {}
+
+    def to_json(self) -> str:
+        text = super().to_json()
+        self.saved[text] = self
+        return text
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls.saved[text]
+
+
 class LosesItsState(Mean):
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -223,6 +286,8 @@ BROKEN = [
     (testing.check_probabilities, NotFloat),
     (testing.check_predict_repeatable, WearsOut),
     (testing.check_order, ForgetsToAsk),
+    (testing.check_order, AnswersTwice),
+    (testing.check_order, RemembersThroughABatch),
     (testing.check_order, CountsRefusals),
     (testing.check_bad_outcomes, TakesTwos),
     (testing.check_bad_outcomes, TakesStrings),
@@ -233,6 +298,7 @@ BROKEN = [
     (testing.check_outcome_types, NoBools),
     (testing.check_batch, BatchLooksAhead),
     (testing.check_batch, BatchForgets),
+    (testing.check_save_and_load, Same),
     (testing.check_save_and_load, LosesItsState),
     (testing.check_save_and_load, ForgetsThatItWasAsked),
     (testing.check_memory, KeepsHistory),

@@ -16,7 +16,7 @@ import truecast as tc
 from opponents import OPPONENTS, play
 from truecast.forecasters.base import LadderForecaster
 from truecast.ladder import CELL_RULES
-from truecast.reference import calibration_distance
+from truecast.reference import PlainLadder, calibration_distance
 
 END_OPTIONS = [{"at": end, "cell": rule} for end in ("lower", "upper", "middle") for rule in CELL_RULES]
 
@@ -81,6 +81,33 @@ def test_all_ones_from_the_lowest_cell_attain_the_uniform_bounds(rounds: int) ->
             p = f.forecast_many([1] * rounds)
             exact = [Fraction(round(2 * m * x), 2 * m) for x in p]
             assert calibration_distance(exact, [1] * rounds) == f.a_priori(rounds)
+
+
+@given(
+    inner=st.sets(st.fractions(0, 1, max_denominator=30), max_size=8),
+    y=st.lists(st.integers(0, 1), max_size=60),
+    rule=st.sampled_from(list(CELL_RULES)),
+    place=st.sampled_from(["lower", "upper", "middle", "outer"]),
+)
+def test_lemma_4_on_any_grid(inner: set[Fraction], y: list[int], rule: str, place: str) -> None:
+    """The biases cost at most the largest sum of weights, on grids of any shape; and CalDist obeys the certificate."""
+    points = sorted({Fraction(0), Fraction(1), *inner})
+    ladder = PlainLadder(points, place, rule)
+    said = []
+    for bit in y:
+        said.append(ladder.predict())
+        ladder.observe(bit)
+    biased = [(g, a) for g, a in zip(points, ladder.alpha, strict=True) if a]
+    v = Fraction(sum(a < 0 for _, a in biased), max(len(biased), 1))
+    assert min(ladder.bias(), ladder.pooled()) <= sum(v * (1 - v) + abs(g - v) for g, _ in biased)
+    if len(y) <= 20:
+        assert calibration_distance(said, y) <= ladder.certificate()
+
+
+@pytest.mark.parametrize("opponent", ["coin", "greedy"])
+def test_exact_distance_within_certificate_after_120_rounds(opponent: str) -> None:
+    for f in (tc.AlmostOneStepAhead(horizon=120, at="middle"), tc.BentGrid(horizon=120)):
+        check_chain(f, *play(f, OPPONENTS[opponent], 120))
 
 
 def test_contradicting_every_forecast_makes_ece_half_the_rounds() -> None:

@@ -87,8 +87,7 @@ class Lockstep(RuleBasedStateMachine):
         for k in range(3):
             assert streams.forecasts[k].tolist() == said
             end = streams.forecaster(k)
-            if outcomes:
-                assert end.to_json() == twin.to_json()
+            assert end.to_json() == twin.to_json()
 
     @invariant()
     def same_state(self) -> None:

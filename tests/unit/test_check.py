@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -9,8 +10,27 @@ import pytest
 from truecast import _check
 from truecast.errors import InputError
 
-GOOD = [True, False, 0, 1, 0.0, 1.0, -0.0, Fraction(1), np.bool_(True), np.int8(1), np.uint64(0), np.float32(1)]
-BAD = [2, -1, 0.5, float("nan"), float("inf"), "1", "", b"1", None, [1], (1,), np.array(1), np.array([1]), 1j, object]
+GOOD = [True, False, 0, 1, 0.0, 1.0, -0.0, np.bool_(True), np.int8(1), np.uint64(0), np.float32(1)]
+BAD = [
+    2,
+    -1,
+    0.5,
+    float("nan"),
+    float("inf"),
+    "1",
+    "",
+    b"1",
+    None,
+    [1],
+    (1,),
+    np.array(1),
+    np.array([1]),
+    1j,
+    object,
+    Fraction(1),
+    np.timedelta64(1, "s"),
+    Decimal(1),
+]
 DTYPES = ["bool", "int8", "uint8", "int16", "int64", "uint64", "float16", "float32", "float64"]
 
 
@@ -45,7 +65,13 @@ def test_bytes_and_bools_are_not_copied() -> None:
         assert np.shares_memory(_check.outcomes(y), y)
 
 
+def test_masked_arrays_without_a_mask_and_foreign_byte_order() -> None:
+    assert _check.outcomes(np.ma.array([0, 1])).tolist() == [0, 1]
+    assert _check.outcomes(np.array([0, 1, 1], ">i4")).tolist() == [0, 1, 1]
+
+
 def test_sequences_and_empty_input() -> None:
+    assert _check.outcomes(np.empty(0, "i4,i4")).shape == (0,)
     assert _check.outcomes([True, 0, 1.0]).tolist() == [1, 0, 1]
     assert _check.outcomes([]).shape == (0,)
     assert _check.outcomes(np.array([], dtype=object)).dtype == np.uint8
@@ -57,6 +83,7 @@ def test_sequences_and_empty_input() -> None:
     [
         ([0, 1, 2], r"outcomes must be 0 or 1, got 2 at position 2"),
         (np.array([0, -1], np.int8), r"outcomes must be 0 or 1, got -1 at position 1"),
+        (np.array([0, 2], np.uint8), r"outcomes must be 0 or 1, got 2 at position 1"),
         (np.array([0, 1, 255], np.uint8), r"outcomes must be 0 or 1, got 255 at position 2"),
         ([0.0, 0.5], r"outcomes must be 0 or 1, got 0.5 at position 1"),
         ([1.0, float("nan")], r"outcomes must be 0 or 1, got nan at position 1"),
@@ -70,6 +97,10 @@ def test_sequences_and_empty_input() -> None:
         ([[0, 1]], r"outcomes must have shape \(rounds,\), got \(1, 2\)"),
         ([[0], [0, 1]], r"outcomes must be an array of numbers, all rows of one length"),
         (None, r"outcomes must be 0 or 1, got None at position 0"),
+        (np.ma.array([0, 1, 1], mask=[0, 0, 1]), r"outcomes must be 0 or 1, got masked at position 2"),
+        ([Fraction(1)], r"outcomes must be an array of bool, integers or floats, got dtype|0 or 1, got Fraction"),
+        ([0, 10**5000], r"outcomes must be 0 or 1, got something of type int at position 1"),
+        (np.array([(0, 1)], "i4,i4"), r"outcomes must be an array of bool, integers or floats"),
     ],
 )
 def test_bad_outcomes_are_named(values: Any, message: str) -> None:

@@ -77,12 +77,19 @@ def test_the_outcome_column_can_be_named() -> None:
         ("nan\n0\n", [], "outcomes must be 0 or 1, got 'nan' in line 1"),
         ("0 1 1 0\n", [], "outcomes must be 0 or 1, got '0 1 1 0' in line 1"),
         ("y\n0\n\n1\n", [], "outcomes must be 0 or 1, got nothing in line 3"),
-        ("a,y\n1,0\n1\n", [], "outcomes must be 0 or 1, got '' in line 3"),
+        ("a,y\n1,0\n1\n", [], "every row must have 2 columns like the first, got 1 in line 3"),
+        (
+            "place,late\nParis, 1,0\n",
+            ["--outcome", "late"],
+            "every row must have 2 columns like the first, got 3 in line 2",
+        ),
+        ("y,y\n1,0\n", ["--outcome", "y"], "there must be one column 'y'; the file has y, y"),
+        ("y\n" + "x" * 500, [], "got '" + "x" * 79 + " in line 2"),
         ("a,y\n1,0\n1,\n", [], "outcomes must be 0 or 1, got '' in line 3"),
         ('a,y\n"x\nz",0\nq,7\n', [], "outcomes must be 0 or 1, got '7' in line 4"),
         ("a,b\n1,0\n", [], "name the column with the outcomes by --outcome; the file has a, b"),
         ("y,label\n1,0\n", [], "name the column with the outcomes by --outcome; the file has y, label"),
-        ("a,b\n1,0\n", ["--outcome", "c"], "there is no column 'c'; the file has a, b"),
+        ("a,b\n1,0\n", ["--outcome", "c"], "there must be one column 'c'; the file has a, b"),
         ("0,1\n1,0\n", [], "the file has 2 columns and no header"),
         ("0\n", ["--grid", "0"], "grid must be a whole number from 1 to 16777216, got 0"),
         ("0\n", ["--horizon", "-3"], "horizon must be a whole number from 1"),
@@ -120,6 +127,24 @@ def test_an_output_that_cannot_be_written_is_a_plain_error(tmp_path: Path) -> No
     assert result.exit_code == 1
     assert "No such file or directory" in result.stderr
     assert isinstance(result.exception, SystemExit)
+
+
+def test_a_full_disk_is_a_plain_error() -> None:
+    full = Path("/dev/full")
+    if full.exists():
+        result = run("forecast", "-", "-o", str(full), text="0\n" * 100_000)
+        assert result.exit_code == 1
+        assert "No space left" in result.stderr
+
+
+def test_output_to_standard_output_by_name_and_never_over_the_input(tmp_path: Path) -> None:
+    assert run("forecast", "-", "-o", "-", text="1\n").stdout == "outcome,forecast\n1,0.0\n"
+    source = tmp_path / "outcomes.csv"
+    source.write_text("y\n1\n")
+    result = run("forecast", str(source), "-o", str(source))
+    assert result.exit_code == 2
+    assert "--output must not be FILE itself" in result.stderr
+    assert source.read_text() == "y\n1\n"
 
 
 def test_a_refused_file_leaves_the_output_alone(tmp_path: Path) -> None:

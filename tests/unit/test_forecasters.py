@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from truecast.forecasters.bent_grid import _climb, _left_half
+from truecast.ladder import Ladder
 from truecast.reference import bent_points
 
 KINDS = [tc.AlmostOneStepAhead, tc.BentGrid]
@@ -134,6 +135,8 @@ def test_horizon_or_grid_is_needed_and_options_are_by_keyword(kind: Any) -> None
 
 
 def test_other_bad_options() -> None:
+    with pytest.raises(tc.InputError, match="^grid must be .*, got something of type int"):
+        tc.AlmostOneStepAhead(grid=10**5000)
     with pytest.raises(tc.InputError, match="^at must be one of 'lower', 'upper', 'middle', got 'mid'"):
         tc.AlmostOneStepAhead(grid=3, at="mid")
     with pytest.raises(tc.InputError, match="^grid must be even"):
@@ -199,6 +202,64 @@ def test_forecasts_can_be_written_to_a_given_array(kind: Any) -> None:
         with pytest.raises(tc.InputError, match="^out must be a writeable, contiguous float64 array of shape "):
             f.forecast_many(y, out=bad)
         assert f.to_json() == before
+
+
+def test_memory_that_changes_under_a_batch_is_no_danger() -> None:
+    """Whatever another thread writes there, only the last bit of each byte counts."""
+    f = tc.AlmostOneStepAhead(grid=10)
+    y = np.zeros(5_000_000, np.uint8)
+    checked = f._run  # what runs after the check, without it
+    y[:] = np.random.default_rng(0).integers(0, 256, len(y))
+    checked(y, np.empty(len(y)))
+    g = tc.AlmostOneStepAhead(grid=10)
+    g.forecast_many(y & 1)
+    assert f.to_json() == g.to_json()
+
+
+def test_out_must_not_share_memory_with_outcomes() -> None:
+    buffer = np.zeros(800, np.uint8)
+    with pytest.raises(tc.InputError, match="^out must not share memory with outcomes"):
+        tc.AlmostOneStepAhead(grid=10).forecast_many(buffer[:100], out=buffer.view(np.float64))
+
+
+@pytest.mark.filterwarnings("ignore:nanobind")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_init_is_refused_and_changes_nothing(kind: Any) -> None:
+    f = kind(grid=4)
+    f.forecast_many([1, 0] * 50)
+    before, certificate = f.to_json(), f.certificate
+    with pytest.raises(TypeError):
+        f.__init__(grid=2_000, cell="lowest", horizon=77)
+    assert f.to_json() == before
+    assert f.certificate == certificate
+
+
+def test_the_core_refuses_shapes_that_do_not_fit() -> None:
+    f = tc.AlmostOneStepAhead(grid=3)
+    points = np.arange(4)
+    good = np.zeros((2, 3), np.int64)
+    misfits = ((points, good[:, :2], "walk"), (points[1:], good[:, :2], "walk"), (points[:1], good, "walk"))
+    for points_, says, rule in misfits:
+        with pytest.raises((ValueError, IndexError)):
+            Ladder(points_, 3, says, rule)
+    with pytest.raises(ValueError, match="each outcome"):
+        f._run(np.zeros(3, np.uint8), np.empty(2))
+    for biases, cell in ((np.zeros(3, np.int64), 0), (np.ones(4, np.int64), 0), (np.zeros(4, np.int64), 3)):
+        with pytest.raises(ValueError, match="fit|no such cell"):
+            f._restore(biases, cell, 0, 0, 0, 0.0, issued=False)
+
+
+def test_bounds_of_impossible_numbers_of_rounds_are_refused() -> None:
+    for rounds in (-1, 1.5, None):
+        with pytest.raises(tc.InputError, match="^rounds must be a whole number from 0"):
+            tc.BentGrid(grid=4).a_priori(rounds)
+
+
+def test_largest_horizons_have_their_bounds() -> None:
+    assert tc.AlmostOneStepAhead.best_grid(1 << 47) <= 1 << 24
+    assert tc.BentGrid.best_grid(1 << 36) < 1 << 18
+    with pytest.raises(tc.InputError, match=f"^horizon must be a whole number from 1 to {1 << 36}"):
+        tc.BentGrid(horizon=(1 << 36) + 1)
 
 
 def test_a_batch_in_another_thread_refuses_company() -> None:

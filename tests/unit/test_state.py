@@ -63,16 +63,17 @@ def test_copies_and_pickles_go_on_from_here_and_are_separate() -> None:
         ("rounds", -1, "rounds must be from 0"),
         ("rounds", 1.0, "rounds must be of type int"),
         ("rounds", True, "rounds must be of type int"),
-        ("rounds", 1 << 63, "rounds must be from 0"),
+        ("rounds", (1 << 62) + 1, "rounds must be from 0"),
+        ("rounds", 0, "deviation must be from 0 to 0"),
         ("open_cell", 10, "open_cell must be from 0 to 9"),
         ("open_cell", -1, "open_cell must be from 0 to 9"),
         ("issued", 1, "issued must be of type bool"),
         ("deviation", -1, "deviation must be from 0"),
-        ("deviation", 1 << 70, "deviation must be from 0"),
+        ("deviation", 23, "deviation must be from 0 to 22"),
         ("squared_error", float("nan"), "squared_error must be from 0"),
         ("squared_error", 12.0, "squared_error must be from 0"),
         ("squared_error", 1, "squared_error must be of type float"),
-        ("biases", [0] * 10, "biases must be 11 integers"),
+        ("biases", [0] * 10, "biases must be"),
         ("biases", [0] * 10 + [0.0], "biases must be 11 integers"),
         ("biases", {}, "biases must be of type list"),
         ("biases", [1] + [0] * 10, "bias of point 0 must be from 0 to 0"),
@@ -94,6 +95,16 @@ def test_impossible_states_are_refused(entry: str, value: Any, message: str) -> 
     assert f.to_json() == before
 
 
+def test_states_that_only_counting_tells_impossible_are_refused() -> None:
+    middle = tc.AlmostOneStepAhead(grid=10, at="middle")
+    middle.forecast_many([0, 1, 1])
+    with pytest.raises(tc.StateError, match="deviation must be from 3 to 3, got 2"):
+        middle.load(middle.state() | {"deviation": 2})
+    fresh = tc.AlmostOneStepAhead(grid=10)
+    with pytest.raises(tc.StateError, match="biases must be 0 before the first round"):
+        fresh.load(fresh.state() | {"biases": [0, -1] + [0] * 9})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -103,8 +114,10 @@ def test_impossible_states_are_refused(entry: str, value: Any, message: str) -> 
         ({"version": None}, "no valid version"),
         ({"kind": "BentGrid"}, "saved by BentGrid, not by AlmostOneStepAhead"),
         ({"config": []}, "config must be an object"),
-        ({"config": {"grid": 0}}, "AlmostOneStepAhead cannot be built .*: grid must be a whole number"),
-        ({"config": {"girth": 3}}, "AlmostOneStepAhead cannot be built"),
+        ({"config": {"grid": 0}}, "biases must be one more than the grid, got 11"),
+        ({"config": {"grid": 1 << 24}}, "biases must be one more than the grid, got 11"),
+        ({"config": {"grid": 10, "girth": 3}}, "AlmostOneStepAhead cannot be built"),
+        ({"config": {"grid": 10, "cell": "best"}}, "AlmostOneStepAhead cannot be built .*: cell must be one of"),
         ({"state": None}, "must have exactly the entries"),
         ({"state": {}}, "must have exactly the entries"),
         ({"more": 1}, "has the entries"),
@@ -115,7 +128,9 @@ def test_foreign_content_is_refused(change: dict[str, Any], message: str) -> Non
         tc.AlmostOneStepAhead.from_json(sealed(saved() | change))
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "[]", "3", '"truecast"', "{}", None, 3, "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "[]", "3", '"truecast"', "{}", None, 3, "[" * 100_000, '{"a":' * 900 + "1" + "}" * 900]
+)
 def test_foreign_text_is_refused(text: Any) -> None:
     with pytest.raises(tc.StateError, match="not a saved forecaster"):
         tc.BentGrid.from_json(text)
@@ -144,6 +159,13 @@ def test_future_versions_are_told_apart() -> None:
         tc.AlmostOneStepAhead.from_json(sealed(saved() | {"version": 2, "whatever": "new"}))
     with pytest.raises(tc.VersionError, match="version 7 "):
         tc.AlmostOneStepAhead.from_bytes(b"TRUECAST\x07new")
+
+
+def test_a_changed_digit_is_noticed_by_the_checksum() -> None:
+    entries = saved()
+    for path, value in (("config", {"horizon": 91}), ("state", {"squared_error": 1.25}), ("state", {"rounds": 12})):
+        with pytest.raises(tc.StateError, match="checksum"):
+            tc.AlmostOneStepAhead.from_json(json.dumps(entries | {path: entries[path] | value}))
 
 
 @settings(max_examples=200)

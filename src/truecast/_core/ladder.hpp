@@ -56,9 +56,11 @@ struct Sides {
     std::int64_t* credited[2];
 };
 
-// One round; returns what was said. Branch-free: the only chain from round to round is
+// One round; returns what was said. Only the last bit of y counts: the caller's memory was checked, but another thread may
+// have changed it since, and it must not become an index. Branch-free: the only chain from round to round is
 // cell -> bias of the credited point -> sign -> cell.
-inline double step(const Sides& sides, Running& at, std::size_t y) {
+inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
+    const std::size_t y = outcome & 1;
     const std::int64_t i = at.cell;
     std::int64_t& bias = sides.credited[y][i];
     const Move& move = sides.moves[y][i];
@@ -122,12 +124,11 @@ struct Ladder {
         return moves[static_cast<std::size_t>(at.cell)].says;
     }
 
-    double settle(std::size_t y) {
+    double settle(std::uint8_t y) {
         ++rounds;
         issued = false;
-        const std::uint8_t bit = static_cast<std::uint8_t>(y);
         double said;
-        play(sides(biases.data()), at, &bit, 1, &said);
+        play(sides(biases.data()), at, &y, 1, &said);
         return said;
     }
 

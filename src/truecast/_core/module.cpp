@@ -1,6 +1,6 @@
-// The compiled core as Python sees it (stub: kernels.pyi). Nothing here checks its arguments except the
-// outcome of a single round and the order of calls: the Python edge has checked the rest. Names with an underscore would
-// write where they are told: they are for this package alone.
+// The compiled core as Python sees it (stub: kernels.pyi). The Python edge checks what users pass; here are checked the
+// outcome of a single round, the order of calls, and, in O(1), all that memory safety rests on. Names with an underscore
+// are for this package alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -27,14 +27,30 @@ using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu
     throw nb::python_error();
 }
 
+void require(bool holds, const char* otherwise) {
+    if (!holds) throw nb::value_error(otherwise);
+}
+
+// With these the ends' biases stay 0 and the cell stays in range, whatever the outcomes.
+void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t denominator, const Array<const std::int64_t, 2>& says,
+                    const Array<const std::int64_t, 2>& limits, std::int64_t cell) {
+    require(points.shape(0) >= 2, "a ladder has two points or more");
+    const std::size_t cells = points.shape(0) - 1;
+    require(says.shape(0) == 2 && says.shape(1) == cells, "says must have shape (2, cells)");
+    require(limits.shape(0) == 2 && limits.shape(1) == cells, "limits must have shape (2, cells)");
+    require(denominator > 0 && points.data()[0] == 0 && points.data()[cells] == denominator, "points must go from 0 to 1");
+    require(limits.data()[0] >= 1 && limits.data()[2 * cells - 1] <= 0, "the outermost cells must not be left outwards");
+    require(cell >= 0 && static_cast<std::size_t>(cell) < cells, "there is no such cell");
+}
+
 // 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1, False and True);
 // every other object goes through the checks in Python.
-std::size_t outcome(nb::handle y) {
+std::uint8_t outcome(nb::handle y) {
     static PyObject* const zero = PyLong_FromLong(0);
     static PyObject* const one = PyLong_FromLong(1);
     if (y.ptr() == one || y.ptr() == Py_True) return 1;
     if (y.ptr() == zero || y.ptr() == Py_False) return 0;
-    return nb::cast<std::size_t>(nb::module_::import_("truecast._check").attr("outcome")(y));
+    return nb::cast<std::uint8_t>(nb::module_::import_("truecast._check").attr("outcome")(y));
 }
 
 Ladder& at_rest(Ladder& ladder) {
@@ -47,12 +63,13 @@ nb::object copy(const std::vector<std::int64_t>& values) {
 }
 
 void observe(Ladder& ladder, nb::handle y) {
-    const std::size_t bit = outcome(y);
+    const std::uint8_t bit = outcome(y);
     if (!at_rest(ladder).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
     ladder.settle(bit);
 }
 
 void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
     at_rest(ladder).busy = true;
     {
         nb::gil_scoped_release unlocked;
@@ -63,6 +80,9 @@ void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) 
 
 void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds, std::uint64_t high,
              std::uint64_t low, double squared_error, bool issued) {
+    const std::size_t points = ladder.points.size();
+    require(biases.shape(0) == points && biases.data()[0] == 0 && biases.data()[points - 1] == 0, "these biases do not fit");
+    require(cell >= 0 && static_cast<std::size_t>(cell) < points - 1, "there is no such cell");
     at_rest(ladder).biases.assign(biases.data(), biases.data() + biases.shape(0));
     ladder.at.cell = cell;
     ladder.at.deviation.high = high;
@@ -77,6 +97,10 @@ void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2>
                  std::size_t threads) {
     at_rest(start);
     const std::size_t streams = y.shape(0), points = start.biases.size();
+    require(said.shape(0) == streams && said.shape(1) == y.shape(1), "said must have the shape of outcomes");
+    require(biases.shape(0) == streams && biases.shape(1) == points, "biases must have shape (streams, points)");
+    require(cells.shape(0) == streams && squared_errors.shape(0) == streams, "there must be an entry for each stream");
+    require(deviations.shape(0) == streams && deviations.shape(1) == 2, "deviations must have shape (streams, 2)");
     std::vector<Position> positions(streams, start.at);
     for (std::size_t s = 0; s < streams; ++s)
         std::copy(start.biases.begin(), start.biases.end(), biases.data() + s * points);
@@ -94,6 +118,8 @@ void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2>
 
 void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases, Array<std::int64_t, 2> out) {
     const std::size_t points = ladder.points.size();
+    require(biases.shape(1) == points, "biases must have shape (streams, points)");
+    require(out.shape(0) == biases.shape(0) && out.shape(1) == 4, "out must have shape (streams, 4)");
     for (std::size_t s = 0; s < biases.shape(0); ++s) {
         const Sums row = sums(ladder.points.data(), biases.data() + s * points, points, ladder.denominator);
         std::int64_t* to = out.data() + 4 * s;
@@ -115,6 +141,7 @@ NB_MODULE(kernels, m) {
             "__init__",
             [](Ladder* self, Array<const std::int64_t, 1> points, std::int64_t denominator, Array<const std::int64_t, 2> says,
                Array<const std::int64_t, 2> limits, std::int64_t cell) {
+                require_ladder(points, denominator, says, limits, cell);
                 new (self) Ladder(points.data(), points.shape(0), denominator, says.data(), limits.data(), cell);
             },
             "points"_a, "denominator"_a, "says"_a, "limits"_a, "cell"_a)

@@ -88,16 +88,17 @@ class AlmostOneStepAhead(LadderForecaster):
         at: Place = "lower",
         cell: CellRule = "walk",
     ) -> None:
-        self._horizon = check_horizon(horizon)
-        self._at = cast("Place", _check.choice("at", at, PLACES))
-        self._cell = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
+        rounds = check_horizon(horizon)
+        _check.choice("at", at, PLACES)
+        _check.choice("cell", cell, tuple(CELL_RULES))
         need_horizon_or_grid(horizon, grid)
         if grid is not None:
             m = _check.whole_number("grid", grid, least=1, most=MAX_GRID)
         else:
-            m = _paper_grid(cast("int", self._horizon), self._at)
+            m = _paper_grid(cast("int", rounds), at)
         points = np.arange(m + 1, dtype=np.int64)
-        super().__init__(points, m, _said(points, self._at), self._cell)
+        super().__init__(points, m, _said(points, at), cell)
+        self._horizon, self._at, self._cell = rounds, at, cell
 
     @property
     def at(self) -> Place:
@@ -116,11 +117,11 @@ class AlmostOneStepAhead(LadderForecaster):
         (141, 100)
         """
         rounds = _check.whole_number("horizon", horizon, least=1, most=MAX_HORIZON)
-        where = cast("Place", _check.choice("at", at, PLACES))
-        below = max(1, math.isqrt(rounds if where == "middle" else 2 * rounds))
-        return min((below, below + 1), key=lambda m: _bound(rounds, m, where))
+        _check.choice("at", at, PLACES)
+        below = max(1, math.isqrt(rounds if at == "middle" else 2 * rounds))
+        return min((below, below + 1), key=lambda m: _bound(rounds, m, at))
 
-    def a_priori(self, rounds: int) -> Fraction:
+    def _bound(self, rounds: int) -> Fraction:
         """Theorem 5: T/m + (m - 1)/2 for an end of the cell, T/(2m) + (m - 1)/2 for its middle."""
         return _bound(rounds, self.grid, self.at)
 

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, state
 from truecast.certificate import Certificate, round_up
 from truecast.errors import InputError, StateError
-from truecast.ladder import CellRule, Ladder
+from truecast.ladder import MAX_ROUNDS, CellRule, Ladder
 
 __all__ = ["LadderForecaster"]
 
-MAX_HORIZON = 1 << 48
+MAX_HORIZON = 1 << 47
 
 
 class LadderForecaster(Ladder):
@@ -45,9 +45,13 @@ class LadderForecaster(Ladder):
         """Which open cell is taken; `open_cell` is the present one."""
         return self._cell
 
-    @abstractmethod
     def a_priori(self, rounds: int) -> Fraction:
         """The bound on CalDist after so many rounds that is proved before the first, for the options at hand."""
+        return self._bound(_check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS))
+
+    @abstractmethod
+    def _bound(self, rounds: int) -> Fraction:
+        """A theorem's bound, as a formula in the number of rounds."""
 
     @property
     @abstractmethod
@@ -94,7 +98,7 @@ class LadderForecaster(Ladder):
             If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
         """
         y = _check.outcomes(outcomes)
-        said = np.empty(len(y)) if out is None else _check.output(out, y.shape)
+        said = np.empty(len(y)) if out is None else _check.output(out, y)
         self._run(y, said)
         return said
 
@@ -112,6 +116,9 @@ class LadderForecaster(Ladder):
             If the text is corrupted or was not saved by this class; VersionError if a newer truecast wrote it.
         """
         config, saved = state.from_json(text, cls.__name__)
+        biases = saved.get("biases") if isinstance(saved, dict) else None
+        if isinstance(biases, list) and len(biases) - 1 != config.get("grid"):  # before a grid of any size is built
+            raise StateError(f"the saved biases must be one more than the grid, got {len(biases)}")
         try:
             forecaster = cls(**config)
         except (TypeError, InputError) as error:
@@ -137,9 +144,9 @@ class LadderForecaster(Ladder):
         return f"{type(self).__name__}({options})"
 
 
-def check_horizon(horizon: object) -> int | None:
+def check_horizon(horizon: object, *, most: int = MAX_HORIZON) -> int | None:
     """Return the horizon as an int, or None."""
-    return None if horizon is None else _check.whole_number("horizon", horizon, least=1, most=MAX_HORIZON)
+    return None if horizon is None else _check.whole_number("horizon", horizon, least=1, most=most)
 
 
 def need_horizon_or_grid(horizon: int | None, grid: int | None) -> None:

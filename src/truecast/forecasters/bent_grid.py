@@ -11,12 +11,13 @@ import numpy as np
 
 from truecast import _check
 from truecast.errors import InputError
-from truecast.forecasters.base import MAX_HORIZON, LadderForecaster, check_horizon, need_horizon_or_grid
+from truecast.forecasters.base import LadderForecaster, check_horizon, need_horizon_or_grid
 from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["BentGrid"]
 
-MAX_GRID = 1 << 18  # where lemma 6 ends; the best grid for 10**11 rounds is smaller
+MAX_GRID = 1 << 18  # where lemma 6 ends
+MAX_HORIZON = 1 << 36  # whose best grid is below that
 _N = 1 << 30
 
 
@@ -38,7 +39,7 @@ class BentGrid(LadderForecaster):
     Parameters
     ----------
     horizon
-        The expected number of rounds. Alone, it chooses the best grid for it; more rounds are allowed.
+        The expected number of rounds, up to 2**36. Alone, it chooses the best grid for it; more rounds are allowed.
     grid
         The number of cells, m = 2J + 2, an even number.
     cell
@@ -64,19 +65,19 @@ class BentGrid(LadderForecaster):
     """
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk") -> None:
-        self._horizon = check_horizon(horizon)
-        self._cell = cast("CellRule", _check.choice("cell", cell, tuple(CELL_RULES)))
+        rounds = check_horizon(horizon, most=MAX_HORIZON)
+        _check.choice("cell", cell, tuple(CELL_RULES))
         need_horizon_or_grid(horizon, grid)
         if grid is None:
-            grid = self.best_grid(cast("int", self._horizon))
+            grid = self.best_grid(cast("int", rounds))
         m = _check.whole_number("grid", grid, least=2, most=MAX_GRID)
         if m % 2:
             raise InputError("grid", "must be even, since the bent grid mirrors its cells at 1/2", grid)
         left, k = _left_half(m // 2 - 1)
-        self._kappa = Fraction(k, _N * _N)
         points = np.array([*left, _N // 2, *(_N - g for g in reversed(left))], np.int64)
         outer = 2 * np.concatenate([points[: m // 2], points[m // 2 + 1 :]])
-        super().__init__(points, _N, np.stack([outer, outer]), self._cell)
+        super().__init__(points, _N, np.stack([outer, outer]), cell)
+        self._horizon, self._cell, self._kappa = rounds, cell, Fraction(k, _N * _N)
 
     @property
     def kappa(self) -> Fraction:
@@ -103,7 +104,7 @@ class BentGrid(LadderForecaster):
             h = _next_h(h)
         return 2 * best + 2
 
-    def a_priori(self, rounds: int) -> Fraction:
+    def _bound(self, rounds: int) -> Fraction:
         """Theorem 7: kappa T + J + 5/4, for the grid as it is in integers."""
         return self.kappa * rounds + (self.grid // 2 - 1) + Fraction(5, 4)
 

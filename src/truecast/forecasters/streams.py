@@ -41,6 +41,7 @@ class Streams:
     brier: NDArray[np.float64]
     _start: LadderForecaster
     _rounds: int
+    _issued: bool
     _biases: NDArray[np.int64]
     _cells: NDArray[np.int64]
     _deviations: NDArray[np.uint64]
@@ -59,7 +60,7 @@ class Streams:
             {
                 "rounds": self._rounds,
                 "open_cell": int(self._cells[number]),
-                "issued": False,
+                "issued": self._issued,
                 "deviation": (high << 64) + low,
                 "squared_error": float(self._squared_errors[number]),
                 "biases": self._biases[number].tolist(),
@@ -121,6 +122,7 @@ def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threa
         brier=squared_errors / rounds if rounds else np.full(count, np.nan),
         _start=forecaster,
         _rounds=rounds,
+        _issued=forecaster.issued and y.shape[1] == 0,
         _biases=biases,
         _cells=cells,
         _deviations=words,

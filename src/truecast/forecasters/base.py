@@ -77,7 +77,7 @@ class LadderForecaster(Ladder):
     def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Play a round for every outcome: forecast it, then learn it.
 
-        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, some ten to
+        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and some
         twenty times faster.
 
         Parameters

@@ -176,6 +176,19 @@ def test_help_and_version() -> None:
         assert word in text
 
 
+def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:
+    command = [Path(sys.executable).with_name("truecast"), "forecast", "-"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write("0\n1\n" * 100_000)
+        process.stdin.close()
+        assert process.stdout.readline() == "outcome,forecast\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
 def test_the_command_is_installed() -> None:
     command = Path(sys.executable).with_name("truecast")
     done = subprocess.run([command, "forecast", "-"], input="1\n0\n", capture_output=True, text=True, check=True)

@@ -56,9 +56,9 @@ struct Sides {
     std::int64_t* credited[2];
 };
 
-// One round; returns what was said. Only the last bit of y counts: the caller's memory was checked, but another thread may
-// have changed it since, and it must not become an index. Branch-free: the only chain from round to round is
-// cell -> bias of the credited point -> sign -> cell.
+// One round; returns what was said. Only the last bit of y counts: the caller's memory was checked, but another thread
+// may have changed it since, and it must not become an index. Branch-free: the only chain from round to round is cell
+// -> bias of the credited point -> sign -> cell.
 inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
     const std::size_t y = outcome & 1;
     const std::int64_t i = at.cell;
@@ -67,7 +67,8 @@ inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
     const std::int64_t before = bias;
     const std::int64_t sign = before + sides.gaps[y][i];
     bias = before + move.credit;
-    at.cell = (i + static_cast<std::int64_t>(y) - 1) + static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
+    at.cell =
+        (i + static_cast<std::int64_t>(y) - 1) + static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
     at.paid += move.pay;
     const double error = move.says - static_cast<double>(y);
     at.squared_error += error * error;
@@ -116,7 +117,8 @@ struct Ladder {
     std::size_t cells() const { return points.size() - 1; }
 
     Sides sides(std::int64_t* of_biases) const {
-        return {{gaps.data(), gaps.data() + cells()}, {moves.data(), moves.data() + cells()}, {of_biases, of_biases + 1}};
+        return {
+            {gaps.data(), gaps.data() + cells()}, {moves.data(), moves.data() + cells()}, {of_biases, of_biases + 1}};
     }
 
     double predict() {

@@ -1,6 +1,6 @@
 // The compiled core as Python sees it (stub: kernels.pyi). The Python edge checks what users pass; here are checked the
-// outcome of a single round, the order of calls, and, in O(1), all that memory safety rests on. Names with an underscore
-// are for this package alone.
+// outcome of a single round, the order of calls, and, in O(1), all that memory safety rests on. Names with an
+// underscore are for this package alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -32,14 +32,17 @@ void require(bool holds, const char* otherwise) {
 }
 
 // With these the ends' biases stay 0 and the cell stays in range, whatever the outcomes.
-void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t denominator, const Array<const std::int64_t, 2>& says,
-                    const Array<const std::int64_t, 2>& limits, std::int64_t cell) {
+void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t denominator,
+                    const Array<const std::int64_t, 2>& says, const Array<const std::int64_t, 2>& limits,
+                    std::int64_t cell) {
     require(points.shape(0) >= 2, "a ladder has two points or more");
     const std::size_t cells = points.shape(0) - 1;
     require(says.shape(0) == 2 && says.shape(1) == cells, "says must have shape (2, cells)");
     require(limits.shape(0) == 2 && limits.shape(1) == cells, "limits must have shape (2, cells)");
-    require(denominator > 0 && points.data()[0] == 0 && points.data()[cells] == denominator, "points must go from 0 to 1");
-    require(limits.data()[0] >= 1 && limits.data()[2 * cells - 1] <= 0, "the outermost cells must not be left outwards");
+    require(denominator > 0 && points.data()[0] == 0 && points.data()[cells] == denominator,
+            "points must go from 0 to 1");
+    require(limits.data()[0] >= 1 && limits.data()[2 * cells - 1] <= 0,
+            "the outermost cells must not be left outwards");
     require(cell >= 0 && static_cast<std::size_t>(cell) < cells, "there is no such cell");
 }
 
@@ -54,12 +57,14 @@ std::uint8_t outcome(nb::handle y) {
 }
 
 Ladder& at_rest(Ladder& ladder) {
-    if (ladder.busy) refuse("a batch is running on this forecaster in another thread: wait for it, or use one forecaster a thread");
+    if (ladder.busy)
+        refuse("a batch is running on this forecaster in another thread: wait for it, or use one forecaster a thread");
     return ladder;
 }
 
 nb::object copy(const std::vector<std::int64_t>& values) {
-    return nb::cast(nb::ndarray<nb::numpy, const std::int64_t, nb::ndim<1>>(values.data(), {values.size()}), nb::rv_policy::copy);
+    return nb::cast(nb::ndarray<nb::numpy, const std::int64_t, nb::ndim<1>>(values.data(), {values.size()}),
+                    nb::rv_policy::copy);
 }
 
 void observe(Ladder& ladder, nb::handle y) {
@@ -78,10 +83,11 @@ void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) 
     ladder.busy = false;
 }
 
-void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds, std::uint64_t high,
-             std::uint64_t low, double squared_error, bool issued) {
+void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds,
+             std::uint64_t high, std::uint64_t low, double squared_error, bool issued) {
     const std::size_t points = ladder.points.size();
-    require(biases.shape(0) == points && biases.data()[0] == 0 && biases.data()[points - 1] == 0, "these biases do not fit");
+    require(biases.shape(0) == points && biases.data()[0] == 0 && biases.data()[points - 1] == 0,
+            "these biases do not fit");
     require(cell >= 0 && static_cast<std::size_t>(cell) < points - 1, "there is no such cell");
     at_rest(ladder).biases.assign(biases.data(), biases.data() + biases.shape(0));
     ladder.at.cell = cell;
@@ -139,37 +145,55 @@ NB_MODULE(kernels, m) {
     nb::class_<Ladder>(m, "Ladder")
         .def(
             "__init__",
-            [](Ladder* self, Array<const std::int64_t, 1> points, std::int64_t denominator, Array<const std::int64_t, 2> says,
-               Array<const std::int64_t, 2> limits, std::int64_t cell) {
+            [](Ladder* self, Array<const std::int64_t, 1> points, std::int64_t denominator,
+               Array<const std::int64_t, 2> says, Array<const std::int64_t, 2> limits, std::int64_t cell) {
                 require_ladder(points, denominator, says, limits, cell);
                 new (self) Ladder(points.data(), points.shape(0), denominator, says.data(), limits.data(), cell);
             },
             "points"_a, "denominator"_a, "says"_a, "limits"_a, "cell"_a)
-        .def("predict", [](Ladder& l) { return at_rest(l).predict(); },
-             "The probability that the next outcome is 1; the same until that outcome is observed.")
+        .def(
+            "predict", [](Ladder& l) { return at_rest(l).predict(); },
+            "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
-             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was none.")
-        .def("_settle", [](Ladder& l, nb::handle y) { const auto bit = outcome(y); return at_rest(l).settle(bit); }, "outcome"_a.none(),
-             "Play one round at once and return what was said in it.")
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "none.")
+        .def(
+            "_settle",
+            [](Ladder& l, nb::handle y) {
+                const auto bit = outcome(y);
+                return at_rest(l).settle(bit);
+            },
+            "outcome"_a.none(), "Play one round at once and return what was said in it.")
         .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
         .def("_restore", &restore, "biases"_a, "cell"_a, "rounds"_a, "high"_a, "low"_a, "squared_error"_a, "issued"_a)
-        .def("_sums",
-             [](Ladder& l) {
-                 const Sums s = sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator);
-                 return std::make_tuple(s.bias, s.pooled, s.rest, s.count);
-             },
-             "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
-        .def_prop_ro("points", [](Ladder& l) { return copy(l.points); }, "Numerators of the points, over `denominator`.")
-        .def_prop_ro("biases", [](Ladder& l) { return copy(at_rest(l).biases); }, "Numerators of the biases, over `denominator`.")
+        .def(
+            "_sums",
+            [](Ladder& l) {
+                const Sums s = sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator);
+                return std::make_tuple(s.bias, s.pooled, s.rest, s.count);
+            },
+            "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
+        .def_prop_ro(
+            "points", [](Ladder& l) { return copy(l.points); }, "Numerators of the points, over `denominator`.")
+        .def_prop_ro(
+            "biases", [](Ladder& l) { return copy(at_rest(l).biases); },
+            "Numerators of the biases, over `denominator`.")
         .def_ro("denominator", &Ladder::denominator, "What the points and biases are numerators over.")
-        .def_prop_ro("cells", [](Ladder& l) { return l.cells(); }, "The number of cells, m.")
-        .def_prop_ro("open_cell", [](Ladder& l) { return at_rest(l).at.cell; }, "The open cell: the next forecast lies between the points of this number and the next.")
-        .def_prop_ro("rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
-        .def_prop_ro("issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")
-        .def_prop_ro("squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")
-        .def_prop_ro("_deviation_words",
-                     [](Ladder& l) { return std::make_tuple(at_rest(l).at.deviation.high, l.at.deviation.low); },
-                     "The deviation as high * 2**64 + low, over twice `denominator`.");
+        .def_prop_ro(
+            "cells", [](Ladder& l) { return l.cells(); }, "The number of cells, m.")
+        .def_prop_ro(
+            "open_cell", [](Ladder& l) { return at_rest(l).at.cell; },
+            "The open cell: the next forecast lies between the points of this number and the next.")
+        .def_prop_ro(
+            "rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
+        .def_prop_ro(
+            "issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")
+        .def_prop_ro(
+            "squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")
+        .def_prop_ro(
+            "_deviation_words",
+            [](Ladder& l) { return std::make_tuple(at_rest(l).at.deviation.high, l.at.deviation.low); },
+            "The deviation as high * 2**64 + low, over twice `denominator`.");
 
     m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
           "squared_errors"_a, "threads"_a);

@@ -87,9 +87,8 @@ class Window(Mean):
 
     def learn(self, y: int) -> None:
         super().learn(y)
-        self.window = (
-            [*self.window[-9_999:], y] if len(self.window) >= 10_000 else (self.window.append(y) or self.window)
-        )
+        self.window.append(y)
+        del self.window[:-10_000]
 
 
 def test_a_window_that_fills_is_bounded() -> None:

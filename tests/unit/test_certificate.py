@@ -53,7 +53,7 @@ def test_it_is_frozen_and_reads_well() -> None:
     f.forecast_many([0, 1] * 600)
     c = f.certificate
     with pytest.raises(AttributeError):
-        c.bound = 0.0  # type: ignore[misc]
+        c.bound = 0.0
     lines = str(c).splitlines()
     assert lines[0] == "after 1,200 rounds"
     assert "proved" in lines[1]

@@ -52,9 +52,9 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(tc.InputError, match=r"got 2 at position \(1, 0\)"):
         tc.forecast_streams(f, [[0, 1], [2, 1]])
     with pytest.raises(tc.InputError, match="^forecaster must be"):
-        tc.forecast_streams(tc.OneStepAhead(grid=3), [[0]])  # type: ignore[arg-type]
+        tc.forecast_streams(tc.OneStepAhead(grid=3), [[0]])
     for threads in (0, -1, 1.5, "2"):
         with pytest.raises(tc.InputError, match="^threads must be"):
-            tc.forecast_streams(f, [[0]], threads=threads)  # type: ignore[arg-type]
+            tc.forecast_streams(f, [[0]], threads=threads)
     with pytest.raises(tc.InputError, match="^stream must be a whole number from 0 to 0"):
         tc.forecast_streams(f, [[0]]).forecaster(1)

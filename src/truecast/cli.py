@@ -80,26 +80,14 @@ def forecast(
     source = Path(getattr(file, "name", "-"))
     if output and source.exists() and Path(output).exists() and source.samefile(output):
         raise click.UsageError("--output must not be FILE itself")
-    if forecaster == "bent" and at is not None:
-        raise click.UsageError("--at is for aosa; the bent grid forecasts at the outer end of its cell.")
     try:
         y = read_outcomes(file, column)
     except (UnicodeDecodeError, csv.Error) as error:
         raise click.UsageError(f"{source} is neither a CSV nor text in UTF-8: {error}") from error
-    options: dict[str, Any] = {"grid": grid, "cell": cell} | ({"at": at} if at else {})
-    options["horizon"] = max(1, len(y)) if horizon is None and grid is None else horizon
-    try:
-        f = tc.BentGrid(**options) if forecaster == "bent" else tc.AlmostOneStepAhead(**options)
-    except tc.InputError as error:
-        raise click.UsageError(str(error)) from error
-    p = f.forecast_many(y)
-    try:
-        with open(output, "w", encoding="utf-8", newline="") if output else nullcontext(sys.stdout) as out:
-            write_forecasts(out, y, p)
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise  # the reader has gone: click ends quietly
-        raise click.FileError(output or "standard output", str(error.strerror)) from error
+    if horizon is None and grid is None:
+        horizon = max(1, len(y))
+    f = _build(forecaster, {"horizon": horizon, "grid": grid, "cell": cell}, at)
+    write_forecasts(output, y, f.forecast_many(y))
     click.echo(f"{f}\n{f.certificate}", err=output is None)
     if len(y):
         rate = float(y.mean())
@@ -107,6 +95,17 @@ def forecast(
         click.echo(line, err=output is None)
     if output:
         click.echo(f"forecasts written to {output}")
+
+
+def _build(name: str, options: dict[str, Any], at: str | None) -> tc.AlmostOneStepAhead | tc.BentGrid:
+    try:
+        if name == "aosa":
+            return tc.AlmostOneStepAhead(**options, **({"at": at} if at else {}))
+        if at is not None:
+            raise click.UsageError("--at is for aosa; the bent grid forecasts at the outer end of its cell.")
+        return tc.BentGrid(**options)
+    except tc.InputError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def read_outcomes(file: Iterable[str], column: str | None) -> NDArray[np.uint8]:
@@ -166,9 +165,15 @@ def _value(row: list[str], at: int, columns: int, line: int) -> int:
         raise click.UsageError(f"outcomes must be 0 or 1, got {row[at]!r:.80} in line {line}") from None
 
 
-def write_forecasts(out: TextIO, y: NDArray[np.uint8], p: NDArray[np.float64]) -> None:
-    """Write a CSV of outcomes and forecasts, each forecast in full precision."""
-    out.write("outcome,forecast\n")
-    for start in range(0, len(y), _ROWS):
-        part = slice(start, start + _ROWS)
-        out.writelines(f"{bit},{value!r}\n" for bit, value in zip(y[part].tolist(), p[part].tolist(), strict=True))
+def write_forecasts(output: str | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> None:
+    """Write a CSV of outcomes and forecasts, each forecast in full precision, to a file or to standard output."""
+    try:
+        with open(output, "w", encoding="utf-8", newline="") if output else nullcontext(sys.stdout) as out:
+            out.write("outcome,forecast\n")
+            for start in range(0, len(y), _ROWS):
+                bits, values = y[start : start + _ROWS].tolist(), p[start : start + _ROWS].tolist()
+                out.writelines(f"{bit},{value!r}\n" for bit, value in zip(bits, values, strict=True))
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # the reader has gone: click ends quietly
+        raise click.FileError(output or "standard output", str(error.strerror)) from error

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import click
 import numpy as np
@@ -100,7 +100,7 @@ def forecast(
 def _build(name: str, options: dict[str, Any], at: str | None) -> tc.AlmostOneStepAhead | tc.BentGrid:
     try:
         if name == "aosa":
-            return tc.AlmostOneStepAhead(**options, **({"at": at} if at else {}))
+            return tc.AlmostOneStepAhead(**options, at=cast("Any", at or "lower"))
         if at is not None:
             raise click.UsageError("--at is for aosa; the bent grid forecasts at the outer end of its cell.")
         return tc.BentGrid(**options)

@@ -1,10 +1,10 @@
-"""The only validation of arguments: the public edge calls it once, and nothing below checks again."""
+"""The only validation of what users pass: the public edge calls it once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,13 +93,12 @@ def _numeric(values: ArrayLike) -> NDArray[Any]:
 
 
 def _is_outcome(value: Any) -> bool:
-    number = isinstance(value, (int, float, np.bool_, np.integer, np.floating)) and not isinstance(
-        value, np.timedelta64
-    )
-    return number and value in (0, 1)
+    if isinstance(value, np.timedelta64):  # an integer to numpy
+        return False
+    return isinstance(value, (int, float, np.bool_, np.integer, np.floating)) and value in (0, 1)
 
 
-def _refuse_first(array: NDArray[Any], bad: NDArray[np.bool_]) -> None:
+def _refuse_first(array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
     first = int(np.argmax(bad))
     value = array.reshape(-1)[first]
     value = value.item() if isinstance(value, np.generic) else value

@@ -27,10 +27,15 @@ def main() -> None:
     """Keep probability forecasts true."""
 
 
-@main.command()
+@main.command(short_help="Forecast outcomes from those before them, with a certificate.")
 @click.argument("file", type=click.File("r", encoding="utf-8-sig"))
 @click.option("--outcome", "column", metavar="NAME", help="Column with the outcomes, if the CSV has several.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, writable=True, allow_dash=True), help="Write here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, allow_dash=True),
+    help="Write the forecasts to this file.",
+)
 @click.option(
     "--forecaster",
     type=click.Choice(["aosa", "bent"]),
@@ -39,7 +44,7 @@ def main() -> None:
     help="The paper's Almost-One-Step-Ahead, or the bent grid with its smaller bound.",
 )
 @click.option("--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]")
-@click.option("--grid", type=int, help="Number of cells, instead of the best for the horizon.")
+@click.option("--grid", type=int, help="Number of cells, instead of those chosen for the horizon.")
 @click.option(
     "--at",
     type=click.Choice(["lower", "upper", "middle"]),
@@ -62,7 +67,7 @@ def forecast(
     at: str | None,
     cell: str,
 ) -> None:
-    r"""Forecast each outcome of FILE from those before it, and certify the forecasts.
+    """Forecast each outcome of FILE from those before it, and certify the forecasts.
 
     FILE is a CSV with a column of outcomes, or text with one outcome a line; - reads standard input. Outcomes are
     0 and 1, or false and true.
@@ -75,7 +80,7 @@ def forecast(
       truecast forecast outcomes.csv -o forecasts.csv
       truecast forecast trips.csv --outcome late --forecaster bent > forecasts.csv
       seq 1000 | awk '{print $1 % 2}' | truecast forecast - -o forecasts.csv
-    """
+    """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     output = None if output == "-" else output
     source = Path(getattr(file, "name", "-"))
     if output and source.exists() and Path(output).exists() and source.samefile(output):

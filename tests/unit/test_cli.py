@@ -174,6 +174,8 @@ def test_help_and_version() -> None:
     text = run("forecast", "-h").stdout
     for word in ("--outcome", "--forecaster", "--horizon", "--grid", "--at", "--cell", "--output", "Examples:"):
         assert word in text
+    assert "\n    truecast forecast outcomes.csv -o forecasts.csv\n" in text
+    assert "\\b" not in text
 
 
 def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:

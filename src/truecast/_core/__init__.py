@@ -1,4 +1,4 @@
-"""The compiled core: kernels that check nothing, for the public edge to build on."""
+"""The compiled core: kernels for the public edge to build on, which has checked what they are given."""
 
 from truecast._core.kernels import Ladder, run_streams, sums_of_streams
 

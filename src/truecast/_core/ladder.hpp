@@ -57,8 +57,8 @@ struct Sides {
 };
 
 // One round; returns what was said. Only the last bit of y counts: the caller's memory was checked, but another thread
-// may have changed it since, and it must not become an index. Branch-free: the only chain from round to round is cell
-// -> bias of the credited point -> sign -> cell.
+// may have changed it since, and it must not become an index. Branch-free: the only chain from round to round is
+// cell -> bias of the credited point -> sign -> cell.
 inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
     const std::size_t y = outcome & 1;
     const std::int64_t i = at.cell;
@@ -102,6 +102,7 @@ struct Ladder {
            const std::int64_t* limits, std::int64_t cell)
         : points(points_, points_ + count), denominator(denominator_), biases(count, 0) {
         at.cell = cell;
+        gaps.reserve(2 * cells());
         moves.reserve(2 * cells());
         for (std::size_t k = 0; k < 2 * cells(); ++k) {
             const std::size_t y = k / cells();

@@ -100,6 +100,7 @@ def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threa
     workers = available if threads is None else _check.whole_number("threads", threads, least=1, most=1024)
 
     count, points = len(y), len(forecaster.points)
+    rounds, issued = forecaster.rounds + y.shape[1], forecaster.issued and y.shape[1] == 0
     said = np.empty(y.shape)
     biases = np.empty((count, points), np.int64)
     cells = np.empty(count, np.int64)
@@ -112,7 +113,6 @@ def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threa
     deviation = (words[:, 0] * 2.0**64 + words[:, 1]) / (2 * forecaster.denominator) * _UP
     bias = sums[:, 0] / forecaster.denominator * _UP
     pooled = (sums[:, 1] + sums[:, 2] / sums[:, 3]) / forecaster.denominator * _UP
-    rounds = forecaster.rounds + y.shape[1]
     return Streams(
         forecasts=said,
         bound=(deviation + np.minimum(bias, pooled)) * _UP,
@@ -122,7 +122,7 @@ def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threa
         brier=squared_errors / rounds if rounds else np.full(count, np.nan),
         _start=forecaster,
         _rounds=rounds,
-        _issued=forecaster.issued and y.shape[1] == 0,
+        _issued=issued,
         _biases=biases,
         _cells=cells,
         _deviations=words,

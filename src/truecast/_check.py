@@ -13,6 +13,8 @@ from truecast.errors import InputError
 
 _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
+_PROBABILITY = "must be between 0 and 1"
+MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 
 
 def whole_number(name: str, value: object, *, least: int, most: int) -> int:
@@ -42,7 +44,7 @@ def outcome(value: Any) -> int:
 
 def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
     """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
-    array = _numeric(values)
+    array = _numeric("outcomes", values, _OUTCOME)
     if array.ndim != dimensions:
         shape = "(rounds,)" if dimensions == 1 else "(streams, rounds)"
         raise InputError("outcomes", f"must have shape {shape}", array.shape)
@@ -50,14 +52,14 @@ def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
     if flat.dtype.kind in "biu" and flat.dtype.itemsize == 1:
         flat = flat.view(np.uint8)  # a negative byte becomes one above 127
         if flat.size and flat.max() > 1:
-            _refuse_first(array, flat > 1)
+            _refuse_first("outcomes", _OUTCOME, array, flat > 1)
         return flat.reshape(array.shape)
     bits = np.empty(flat.size, np.uint8)
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         ones = part == 1
         if not np.logical_or(ones, part == 0).all():
-            _refuse_first(array, (flat != 0) & (flat != 1))
+            _refuse_first("outcomes", _OUTCOME, array, (flat != 0) & (flat != 1))
         bits[start : start + _CHUNK] = ones
     return bits.reshape(array.shape)
 
@@ -74,33 +76,128 @@ def output(out: object, y: NDArray[np.uint8]) -> NDArray[np.float64]:
     return out
 
 
-def _numeric(values: ArrayLike) -> NDArray[Any]:
+def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return outcomes (as bytes, int64 or float64) and forecasts: one-dimensional, contiguous, of one length.
+
+    Their values are checked by the kernel that reads them first; if it finds a round that is not valid,
+    `refuse_predictions` says which.
+    """
+    _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
+    y = _column("y_true", y_true, _OUTCOME)
+    p = _column("y_prob", y_prob, _PROBABILITY).astype(np.float64, copy=False)
+    if len(y) != len(p):
+        raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
+    if y.dtype.itemsize == 1 and y.dtype.kind in "biu":
+        return y.view(np.uint8), p  # a negative byte becomes one above 127
+    return y.astype(np.float64 if y.dtype.kind == "f" or y.dtype == np.uint64 else np.int64, copy=False), p
+
+
+def refuse_predictions(y: NDArray[Any], p: NDArray[np.float64]) -> NoReturn:
+    """Raise the error of the first round that is not valid; there is one."""
+    not_outcome = (y != 0) & (y != 1)
+    not_probability = ~((p >= 0) & (p <= 1))
+    if not_outcome.any():
+        swapped = not not_probability.any() and bool(np.isin(p, (0, 1)).all())
+        hint = " (y_prob is all 0 and 1: the order is y_true, y_prob)" if swapped else ""
+        _refuse_first("y_true", _OUTCOME + hint, y, not_outcome)
+    _refuse_first("y_prob", _PROBABILITY, p, not_probability)
+
+
+def sample_weight(weights: Any, y_true: Any, rounds: int) -> NDArray[Any]:
+    """Return the weights of `rounds` rounds: int64 if they are integers, else float64; finite and not negative."""
+    _refuse_misaligned("sample_weight", weights, "y_true", y_true)
+    return counts("sample_weight", weights, rounds)
+
+
+def counts(name: str, values: Any, size: int) -> NDArray[Any]:
+    """Return `size` counts or weights: int64 if they are integers, else float64; finite and not negative."""
+    rule = "must be finite and not negative"
+    array = _column(name, values, rule)
+    if len(array) != size:
+        raise InputError(name, f"must have {size} entries", array.shape)
+    bad = ~((array >= 0) & (array < np.inf))
+    if array.dtype.kind != "f":
+        rule, bad = f"must be from 0 to {MOST_ROUNDS}", (array < 0) | (array > MOST_ROUNDS)
+    if bad.any():
+        _refuse_first(name, rule, array, bad)
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+
+
+def increasing_forecasts(values: Any) -> NDArray[np.float64]:
+    """Return distinct forecasts in increasing order, -0.0 as 0.0."""
+    p = _column("p", values, _PROBABILITY).astype(np.float64) + 0.0
+    bad = ~((p >= 0) & (p <= 1))
+    if bad.any():
+        _refuse_first("p", _PROBABILITY, p, bad)
+    if (np.diff(p) <= 0).any():
+        _refuse_first("p", "must increase from entry to entry", p, np.append(False, np.diff(p) <= 0))
+    return p
+
+
+def between(name: str, value: object, low: float, high: float) -> float:
+    """Return `value` as a float strictly between `low` and `high`."""
+    rule = f"must be a number above {low:g}" + (f" and below {high:g}" if high < np.inf else ", finite")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InputError(name, rule, value)
+    if not low < value < high:
+        raise InputError(name, rule, value)
+    return float(value)
+
+
+def generator(name: str, value: object) -> np.random.Generator:
+    """Return a random generator: the given one, or a new one for a seed."""
+    if isinstance(value, np.random.Generator):
+        return value
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 0:
+        raise InputError(name, "must be a whole number from 0, or a numpy.random.Generator", value)
+    return np.random.default_rng(int(value))
+
+
+def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
+    array = _numeric(name, values, rule)
+    if array.ndim != 1:
+        raise InputError(name, "must have shape (rounds,)", array.shape)
+    return np.ascontiguousarray(array)
+
+
+def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> None:
+    """Refuse two labelled columns (pandas) whose labels differ: they may be of different rows."""
+    if hasattr(values, "iloc") and hasattr(other, "iloc") and not values.index.equals(other.index):
+        rule = f"must have the index of {other_name} (pass .to_numpy() to go by position)"
+        raise InputError(name, rule, values.index)
+
+
+def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        _refuse_first(values, np.ma.getmaskarray(values).reshape(-1))
+        _refuse_first(name, rule, values, np.ma.getmaskarray(values).reshape(-1))
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
-        raise InputError("outcomes", "must be an array of numbers, all rows of one length", values) from error
+        raise InputError(name, "must be an array of numbers, all rows of one length", values) from error
     if array.size == 0:
         return np.zeros(array.shape, np.uint8)
     if array.dtype.kind in "biuf":
         return array
     if array.dtype.kind == "O":
         for position, value in enumerate(array.flat):
-            if not _is_outcome(value):
-                raise InputError("outcomes", _OUTCOME, value, position)
-    raise InputError("outcomes", "must be an array of bool, integers or floats", array.dtype)
+            if not _is_number(value) or (rule is _OUTCOME and value not in (0, 1)):
+                raise InputError(name, rule, value, position)
+    raise InputError(name, "must be an array of bool, integers or floats", array.dtype)
 
 
 def _is_outcome(value: Any) -> bool:
+    return _is_number(value) and value in (0, 1)
+
+
+def _is_number(value: Any) -> bool:
     if isinstance(value, np.timedelta64):  # an integer to numpy
         return False
-    return isinstance(value, (int, float, np.bool_, np.integer, np.floating)) and value in (0, 1)
+    return isinstance(value, (int, float, np.bool_, np.integer, np.floating))
 
 
-def _refuse_first(array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
+def _refuse_first(name: str, rule: str, array: NDArray[Any], bad: NDArray[np.bool_]) -> NoReturn:
     first = int(np.argmax(bad))
     value = array.reshape(-1)[first]
     value = value.item() if isinstance(value, np.generic) else value
     row_and_column = tuple(map(int, np.unravel_index(first, array.shape)))
-    raise InputError("outcomes", _OUTCOME, value, position=first if array.ndim == 1 else row_and_column)
+    raise InputError(name, rule, value, position=first if array.ndim == 1 else row_and_column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from truecast.cli import main
@@ -13,14 +14,15 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_every_theorem_names_tests_and_they_exist() -> None:
-    text = (ROOT / "docs" / "theory.md").read_text()
+@pytest.mark.parametrize("page", ["theory", "measures"])
+def test_every_theorem_names_tests_and_they_exist(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
     defined = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
         defined |= set(re.findall(r"^(?:def |)(test_\w+|Test\w+)\b", path.read_text(), re.MULTILINE))
     named = set(re.findall(r"`(test_\w+|Test\w+)`", text))
     assert named
-    assert named <= defined
+    assert named <= defined, named - defined
     for section in re.split(r"^## ", text, flags=re.MULTILINE):
         if "**Theorem" in section or "**Lemma" in section:
             assert "*Checked by*" in section
@@ -33,16 +35,19 @@ def test_links_and_named_files_exist() -> None:
 
 
 def test_theorems_cited_in_the_code_exist() -> None:
-    text = (ROOT / "docs" / "theory.md").read_text()
-    named = {kind.lower() + " " + number for kind, number in re.findall(r"\*\*(Lemma|Theorem) (\d)", text)}
-    named |= {"section " + number for number in re.findall(r"^## (\d)\. ", text, re.MULTILINE)}
+    named = set()
+    for page in ("theory", "measures"):
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        found = re.findall(r"\*\*(Lemma|Theorem) (\d)", text)
+        found += [("section", number) for number in re.findall(r"^## (\d)\. ", text, re.MULTILINE)]
+        named |= {(page, kind.lower(), number) for kind, number in found}
     cited = set()
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.hpp")]:
-        for kind, numbers in re.findall(
-            r"\b(theorem|lemma|section)s? (\d(?: and \d)?)\b", path.read_text(), re.IGNORECASE
+        for page, kind, numbers in re.findall(
+            r"(?:docs/(\w+)\.md,\s+)?\b(theorem|lemma|section)s? (\d(?: and \d)?)\b", path.read_text(), re.IGNORECASE
         ):
-            cited |= {f"{kind.lower()} {number}" for number in numbers.split(" and ")}
-    assert cited
+            cited |= {(page or "theory", kind.lower(), number) for number in numbers.split(" and ")}
+    assert {page for page, _, _ in cited} == {"theory", "measures"}
     assert cited <= named, cited - named
 
 

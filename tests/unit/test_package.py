@@ -41,8 +41,9 @@ def test_stub_has_the_names_and_parameters_of_the_kernels() -> None:
     def check(owner: object, body: list[ast.stmt]) -> None:
         functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
         classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        constants = {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
         actual = {name for name in vars(owner) if not name.startswith("__")}
-        assert actual == {name for name in (functions | classes) if not name.startswith("__")}
+        assert actual == {name for name in {*functions, *classes, *constants} if not name.startswith("__")}
         for name, node in functions.items():
             if not node.decorator_list:
                 declared = [argument.arg for argument in node.args.args]

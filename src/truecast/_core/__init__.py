@@ -1,5 +1,45 @@
 """The compiled core: kernels for the public edge to build on, which has checked what they are given."""
 
-from truecast._core.kernels import Ladder, run_streams, sums_of_streams
+from truecast._core.kernels import (
+    FEW,
+    Ladder,
+    bin_rounds,
+    brier_sum,
+    count_few,
+    isotonic,
+    laplace_sum,
+    log_sum,
+    merge_tallies,
+    pack_rounds,
+    residual_sum,
+    run_streams,
+    smooth_error,
+    spread_counts,
+    spread_residuals,
+    sum_forecasts,
+    sums_of_streams,
+    transport_cost,
+    unpack_rounds,
+)
 
-__all__ = ["Ladder", "run_streams", "sums_of_streams"]
+__all__ = [
+    "FEW",
+    "Ladder",
+    "bin_rounds",
+    "brier_sum",
+    "count_few",
+    "isotonic",
+    "laplace_sum",
+    "log_sum",
+    "merge_tallies",
+    "pack_rounds",
+    "residual_sum",
+    "run_streams",
+    "smooth_error",
+    "spread_counts",
+    "spread_residuals",
+    "sum_forecasts",
+    "sums_of_streams",
+    "transport_cost",
+    "unpack_rounds",
+]

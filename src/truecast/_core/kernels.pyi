@@ -1,7 +1,11 @@
 """Types of the compiled core; the classes and functions that users meet are built on it."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+FEW: int
 
 class Ladder:
     def __init__(
@@ -57,3 +61,60 @@ def run_streams(
     threads: int,
 ) -> None: ...
 def sums_of_streams(ladder: Ladder, biases: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...
+def pack_rounds(p: NDArray[np.float64], y: NDArray[Any], pivot: float, keys: NDArray[np.uint64]) -> int: ...
+def unpack_rounds(keys: NDArray[np.uint64], zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> int: ...
+def count_few(
+    p: NDArray[np.float64], y: NDArray[Any], forecasts: NDArray[np.float64], counts: NDArray[np.int64]
+) -> int: ...
+def merge_tallies(
+    p1: NDArray[np.float64],
+    zeros1: NDArray[Any],
+    ones1: NDArray[Any],
+    p2: NDArray[np.float64],
+    zeros2: NDArray[Any],
+    ones2: NDArray[Any],
+    p: NDArray[np.float64],
+    zeros: NDArray[Any],
+    ones: NDArray[Any],
+) -> int: ...
+def bin_rounds(
+    p: NDArray[np.float64], y: NDArray[Any], edges: NDArray[np.float64], out: NDArray[np.uint64]
+) -> bool: ...
+def sum_forecasts(
+    p: NDArray[np.float64],
+    zeros: NDArray[np.int64],
+    ones: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    out: NDArray[np.uint64],
+) -> None: ...
+def isotonic(
+    zeros: NDArray[Any],
+    ones: NDArray[Any],
+    starts: NDArray[np.int64],
+    block_zeros: NDArray[Any],
+    block_ones: NDArray[Any],
+) -> int: ...
+def smooth_error(
+    p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], total: float, witness: NDArray[np.float64]
+) -> float: ...
+def laplace_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], scale: float) -> float: ...
+def residual_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]) -> float: ...
+def brier_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]) -> float: ...
+def log_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]) -> float: ...
+def transport_cost(
+    x: NDArray[np.float64], from_: NDArray[np.float64], v: NDArray[np.float64], to: NDArray[np.float64]
+) -> float: ...
+def spread_counts(
+    p: NDArray[np.float64],
+    zeros: NDArray[Any],
+    ones: NDArray[Any],
+    nodes: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None: ...
+def spread_residuals(
+    p: NDArray[np.float64],
+    zeros: NDArray[Any],
+    ones: NDArray[Any],
+    nodes: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None: ...

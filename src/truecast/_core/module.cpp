@@ -1,6 +1,6 @@
-// The compiled core as Python sees it (stub: kernels.pyi). The Python edge checks what users pass; here are checked the
-// outcome of a single round, the order of calls, and, in O(1), all that memory safety rests on. Names with an
-// underscore are for this package alone.
+// The compiled core as Python sees it (stub: kernels.pyi): the ladder; measures.cpp adds tally and measures. The Python
+// edge checks what users pass; here are checked the outcome of a single round, the order of calls, and, in O(1), all
+// that memory safety rests on. Names with an underscore are for this package alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "arrays.hpp"
 #include "ladder.hpp"
 #include "streams.hpp"
 #include "sums.hpp"
@@ -18,17 +19,10 @@ using namespace nb::literals;
 namespace truecast {
 namespace {
 
-template <typename T, int Dimensions>
-using Array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-
 [[noreturn]] void refuse(const char* message) {
     const nb::object type = nb::module_::import_("truecast.errors").attr("OrderError");
     PyErr_SetString(type.ptr(), message);
     throw nb::python_error();
-}
-
-void require(bool holds, const char* otherwise) {
-    if (!holds) throw nb::value_error(otherwise);
 }
 
 // With these the ends' biases stay 0 and the cell stays in range, whatever the outcomes.
@@ -198,4 +192,5 @@ NB_MODULE(kernels, m) {
     m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
           "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
+    bind_measures(m);
 }

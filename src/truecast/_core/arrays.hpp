@@ -1,0 +1,18 @@
+// What the bindings share: arrays as the kernels take them, and the check of what memory safety rests on.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace truecast {
+
+template <typename T, int Dimensions>
+using Array = nanobind::ndarray<T, nanobind::ndim<Dimensions>, nanobind::c_contig, nanobind::device::cpu>;
+
+inline void require(bool holds, const char* otherwise) {
+    if (!holds) throw nanobind::value_error(otherwise);
+}
+
+void bind_measures(nanobind::module_& m);
+
+}  // namespace truecast

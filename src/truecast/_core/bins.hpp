@@ -1,0 +1,49 @@
+// Zeros, ones and the sum of forecasts in bins [e_k, e_{k+1}), the last one closed. Forecasts are summed as multiples
+// of 2^-62, cut off below: integers, so the order of rounds does not matter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tally.hpp"
+#include "wide.hpp"
+
+namespace truecast {
+
+inline std::uint64_t fixed_point(double p) { return static_cast<std::uint64_t>(p * 4611686018427387904.0); }
+
+// Each round straight to its bin of equal width, k = 0 ... bins - 1 with edges k / bins as doubles. `out` has a row
+// (zeros, ones, low word, high word) for each bin. False if some round is invalid.
+template <typename Y>
+bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins, std::uint64_t* out) {
+    const double scale = static_cast<double>(bins);
+    bool bad = false;
+    for (std::size_t i = 0; i < n; ++i) {
+        bad |= invalid(p[i], y[i]);
+        if (bad) return false;
+        std::size_t k = static_cast<std::size_t>(p[i] * scale);  // off by one at the most, by rounding
+        k -= k == bins;
+        k -= p[i] < edges[k];
+        k += k + 1 < bins && p[i] >= edges[k + 1];
+        std::uint64_t* bin = out + 4 * k;
+        ++bin[y[i] == 1];
+        const std::uint64_t x = fixed_point(p[i]);
+        bin[2] += x;
+        bin[3] += bin[2] < x;
+    }
+    return true;
+}
+
+// The same sum of forecasts for consecutive stretches of a tally.
+inline void sum_forecasts(const double* p, const std::int64_t* zeros, const std::int64_t* ones,
+                          const std::int64_t* starts, std::size_t bins, std::uint64_t* out) {
+    for (std::size_t k = 0; k < bins; ++k) {
+        Wide sum;
+        for (std::int64_t i = starts[k]; i < starts[k + 1]; ++i)
+            sum.add(product(static_cast<std::uint64_t>(zeros[i] + ones[i]), fixed_point(p[i])));
+        out[2 * k] = sum.low;
+        out[2 * k + 1] = sum.high;
+    }
+}
+
+}  // namespace truecast

@@ -1,0 +1,218 @@
+// The kernels of tally and measures as Python sees them. Names and checks as in module.cpp.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <vector>
+
+#include "arrays.hpp"
+#include "bins.hpp"
+#include "isotonic.hpp"
+#include "laplace.hpp"
+#include "smooth.hpp"
+#include "tally.hpp"
+#include "totals.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace truecast {
+namespace {
+
+using Doubles = Array<const double, 1>;
+using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Outcomes come as bytes, integers or doubles.
+template <typename Function>
+auto with_outcomes(const AnyArray& y, Function function) {
+    if (y.dtype() == nb::dtype<std::uint8_t>()) return function(static_cast<const std::uint8_t*>(y.data()));
+    if (y.dtype() == nb::dtype<std::int64_t>()) return function(static_cast<const std::int64_t*>(y.data()));
+    require(y.dtype() == nb::dtype<double>(), "outcomes must be uint8, int64 or float64");
+    return function(static_cast<const double*>(y.data()));
+}
+
+// Counts are integers, or doubles in a weighted tally.
+template <typename Function>
+auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, Function function) {
+    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0), "there must be counts for each forecast");
+    require(zeros.dtype() == ones.dtype(), "zeros and ones must be of one type");
+    nb::gil_scoped_release unlocked;
+    if (zeros.dtype() == nb::dtype<std::int64_t>())
+        return function(static_cast<const std::int64_t*>(zeros.data()), static_cast<const std::int64_t*>(ones.data()));
+    require(zeros.dtype() == nb::dtype<double>(), "counts must be int64 or float64");
+    return function(static_cast<const double*>(zeros.data()), static_cast<const double*>(ones.data()));
+}
+
+std::ptrdiff_t pack_rounds(Doubles p, AnyArray y, double pivot, Array<std::uint64_t, 1> keys) {
+    require(y.shape(0) == p.shape(0) && keys.shape(0) == p.shape(0), "arrays must be of one length");
+    return with_outcomes(y, [&](const auto* outcomes) {
+        nb::gil_scoped_release unlocked;
+        return pack(p.data(), outcomes, p.shape(0), pivot, keys.data());
+    });
+}
+
+std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros, Array<std::int64_t, 1> ones) {
+    require(zeros.shape(0) == keys.shape(0) && ones.shape(0) == keys.shape(0), "arrays must be of one length");
+    nb::gil_scoped_release unlocked;
+    return unpack(keys.data(), keys.shape(0), zeros.data(), ones.data());
+}
+
+std::ptrdiff_t count_few(Doubles p, AnyArray y, Array<double, 1> forecasts, Array<std::int64_t, 2> counts) {
+    require(y.shape(0) == p.shape(0), "arrays must be of one length");
+    require(forecasts.shape(0) >= FewForecasts::most, "there must be room for the forecasts");
+    require(counts.shape(0) == 2 && counts.shape(1) == forecasts.shape(0), "counts must have shape (2, forecasts)");
+    return with_outcomes(y, [&](const auto* outcomes) -> std::ptrdiff_t {
+        nb::gil_scoped_release unlocked;
+        FewForecasts few;
+        const int done = few.count(p.data(), outcomes, p.shape(0));
+        if (done != 1) return done - 1;  // -1: too many, -2: invalid
+        std::size_t k = 0;
+        for (std::size_t slot = 0; slot < FewForecasts::slots; ++slot) {
+            if (few.forecasts[slot] == FewForecasts::none) continue;
+            forecasts.data()[k] = forecast_of(few.forecasts[slot]);
+            counts.data()[k] = few.counts[2 * slot];
+            counts.data()[counts.shape(1) + k] = few.counts[2 * slot + 1];
+            ++k;
+        }
+        return static_cast<std::ptrdiff_t>(k);
+    });
+}
+
+template <typename Count>
+std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const Count, 1> ones1, Doubles p2,
+                          Array<const Count, 1> zeros2, Array<const Count, 1> ones2, Array<double, 1> p,
+                          Array<Count, 1> zeros, Array<Count, 1> ones) {
+    const std::size_t n1 = p1.shape(0), n2 = p2.shape(0), room = p.shape(0);
+    require(zeros1.shape(0) == n1 && ones1.shape(0) == n1, "there must be counts for each forecast");
+    require(zeros2.shape(0) == n2 && ones2.shape(0) == n2, "there must be counts for each forecast");
+    require(room >= n1 + n2 && zeros.shape(0) == room && ones.shape(0) == room, "there must be room for the result");
+    nb::gil_scoped_release unlocked;
+    return merge(p1.data(), zeros1.data(), ones1.data(), n1, p2.data(), zeros2.data(), ones2.data(), n2, p.data(),
+                 zeros.data(), ones.data());
+}
+
+bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::uint64_t, 2> out) {
+    require(y.shape(0) == p.shape(0), "arrays must be of one length");
+    require(out.shape(0) >= 1 && out.shape(1) == 4 && edges.shape(0) == out.shape(0) + 1, "out must have a row a bin");
+    return with_outcomes(y, [&](const auto* outcomes) {
+        nb::gil_scoped_release unlocked;
+        return bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), out.shape(0), out.data());
+    });
+}
+
+void sum_bins(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::int64_t, 1> ones,
+              Array<const std::int64_t, 1> starts, Array<std::uint64_t, 2> out) {
+    const std::size_t bins = out.shape(0);
+    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0), "there must be counts for each forecast");
+    require(starts.shape(0) == bins + 1 && out.shape(1) == 2, "out must have a row a bin");
+    for (std::size_t k = 0; k <= bins; ++k)
+        require(starts.data()[k] >= (k ? starts.data()[k - 1] : 0) &&
+                    starts.data()[k] <= static_cast<std::int64_t>(p.shape(0)),
+                "bins must be stretches of the tally");
+    sum_forecasts(p.data(), zeros.data(), ones.data(), starts.data(), bins, out.data());
+}
+
+template <typename Count>
+std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> ones, Array<std::int64_t, 1> starts,
+                            Array<Count, 1> block_zeros, Array<Count, 1> block_ones) {
+    const std::size_t n = zeros.shape(0);
+    require(ones.shape(0) == n && starts.shape(0) == n && block_zeros.shape(0) == n && block_ones.shape(0) == n,
+            "arrays must be of one length");
+    nb::gil_scoped_release unlocked;
+    return isotonic(zeros.data(), ones.data(), n, starts.data(), block_zeros.data(), block_ones.data());
+}
+
+double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total, Array<double, 1> witness) {
+    const std::size_t n = p.shape(0);
+    require(n >= 1 && n < 0xffffffff, "there must be from 1 to 2**32 - 2 forecasts");
+    require(witness.shape(0) == n || witness.shape(0) == 0, "the witness must have an entry for each forecast");
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        std::vector<double> c(n);
+        for (std::size_t i = 0; i < n; ++i) c[i] = residual(p.data()[i], of_zero[i], of_one[i]) / total;
+        const SmoothError error(p.data(), c.data(), n, witness.shape(0) != 0);
+        if (witness.shape(0) != 0) error.witness(witness.data());
+        return error.value();
+    });
+}
+
+double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale) {
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return laplace(p.data(), of_zero, of_one, p.shape(0), scale);
+    });
+}
+
+double residual_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return absolute_residuals(p.data(), of_zero, of_one, p.shape(0));
+    });
+}
+
+double brier_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return squared_errors(p.data(), of_zero, of_one, p.shape(0));
+    });
+}
+
+double log_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return log_losses(p.data(), of_zero, of_one, p.shape(0));
+    });
+}
+
+double transport_cost(Doubles x, Doubles from, Doubles v, Doubles to) {
+    require(from.shape(0) == x.shape(0) && to.shape(0) == v.shape(0), "arrays must be of one length");
+    nb::gil_scoped_release unlocked;
+    return transport(x.data(), from.data(), x.shape(0), v.data(), to.data(), v.shape(0));
+}
+
+void spread_counts(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 2> out) {
+    require(nodes.shape(0) >= 2, "there must be two nodes or more");
+    require(out.shape(0) == 2 && out.shape(1) == nodes.shape(0), "out must have shape (2, nodes)");
+    with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        const std::size_t n = p.shape(0), m = nodes.shape(0);
+        spread(
+            p.data(), [&](std::size_t i) { return static_cast<double>(of_zero[i]); }, n, nodes.data(), m, out.data());
+        spread(
+            p.data(), [&](std::size_t i) { return static_cast<double>(of_one[i]); }, n, nodes.data(), m,
+            out.data() + m);
+        return 0;
+    });
+}
+
+void spread_residuals(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 1> out) {
+    require(nodes.shape(0) >= 2 && out.shape(0) == nodes.shape(0), "out must have an entry for each node");
+    with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        spread(
+            p.data(), [&](std::size_t i) { return residual(p.data()[i], of_zero[i], of_one[i]); }, p.shape(0),
+            nodes.data(), nodes.shape(0), out.data());
+        return 0;
+    });
+}
+
+}  // namespace
+
+void bind_measures(nb::module_& m) {
+    m.attr("FEW") = FewForecasts::most;
+    m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "keys"_a);
+    m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
+    m.def("count_few", &count_few, "p"_a, "y"_a, "forecasts"_a, "counts"_a);
+    m.def("merge_tallies", &merge_tallies<std::int64_t>, "p1"_a, "zeros1"_a.noconvert(), "ones1"_a.noconvert(), "p2"_a,
+          "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a, "zeros"_a, "ones"_a);
+    m.def("merge_tallies", &merge_tallies<double>, "p1"_a, "zeros1"_a.noconvert(), "ones1"_a.noconvert(), "p2"_a,
+          "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a, "zeros"_a, "ones"_a);
+    m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "out"_a);
+    m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
+    m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(), "starts"_a,
+          "block_zeros"_a, "block_ones"_a);
+    m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(), "starts"_a,
+          "block_zeros"_a, "block_ones"_a);
+    m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
+    m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a);
+    m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("brier_sum", &brier_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("log_sum", &log_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);
+    m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
+    m.def("spread_residuals", &spread_residuals, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
+}
+
+}  // namespace truecast

@@ -1,0 +1,251 @@
+// The smooth calibration error and its witness (docs/measures.md): a shortest flow on a path, solved exactly.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "totals.hpp"
+
+namespace truecast {
+
+// A set of numbers below a given size, with its least and greatest: a tree of words of 64 flags.
+class Ranks {
+  public:
+    explicit Ranks(std::size_t size) {
+        do {
+            size = (size + 63) / 64;
+            levels_.emplace_back(size, 0);
+        } while (size > 1);
+    }
+
+    void insert(std::size_t x) {
+        least_ = std::min(least_, x);
+        greatest_ = std::max(greatest_, x);
+        for (auto& level : levels_) {
+            std::uint64_t& word = level[x / 64];
+            const bool known = word != 0;
+            word |= std::uint64_t{1} << x % 64;
+            if (known) return;
+            x /= 64;
+        }
+    }
+
+    bool single() const { return least_ == greatest_; }
+    std::size_t least() const { return least_; }
+    std::size_t greatest() const { return greatest_; }
+
+    // Not for the last member.
+    void erase_least() {
+        erase(least_);
+        least_ = next(least_);
+    }
+    void erase_greatest() {
+        erase(greatest_);
+        greatest_ = previous(greatest_);
+    }
+
+    // The least member above x, which must exist.
+    std::size_t next(std::size_t x) const {
+        std::size_t depth = 0;
+        for (;; ++depth, x /= 64) {
+            const std::uint64_t above = x % 64 == 63 ? 0 : levels_[depth][x / 64] >> (x % 64 + 1) << (x % 64 + 1);
+            if (above == 0) continue;
+            x = x / 64 * 64 + lowest(above);
+            while (depth > 0) x = x * 64 + lowest(levels_[--depth][x]);
+            return x;
+        }
+    }
+
+  private:
+    void erase(std::size_t x) {
+        for (auto& level : levels_) {
+            std::uint64_t& word = level[x / 64];
+            word &= ~(std::uint64_t{1} << x % 64);
+            if (word != 0) return;
+            x /= 64;
+        }
+    }
+
+    std::size_t previous(std::size_t x) const {
+        std::size_t depth = 0;
+        for (;; ++depth, x /= 64) {
+            const std::uint64_t below = levels_[depth][x / 64] & ((std::uint64_t{1} << x % 64) - 1);
+            if (below == 0) continue;
+            x = x / 64 * 64 + highest(below);
+            while (depth > 0) x = x * 64 + highest(levels_[--depth][x]);
+            return x;
+        }
+    }
+
+#if defined(__GNUC__) || defined(__clang__)
+    static unsigned lowest(std::uint64_t word) { return static_cast<unsigned>(__builtin_ctzll(word)); }
+    static unsigned highest(std::uint64_t word) { return 63 - static_cast<unsigned>(__builtin_clzll(word)); }
+#else
+    static unsigned lowest(std::uint64_t word) {
+        unsigned place = 0;
+        for (unsigned half = 32; half; half /= 2)
+            if ((word & ((std::uint64_t{1} << half) - 1)) == 0) word >>= half, place += half;
+        return place;
+    }
+    static unsigned highest(std::uint64_t word) {
+        unsigned place = 0;
+        for (unsigned half = 32; half; half /= 2)
+            if (word >> half) word >>= half, place += half;
+        return place;
+    }
+#endif
+
+    std::vector<std::vector<std::uint64_t>> levels_;
+    std::size_t least_ = ~std::size_t{0}, greatest_ = 0;
+};
+
+// The order of some doubles, increasing, equal ones as they come: a radix sort with digits of 11 bits, in which digits
+// that all share cost nothing.
+inline std::vector<std::uint32_t> order_of(const std::vector<double>& values) {
+    constexpr int digits = 6, width = 11;
+    constexpr std::size_t buckets = std::size_t{1} << width;
+    struct Item {
+        std::uint64_t key;
+        std::uint32_t index;
+    };
+    const std::size_t n = values.size();
+    std::vector<Item> items(n), sorted(n);
+    std::vector<std::size_t> counts(digits * buckets, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        std::uint64_t bits;
+        const double value = values[i] + 0.0;
+        std::memcpy(&bits, &value, sizeof bits);
+        bits ^= bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63;  // now ordered like the values
+        items[i] = {bits, static_cast<std::uint32_t>(i)};
+        for (int d = 0; d < digits; ++d) ++counts[d * buckets + (bits >> d * width & (buckets - 1))];
+    }
+    for (int d = 0; d < digits; ++d) {
+        std::size_t* count = &counts[d * buckets];
+        if (n == 0 || count[items[0].key >> d * width & (buckets - 1)] == n) continue;
+        std::size_t before = 0;
+        for (std::size_t b = 0; b < buckets; ++b) before += std::exchange(count[b], before);
+        for (const Item& item : items) sorted[count[item.key >> d * width & (buckets - 1)]++] = item;
+        items.swap(sorted);
+    }
+    std::vector<std::uint32_t> order(n);
+    for (std::size_t i = 0; i < n; ++i) order[i] = items[i].index;
+    return order;
+}
+
+// The value function of the flow, W(u) = -u + constant + sum of mass_k (u - x_k)^+, in the coordinate in which its
+// breakpoints x_k = -S_k never move (S_k: the sum of the first k residuals).
+//
+// Step i adds gap_i |u - x_i| and cuts the slopes back to [-1, 1]: mass 2 gap_i enters at x_i, gap_i leaves at each
+// end. Invariant: the masses sum to 2 (up to rounding, so the last breakpoint is never taken). Every breakpoint enters
+// once and leaves once: O(n log n) in all.
+class SmoothError {
+  public:
+    // Residuals c at sorted places p. With `ends`, keeps the least and greatest breakpoint after each step.
+    SmoothError(const double* p, const double* c, std::size_t n, bool ends)
+        : p_(p), n_(n), sums_(n + 1, 0.0), least_(ends ? n : 0), greatest_(ends ? n : 0) {
+        Total sum;
+        for (std::size_t i = 0; i < n; ++i) {
+            sum.add(c[i]);
+            sums_[i + 1] = sum.value();
+        }
+        solve();
+    }
+
+    double value() const { return value_; }
+
+    // Writes f with |f| <= 1 and |f_i - f_j| <= |p_i - p_j| that attains the value; needs the ends. Walking back, the
+    // flow's potential u is clipped between the ends; where it is, f is 1 or -1; where flow crosses a gap, f falls or
+    // rises by the whole gap. What is left free is settled by intervals, forward, then back.
+    void witness(double* f) const {
+        std::vector<double> u(n_ + 1), low(n_ + 1), high(n_ + 1);
+        u[n_] = -sums_[n_];
+        for (std::size_t i = n_; i-- > 1;) u[i] = std::min(std::max(u[i + 1], least_[i]), greatest_[i]);
+        u[0] = 0.0;
+        low[0] = -1.0, high[0] = 1.0;
+        for (std::size_t i = 1; i <= n_; ++i) {
+            double a = low[i - 1], b = high[i - 1];
+            if (i > 1) {
+                const double gap = p_[i - 1] - p_[i - 2], flow = u[i - 1] + sums_[i - 1];
+                a += flow < 0.0 ? gap : -gap;
+                b += flow > 0.0 ? -gap : gap;
+            }
+            if (u[i - 1] > u[i]) a = 1.0;
+            if (u[i - 1] < u[i]) b = -1.0;
+            low[i] = std::min(std::max(a, -1.0), 1.0);
+            high[i] = std::max(std::min(b, 1.0), -1.0);
+        }
+        double next = std::min(std::max(0.0, low[n_]), high[n_]);
+        f[n_ - 1] = next;
+        for (std::size_t i = n_ - 1; i > 0; --i) {
+            const double gap = p_[i] - p_[i - 1], flow = u[i] + sums_[i];
+            double a = std::max(low[i], next - gap), b = std::min(high[i], next + gap);
+            if (flow > 0.0) a = next + gap;
+            if (flow < 0.0) b = next - gap;
+            next = std::min(std::max(std::min(std::max(0.0, a), b), next - gap), next + gap);
+            next = f[i - 1] = std::min(std::max(next, -1.0), 1.0);
+        }
+    }
+
+  private:
+    void solve() {
+        if (n_ == 0) return;
+        // breakpoints 0 ... n - 1, numbered in the order of x from here on
+        std::vector<double> x(n_), mass(n_, 0.0);
+        for (std::size_t i = 0; i < n_; ++i) x[i] = -sums_[i];
+        std::vector<std::uint32_t> rank(n_);
+        {
+            const auto order = order_of(x);
+            for (std::size_t r = 0; r < n_; ++r) {
+                rank[order[r]] = static_cast<std::uint32_t>(r);
+                x[r] = -sums_[order[r]];
+            }
+        }
+        Ranks present(n_);
+        Total constant;
+        present.insert(rank[0]);
+        mass[rank[0]] = 2.0;
+        for (std::size_t i = 1; i < n_; ++i) {
+            const double gap = p_[i] - p_[i - 1];
+            const std::size_t r = rank[i];
+            present.insert(r);
+            mass[r] = 2.0 * gap;
+            constant.add(gap * x[r]);
+            for (double rest = gap; rest > 0.0;) {
+                const std::size_t end = present.least();
+                const double part = present.single() ? rest : std::min(rest, mass[end]);
+                constant.add(-part * x[end]);
+                rest -= part;
+                if ((mass[end] -= part) <= 0.0 && !present.single()) present.erase_least();
+            }
+            for (double rest = gap; rest > 0.0;) {
+                const std::size_t end = present.greatest();
+                const double part = present.single() ? rest : std::min(rest, mass[end]);
+                rest -= part;
+                if ((mass[end] -= part) <= 0.0 && !present.single()) present.erase_greatest();
+            }
+            if (!least_.empty()) {
+                least_[i] = x[present.least()];
+                greatest_[i] = x[present.greatest()];
+            }
+        }
+        const double u = -sums_[n_];
+        constant.add(-u);
+        for (std::size_t k = present.least(); x[k] < u; k = present.next(k)) {
+            constant.add(mass[k] * (u - x[k]));
+            if (k == present.greatest()) break;
+        }
+        value_ = std::max(constant.value(), 0.0);
+    }
+
+    const double* p_;
+    std::size_t n_;
+    std::vector<double> sums_, least_, greatest_;
+    double value_ = 0.0;
+};
+
+}  // namespace truecast

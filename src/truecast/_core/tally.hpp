@@ -1,0 +1,121 @@
+// From rounds to the tally: the distinct forecasts in increasing order, each with its zeros and ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace truecast {
+
+// Forecasts in [0, 1] are ordered like their bits, so that forecast and outcome fit in one integer that sorts by
+// both. Adding 0.0 makes 0.0 of -0.0.
+inline std::uint64_t bits_of(double p) {
+    std::uint64_t bits;
+    p += 0.0;
+    std::memcpy(&bits, &p, sizeof bits);
+    return bits;
+}
+
+inline double forecast_of(std::uint64_t bits) {
+    double p;
+    std::memcpy(&p, &bits, sizeof p);
+    return p;
+}
+
+template <typename Y>
+bool invalid(double p, Y y) {
+    return !(p >= 0.0 && p <= 1.0) | !((y == 0) | (y == 1));
+}
+
+// Write every round as a key, those below the pivot from the front and the others from the back, and return how many
+// are below; or -1 if some round is invalid.
+template <typename Y>
+std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, std::uint64_t* keys) {
+    bool bad = false;
+    std::size_t front = 0, back = n - 1;  // the free places: front ... back
+    for (std::size_t i = 0; i < n; ++i) {
+        bad |= invalid(p[i], y[i]);
+        const bool below = p[i] < pivot;
+        keys[front] = keys[back] = bits_of(p[i]) << 1 | (y[i] == 1);  // one of the two is overwritten later
+        front += below;
+        back -= !below;
+    }
+    return bad ? -1 : static_cast<std::ptrdiff_t>(front);
+}
+
+// Sorted keys to distinct forecasts (in place) with their counts; returns how many.
+inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zeros, std::int64_t* ones) {
+    if (n == 0) return 0;
+    std::size_t distinct = 0;
+    std::uint64_t present = keys[0] >> 1;
+    std::int64_t start = 0, of_one = 0;
+    // invariant: keys[start, i) are the rounds so far of the present forecast, of_one of them ones
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t key = keys[i];
+        const bool next = key >> 1 != present;
+        keys[distinct] = present;
+        zeros[distinct] = static_cast<std::int64_t>(i) - start - of_one;
+        ones[distinct] = of_one;
+        distinct += next;
+        start = next ? static_cast<std::int64_t>(i) : start;
+        of_one = (next ? 0 : of_one) + static_cast<std::int64_t>(key & 1);
+        present = key >> 1;
+    }
+    keys[distinct] = present;
+    zeros[distinct] = static_cast<std::int64_t>(n) - start - of_one;
+    ones[distinct] = of_one;
+    return distinct + 1;
+}
+
+// Counts rounds with few distinct forecasts without sorting them all: an open table that gives up when it is full.
+struct FewForecasts {
+    static constexpr std::size_t most = 1 << 12, slots = most << 2;
+    static constexpr std::uint64_t none = ~std::uint64_t{0};  // no forecast has these bits
+    std::vector<std::uint64_t> forecasts = std::vector<std::uint64_t>(slots, none);
+    std::vector<std::int64_t> counts = std::vector<std::int64_t>(2 * slots, 0);
+    std::size_t distinct = 0;
+
+    std::size_t slot_of(std::uint64_t bits) const {
+        std::size_t slot = static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15ULL >> 50);  // 64 - 50 = log2(slots)
+        while (forecasts[slot] != bits && forecasts[slot] != none) slot = (slot + 1) % slots;
+        return slot;
+    }
+
+    // 1 if all rounds are counted, 0 if there are too many forecasts, -1 if some round is invalid.
+    template <typename Y>
+    int count(const double* p, const Y* y, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            if (invalid(p[i], y[i])) return -1;
+            const std::uint64_t bits = bits_of(p[i]);
+            const std::size_t slot = slot_of(bits);
+            if (forecasts[slot] == none) {
+                if (distinct == most) return 0;
+                forecasts[slot] = bits;
+                ++distinct;
+            }
+            ++counts[2 * slot + (y[i] == 1)];
+        }
+        return 1;
+    }
+};
+
+// Two tallies to one; returns the number of distinct forecasts. The outputs have room for all.
+template <typename Count>
+std::size_t merge(const double* p1, const Count* zeros1, const Count* ones1, std::size_t n1, const double* p2,
+                  const Count* zeros2, const Count* ones2, std::size_t n2, double* p, Count* zeros, Count* ones) {
+    std::size_t i = 0, j = 0, k = 0;
+    while (i < n1 || j < n2) {
+        const bool first = j == n2 || (i < n1 && p1[i] <= p2[j]);
+        const bool second = i == n1 || (j < n2 && p2[j] <= p1[i]);
+        p[k] = first ? p1[i] : p2[j];
+        zeros[k] = (first ? zeros1[i] : 0) + (second ? zeros2[j] : 0);
+        ones[k] = (first ? ones1[i] : 0) + (second ? ones2[j] : 0);
+        i += first;
+        j += second;
+        ++k;
+    }
+    return k;
+}
+
+}  // namespace truecast

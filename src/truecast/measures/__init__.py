@@ -1,0 +1,40 @@
+"""Measures of calibration, one family a file: each takes outcomes and forecasts, or their tally."""
+
+from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
+from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
+from truecast.measures.decision import calibration_decision_loss, u_calibration_error
+from truecast.measures.kernel import laplace_calibration_error
+from truecast.measures.lower_distance import LowerDistance, lower_calibration_distance
+from truecast.measures.report import Report, measure
+from truecast.measures.scores import brier_score, log_loss
+from truecast.measures.smooth import SmoothWitness, smooth_calibration_error, smooth_calibration_witness
+from truecast.measures.smooth_ece import smooth_ece
+from truecast.measures.uncertainty import Band, Uncertainty, reliability_band, uncertainty
+
+__all__ = [
+    "Band",
+    "Bins",
+    "Decomposition",
+    "LowerDistance",
+    "ReliabilityCurve",
+    "Report",
+    "SmoothWitness",
+    "Uncertainty",
+    "binned_calibration_error",
+    "brier_score",
+    "calibration_decision_loss",
+    "calibration_error_by_value",
+    "laplace_calibration_error",
+    "log_loss",
+    "lower_calibration_distance",
+    "measure",
+    "reliability_band",
+    "reliability_bins",
+    "reliability_curve",
+    "smooth_calibration_error",
+    "smooth_calibration_witness",
+    "smooth_ece",
+    "u_calibration_error",
+    "uncertainty",
+]

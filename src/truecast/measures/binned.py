@@ -1,0 +1,231 @@
+"""Binned calibration error, and the bins it is made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check, _core
+from truecast.errors import InputError
+from truecast.tally import Tally, as_tally
+
+__all__ = ["Bins", "binned_calibration_error", "reliability_bins"]
+
+STRATEGIES = ("uniform", "quantile")
+NORMS = ("l1", "l2", "max")
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """What `reliability_bins` returns: one entry for each bin.
+
+    Bin k holds the forecasts with ``edges[k] <= p < edges[k + 1]``; the last one also those equal to its upper edge.
+    Nowhere in truecast is there another rule.
+
+    Attributes
+    ----------
+    edges : array of shape (bins + 1,)
+        From 0 to 1.
+    zeros, ones : arrays
+        Outcomes of either kind in each bin; integers unless there are real weights.
+    forecast : array
+        Mean forecast in each bin; nan in an empty one.
+    rate : array
+        Mean outcome in each bin; nan in an empty one.
+    """
+
+    edges: NDArray[np.float64]
+    zeros: NDArray[Any]
+    ones: NDArray[Any]
+    forecast: NDArray[np.float64]
+    rate: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """The number of bins."""
+        return len(self.zeros)
+
+    @property
+    def counts(self) -> NDArray[Any]:
+        """Rounds, or weight, in each bin."""
+        return np.add(self.zeros, self.ones)
+
+    @property
+    def gap(self) -> NDArray[np.float64]:
+        """Mean outcome less mean forecast in each bin; nan in an empty one."""
+        return self.rate - self.forecast
+
+    def intervals(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return lower and upper ends of Wilson's intervals for each bin's rate.
+
+        Each covers the mean probability of its bin in about `level` of all cases, if outcomes are independent; they do
+        not all do so at once. In an empty bin: 0 and 1. Not for real weights.
+        """
+        _refuse_weights(self.zeros, "intervals")
+        z = NormalDist().inv_cdf((1 + _check.between("level", level, 0, 1)) / 2)
+        n = np.maximum(self.counts, 1)
+        rate = np.where(self.counts > 0, self.ones / n, 0.5)
+        middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+        low = np.where(self.ones > 0, np.maximum(middle - half, 0), 0)
+        high = np.where(self.zeros > 0, np.minimum(middle + half, 1), 1)
+        return low, high
+
+    def error(self, norm: str = "l1", *, debias: bool = False) -> float:
+        """Return the binned calibration error: see `binned_calibration_error`."""
+        _check.choice("norm", norm, NORMS)
+        seen = self.counts > 0
+        n, gap, rate = self.counts[seen], np.abs(self.gap[seen]), self.rate[seen]
+        share = n / n.sum()
+        if not debias:
+            if norm == "max":
+                return float(gap.max())
+            return float(share @ gap) if norm == "l1" else math.sqrt(share @ gap**2)
+        _refuse_weights(self.zeros, "a debiased error")
+        if norm == "max":
+            raise InputError("debias", "must be False for norm 'max': no debiased estimate is known", debias)
+        if norm == "l2":
+            variance = rate * (1 - rate) / np.maximum(n - 1, 1)
+            return math.sqrt(max(0.0, float(share @ np.where(n > 1, gap**2 - variance, 0.0))))
+        folded = [_folded_normal_mean(g, math.sqrt(r * (1 - r) / k)) for g, r, k in zip(gap, rate, n, strict=True)]
+        return max(0.0, float(share @ (2 * gap - np.array(folded))))
+
+
+def reliability_bins(
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+) -> Bins:
+    """Group forecasts into bins; count, average, compare.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+    n_bins
+        How many bins.
+    strategy
+        "uniform": bins of equal width, edges k / `n_bins`. "quantile": bins of equal counts, as far as ties allow:
+        bin k begins at the least forecast with at least k / `n_bins` of all rounds below it. Equal forecasts are never
+        split, so there may be fewer bins than asked for; none is empty.
+
+    Examples
+    --------
+    >>> bins = reliability_bins([0, 1, 1, 0], [0.1, 0.6, 0.9, 1.0], n_bins=2)
+    >>> bins.counts, bins.rate.round(2)
+    (array([1, 3]), array([0.  , 0.67]))
+
+    Notes
+    -----
+    Uniform bins of arrays need one pass and no sorting. Forecasts are summed as integers, multiples of 2**-62, so the
+    order of rounds does not matter.
+    """
+    n_bins = _check.whole_number("n_bins", n_bins, least=1, most=1 << 24)
+    _check.choice("strategy", strategy, STRATEGIES)
+    uniform = np.arange(n_bins + 1) / n_bins
+    if strategy == "uniform" and sample_weight is None and not isinstance(y_true, Tally) and y_prob is not None:
+        y, p = _check.predictions(y_true, y_prob)
+        sums = np.zeros((n_bins, 4), np.uint64)
+        if not _core.bin_rounds(p, y, uniform, sums):
+            _check.refuse_predictions(y, p)
+        if len(y):
+            return _bins(uniform, sums[:, 0].astype(np.int64), sums[:, 1].astype(np.int64), _from_words(sums[:, 2:]))
+    tally = as_tally(y_true, y_prob, sample_weight)
+    edges = uniform if strategy == "uniform" else _quantile_edges(tally, n_bins)
+    inner = np.searchsorted(tally.p, edges[1:-1])
+    starts = np.concatenate(([0], inner, [len(tally.p)])).astype(np.int64)
+    zeros, ones = (np.diff(np.append(0, np.cumsum(side))[starts]) for side in (tally.zeros, tally.ones))
+    if tally.weighted:
+        return _bins(edges, zeros, ones, np.diff(np.append(0, np.cumsum(tally.p * tally.weights))[starts]))
+    words = np.zeros((len(edges) - 1, 2), np.uint64)
+    _core.sum_forecasts(tally.p, tally.zeros, tally.ones, starts, words)
+    return _bins(edges, zeros, ones, _from_words(words))
+
+
+def binned_calibration_error(
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    norm: str = "l1",
+    debias: bool = False,
+    total: bool = False,
+) -> float:
+    """The usual "ECE": how far mean outcome and mean forecast are apart in bins.
+
+    It depends on the bins: errors inside a bin cancel, so it can be 0 for badly calibrated forecasts, and with many
+    bins it grows by chance alone. `smooth_calibration_error` has no bins to choose.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+    n_bins, strategy
+        As in `reliability_bins`.
+    norm
+        "l1": the mean over rounds of their bin's gap; "l2": root of the mean of its square; "max": the largest gap.
+    debias
+        Take off what chance adds (Kumar, Liang and Ma, 2019): for "l2" the estimated variance of each bin's rate, for
+        "l1" what a normal approximation expects, in closed form. Not below 0; not for "max" or real weights.
+    total
+        The sum over rounds rather than the mean; for "l1" only.
+
+    Examples
+    --------
+    >>> binned_calibration_error([0, 1, 1, 0], [0.25, 0.25, 0.75, 1.0], n_bins=2)
+    0.3125
+    """
+    bins = reliability_bins(y_true, y_prob, sample_weight=sample_weight, n_bins=n_bins, strategy=strategy)
+    if total and norm != "l1":
+        raise InputError("total", "must be False unless norm is 'l1'", total)
+    return bins.error(norm, debias=debias) * (float(bins.counts.sum()) if total else 1.0)
+
+
+def _bins(edges: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], sums: NDArray[np.float64]) -> Bins:
+    counts = zeros + ones
+    with np.errstate(invalid="ignore"):
+        bins = Bins(edges, zeros, ones, forecast=sums / counts, rate=ones / counts)
+    for column in (bins.edges, bins.zeros, bins.ones, bins.forecast, bins.rate):
+        column.setflags(write=False)
+    return bins
+
+
+def _from_words(words: NDArray[np.uint64]) -> NDArray[np.float64]:
+    return np.array([((high << 64) + low) / 2**62 for low, high in words.tolist()])
+
+
+def _quantile_edges(tally: Tally, n_bins: int) -> NDArray[np.float64]:
+    below = np.append(0, np.cumsum(tally.weights)[:-1])
+    if tally.weighted:
+        wanted = np.arange(1, n_bins) / n_bins * tally.total
+    else:  # in integers: the least count that is k / n_bins of all, or more
+        wanted = np.array([-(-k * int(tally.total) // n_bins) for k in range(1, n_bins)], np.int64)
+    first = np.searchsorted(below, wanted)
+    first = np.unique(first[(first > 0) & (first < len(below))])
+    return np.concatenate(([0.0], tally.p[first], [1.0]))
+
+
+def _folded_normal_mean(mean: float, deviation: float) -> float:
+    """The mean of the absolute value of a normal variable."""
+    if deviation == 0:
+        return abs(mean)
+    z = mean / deviation
+    return deviation * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(z / math.sqrt(2))
+
+
+def _refuse_weights(zeros: NDArray[Any], what: str) -> None:
+    if zeros.dtype == np.float64:
+        raise InputError(
+            "sample_weight",
+            f"must be integers (counts) for {what}: real weights do not tell how many rounds there were",
+            "real weights",
+        )

@@ -1,0 +1,37 @@
+"""The calibration error by value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truecast import _core
+from truecast.tally import Tally, as_tally
+
+__all__ = ["calibration_error_by_value"]
+
+
+def calibration_error_by_value(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
+) -> float:
+    r"""ECE without bins: :math:`\frac1T \sum_v |\sum_{t: p_t = v} (p_t - y_t)|` over distinct forecasts v.
+
+    The paper's ECE, of which it takes the total. An upper bound on the distance to calibration, but not continuous:
+    when all forecasts are distinct it is the mean of \|p - y\|, however well calibrated they are, and moving forecasts
+    by a hair can change it from that to 0. Use it for forecasts that take few values.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+    total
+        The sum over all rounds, the paper's scale, rather than the mean.
+
+    Examples
+    --------
+    >>> calibration_error_by_value([1, 0, 1, 1], [0.5, 0.5, 1.0, 1.0])
+    0.0
+    >>> calibration_error_by_value([1, 0, 1, 1], [0.5, 0.5, 0.75, 0.75], total=True)
+    0.5
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    return _core.residual_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)

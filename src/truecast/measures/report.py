@@ -1,0 +1,165 @@
+"""All measures at once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from truecast.measures.binned import binned_calibration_error, reliability_bins
+from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.corp import Decomposition, reliability_curve
+from truecast.measures.decision import calibration_decision_loss, u_calibration_error
+from truecast.measures.kernel import laplace_calibration_error
+from truecast.measures.lower_distance import lower_calibration_distance
+from truecast.measures.smooth import smooth_calibration_error
+from truecast.measures.smooth_ece import smooth_ece
+from truecast.tally import Tally, as_tally
+
+__all__ = ["Report", "measure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `measure` returns: every figure a mean per round, unless its name says otherwise.
+
+    Attributes
+    ----------
+    total : int or float
+        Rounds, or their weight.
+    forecasts : int
+        Distinct forecasts.
+    mean_outcome, mean_forecast : float
+    brier, log : Decomposition
+        The two proper scores with miscalibration, discrimination and uncertainty.
+    lower_distance : tuple of float
+        Proven bounds of the lower distance to calibration.
+    smooth_calibration_error, smooth_ece, laplace_calibration_error : float
+        Without bins.
+    calibration_error_by_value, binned_calibration_error, debiased_calibration_error, quantile_calibration_error : float
+        By distinct forecast; in 15 bins of equal width, as it is and debiased (nan for real weights); in 15 bins of
+        equal counts.
+    largest_bin_gap : float
+        The largest gap of the 15 bins of equal width.
+    calibration_decision_loss, u_calibration_error : float
+        What miscalibration can cost, for payoffs and losses in [0, 1].
+    """
+
+    total: int | float
+    forecasts: int
+    mean_outcome: float
+    mean_forecast: float
+    brier: Decomposition
+    log: Decomposition
+    lower_distance: tuple[float, float]
+    smooth_calibration_error: float
+    smooth_ece: float
+    laplace_calibration_error: float
+    calibration_error_by_value: float
+    binned_calibration_error: float
+    debiased_calibration_error: float
+    quantile_calibration_error: float
+    largest_bin_gap: float
+    calibration_decision_loss: float
+    u_calibration_error: float
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """The figures that are sums over rounds, as sums: the paper's scale."""
+        figures = {"brier_total": self.brier.score, "log_total": self.log.score}
+        low, high = self.lower_distance
+        figures |= {"lower_distance_total_at_least": low, "lower_distance_total_at_most": high}
+        figures |= {name + "_total": getattr(self, name) for name in _SUMS}
+        return {name: figure * self.total for name, figure in figures.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, totals included, as plain data for JSON."""
+        return asdict(self) | {"lower_distance": list(self.lower_distance), "totals": self.totals}
+
+    def __str__(self) -> str:
+        rounds = f"{self.total:,} rounds" if isinstance(self.total, int) else f"weight {self.total:,.6g}"
+        low, high = self.lower_distance
+        rows = [
+            ("proper scores (lower is better)", None),
+            ("Brier score", self.brier.score),
+            ("log loss", self.log.score),
+            ("distance to calibration", None),
+            ("lower distance, at least", low),
+            ("lower distance, at most", high),
+            ("smooth calibration error", self.smooth_calibration_error),
+            ("other calibration errors", None),
+            ("SmoothECE", self.smooth_ece),
+            ("Laplace kernel", self.laplace_calibration_error),
+            ("by value", self.calibration_error_by_value),
+            ("15 bins of equal width", self.binned_calibration_error),
+            ("  debiased", self.debiased_calibration_error),
+            ("  largest gap", self.largest_bin_gap),
+            ("15 bins of equal counts", self.quantile_calibration_error),
+            ("what it can cost", None),
+            ("calibration decision loss", self.calibration_decision_loss),
+            ("U-calibration error", self.u_calibration_error),
+        ]
+        lines = [
+            f"{rounds} at {self.forecasts:,} distinct forecasts",
+            f"mean outcome {self.mean_outcome:.6f}, mean forecast {self.mean_forecast:.6f}",
+        ]
+        for name, figure in rows:
+            lines.append(f"  {name:<28}{figure:.6f}" if figure is not None else name)
+        lines.append("score = miscalibration - discrimination + uncertainty")
+        for name, part in (("Brier", self.brier), ("log", self.log)):
+            parts = f"{part.miscalibration:.6f} - {part.discrimination:.6f} + {part.uncertainty:.6f}"
+            lines.append(f"  {name:<28}{part.score:.6f} = {parts}")
+        return "\n".join(lines)
+
+
+_SUMS = (
+    "smooth_calibration_error",
+    "calibration_error_by_value",
+    "binned_calibration_error",
+    "quantile_calibration_error",
+    "calibration_decision_loss",
+    "u_calibration_error",
+)
+
+
+def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None) -> Report:
+    """Measure forecasts in every way at once.
+
+    No figure here tells by itself whether forecasts are good: those of calibration do not see sharpness (the mean
+    outcome said throughout is calibrated), and all grow by chance when rounds are few (see `uncertainty`).
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> report = tc.measure([0, 1, 1, 0], [0.25, 0.25, 0.75, 1.0])
+    >>> report.brier.score, report.smooth_calibration_error
+    (0.40625, 0.21875)
+    >>> report.totals["brier_total"]
+    1.625
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    curve, distance = reliability_curve(tally), lower_calibration_distance(tally)
+    bins = reliability_bins(tally)
+    return Report(
+        total=tally.total,
+        forecasts=len(tally.p),
+        mean_outcome=tally.rate,
+        mean_forecast=float(tally.p @ tally.weights) / tally.total,
+        brier=curve.brier,
+        log=curve.log,
+        lower_distance=(distance.lower, distance.upper),
+        smooth_calibration_error=smooth_calibration_error(tally),
+        smooth_ece=smooth_ece(tally),
+        laplace_calibration_error=laplace_calibration_error(tally),
+        calibration_error_by_value=calibration_error_by_value(tally),
+        binned_calibration_error=bins.error("l1"),
+        debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),
+        quantile_calibration_error=binned_calibration_error(tally, strategy="quantile"),
+        largest_bin_gap=bins.error("max"),
+        calibration_decision_loss=calibration_decision_loss(tally),
+        u_calibration_error=u_calibration_error(tally),
+    )

@@ -1,0 +1,100 @@
+"""SmoothECE: the calibration error after smoothing, at its own bandwidth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check, _core
+from truecast.tally import Tally, as_tally
+
+__all__ = ["smooth_ece"]
+
+_NODES = 64  # lattice points to a bandwidth
+_MOST = 20  # at most 2**20 lattice points
+
+
+def smooth_ece(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, bandwidth: float | None = None
+) -> float:
+    r"""SmoothECE (Błasiok and Nakkiran, 2023): :math:`\int_0^1 |r_\sigma(t)|\,dt` with r the residuals smoothed.
+
+    The residuals y - p, placed at p, are smoothed by a Gaussian of standard deviation sigma reflected at 0 and 1. The
+    bandwidth is the one at which the result equals sigma: there is one, and only one, because the integral falls as
+    sigma grows.
+
+    A number to compare forecasts by: up to constants it lies between the distance to calibration and its square root
+    (their theorem). It says less than `smooth_calibration_error`, which is exact, but is widely used.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+    bandwidth
+        Use this sigma instead of the fixed point.
+
+    Examples
+    --------
+    >>> round(smooth_ece([0, 0, 1, 1], [0.1, 0.1, 0.9, 0.9]), 3)
+    0.1
+
+    Notes
+    -----
+    Computed on a lattice of 64 points to a bandwidth (at most 2**20 in all) by Fourier transform: within a relative
+    1e-4 of the definition as long as sigma is above 1e-4 (tested against direct quadrature). Linear after the tally.
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    if bandwidth is not None:
+        sigma = _check.between("bandwidth", bandwidth, 0, math.inf)
+        return _smoothed(tally, _lattice(sigma))(sigma)
+    sigma = _fixed_point(_smoothed(tally, 12))
+    return _fixed_point(_smoothed(tally, _lattice(sigma))) if _lattice(sigma) > 12 else sigma
+
+
+def _lattice(sigma: float) -> int:
+    """Return the power of two for the number of lattice points."""
+    return min(max(4, math.ceil(math.log2(max(_NODES / max(sigma, 1e-300), 1.0)))), _MOST)
+
+
+def _smoothed(tally: Tally, power: int) -> Callable[[float], float]:
+    """Return the integral of the absolute smoothed residuals as a function of the bandwidth."""
+    size = 1 << power
+    masses = np.zeros(size + 1)
+    _core.spread_residuals(tally.p, tally.zeros, tally.ones, np.arange(size + 1) / size, masses)
+    masses /= tally.total
+    masses[[0, -1]] *= 2  # a mass on the mirror is its own image
+    spectrum = np.fft.rfft(np.concatenate((masses, masses[-2:0:-1])))
+    square = (np.pi * np.arange(len(spectrum))) ** 2 / 2
+
+    def integral(sigma: float) -> float:
+        heat: NDArray[np.float64] = np.abs(np.fft.irfft(spectrum * np.exp(-(sigma**2) * square), 2 * size)[: size + 1])
+        return float(heat.sum() - (heat[0] + heat[-1]) / 2)
+
+    return integral
+
+
+def _fixed_point(integral: Callable[[float], float]) -> float:
+    """Solve integral(sigma) = sigma, where the left side falls: regula falsi that halves a stale end (Illinois)."""
+    low, high = 0.0, 1.0
+    excess, lack = integral(low), integral(high) - 1.0
+    if excess <= 0.0 or lack >= 0.0:
+        return low if excess <= 0.0 else high
+    side = 0
+    for _ in range(100):
+        sigma = (low * lack - high * excess) / (lack - excess)
+        value = integral(sigma) - sigma
+        if abs(value) <= 1e-13 or high - low <= 1e-13:
+            break
+        if value > 0:
+            low, excess = sigma, value
+            lack *= 0.5 if side == 1 else 1.0
+            side = 1
+        else:
+            high, lack = sigma, value
+            excess *= 0.5 if side == -1 else 1.0
+            side = -1
+    return sigma

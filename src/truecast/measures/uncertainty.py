@@ -1,0 +1,200 @@
+"""How sure are we: bands for the reliability curve and intervals for any measure, by resampling the tally."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.errors import InputError
+from truecast.measures.corp import isotonic_blocks
+from truecast.tally import Tally, as_tally
+
+__all__ = ["Band", "Uncertainty", "reliability_band", "uncertainty"]
+
+KINDS = ("consistency", "confidence")
+_CELLS = 1 << 12
+_BATCH = 64  # resamples drawn at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """What `reliability_band` returns: for each forecast, where the curve is expected.
+
+    Attributes
+    ----------
+    p : array
+        Forecasts, increasing.
+    lower, upper : arrays
+        The band at each: pointwise, not for all forecasts at once.
+    kind : str
+        "consistency" or "confidence".
+    level : float
+    """
+
+    p: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    kind: str
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """What `uncertainty` returns.
+
+    Attributes
+    ----------
+    estimate : float
+        The measure of the rounds.
+    lower, upper : float
+        Its interval, by the percentiles of resampled rounds.
+    level : float
+        Of that interval.
+    if_calibrated : float
+        What the measure would be on average if the forecasts were calibrated: what chance alone does.
+    p_value : float
+        How often it would then be as large as the estimate, or larger. Small: not calibrated.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    if_calibrated: float
+    p_value: float
+
+
+def reliability_band(
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    kind: str = "consistency",
+    level: float = 0.9,
+    resamples: int = 1000,
+    random_state: int | np.random.Generator = 0,
+) -> Band:
+    """Return a band for the curve of `reliability_curve`.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
+    kind
+        "consistency": where the curve would be if the forecasts were calibrated; a curve that leaves the band speaks
+        against that. "confidence": where the curve of other rounds like these would be.
+    level
+        Of the band, at each forecast by itself.
+    resamples
+        How many. 1,000 take about a second, whatever the number of rounds.
+    random_state
+        A seed, or a generator. The same seed gives the same band.
+
+    Examples
+    --------
+    >>> band = reliability_band([0, 1] * 200, [0.25, 0.75] * 200)
+    >>> band.lower.round(2), band.upper.round(2)
+    (array([0.2, 0.7]), array([0.3, 0.8]))
+
+    Notes
+    -----
+    Resamples the tally, not the rows, after `Tally.coarsened` to at most 4,096 forecasts: none moves by 1/4096.
+    """
+    _check.choice("kind", kind, KINDS)
+    tally, level = _coarse(y_true, y_prob, sample_weight), _check.between("level", level, 0, 1)
+    draws = _resampled(tally, kind, resamples, random_state)
+    curves = np.array([_curve(zeros, ones) for zeros, ones in draws])
+    lower, upper = np.nanquantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return Band(tally.p, lower, upper, kind, level)
+
+
+def uncertainty(
+    measure: Callable[[Tally], float],
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    level: float = 0.9,
+    resamples: int = 1000,
+    random_state: int | np.random.Generator = 0,
+) -> Uncertainty:
+    """Return how sure a measure is, and what it would be for calibrated forecasts.
+
+    Most measures of calibration are never negative and grow by chance: read `if_calibrated` and `p_value` before the
+    interval, which is by percentiles of the bootstrap, lies too high when the forecasts are nearly calibrated, and
+    assumes independent rounds.
+
+    Parameters
+    ----------
+    measure
+        A function of a Tally, such as `smooth_calibration_error`; options by ``functools.partial`` or a lambda.
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
+    level, resamples, random_state
+        As in `reliability_band`.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> sure = tc.uncertainty(tc.brier_score, [0, 0, 1, 1] * 50, [0.2, 0.4, 0.6, 0.8] * 50)
+    >>> round(sure.estimate, 3), sure.lower < sure.estimate < sure.upper
+    (0.1, True)
+
+    Notes
+    -----
+    The estimate is of the tally as it is; resamples are as in `reliability_band`.
+    """
+    if not callable(measure):
+        raise InputError("measure", "must be a function of a Tally", measure)
+    whole = as_tally(y_true, y_prob, sample_weight)
+    tally, level = _coarse(whole), _check.between("level", level, 0, 1)
+    rng = _check.generator("random_state", random_state)
+    estimate = float(measure(whole))
+    values = {
+        kind: np.array([measure(Tally(tally.p, *draw)) for draw in _resampled(tally, kind, resamples, rng)])
+        for kind in KINDS
+    }
+    lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
+    null = values["consistency"]
+    as_large = (1 + int((null >= estimate).sum())) / (1 + len(null))
+    return Uncertainty(estimate, float(lower), float(upper), level, float(null.mean()), as_large)
+
+
+def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) -> Tally:
+    tally = as_tally(y_true, y_prob, sample_weight)
+    if tally.weighted:
+        raise InputError("sample_weight", "must be integers (counts): real weights cannot be resampled", "real weights")
+    return tally.coarsened(_CELLS)
+
+
+def _resampled(
+    tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield zeros and ones of each resample, at the forecasts of the tally."""
+    resamples = _check.whole_number("resamples", resamples, least=1, most=10**7)
+    rng = _check.generator("random_state", random_state)
+    counts = np.concatenate((tally.zeros, tally.ones))
+    weights = tally.weights
+    for start in range(0, resamples, _BATCH):
+        size = min(_BATCH, resamples - start)
+        if kind == "consistency":
+            ones = rng.binomial(weights, tally.p, (size, len(tally.p)))
+            yield from zip(weights - ones, ones, strict=True)
+        else:
+            drawn = rng.multinomial(int(tally.total), counts / tally.total, size)
+            yield from zip(drawn[:, : len(weights)], drawn[:, len(weights) :], strict=True)
+
+
+def _curve(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the isotonic rate at every forecast; nan at those not drawn."""
+    seen = zeros + ones > 0
+    starts, block_zeros, block_ones = isotonic_blocks(zeros[seen], ones[seen])
+    curve = np.full(len(zeros), np.nan)
+    lengths = np.diff(np.append(starts, int(seen.sum())))
+    curve[seen] = np.repeat(block_ones / (block_zeros + block_ones), lengths)
+    return curve

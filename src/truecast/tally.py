@@ -1,0 +1,363 @@
+"""The tally: all that any measure of calibration needs to know of the rounds."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+from collections.abc import Iterable
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast import _check, _core, state
+from truecast.errors import InputError, StateError
+
+__all__ = ["RunningTally", "Tally", "as_tally"]
+
+_TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
+
+
+class Tally:
+    """How many zeros and ones there were at each distinct forecast.
+
+    Two sets of rounds with the same tally have the same measures, in whatever order the rounds came. A tally is a
+    value: it never changes, compares by content, and adds.
+
+    Forecasts are the same only if they are equal as doubles (-0.0 is 0.0). Integer weights are counts, as if the
+    round came so many times; all sums of counts are exact, so merging parts gives the tally of the whole bit for bit.
+    Real weights make a weighted tally, whose sums are rounded to doubles.
+
+    Parameters
+    ----------
+    p
+        Distinct forecasts, increasing.
+    zeros, ones
+        How many outcomes 0 and 1 each had: integers, or floats for a weighted tally.
+
+    Attributes
+    ----------
+    p : array of float64
+    zeros, ones : arrays of int64, or float64 in a weighted tally
+        All three are read-only.
+    total : int or float
+        The number of rounds, or the sum of the weights.
+    weighted : bool
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> t = tc.Tally.from_predictions([1, 0, 1], [0.9, 0.2, 0.9])
+    >>> t
+    Tally of 3 rounds at 2 forecasts
+    >>> (t + t).ones
+    array([0, 4])
+
+    Notes
+    -----
+    24 bytes for each distinct forecast. Forecasts with a few decimals have few distinct values, whatever the number of
+    rounds; `truecast.adapters.duckdb` and `truecast.adapters.polars` make the tally of files that do not fit in memory.
+    """
+
+    __slots__ = ("ones", "p", "total", "weighted", "zeros")
+
+    p: NDArray[np.float64]
+    zeros: NDArray[Any]
+    ones: NDArray[Any]
+    total: int | float
+    weighted: bool
+
+    def __init__(self, p: ArrayLike = (), zeros: ArrayLike = (), ones: ArrayLike = ()) -> None:
+        forecasts = _check.increasing_forecasts(p)
+        of_zero = _check.counts("zeros", zeros, len(forecasts))
+        of_one = _check.counts("ones", ones, len(forecasts))
+        if of_zero.dtype != of_one.dtype:
+            of_zero, of_one = of_zero.astype(np.float64), of_one.astype(np.float64)
+        seen = (of_zero > 0) | (of_one > 0)
+        self._set(forecasts[seen], of_zero[seen], of_one[seen])  # copies: the caller keeps no way in
+
+    def _set(self, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], rounds: int | None = None) -> None:
+        weighted = zeros.dtype == np.float64
+        total: int | float = float(zeros.sum() + ones.sum()) if rounds is None else rounds
+        if not total <= (np.finfo(np.float64).max if weighted else _check.MOST_ROUNDS):
+            raise InputError("the number of rounds", f"must be {_check.MOST_ROUNDS} at the most in all", total)
+        if not weighted:
+            total = int(total)
+        for column in (p, zeros, ones):
+            column.setflags(write=False)
+        content = {"p": p, "zeros": zeros, "ones": ones, "total": total, "weighted": weighted}
+        for name, value in content.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _of(cls, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], rounds: int | None = None) -> Tally:
+        """Return a tally of arrays that are known to be right and are nobody else's."""
+        tally = cls.__new__(cls)
+        tally._set(p, zeros, ones, rounds)
+        return tally
+
+    @classmethod
+    def from_predictions(cls, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
+        """Return the tally of rounds.
+
+        Parameters
+        ----------
+        y_true
+            Outcomes, 0 or 1: an array, list, or a column of pandas, Polars or Arrow.
+        y_prob
+            What was forecast for each, between 0 and 1.
+        sample_weight
+            A weight for each round: integers count as repeated rounds, floats make a weighted tally.
+
+        Raises
+        ------
+        InputError
+            If a value is missing, not a number or out of range (no tolerance, no clipping), lengths differ, or pandas
+            columns have different indexes.
+
+        Notes
+        -----
+        O(n log n); costs about as much as sorting `y_prob`.
+        """
+        y, p = _check.predictions(y_true, y_prob)
+        if sample_weight is not None:
+            return cls._of(*_weighted(y, p, _check.sample_weight(sample_weight, y_true, len(y))))
+        return cls._of(*_counted(y, p), rounds=len(y))
+
+    def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
+        """Return this tally with more rounds; this one stays as it is. For many small updates see `RunningTally`."""
+        return self + Tally.from_predictions(y_true, y_prob, sample_weight=sample_weight)
+
+    @classmethod
+    def merge(cls, tallies: Iterable[Tally]) -> Tally:
+        """Return the sum of tallies, such as those of shards."""
+        level = [*tallies]
+        for tally in level:
+            if not isinstance(tally, Tally):
+                raise InputError("tallies", "must be of type Tally", tally)
+        while len(level) > 1:  # by pairs: every forecast takes part in log2(k) sums
+            level = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+        return level[0] if level else cls()
+
+    def __add__(self, other: object) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if not self.total or not other.total:
+            return self if self.total else other
+        kind = np.float64 if self.weighted or other.weighted else np.int64
+        room = len(self.p) + len(other.p)
+        p, zeros, ones = np.empty(room), np.empty(room, kind), np.empty(room, kind)
+        parts = [part.astype(kind, copy=False) for part in (self.zeros, self.ones, other.zeros, other.ones)]
+        distinct = _core.merge_tallies(self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones)
+        return Tally._of(*_shrunk(distinct, p, zeros, ones))
+
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented  # so that sum() works
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return self.weighted == other.weighted and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("p", "zeros", "ones")
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.p.tobytes(), self.zeros.tobytes(), self.ones.tobytes()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Tally does not change: cannot set {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Tally does not change: cannot delete {name}")
+
+    def __repr__(self) -> str:
+        rounds = f"weight {self.total:g}" if self.weighted else f"{self.total:,} round{'' if self.total == 1 else 's'}"
+        return f"Tally of {rounds} at {len(self.p):,} forecast{'' if len(self.p) == 1 else 's'}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tally, (self.p, self.zeros, self.ones)
+
+    @property
+    def weights(self) -> NDArray[Any]:
+        """How many rounds, or what weight, each forecast has."""
+        return np.add(self.zeros, self.ones)
+
+    @property
+    def rate(self) -> float:
+        """The mean outcome; nan if there are no rounds."""
+        return float(self.ones.sum() / self.total) if self.total else float("nan")
+
+    def mirrored(self) -> Tally:
+        """Return the tally of 1 - p and 1 - y (equal forecasts may arise by rounding, and are merged)."""
+        p, zeros, ones = (1.0 - self.p)[::-1], self.ones[::-1], self.zeros[::-1]
+        starts = np.flatnonzero(np.append(True, np.diff(p) > 0)) if len(p) else np.empty(0, np.int64)
+        if not len(p):
+            return self
+        return Tally._of(p[starts], np.add.reduceat(zeros, starts), np.add.reduceat(ones, starts))
+
+    def coarsened(self, cells: int) -> Tally:
+        """Return a tally of at most `cells` forecasts, none of which has moved by as much as 1 / `cells`.
+
+        Rounds in a cell [k / cells, (k + 1) / cells) all get their mean forecast, so that each cell keeps the sum of
+        y - p. A tally with no more than `cells` forecasts is returned as it is.
+        """
+        cells = _check.whole_number("cells", cells, least=1, most=1 << 30)
+        if len(self.p) <= cells:
+            return self
+        starts = np.flatnonzero(np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1))
+        zeros, ones = np.add.reduceat(self.zeros, starts), np.add.reduceat(self.ones, starts)
+        p = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)
+        ends = np.append(starts[1:], len(self.p)) - 1
+        return Tally._of(np.clip(p, self.p[starts], self.p[ends]), zeros, ones)  # rounding must not leave the cell
+
+    def to_json(self) -> str:
+        """Return the tally as versioned JSON."""
+        columns = {name: base64.b64encode(_little(getattr(self, name)).tobytes()).decode() for name in _COLUMNS}
+        return state.to_json("Tally", {"weighted": self.weighted}, columns)
+
+    @classmethod
+    def from_json(cls, text: str) -> Tally:
+        """Return the tally that `to_json` saved."""
+        config, columns = state.from_json(text, "Tally")
+        kinds = {"p": "<f8", "zeros": "<f8", "ones": "<f8"} if config.get("weighted") is True else _COLUMNS
+        try:
+            if not isinstance(columns, dict) or set(columns) != set(_COLUMNS):
+                raise StateError(f"a saved tally has the columns {sorted(_COLUMNS)}")
+            arrays = {
+                name: np.frombuffer(base64.b64decode(columns[name], validate=True), kind)
+                for name, kind in kinds.items()
+            }
+            return cls(**{name: array.astype(array.dtype.newbyteorder("=")) for name, array in arrays.items()})
+        except (TypeError, ValueError, binascii.Error) as error:
+            raise StateError(f"this is not a saved tally: {error}") from error
+
+    def to_bytes(self) -> bytes:
+        """Return the tally as compact bytes, to store or to send: never pickle."""
+        return state.to_bytes(self.to_json())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Tally:
+        """Return the tally that `to_bytes` saved."""
+        return cls.from_json(state.from_bytes(data))
+
+
+class RunningTally:
+    """A tally that grows: many small updates, each at a cost that does not grow with what is there.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> running = tc.RunningTally()
+    >>> for y, p in [(1, 0.9), (0, 0.2), (1, 0.9)]:
+    ...     running.update([y], [p])
+    >>> running.compute()
+    Tally of 3 rounds at 2 forecasts
+
+    Notes
+    -----
+    Parts are merged when the older is not much larger than the newer, so a forecast takes part in O(log n) merges.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Tally] = []
+
+    def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> None:
+        """Add rounds."""
+        self.merge(Tally.from_predictions(y_true, y_prob, sample_weight=sample_weight))
+
+    def merge(self, other: Tally | RunningTally) -> None:
+        """Add the rounds of another tally."""
+        if not isinstance(other, Tally | RunningTally):
+            raise InputError("other", "must be a Tally or a RunningTally", other)
+        part = other.compute() if isinstance(other, RunningTally) else other
+        while self._parts and len(self._parts[-1].p) <= 2 * len(part.p):
+            part = self._parts.pop() + part
+        if part.total:
+            self._parts.append(part)
+
+    def compute(self) -> Tally:
+        """Return the tally so far."""
+        self._parts = [Tally.merge(self._parts[::-1])]
+        return self._parts[0]
+
+
+@overload
+def as_tally(y_true: Tally, y_prob: None = None, sample_weight: None = None) -> Tally: ...
+@overload
+def as_tally(y_true: Any, y_prob: Any, sample_weight: Any = None) -> Tally: ...
+def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tally:
+    """Return the tally of what a measure was given: a tally, or outcomes and forecasts; at least one round."""
+    if isinstance(y_true, Tally):
+        if y_prob is not None or sample_weight is not None:
+            raise InputError("y_prob", "and sample_weight must be left out beside a Tally", y_prob)
+        tally = y_true
+    elif y_prob is None:
+        raise InputError("y_prob", "is needed unless the first argument is a Tally", y_true)
+    else:
+        tally = Tally.from_predictions(y_true, y_prob, sample_weight=sample_weight)
+    if not tally.total:
+        raise InputError("y_true", "must have at least one round, of positive weight", tally)
+    return tally
+
+
+_COLUMNS = {"p": "<f8", "zeros": "<i8", "ones": "<i8"}
+
+
+def _little(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(column.dtype.newbyteorder("<"), copy=False)
+
+
+def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    forecasts, counts = np.empty(_core.FEW), np.empty((2, _core.FEW), np.int64)
+    distinct = _core.count_few(p, y, forecasts, counts)
+    if distinct >= 0:
+        order = np.argsort(forecasts[:distinct])
+        return forecasts[order], counts[0][order], counts[1][order]
+
+    # Every round as one integer: the bits of p, which order like p, and y. Two stretches, sorted side by side.
+    keys = np.empty(len(p), np.uint64)
+    below = _core.pack_rounds(p, y, float(np.median(p[:: max(1, len(p) // 1023)])), keys)
+    if below < 0:
+        _check.refuse_predictions(y, p)
+    if len(keys) >= _TWO_THREADS:
+        second = threading.Thread(target=keys[below:].sort)
+        second.start()
+        keys[:below].sort()
+        second.join()
+    else:
+        keys.sort()
+    zeros, ones = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    distinct = _core.unpack_rounds(keys, zeros, ones)
+    return _shrunk(distinct, keys.view(np.float64), zeros, ones)
+
+
+def _shrunk(
+    size: int, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    """Return the first entries, without the memory of the others if those are many."""
+    if size == len(p):
+        return p, zeros, ones
+    return p[:size].copy(), zeros[:size].copy(), ones[:size].copy()
+
+
+def _weighted(
+    y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    keys = np.empty(len(p), np.uint64)
+    if len(p) and _core.pack_rounds(p, y, 2.0, keys) < 0:  # all below the pivot: in order
+        _check.refuse_predictions(y, p)
+    order = np.lexsort((weights, keys))  # by weight too, so that the order of rounds does not change a rounded sum
+    order = order[weights[order] > 0]
+    keys, weights = keys[order], weights[order]
+    if not len(keys):
+        return np.empty(0), weights, weights
+    if weights.dtype == np.int64 and weights.sum(dtype=np.float64) > _check.MOST_ROUNDS:
+        raise InputError(
+            "sample_weight", f"must sum to {_check.MOST_ROUNDS} at the most", weights.sum(dtype=np.float64)
+        )
+    starts = np.flatnonzero(np.append(True, keys[1:] >> 1 != keys[:-1] >> 1))
+    one = (keys & 1).astype(weights.dtype)
+    ones = np.add.reduceat(weights * one, starts)
+    zeros = np.add.reduceat(weights * (1 - one), starts)
+    return (keys[starts] >> 1).view(np.float64), zeros, ones

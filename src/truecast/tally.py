@@ -181,7 +181,8 @@ class Tally:
     @property
     def weights(self) -> NDArray[Any]:
         """How many rounds, or what weight, each forecast has."""
-        return np.add(self.zeros, self.ones)
+        both: NDArray[Any] = self.zeros + self.ones
+        return both
 
     @property
     def rate(self) -> float:

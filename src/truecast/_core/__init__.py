@@ -6,6 +6,7 @@ from truecast._core.kernels import (
     bin_rounds,
     brier_sum,
     count_few,
+    decision_sum,
     isotonic,
     laplace_sum,
     log_sum,
@@ -19,6 +20,7 @@ from truecast._core.kernels import (
     sum_forecasts,
     sums_of_streams,
     transport_cost,
+    u_calibration_sum,
     unpack_rounds,
 )
 
@@ -28,6 +30,7 @@ __all__ = [
     "bin_rounds",
     "brier_sum",
     "count_few",
+    "decision_sum",
     "isotonic",
     "laplace_sum",
     "log_sum",
@@ -41,5 +44,6 @@ __all__ = [
     "sum_forecasts",
     "sums_of_streams",
     "transport_cost",
+    "u_calibration_sum",
     "unpack_rounds",
 ]

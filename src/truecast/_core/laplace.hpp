@@ -14,17 +14,16 @@ inline double decay(double x) { return x < 0x1p-13 ? 1.0 - x * (1.0 - x * (0.5 -
 
 template <typename Count>
 double laplace(const double* p, const Count* zeros, const Count* ones, std::size_t n, double scale) {
-    Total squares, pairs;
+    Total sum;
     double left = 0.0;  // sum over j < i of r_j exp(-(p_i - p_j) / scale)
     const double rate = 1.0 / scale;
     for (std::size_t i = 0; i < n; ++i) {
         const double r = residual(p[i], zeros[i], ones[i]);
         if (i > 0) left *= decay((p[i] - p[i - 1]) * rate);
-        squares.add(r * r);
-        pairs.add(r * left);
+        sum.add(r * (r + 2.0 * left));
         left += r;
     }
-    return squares.value() + 2.0 * pairs.value();
+    return sum.value();
 }
 
 }  // namespace truecast

@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 #include "bins.hpp"
+#include "decision.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
 #include "smooth.hpp"
@@ -140,6 +141,19 @@ double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale) {
     });
 }
 
+double u_calibration_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return u_calibration(p.data(), of_zero, of_one, p.shape(0));
+    });
+}
+
+double decision_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+    require(p.shape(0) < 0xffffffff, "there must be fewer than 2**32 - 1 forecasts");
+    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return decision_loss(p.data(), of_zero, of_one, p.shape(0));
+    });
+}
+
 double residual_sum(Doubles p, AnyArray zeros, AnyArray ones) {
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
         return absolute_residuals(p.data(), of_zero, of_one, p.shape(0));
@@ -207,6 +221,8 @@ void bind_measures(nb::module_& m) {
           "block_zeros"_a, "block_ones"_a);
     m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
     m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a);
+    m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("decision_sum", &decision_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("brier_sum", &brier_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("log_sum", &log_sum, "p"_a, "zeros"_a, "ones"_a);

@@ -52,7 +52,8 @@ class Bins:
     @property
     def counts(self) -> NDArray[Any]:
         """Rounds, or weight, in each bin."""
-        return np.add(self.zeros, self.ones)
+        both: NDArray[Any] = self.zeros + self.ones
+        return both
 
     @property
     def gap(self) -> NDArray[np.float64]:

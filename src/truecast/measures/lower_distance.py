@@ -85,6 +85,7 @@ def lower_calibration_distance(
     tally = as_tally(y_true, y_prob, sample_weight)
     rtol = _check.between("rtol", rtol, 0, 1)
     nodes = _first_nodes(tally)
+    shares = tally.zeros / tally.total, tally.ones / tally.total
     # more than all sums here can be off, each a mean of numbers up to 1 in magnitude
     slack = (len(tally.p) + 1000) * _EPSILON
     best: dict[str, Any] = {"lower": -math.inf, "upper": math.inf}
@@ -99,7 +100,10 @@ def lower_calibration_distance(
         if lower > best["lower"]:
             best |= {"lower": lower, "nodes": places, "zero_prices": lowered[0], "one_prices": lowered[1]}
         values, atoms = _calibrated(nodes, atoms, tally)
-        upper = _cost(tally, values, atoms) + slack
+        upper = slack + sum(
+            _core.transport_cost(tally.p, shares[side], values, part * atoms)
+            for side, part in enumerate((1 - values, values))
+        )
         if upper < best["upper"]:
             best |= {"upper": upper, "values": values, "masses": atoms}
         gap, previous = best["upper"] - best["lower"], gap
@@ -198,8 +202,10 @@ def _repaired(
         x = np.where(q2 < 0, np.clip(-q1 / (2 * q2), 0, gaps), 0.0)
     height = q0 + q1 * x + q2 * x * x
     worst = max(0.0, float(height.max()), float(((1 - places) * prices[0] + places * prices[1]).max()))
-    inside = (height > worst / 16) & (left + x > left) & (left + x < places[1:])
-    return prices - (worst + 8 * _EPSILON), places, (left + x)[inside]
+    broken = (height > worst / 16) & (left + x > left) & (left + x < places[1:])
+    # there, and close to both ends: the parabola may touch 0 at an end, and must not rise from it
+    new = [(left + part)[broken] for part in (x, gaps / 16, gaps * 15 / 16)]
+    return prices - (worst + 8 * _EPSILON), places, np.concatenate(new)
 
 
 def _calibrated(
@@ -213,10 +219,3 @@ def _calibrated(
     masses[-1] += max(0.0, tally.rate - of_one * shrink)
     used = masses > 0
     return nodes[used], masses[used]
-
-
-def _cost(tally: Tally, values: NDArray[np.float64], masses: NDArray[np.float64]) -> float:
-    zeros, ones = tally.zeros / tally.total, tally.ones / tally.total
-    return _core.transport_cost(tally.p, zeros, values, (1 - values) * masses) + _core.transport_cost(
-        tally.p, ones, values, values * masses
-    )

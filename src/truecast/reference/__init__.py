@@ -4,7 +4,8 @@ Nothing here uses the compiled core, and nothing at run time uses this: it is th
 lockstep with the core, and the page to read first.
 """
 
+from truecast.reference import measures
 from truecast.reference.distance import brute_force_distance, calibration_distance
 from truecast.reference.ladder import PlainLadder, bent_points, uniform_points
 
-__all__ = ["PlainLadder", "bent_points", "brute_force_distance", "calibration_distance", "uniform_points"]
+__all__ = ["PlainLadder", "bent_points", "brute_force_distance", "calibration_distance", "measures", "uniform_points"]

@@ -1,0 +1,106 @@
+// What trusting the forecasts can cost, over all decisions at once (docs/measures.md, theorem 5): twice the height at
+// 1/2 of the concave envelope of the cost of threshold decisions.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "radix.hpp"
+
+namespace truecast {
+
+// The least concave function above points that come in order of x.
+class Envelope {
+  public:
+    void add(double x, double height) {
+        if (!points_.empty() && points_.back().x == x) {
+            if (points_.back().height >= height) return;
+            points_.pop_back();
+        }
+        const Point next{x, height};
+        while (points_.size() > 1 && !turns_right(points_[points_.size() - 2], points_.back(), next))
+            points_.pop_back();
+        points_.push_back(next);
+    }
+
+    // Between the first point and the last.
+    double at(double x) const {
+        std::size_t k = 1;
+        while (k + 1 < points_.size() && points_[k].x < x) ++k;
+        const Point &a = points_[k - 1], &b = points_[k];
+        return a.height + (b.height - a.height) * ((x - a.x) / (b.x - a.x));
+    }
+
+  private:
+    struct Point {
+        double x, height;
+    };
+
+    static bool turns_right(const Point& a, const Point& b, const Point& c) {
+        return (b.height - a.height) * (c.x - b.x) > (c.height - b.height) * (b.x - a.x);
+    }
+
+    std::vector<Point> points_;
+};
+
+// Regret against the best constant: at a threshold c, total (rate - c)^+ less the sum of y - c over the forecasts
+// above c; at a forecast, the worse of counting it as above and not.
+template <typename Count>
+double u_calibration(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+    double above = 0.0, ones_above = 0.0;  // rounds, and ones, at this forecast and beyond
+    for (std::size_t i = 0; i < n; ++i) {
+        above += static_cast<double>(zeros[i] + ones[i]);
+        ones_above += static_cast<double>(ones[i]);
+    }
+    const double total = above, all_ones = ones_above;
+    Envelope envelope;
+    envelope.add(0.0, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double best = std::max(all_ones - total * p[i], 0.0), with = ones_above - p[i] * above;
+        above -= static_cast<double>(zeros[i] + ones[i]);
+        ones_above -= static_cast<double>(ones[i]);
+        envelope.add(p[i], best - std::min(with, ones_above - p[i] * above));
+    }
+    envelope.add(1.0, 0.0);
+    return 2.0 * envelope.at(0.5);
+}
+
+// Swap regret: a threshold c between a forecast and its rate, ends included, costs weight |rate - c|. The cost of all
+// is a line between neighbouring places; forecasts enter and leave the sum as c grows.
+template <typename Count>
+double decision_loss(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+    std::vector<double> rate(n);
+    for (std::size_t i = 0; i < n; ++i)
+        rate[i] = static_cast<double>(ones[i]) / static_cast<double>(zeros[i] + ones[i]);
+    const auto order = order_of(rate);
+    double constant = 0.0, slope = 0.0;
+    const auto change = [&](std::size_t i, double sign) {  // of the line ones - weight c, or its opposite
+        const double side = rate[i] >= p[i] ? sign : -sign;
+        constant += side * static_cast<double>(ones[i]);
+        slope -= side * static_cast<double>(zeros[i] + ones[i]);
+    };
+    Envelope envelope;
+    envelope.add(0.0, 0.0);
+    std::size_t i = 0, k = 0;  // the next forecast, and the next rate
+    while (i < n || k < n) {
+        const double c = k == n || (i < n && p[i] <= rate[order[k]]) ? p[i] : rate[order[k]];
+        std::size_t last = k;
+        while (last < n && rate[order[last]] == c) ++last;
+        const bool forecast = i < n && p[i] == c;
+        if (forecast && rate[i] >= c) change(i, 1.0);
+        for (std::size_t r = k; r < last; ++r)
+            if (rate[order[r]] < p[order[r]]) change(order[r], 1.0);
+        envelope.add(c, std::max(constant + slope * c, 0.0));
+        for (std::size_t r = k; r < last; ++r)
+            if (rate[order[r]] >= p[order[r]]) change(order[r], -1.0);
+        if (forecast && rate[i] < c) change(i, -1.0);
+        i += forecast;
+        k = last;
+    }
+    envelope.add(1.0, 0.0);
+    return 2.0 * envelope.at(0.5);
+}
+
+}  // namespace truecast

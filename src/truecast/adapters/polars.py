@@ -1,0 +1,115 @@
+"""Tallies of Polars frames, and of files that Polars can scan, of any size."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truecast.adapters import _grouped
+from truecast.errors import InputError
+from truecast.tally import Tally
+
+__all__ = ["tally"]
+
+_ENDINGS = (".parquet", ".csv", ".ndjson", ".jsonl")
+
+
+def tally(
+    data: pl.DataFrame | pl.LazyFrame | str | Path, *, outcome: str, score: str, weight: str | None = None
+) -> Tally:
+    """Return the tally of two columns, without ever holding the rounds in memory.
+
+    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real weights may differ,
+    in their rounding.
+
+    Parameters
+    ----------
+    data
+        A frame, or the path of files (`*` and `?` match names): .parquet, .csv, .ndjson or .jsonl, the last three
+        also as .gz.
+    outcome
+        The column of outcomes, 0 or 1: bool, integers or floats.
+    score
+        The column of what was forecast for each, between 0 and 1.
+    weight
+        The column of weights: integers count as repeated rounds, floats make a weighted tally.
+
+    Raises
+    ------
+    InputError
+        If a column is not there or not of numbers (strings are not converted), a value is missing, not a number or
+        out of range, or files are not there or not readable.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from truecast.adapters.polars import tally
+    >>> frame = pl.DataFrame({"rain": [True, False, True], "forecast": [0.9, 0.2, 0.9]})
+    >>> tally(frame, outcome="rain", score="forecast")
+    Tally of 3 rounds at 2 forecasts
+
+    Notes
+    -----
+    One pass with the streaming engine; memory grows with the number of distinct forecasts only. In text files the
+    first rows say what type a column has; integers there are read as doubles, so that 0, 1 may be followed by 0.5.
+    """
+    columns = _grouped.Columns(outcome, score, weight)
+    with _grouped.refusing(data, pl.exceptions.PolarsError, OSError):
+        frame = _scanned(data)
+        types = frame.collect_schema()
+        columns.check(types.names())
+        for name in columns.given.values():
+            if not (types[name].is_numeric() or types[name] == pl.Boolean):
+                if frame.head(1).collect().is_empty():
+                    return Tally()
+                _grouped.refuse_type(name, types[name])
+        if _is_text(data):
+            numbers = {name: pl.Float64() for name in columns.given.values() if types[name].is_numeric()}
+            frame = _scanned(data, schema_overrides=numbers)
+        counts = weight is not None and not (types[weight].is_float() or types[weight].is_decimal())
+        groups = _grouping(frame, columns, counts).collect(engine="streaming")
+    return _grouped.tally(columns, {column.name: _masked(column) for column in groups})
+
+
+def _scanned(data: object, **options: Any) -> pl.LazyFrame:
+    if isinstance(data, (pl.DataFrame, pl.LazyFrame)):
+        return data.lazy()
+    if not _grouped.is_path(data, _ENDINGS):
+        raise InputError("data", "must be a Polars frame, or files ending in " + ", ".join(_ENDINGS), data)
+    path = str(data)
+    source = glob.escape(path) if Path(path).exists() else path
+    if not _is_text(data):
+        return pl.scan_parquet(source)
+    if ".csv" in path.lower()[-len(".csv.gz") :]:
+        return pl.scan_csv(source, **options)
+    return pl.scan_ndjson(source, **options)
+
+
+def _is_text(data: object) -> bool:
+    return isinstance(data, (str, Path)) and not str(data).lower().endswith(".parquet")
+
+
+def _grouping(frame: pl.LazyFrame, columns: _grouped.Columns, counts: bool) -> pl.LazyFrame:
+    wanted = {"y": columns.outcome, "p": columns.score} | ({"w": columns.weight} if columns.weight is not None else {})
+    doubles = frame.select(
+        *(pl.col(name).cast(pl.Float64).alias(letter) for letter, name in wanted.items()),
+        pl.lit(1, pl.Int64).alias("rows"),  # pl.len() would count in 32 bits
+    )
+    w = pl.col("w")
+    of_weights = [
+        w.null_count().alias("missing"),
+        w.min().alias("low"),
+        w.max().alias("high"),
+        w.sum().alias("total"),
+        ((w == w.floor()).all() if counts else pl.lit(False)).alias("whole"),
+    ]
+    sums = [pl.col("rows").sum(), *(of_weights if columns.weight is not None else [])]
+    return doubles.group_by("y", "p").agg(sums)
+
+
+def _masked(column: pl.Series) -> np.ma.MaskedArray[Any, np.dtype[Any]]:
+    return np.ma.masked_array(column.to_numpy(), mask=column.is_null().to_numpy())

@@ -1,0 +1,106 @@
+"""Measures of calibration by their definitions, in fractions: the oracle of the tests.
+
+A tally here is a list of (p, zeros, ones) with distinct p in increasing order, p a Fraction.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import exp
+
+__all__ = [
+    "calibration_decision_loss",
+    "calibration_error_by_value",
+    "isotonic_rates",
+    "laplace_sum",
+    "smooth_calibration_error",
+    "u_calibration_error",
+]
+
+Tally = Sequence[tuple[Fraction, int, int]]
+
+
+def calibration_error_by_value(tally: Tally) -> Fraction:
+    """Total: over distinct forecasts, how far ones and expected ones are apart."""
+    return sum((abs(ones - (zeros + ones) * p) for p, zeros, ones in tally), Fraction(0))
+
+
+def smooth_calibration_error(tally: Tally) -> Fraction:
+    """Total: the value function of the flow, its breakpoints in a sorted list (docs/measures.md, theorem 1)."""
+    breakpoints: list[list[Fraction]] = [[Fraction(0), Fraction(2)]]  # place u, slope-mass; in order of u
+    constant, carried = Fraction(0), Fraction(0)
+    for (p, zeros, ones), (following, _, _) in pairwise(tally):
+        carried += ones - (zeros + ones) * p
+        gap = following - p
+        insort(breakpoints, [-carried, 2 * gap])
+        constant += gap * -carried
+        for end in (0, -1):
+            rest = gap
+            while rest > 0:
+                part = min(rest, breakpoints[end][1])
+                constant -= part * breakpoints[0][0] if end == 0 else 0
+                breakpoints[end][1] -= part
+                rest -= part
+                if breakpoints[end][1] == 0:
+                    breakpoints.pop(end)
+    p, zeros, ones = tally[-1]
+    u = -(carried + ones - (zeros + ones) * p)
+    return -u + constant + sum((mass * (u - x) for x, mass in breakpoints if x < u), Fraction(0))
+
+
+def isotonic_rates(tally: Tally) -> list[Fraction]:
+    """The isotonic regression at each forecast: over starts up to it, the greatest of the least means from there."""
+
+    def mean(start: int, end: int) -> Fraction:
+        zeros = sum(tally[i][1] for i in range(start, end))
+        ones = sum(tally[i][2] for i in range(start, end))
+        return Fraction(ones, zeros + ones)
+
+    size = len(tally)
+    return [max(min(mean(start, end) for end in range(i + 1, size + 1)) for start in range(i + 1)) for i in range(size)]
+
+
+def laplace_sum(tally: Tally, scale: float) -> float:
+    """Over all pairs of rounds, the product of their residuals times exp(-distance / scale)."""
+    residuals = [(p, ones - (zeros + ones) * p) for p, zeros, ones in tally]
+    return sum(float(r * s) * exp(-float(abs(p - q)) / scale) for p, r in residuals for q, s in residuals)
+
+
+def u_calibration_error(tally: Tally) -> Fraction:
+    """Total, for losses in [0, 1]: the dearest mixture of one or two thresholds (docs/measures.md, theorem 5)."""
+    total, all_ones = sum(zeros + ones for _, zeros, ones in tally), sum(ones for _, _, ones in tally)
+
+    def regret(c: Fraction) -> Fraction:
+        above = sum((ones - (zeros + ones) * c for p, zeros, ones in tally if p > c), Fraction(0))
+        here = sum((ones - (zeros + ones) * c for p, zeros, ones in tally if p == c), Fraction(0))
+        return max(all_ones - total * c, Fraction(0)) - above - min(here, Fraction(0))
+
+    return _dearest(regret, {Fraction(0), Fraction(1), *(p for p, _, _ in tally)})
+
+
+def calibration_decision_loss(tally: Tally) -> Fraction:
+    """Total, for payoffs in [0, 1]: the dearest mixture of one or two thresholds (docs/measures.md, theorem 5)."""
+    rates = [Fraction(ones, zeros + ones) for _, zeros, ones in tally]
+
+    def loss(c: Fraction) -> Fraction:
+        crossed = zip(tally, rates, strict=True)
+        return sum(
+            ((z + o) * abs(rate - c) for (p, z, o), rate in crossed if min(p, rate) <= c <= max(p, rate)), Fraction(0)
+        )
+
+    return _dearest(loss, {Fraction(0), Fraction(1), *rates, *(p for p, _, _ in tally)})
+
+
+def _dearest(cost: Callable[[Fraction], Fraction], places: set[Fraction]) -> Fraction:
+    """The most that kinks of masses n at places c cost with sum n c <= 1 and sum n (1 - c) <= 1: all pairs tried."""
+    half, height = Fraction(1, 2), {c: cost(c) for c in places}
+    best: Fraction = height.get(half, Fraction(0))
+    for left in places:
+        for right in places:
+            if left < half < right:
+                share = (half - left) / (right - left)
+                best = max(best, height[left] * (1 - share) + height[right] * share)
+    return 2 * best

@@ -1,0 +1,117 @@
+"""A tally is what counting gives, however the rounds came."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truecast as tc
+from rounds import FORECASTS, columns, rounds, tally_of
+
+ANY = rounds(least=0, most=40)
+
+
+@given(ANY, st.randoms(use_true_random=False))
+def test_tally_is_what_counting_gives_in_any_order(rows: list[tuple[int, float]], random: object) -> None:
+    tally = tally_of(rows)
+    counted = Counter((p + 0.0, y) for y, p in rows)
+    assert tally.p.tolist() == sorted({p for p, _ in counted})
+    assert not np.signbit(tally.p).any()
+    assert tally.zeros.tolist() == [counted[p, 0] for p in tally.p.tolist()]
+    assert tally.ones.tolist() == [counted[p, 1] for p in tally.p.tolist()]
+    assert tally.total == len(rows)
+    random.shuffle(rows)  # type: ignore[attr-defined]
+    assert tally_of(rows) == tally
+
+
+@given(ANY, ANY, ANY)
+def test_merging_shards_is_one_pass(a: list, b: list, c: list) -> None:
+    whole = tally_of(a + b + c)
+    x, y, z = tally_of(a), tally_of(b), tally_of(c)
+    assert (x + y) + z == x + (y + z) == whole == sum([z, x, y]) == tc.Tally.merge([y, z, x])
+    assert x.update(*columns(b)) == x + y
+    assert hash(x + y) == hash(y + x)
+    running = tc.RunningTally()
+    for row in a + b:
+        running.update(*columns([row]))
+    other = tc.RunningTally()
+    other.update(*columns(c))
+    running.merge(other)
+    assert running.compute() == whole == running.compute()
+
+
+@given(ANY)
+def test_saved_tallies_come_back(rows: list) -> None:
+    for tally in (tally_of(rows), tc.Tally.from_predictions(*columns(rows), sample_weight=np.full(len(rows), 0.5))):
+        for copy in (
+            tc.Tally.from_json(tally.to_json()),
+            tc.Tally.from_bytes(tally.to_bytes()),
+            pickle.loads(pickle.dumps(tally)),  # noqa: S301
+        ):
+            assert copy == tally
+            assert not copy.p.flags.writeable
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), FORECASTS, st.integers(0, 3)), max_size=30))
+def test_integer_weights_are_repeated_rounds(rows: list[tuple[int, float, int]]) -> None:
+    y, p, w = ([row[k] for row in rows] for k in range(3))
+    repeated = [(bit, forecast) for bit, forecast, times in rows for _ in range(times)]
+    assert tc.Tally.from_predictions(y, p, sample_weight=np.array(w, np.int32)) == tally_of(repeated)
+    weighted = tc.Tally.from_predictions(y, p, sample_weight=np.array(w) * 0.5)
+    assert weighted.weighted == bool(rows)
+    assert weighted.p.tolist() == tally_of(repeated).p.tolist()
+    assert (weighted.ones * 2).tolist() == tally_of(repeated).ones.tolist()
+
+
+@given(rounds(most=60), st.integers(1, 8))
+def test_coarsening_moves_no_forecast_far_and_keeps_the_residuals(rows: list, cells: int) -> None:
+    fine = tally_of(rows)
+    coarse = fine.coarsened(cells)
+    if len(fine.p) <= cells:
+        assert coarse is fine
+        return
+    assert len(coarse.p) <= cells
+    assert (np.diff(coarse.p) > 0).all()
+    assert coarse.total == fine.total
+    assert coarse.ones.sum() == fine.ones.sum()
+    assert np.isclose(coarse.p @ coarse.weights, fine.p @ fine.weights, rtol=1e-12, atol=1e-15)
+    nearest = np.abs(fine.p[:, None] - coarse.p[None, :]).min(axis=1)
+    assert (nearest < 1 / cells).all()
+
+
+@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 5000, 300_000])
+@pytest.mark.parametrize("kind", ["distinct", "gridded", "late", "sorted"])
+def test_every_way_of_counting_agrees_with_numpy(n: int, kind: str) -> None:
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    if kind == "gridded":
+        p = np.round(p, 3)
+    elif kind == "late":  # few distinct forecasts, until the very end
+        p[: n * 9 // 10] = 0.25
+    elif kind == "sorted":
+        p.sort()
+    y = rng.integers(0, 2, n)
+    values, index = np.unique(p, return_inverse=True)
+    for outcomes in (y, y.astype(np.uint8), y.astype(bool), y.astype(float)):
+        tally = tc.Tally.from_predictions(outcomes, p)
+        assert np.array_equal(tally.p, values)
+        assert np.array_equal(tally.ones, np.bincount(index, y).astype(int))
+        assert np.array_equal(tally.zeros, np.bincount(index, 1 - y).astype(int))
+
+
+@pytest.mark.parametrize("n", [10, 5000])
+def test_a_bad_round_is_found_whatever_the_way_of_counting(n: int) -> None:
+    rng = np.random.default_rng(0)
+    for place in (0, n // 2, n - 1):
+        p, y = rng.random(n), rng.integers(0, 2, n)
+        p[place] = np.nextafter(1, 2)
+        with pytest.raises(tc.InputError, match=f"^y_prob must be between 0 and 1, got .* at position {place}$"):
+            tc.Tally.from_predictions(y, p)
+        p[place], y[place] = 0.5, 2
+        with pytest.raises(tc.InputError, match=f"^y_true must be 0 or 1, got 2 at position {place}$"):
+            tc.Tally.from_predictions(y, p)

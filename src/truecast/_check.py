@@ -84,18 +84,24 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     """
     _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
     y = _column("y_true", y_true, _OUTCOME)
-    p = _column("y_prob", y_prob, _PROBABILITY).astype(np.float64, copy=False)
+    p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
-    if y.dtype.itemsize == 1 and y.dtype.kind in "biu":
-        return y.view(np.uint8), p  # a negative byte becomes one above 127
-    return y.astype(np.float64 if y.dtype.kind == "f" or y.dtype == np.uint64 else np.int64, copy=False), p
+    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(map(np.any, _invalid(y, p))):  # before rounding hides it
+        refuse_predictions(y, p)
+    if y.dtype in (np.uint8, np.bool_):
+        return y.view(np.uint8), p.astype(np.float64, copy=False)
+    kind = np.float64 if y.dtype.kind == "f" or y.dtype == np.uint64 else np.int64
+    return y.astype(kind, copy=False), p.astype(np.float64, copy=False)
 
 
-def refuse_predictions(y: NDArray[Any], p: NDArray[np.float64]) -> NoReturn:
+def _invalid(y: NDArray[Any], p: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    return (y != 0) & (y != 1), ~((p >= 0) & (p <= 1))
+
+
+def refuse_predictions(y: NDArray[Any], p: NDArray[Any]) -> NoReturn:
     """Raise the error of the first round that is not valid; there is one."""
-    not_outcome = (y != 0) & (y != 1)
-    not_probability = ~((p >= 0) & (p <= 1))
+    not_outcome, not_probability = _invalid(y, p)
     if not_outcome.any():
         swapped = not not_probability.any() and bool(np.isin(p, (0, 1)).all())
         hint = " (y_prob is all 0 and 1: the order is y_true, y_prob)" if swapped else ""
@@ -103,9 +109,10 @@ def refuse_predictions(y: NDArray[Any], p: NDArray[np.float64]) -> NoReturn:
     _refuse_first("y_prob", _PROBABILITY, p, not_probability)
 
 
-def sample_weight(weights: Any, y_true: Any, rounds: int) -> NDArray[Any]:
+def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArray[Any]:
     """Return the weights of `rounds` rounds: int64 if they are integers, else float64; finite and not negative."""
     _refuse_misaligned("sample_weight", weights, "y_true", y_true)
+    _refuse_misaligned("sample_weight", weights, "y_prob", y_prob)
     return counts("sample_weight", weights, rounds)
 
 
@@ -115,12 +122,16 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
     array = _column(name, values, rule)
     if len(array) != size:
         raise InputError(name, f"must have {size} entries", array.shape)
-    bad = ~((array >= 0) & (array < np.inf))
-    if array.dtype.kind != "f":
+    if array.dtype.kind == "f":
+        bad = ~(array >= 0)
+        with np.errstate(over="ignore"):  # a wider float may become infinite here
+            array = array.astype(np.float64, copy=False)
+        bad |= array == np.inf
+    else:
         rule, bad = f"must be from 0 to {MOST_ROUNDS}", (array < 0) | (array > MOST_ROUNDS)
     if bad.any():
         _refuse_first(name, rule, array, bad)
-    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+    return array if array.dtype.kind == "f" else array.astype(np.int64, copy=False)
 
 
 def increasing_forecasts(values: Any) -> NDArray[np.float64]:

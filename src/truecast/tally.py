@@ -79,11 +79,9 @@ class Tally:
 
     def _set(self, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], rounds: int | None = None) -> None:
         weighted = zeros.dtype == np.float64
-        total: int | float = float(zeros.sum() + ones.sum()) if rounds is None else rounds
+        total = _total(zeros, ones) if rounds is None else rounds
         if not total <= (np.finfo(np.float64).max if weighted else _check.MOST_ROUNDS):
             raise InputError("the number of rounds", f"must be {_check.MOST_ROUNDS} at the most in all", total)
-        if not weighted:
-            total = int(total)
         for column in (p, zeros, ones):
             column.setflags(write=False)
         content = {"p": p, "zeros": zeros, "ones": ones, "total": total, "weighted": weighted}
@@ -122,7 +120,7 @@ class Tally:
         """
         y, p = _check.predictions(y_true, y_prob)
         if sample_weight is not None:
-            return cls._of(*_weighted(y, p, _check.sample_weight(sample_weight, y_true, len(y))))
+            return cls._of(*_weighted(y, p, _check.sample_weight(sample_weight, y_true, y_prob, len(y))))
         return cls._of(*_counted(y, p), rounds=len(y))
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
@@ -303,6 +301,14 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
 
 
 _COLUMNS = {"p": "<f8", "zeros": "<i8", "ones": "<i8"}
+
+
+def _total(zeros: NDArray[Any], ones: NDArray[Any]) -> int | float:
+    """Return the sum: exact for integers, unless it is so large that they could overflow."""
+    roughly = float(zeros.sum(dtype=np.float64) + ones.sum(dtype=np.float64))
+    if zeros.dtype == np.float64 or roughly > 2 * _check.MOST_ROUNDS:
+        return roughly
+    return int(zeros.sum()) + int(ones.sum())
 
 
 def _little(column: NDArray[Any]) -> NDArray[Any]:

@@ -4,29 +4,33 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "tally.hpp"
 #include "wide.hpp"
 
 namespace truecast {
 
-inline std::uint64_t fixed_point(double p) { return static_cast<std::uint64_t>(p * 4611686018427387904.0); }
+// By way of a signed integer, which machines convert to at once.
+inline std::uint64_t fixed_point(double p) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(p * 0x1p62)); }
 
-// Each round straight to its bin of equal width, k = 0 ... bins - 1 with edges k / bins as doubles. `out` has a row
-// (zeros, ones, low word, high word) for each bin. False if some round is invalid.
+// Each round straight to its bin of equal width, with edges k / bins as doubles. `out` has a row (zeros, ones, low
+// word, high word) for each bin. False if some round is invalid.
 template <typename Y>
 bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins, std::uint64_t* out) {
     const double scale = static_cast<double>(bins);
-    bool bad = false;
+    const std::int64_t last = static_cast<std::int64_t>(bins) - 1;
+    std::vector<std::uint64_t> starts(bins + 1, ~std::uint64_t{0});  // bits of the edges; the last bin has no upper one
+    for (std::size_t k = 0; k < bins; ++k) starts[k] = bits_of(edges[k]);
     for (std::size_t i = 0; i < n; ++i) {
-        bad |= invalid(p[i], y[i]);
-        if (bad) return false;
-        std::size_t k = static_cast<std::size_t>(p[i] * scale);  // off by one at the most, by rounding
-        k -= k == bins;
-        k -= p[i] < edges[k];
-        k += k + 1 < bins && p[i] >= edges[k + 1];
+        const Round round(p[i], y[i]);
+        if (round.invalid()) return false;
+        std::int64_t k = static_cast<std::int64_t>(p[i] * scale);  // off by one at the most, by rounding
+        k -= k > last;
+        k -= round.forecast < starts[k];
+        k += round.forecast >= starts[k + 1];
         std::uint64_t* bin = out + 4 * k;
-        ++bin[y[i] == 1];
+        ++bin[round.outcome];
         const std::uint64_t x = fixed_point(p[i]);
         bin[2] += x;
         bin[3] += bin[2] < x;

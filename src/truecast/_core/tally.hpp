@@ -23,21 +23,37 @@ inline double forecast_of(std::uint64_t bits) {
     return p;
 }
 
-template <typename Y>
-bool invalid(double p, Y y) {
-    return !(p >= 0.0 && p <= 1.0) | !((y == 0) | (y == 1));
+constexpr std::uint64_t bits_of_one = 0x3ff0000000000000;  // of the double 1.0
+
+// An outcome as 0 or 1; more than 1 if it is neither.
+inline std::uint64_t outcome_of(double y) {
+    const std::uint64_t bits = bits_of(y), neither = (bits != 0) & (bits != bits_of_one);
+    return (bits >> 52 & 1) | neither << 1;
 }
+inline std::uint64_t outcome_of(std::int64_t y) { return static_cast<std::uint64_t>(y); }
+inline std::uint64_t outcome_of(std::uint8_t y) { return y; }
+
+// A round in integers: all comparisons are of bits, which negative forecasts, NaN and those above 1 exceed.
+struct Round {
+    std::uint64_t forecast, outcome;
+
+    template <typename Y>
+    Round(double p, Y y) : forecast(bits_of(p)), outcome(outcome_of(y)) {}
+    bool invalid() const { return (forecast > bits_of_one) | (outcome > 1); }
+};
 
 // Write every round as a key, those below the pivot from the front and the others from the back, and return how many
 // are below; or -1 if some round is invalid.
 template <typename Y>
 std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, std::uint64_t* keys) {
     bool bad = false;
+    const std::uint64_t limit = bits_of(pivot);
     std::size_t front = 0, back = n - 1;  // the free places: front ... back
     for (std::size_t i = 0; i < n; ++i) {
-        bad |= invalid(p[i], y[i]);
-        const bool below = p[i] < pivot;
-        keys[front] = keys[back] = bits_of(p[i]) << 1 | (y[i] == 1);  // one of the two is overwritten later
+        const Round round(p[i], y[i]);
+        bad |= round.invalid();
+        const bool below = round.forecast < limit;
+        keys[front] = keys[back] = round.forecast << 1 | (round.outcome & 1);  // one of the two is overwritten later
         front += below;
         back -= !below;
     }
@@ -86,15 +102,15 @@ struct FewForecasts {
     template <typename Y>
     int count(const double* p, const Y* y, std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) {
-            if (invalid(p[i], y[i])) return -1;
-            const std::uint64_t bits = bits_of(p[i]);
-            const std::size_t slot = slot_of(bits);
+            const Round round(p[i], y[i]);
+            if (round.invalid()) return -1;
+            const std::size_t slot = slot_of(round.forecast);
             if (forecasts[slot] == none) {
                 if (distinct == most) return 0;
-                forecasts[slot] = bits;
+                forecasts[slot] = round.forecast;
                 ++distinct;
             }
-            ++counts[2 * slot + (y[i] == 1)];
+            ++counts[2 * slot + round.outcome];
         }
         return 1;
     }

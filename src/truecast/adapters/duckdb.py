@@ -74,7 +74,7 @@ def tally(
         types = dict(zip(relation.columns, relation.types, strict=True))
         for name in columns.given.values():
             if types[name].id not in _NUMBERS:
-                if relation.limit(1).fetchone() is None:
+                if not relation.limit(1).fetchall():
                     return Tally()
                 _grouped.refuse_type(name, types[name])
         if _grouped.is_path(data, _ENDINGS):
@@ -92,7 +92,10 @@ def _relation(data: Any, connection: duckdb.DuckDBPyConnection | None) -> duckdb
     if isinstance(data, str):
         return _table(data, connection)
     own = duckdb.connect()
-    own.register("rounds", data)
+    try:
+        own.register("rounds", data)
+    except (duckdb.Error, TypeError) as error:
+        raise InputError("data", "must be something that DuckDB can scan", data) from error
     return own.view("rounds")
 
 

@@ -108,8 +108,8 @@ def reliability_band(
     _check.choice("kind", kind, KINDS)
     tally, level = _coarse(y_true, y_prob, sample_weight), _check.between("level", level, 0, 1)
     draws = _resampled(tally, kind, resamples, random_state)
-    curves = np.array([_curve(zeros, ones) for zeros, ones in draws])
-    lower, upper = np.nanquantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    curves = np.array([_curve(tally.p, zeros, ones) for zeros, ones in draws])
+    lower, upper = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Band(tally.p, lower, upper, kind, level)
 
 
@@ -190,11 +190,9 @@ def _resampled(
             yield from zip(drawn[:, : len(weights)], drawn[:, len(weights) :], strict=True)
 
 
-def _curve(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the isotonic rate at every forecast; nan at those not drawn."""
+def _curve(p: NDArray[np.float64], zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the isotonic rate at every forecast; at those not drawn, between their neighbours."""
     seen = zeros + ones > 0
     starts, block_zeros, block_ones = isotonic_blocks(zeros[seen], ones[seen])
-    curve = np.full(len(zeros), np.nan)
     lengths = np.diff(np.append(starts, int(seen.sum())))
-    curve[seen] = np.repeat(block_ones / (block_zeros + block_ones), lengths)
-    return curve
+    return np.asarray(np.interp(p, p[seen], np.repeat(block_ones / (block_zeros + block_ones), lengths)))

@@ -1,0 +1,234 @@
+"""Measures: options, refusals, reports; the numbers are checked in tests/property and tests/exhaustive."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+from functools import partial
+
+import numpy as np
+import pytest
+
+import truecast as tc
+
+Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
+WEIGHTED = tc.Tally([0.25, 0.5], [0.5, 1], [0.5, 3])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (partial(tc.brier_score, tc.Tally([0.5], [1], [1]), P), "y_prob and sample_weight must be left out beside a"),
+        (partial(tc.brier_score, Y), "y_prob is needed unless the first argument is a Tally"),
+        (partial(tc.brier_score, [], []), "y_true must have at least one round, of positive weight"),
+        (partial(tc.brier_score, Y, P, sample_weight=[0] * 5), "y_true must have at least one round, of positive"),
+        (partial(tc.binned_calibration_error, Y, P, n_bins=0), "n_bins must be a whole number from 1 to"),
+        (partial(tc.binned_calibration_error, Y, P, strategy="even"), "strategy must be one of 'uniform', 'quantile'"),
+        (partial(tc.binned_calibration_error, Y, P, norm="l3"), "norm must be one of 'l1', 'l2', 'max', got 'l3'"),
+        (partial(tc.binned_calibration_error, Y, P, norm="l2", total=True), "total must be False unless norm is 'l1'"),
+        (partial(tc.binned_calibration_error, Y, P, norm="max", debias=True), "debias must be False for norm 'max'"),
+        (partial(tc.binned_calibration_error, WEIGHTED, debias=True), "sample_weight must be integers"),
+        (partial(tc.laplace_calibration_error, Y, P, scale=0), "scale must be a number above 0, finite, got 0"),
+        (partial(tc.laplace_calibration_error, Y, P, scale=math.inf), "scale must be a number above 0, finite"),
+        (partial(tc.laplace_calibration_error, Y, P, scale=True), "scale must be a number above 0, finite, got True"),
+        (partial(tc.laplace_calibration_error, Y, P, unbiased=True), "squared must be True with unbiased"),
+        (
+            partial(tc.laplace_calibration_error, WEIGHTED, squared=True, unbiased=True),
+            "sample_weight must be integers",
+        ),
+        (partial(tc.laplace_calibration_error, [1], [0.5], squared=True, unbiased=True), "y_true must have two rounds"),
+        (partial(tc.smooth_ece, Y, P, bandwidth=-1), "bandwidth must be a number above 0, finite, got -1"),
+        (partial(tc.lower_calibration_distance, Y, P, rtol=0), "rtol must be a number above 0 and below 1, got 0"),
+        (partial(tc.reliability_band, Y, P, kind="both"), "kind must be one of 'consistency', 'confidence'"),
+        (partial(tc.reliability_band, Y, P, level=1), "level must be a number above 0 and below 1, got 1"),
+        (partial(tc.reliability_band, Y, P, resamples=0), "resamples must be a whole number from 1"),
+        (partial(tc.reliability_band, Y, P, random_state=-1), "random_state must be a whole number from 0, or a"),
+        (partial(tc.reliability_band, WEIGHTED), "sample_weight must be integers"),
+        (partial(tc.uncertainty, "brier", Y, P), "measure must be a function of a Tally, got 'brier'"),
+        (partial(tc.Tally().coarsened, 0), "cells must be a whole number from 1"),
+    ],
+)
+def test_refusals_name_argument_rule_and_value(call: partial, message: str) -> None:
+    with pytest.raises(tc.InputError, match="^" + message):
+        call()
+
+
+def test_log_loss_is_infinite_when_the_impossible_happens() -> None:
+    assert tc.log_loss([1, 0], [0.0, 0.5]) == math.inf
+    assert tc.log_loss([0, 1], [1.0, 0.5]) == math.inf
+    assert tc.log_loss([0, 1], [0.0, 1.0]) == 0
+    decomposition = tc.reliability_curve([1, 0], [0.0, 0.5]).log
+    assert decomposition.miscalibration == math.inf
+    assert decomposition.uncertainty == pytest.approx(math.log(2))
+
+
+def test_intervals_of_bins() -> None:
+    bins = tc.reliability_bins([0, 1, 1, 1], [0.1, 0.1, 0.1, 0.9], n_bins=3)
+    low, high = bins.intervals(0.9)
+    assert (low[1], high[1]) == (0, 1)  # empty
+    assert 0 < low[0] < 2 / 3 < high[0] < 1
+    assert 0 < low[2] < 1 == high[2]
+    z = 1.6448536269514722  # Wilson, solved the other way: the ends are z standard errors from the rate
+    for end in (low[0], high[0]):
+        assert abs(end - 2 / 3) == pytest.approx(z * math.sqrt(end * (1 - end) / 3))
+    narrow = bins.intervals(0.5)
+    assert low[0] < narrow[0][0] < narrow[1][0] < high[0]
+    with pytest.raises(tc.InputError, match="^sample_weight must be integers"):
+        tc.reliability_bins(WEIGHTED).intervals()
+
+
+def test_debiased_errors_are_smaller_and_right_on_average() -> None:
+    rng = np.random.default_rng(0)
+    plain, debiased = [], []
+    for _ in range(200):
+        p = rng.random(500)
+        y = rng.random(500) < p
+        plain.append(tc.binned_calibration_error(y, p, norm="l2") ** 2)
+        debiased.append(tc.binned_calibration_error(y, p, norm="l2", debias=True) ** 2)
+    assert np.mean(debiased) < 0.4 * np.mean(plain)
+
+
+def test_bin_sums_are_exact_at_large_counts() -> None:
+    tally = tc.Tally([0.1, 0.3, 0.7], [2**51, 1, 5], [3, 2**51, 7])
+    bins = tc.reliability_bins(tally, n_bins=1)
+    assert bins.forecast[0] == pytest.approx(float(tally.p @ tally.weights) / tally.total, rel=1e-15)
+    assert bins.counts.tolist() == [2**52 + 16]
+
+
+def test_isotonic_compares_large_counts_exactly() -> None:
+    big = 2**51
+    # rates 1/2 and (big + 1) / (2 big + 1): in doubles they are equal
+    curve = tc.reliability_curve(tc.Tally([0.1, 0.2], [big, big], [big, big + 1]))
+    assert curve.zeros.tolist() == [big, big]
+    assert tc.reliability_curve(tc.Tally([0.1, 0.2], [big, big], [big + 1, big])).zeros.tolist() == [2 * big]
+
+
+def test_results_are_frozen() -> None:
+    report = tc.measure(Y, P)
+    for result, name in ((report, "brier"), (report.brier, "score"), (tc.reliability_bins(Y, P), "rate")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(result, name, 0)
+    for array in (
+        tc.smooth_calibration_witness(Y, P).f,
+        tc.reliability_bins(Y, P).rate,
+        tc.reliability_curve(Y, P).rate,
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_report_has_what_the_single_measures_give() -> None:
+    tally = tc.Tally.from_predictions(Y, P)
+    report = tc.measure(Y, P)
+    assert report == tc.measure(tally)
+    assert (report.total, report.forecasts, report.mean_outcome) == (5, 4, 0.6)
+    assert report.mean_forecast == pytest.approx(np.mean(P))
+    for name in (
+        "smooth_calibration_error",
+        "smooth_ece",
+        "laplace_calibration_error",
+        "calibration_error_by_value",
+        "binned_calibration_error",
+        "calibration_decision_loss",
+        "u_calibration_error",
+    ):
+        assert getattr(report, name) == getattr(tc, name)(tally), name
+        if name + "_total" in report.totals:
+            assert report.totals[name + "_total"] == pytest.approx(getattr(tc, name)(tally, total=True)), name
+    assert report.debiased_calibration_error == tc.binned_calibration_error(tally, debias=True)
+    assert report.quantile_calibration_error == tc.binned_calibration_error(tally, strategy="quantile")
+    assert report.largest_bin_gap == tc.binned_calibration_error(tally, norm="max")
+    distance = tc.lower_calibration_distance(tally)
+    assert report.lower_distance == (distance.lower, distance.upper)
+    total = tc.lower_calibration_distance(tally, total=True)
+    assert report.totals["lower_distance_total_at_most"] == pytest.approx(total.upper)
+    curve = tc.reliability_curve(tally)
+    assert (report.brier, report.log) == (curve.brier, curve.log)
+
+
+def test_report_prints_and_becomes_plain_data() -> None:
+    report = tc.measure(Y, P)
+    lines = str(report).splitlines()
+    assert lines[0] == "5 rounds at 4 distinct forecasts"
+    for figure in (report.brier.score, report.smooth_calibration_error, *report.lower_distance):
+        assert any(line.endswith(f"{figure:.6f}") for line in lines), figure
+    assert max(map(len, lines)) <= 80
+    plain = json.loads(json.dumps(report.to_dict()))
+    assert plain["brier"]["score"] == report.brier.score
+    assert plain["totals"] == report.totals
+    weighted = tc.measure(WEIGHTED)
+    assert str(weighted).startswith("weight 5 at 2 distinct forecasts")
+    assert math.isnan(weighted.debiased_calibration_error)
+
+
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_one_class_and_one_round_are_fine(outcome: int) -> None:
+    for p in ([0.3], [0.0, 1.0], [0.2, 0.2, 0.9]):
+        report = tc.measure([outcome] * len(p), p)
+        assert report.brier.uncertainty == report.log.uncertainty == 0
+        assert math.isfinite(report.smooth_ece)
+
+
+def test_lower_distance_is_zero_for_calibrated_forecasts() -> None:
+    bounds = tc.lower_calibration_distance([0, 1, 0, 1, 1, 1], [0.5, 0.5, 0.0, 1.0, 1.0, 1.0])
+    assert bounds.lower == 0
+    assert bounds.upper <= 1e-9
+
+
+def test_bounds_get_closer_on_request() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(200)
+    y = rng.random(200) < p**2
+    loose, close = (tc.lower_calibration_distance(y, p, rtol=rtol) for rtol in (0.3, 1e-8))
+    assert loose.lower <= close.lower <= close.upper <= loose.upper
+    assert close.upper - close.lower <= 1e-8 * close.upper
+
+
+def test_bands_hold_what_they_say() -> None:
+    rng = np.random.default_rng(3)
+    outside = []
+    for seed in range(30):
+        p = rng.integers(1, 10, 400) / 10
+        y = rng.random(400) < p
+        band = tc.reliability_band(y, p, resamples=300, random_state=seed)
+        curve = tc.reliability_curve(y, p)(band.p)
+        outside.append(np.mean((curve < band.lower) | (curve > band.upper)))
+    assert 0.02 < np.mean(outside) < 0.18  # 0.1, pointwise
+    confidence = tc.reliability_band(y, p, kind="confidence", resamples=300)
+    assert (confidence.lower <= curve + 0.05).all()
+    assert (confidence.upper >= curve - 0.05).all()
+    wide = tc.reliability_band(y, p, level=0.99, resamples=300, random_state=29)
+    assert (wide.lower <= band.lower).all()
+
+
+def test_p_values_are_uniform_for_calibrated_forecasts_and_small_for_others() -> None:
+    rng = np.random.default_rng(4)
+    values = []
+    for seed in range(40):
+        p = rng.random(300)
+        sure = tc.uncertainty(tc.smooth_calibration_error, rng.random(300) < p, p, resamples=100, random_state=seed)
+        values.append(sure.p_value)
+    assert 0.3 < np.mean(values) < 0.7
+    assert 0.2 < np.mean(np.array(values) <= 0.5) < 0.8
+    off = tc.uncertainty(tc.smooth_calibration_error, rng.random(300) < p**3, p, resamples=200)
+    assert off.p_value == 1 / 201
+    assert off.lower < off.estimate < off.upper
+    assert off.if_calibrated < off.lower
+
+
+def test_the_same_seed_gives_the_same_and_a_generator_goes_on() -> None:
+    one, two = (tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=7) for _ in range(2))
+    assert one == two
+    rng = np.random.default_rng(7)
+    assert tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=rng) == one
+    assert tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=rng) != one
+
+
+def test_resampling_costs_the_same_for_a_billion_rounds() -> None:
+    p = np.arange(1, 100) / 100
+    tally = tc.Tally(p, np.round(1e7 * (1 - p)).astype(int), np.round(1e7 * p).astype(int))
+    sure = tc.uncertainty(tc.calibration_error_by_value, tally, resamples=50)
+    assert sure.estimate < 1e-8
+    assert sure.p_value == 1
+    assert 0 < sure.lower < sure.upper < 1e-3

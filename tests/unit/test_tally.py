@@ -1,0 +1,133 @@
+"""Tally as a value: what it refuses, shows and never changes."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast import state
+
+
+def test_shows_what_it_holds() -> None:
+    assert repr(tc.Tally()) == "Tally of 0 rounds at 0 forecasts"
+    assert repr(tc.Tally([0.5], [1], [0])) == "Tally of 1 round at 1 forecast"
+    assert repr(tc.Tally([0.1, 0.5], [1000, 0], [0, 234])) == "Tally of 1,234 rounds at 2 forecasts"
+    assert repr(tc.Tally([0.5], [0.25], [0.5])) == "Tally of weight 0.75 at 1 forecast"
+
+
+def test_counts_by_hand() -> None:
+    tally = tc.Tally([0.0, 0.25, 1.0], [2, 0, 1], [0, 0, 3])
+    assert tally.p.tolist() == [0.0, 1.0]  # a forecast with no rounds is not there
+    assert tally.weights.tolist() == [2, 4]
+    assert (tally.total, tally.rate) == (6, 0.5)
+    assert np.isnan(tc.Tally().rate)
+    assert tally.mirrored() == tc.Tally([0.0, 1.0], [3, 0], [1, 2])
+    assert tc.Tally().mirrored() == tc.Tally()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.2, 0.1], [1, 1], [1, 1]), "p must increase from entry to entry, got 0.1 at position 1"),
+        (([0.2, 0.2], [1, 1], [1, 1]), "p must increase from entry to entry, got 0.2 at position 1"),
+        (([0.2, 1.2], [1, 1], [1, 1]), "p must be between 0 and 1, got 1.2 at position 1"),
+        (([0.2], [-1], [1]), f"zeros must be from 0 to {2**53}, got -1 at position 0"),
+        (([0.2], [1], [-0.5]), "ones must be finite and not negative, got -0.5 at position 0"),
+        (([0.2], [1, 2], [1]), r"zeros must have 1 entries, got \(2,\)"),
+        (([0.2], [2**53], [1]), f"the number of rounds must be {2**53} at the most in all, got "),
+    ],
+)
+def test_refuses_what_is_no_tally(arguments: tuple, message: str) -> None:
+    with pytest.raises(tc.InputError, match="^" + message):
+        tc.Tally(*arguments)
+
+
+def test_never_changes() -> None:
+    zeros = np.array([1])
+    tally = tc.Tally([0.5], zeros, [2])
+    zeros[0] = 9
+    assert tally.zeros.tolist() == [1]
+    for column in (tally.p, tally.zeros, tally.ones):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 0
+    with pytest.raises(AttributeError, match="does not change"):
+        tally.p = zeros  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match="does not change"):
+        del tally.p
+    p = np.full(5000, 0.5) + np.arange(5000) * 1e-6
+    tc.Tally.from_predictions(np.ones(5000), p)
+    assert p[0] == 0.5  # the arrays that came in stay theirs
+
+
+def test_adds_counts_and_weights() -> None:
+    counted, weighted = tc.Tally([0.5], [1], [2]), tc.Tally([0.25, 0.5], [0.5, 0], [0.5, 1])
+    both = counted + weighted
+    assert both.weighted
+    assert both == tc.Tally([0.25, 0.5], [0.5, 1], [0.5, 3])
+    assert counted + tc.Tally() is counted
+    assert tc.Tally() + counted is counted
+    assert tc.Tally.merge([]) == tc.Tally()
+    assert counted != "a tally"
+    with pytest.raises(TypeError):
+        counted + 1
+    with pytest.raises(tc.InputError, match="^tallies must be of type Tally, got 3"):
+        tc.Tally.merge([counted, 3])  # type: ignore[list-item]
+    with pytest.raises(tc.InputError, match="^other must be a Tally or a RunningTally, got 3"):
+        tc.RunningTally().merge(3)  # type: ignore[arg-type]
+
+
+def test_too_many_rounds_are_refused_when_adding() -> None:
+    half = tc.Tally([0.5], [2**52], [1])
+    with pytest.raises(tc.InputError, match="^the number of rounds must be"):
+        half + half
+    with pytest.raises(tc.InputError, match="^sample_weight must sum to"):
+        tc.Tally.from_predictions([0, 1], [0.5, 0.5], sample_weight=[2**53, 2**53])
+
+
+def test_integers_stay_exact_up_to_the_limit() -> None:
+    tally = tc.Tally.from_predictions([0, 1, 1], [0.5, 0.5, 0.5], sample_weight=[1, 2**52, 2**52 - 1])
+    assert tally.ones.tolist() == [2**53 - 1]
+    assert tally.total == 2**53
+
+
+def test_running_tally_keeps_few_parts() -> None:
+    running, rng = tc.RunningTally(), np.random.default_rng(0)
+    for _ in range(300):
+        running.update(rng.integers(0, 2, 3), rng.random(3))
+        assert len(running._parts) <= 12
+    assert running.compute().total == 900
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"p": "AAAA", "zeros": "", "ones": ""},
+        {"p": "not base64", "zeros": "", "ones": ""},
+        {"p": "", "zeros": ""},
+        {"p": 3, "zeros": "", "ones": ""},
+        [],
+        None,
+        {
+            "p": base64.b64encode(np.array([0.5, 0.25]).tobytes()).decode(),
+            "zeros": base64.b64encode(np.array([1, 1]).tobytes()).decode(),
+            "ones": base64.b64encode(np.array([1, 1]).tobytes()).decode(),
+        },
+    ],
+)
+def test_a_saved_tally_that_is_none_is_refused(columns: object) -> None:
+    text = state.to_json("Tally", {"weighted": False}, columns)  # type: ignore[arg-type]
+    with pytest.raises(tc.StateError):
+        tc.Tally.from_json(text)
+
+
+def test_a_saved_forecaster_is_no_tally() -> None:
+    with pytest.raises(tc.StateError, match="this was saved by AlmostOneStepAhead, not by Tally"):
+        tc.Tally.from_json(tc.AlmostOneStepAhead(grid=4).to_json())
+    saved = json.loads(tc.Tally([0.5], [1], [2]).to_json())
+    saved["state"]["ones"] = saved["state"]["zeros"]
+    with pytest.raises(tc.StateError, match="checksum"):
+        tc.Tally.from_json(json.dumps(saved))

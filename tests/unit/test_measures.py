@@ -96,12 +96,14 @@ def test_bin_sums_are_exact_at_large_counts() -> None:
     assert bins.counts.tolist() == [2**52 + 16]
 
 
-def test_isotonic_compares_large_counts_exactly() -> None:
-    big = 2**51
-    # rates 1/2 and (big + 1) / (2 big + 1): in doubles they are equal
-    curve = tc.reliability_curve(tc.Tally([0.1, 0.2], [big, big], [big, big + 1]))
-    assert curve.zeros.tolist() == [big, big]
-    assert tc.reliability_curve(tc.Tally([0.1, 0.2], [big, big], [big + 1, big])).zeros.tolist() == [2 * big]
+@pytest.mark.parametrize("a", [2**30, 2**33, 2**50])
+def test_isotonic_compares_large_counts_exactly(a: int) -> None:
+    # (a + 2) / (2 a + 3) < (a + 1) / (2 a + 1), by so little that products of doubles do not tell
+    assert float(a + 2) * float(a) == float(a + 1) * float(a + 1)
+    increasing = tc.reliability_curve(tc.Tally([0.1, 0.2], [a + 1, a], [a + 2, a + 1]))
+    assert increasing.zeros.tolist() == [a + 1, a]
+    decreasing = tc.reliability_curve(tc.Tally([0.1, 0.2], [a, a + 1], [a + 1, a + 2]))
+    assert decreasing.zeros.tolist() == [2 * a + 1]
 
 
 def test_results_are_frozen() -> None:

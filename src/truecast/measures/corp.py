@@ -47,7 +47,7 @@ class ReliabilityCurve:
     lower, upper : arrays
         The least and greatest forecast of each block.
     rate : array
-        Its mean outcome; strictly increasing.
+        Its mean outcome; increasing.
     zeros, ones : arrays
         Its outcomes of either kind.
     brier, log : Decomposition

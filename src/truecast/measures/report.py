@@ -148,22 +148,22 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
         smooth = side.submit(smooth_calibration_error, tally)
         loss = side.submit(calibration_decision_loss, tally)
         curve, distance, bins = reliability_curve(tally), lower_calibration_distance(tally), reliability_bins(tally)
-    return Report(
-        total=tally.total,
-        forecasts=len(tally.p),
-        mean_outcome=tally.rate,
-        mean_forecast=float(tally.p @ tally.weights) / tally.total,
-        brier=curve.brier,
-        log=curve.log,
-        lower_distance=(distance.lower, distance.upper),
-        smooth_calibration_error=smooth.result(),
-        smooth_ece=smooth_ece(tally),
-        laplace_calibration_error=laplace_calibration_error(tally),
-        calibration_error_by_value=calibration_error_by_value(tally),
-        binned_calibration_error=bins.error("l1"),
-        debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),
-        quantile_calibration_error=binned_calibration_error(tally, strategy="quantile"),
-        largest_bin_gap=bins.error("max"),
-        calibration_decision_loss=loss.result(),
-        u_calibration_error=u_calibration_error(tally),
-    )
+        return Report(
+            total=tally.total,
+            forecasts=len(tally.p),
+            mean_outcome=tally.rate,
+            mean_forecast=float(reliability_bins(tally, n_bins=1).forecast[0]),
+            brier=curve.brier,
+            log=curve.log,
+            lower_distance=(distance.lower, distance.upper),
+            smooth_ece=smooth_ece(tally),
+            laplace_calibration_error=laplace_calibration_error(tally),
+            calibration_error_by_value=calibration_error_by_value(tally),
+            binned_calibration_error=bins.error("l1"),
+            debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),
+            quantile_calibration_error=binned_calibration_error(tally, strategy="quantile"),
+            largest_bin_gap=bins.error("max"),
+            u_calibration_error=u_calibration_error(tally),
+            smooth_calibration_error=smooth.result(),
+            calibration_decision_loss=loss.result(),
+        )

@@ -68,6 +68,10 @@ class Uncertainty:
     if_calibrated: float
     p_value: float
 
+    def __str__(self) -> str:
+        interval = f"{self.estimate:.6f}, {self.level:.0%} interval {self.lower:.6f} to {self.upper:.6f}"
+        return f"{interval}; if calibrated {self.if_calibrated:.6f}, p-value {self.p_value:.3g}"
+
 
 def reliability_band(
     y_true: Any | Tally,

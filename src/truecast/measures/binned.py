@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -66,6 +65,8 @@ class Bins:
         Each covers the mean probability of its bin in about `level` of all cases, if outcomes are independent; they do
         not all do so at once. In an empty bin: 0 and 1. Not for real weights.
         """
+        from statistics import NormalDist  # slow to import, and for this alone
+
         _refuse_weights(self.zeros, "intervals")
         z = NormalDist().inv_cdf((1 + _check.between("level", level, 0, 1)) / 2)
         n = np.maximum(self.counts, 1)

@@ -66,8 +66,8 @@ def lower_calibration_distance(
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
     rtol
-        Stop when the bounds are this close, relative to the upper one. It is a wish: both bounds are valid whenever it
-        stops, and it stops after some thirty rounds at the latest.
+        Stop when the bounds are this close, relative to the upper one. It is a wish: it stops as well when going on
+        does not help, and both bounds are valid whenever it stops.
     total
         Totals over all rounds rather than means.
 
@@ -99,7 +99,7 @@ def lower_calibration_distance(
         lower = max(0.0, float((masses * lowered[:, np.searchsorted(places, nodes)]).sum()) - slack)
         if lower > best["lower"]:
             best |= {"lower": lower, "nodes": places, "zero_prices": lowered[0], "one_prices": lowered[1]}
-        values, atoms = _calibrated(nodes, atoms, tally)
+        values, atoms = _calibrated(*_unrounded(nodes, atoms, masses.sum(axis=0), tally), tally)
         upper = slack + sum(
             _core.transport_cost(tally.p, shares[side], values, part * atoms)
             for side, part in enumerate((1 - values, values))
@@ -107,8 +107,8 @@ def lower_calibration_distance(
         if upper < best["upper"]:
             best |= {"upper": upper, "values": values, "masses": atoms}
         gap, previous = best["upper"] - best["lower"], gap
-        stalled = stalled + 1 if gap > 0.9 * previous else 0
-        if gap <= rtol * best["upper"] or stalled == 3 or not len(excess) or len(nodes) > _MOST_NODES:
+        stalled = stalled + 1 if gap > 0.7 * previous else 0
+        if gap <= rtol * best["upper"] or stalled == 2 or not len(excess) or len(nodes) > _MOST_NODES:
             break
         nodes = np.union1d(nodes, excess)
     if total:
@@ -206,6 +206,31 @@ def _repaired(
     # there, and close to both ends: the parabola may touch 0 at an end, and must not rise from it
     new = [(left + part)[broken] for part in (x, gaps / 16, gaps * 15 / 16)]
     return prices - (worst + 8 * _EPSILON), places, np.concatenate(new)
+
+
+def _unrounded(
+    nodes: NDArray[np.float64], atoms: NDArray[np.float64], weights: NDArray[np.float64], tally: Tally
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return calibrated forecasts where the forecasts are, if these are many more than the nodes.
+
+    Else each would pay for being moved to a node. Each forecast gets its share of the nodes around it; masses at nodes
+    without forecasts stay there.
+    """
+    if len(tally.p) <= 2 * len(nodes):
+        return nodes, atoms
+    density = np.divide(atoms, weights, out=np.zeros_like(atoms), where=weights > 0)
+    masses = np.interp(tally.p, nodes, density) * (tally.weights / tally.total)
+    alone = (weights == 0) & (atoms > 0)
+    values, masses = np.append(tally.p, nodes[alone]), np.append(masses, atoms[alone])
+    order = np.argsort(values, kind="stable") if alone.any() else slice(None)
+    values, masses = values[order], masses[order]
+    # a slight tilt gives back the numbers of zeros and ones
+    moments = [float(masses @ values**k) for k in range(3)]
+    matrix, missing = [moments[:2], moments[1:]], [1.0 - moments[0], tally.rate - moments[1]]
+    if np.linalg.matrix_rank(matrix) == 2:
+        level, slope = np.linalg.solve(matrix, missing)
+        masses = masses * np.maximum(1.0 + level + slope * values, 0.0)
+    return values, masses
 
 
 def _calibrated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 
 import numpy as np
 import pytest
@@ -67,8 +67,10 @@ def check_witnesses(tally: tc.Tally, bounds: tc.LowerDistance) -> None:
     tiny = Fraction(1, 2**50)
     nodes = [Fraction(x) for x in bounds.nodes.tolist()]
     sides = [[Fraction(x) for x in side.tolist()] for side in (bounds.zero_prices, bounds.one_prices)]
-    for side in sides:
-        assert all(abs(b - a) <= w - v + tiny for (v, a), (w, b) in pairwise(zip(nodes, side, strict=True)))
+    for side in sides:  # between any two nodes, not only neighbours
+        for sign in (1, -1):
+            heights = [sign * a - v for v, a in zip(nodes, side, strict=True)]
+            assert all(later <= least + tiny for later, least in zip(heights, accumulate(heights, min), strict=True))
     for (v, a, b), (w, c, d) in pairwise(zip(nodes, *sides, strict=True)):
         # (1 - x) A + x B at the ends, and at the top of the parabola between
         assert (1 - v) * a + v * b <= tiny
@@ -85,8 +87,18 @@ def check_witnesses(tally: tc.Tally, bounds: tc.LowerDistance) -> None:
         for side, count in zip(sides, (zeros, ones), strict=True):
             worth += count * (side[k] * (1 - share) + side[k + 1] * share)
     assert bounds.lower <= max(0, worth / int(tally.total))
-    taken = bounds.masses.sum(), bounds.masses @ bounds.values
-    assert taken == pytest.approx((1.0, tally.rate), abs=1e-12)
+    values, masses = ([Fraction(x) for x in column.tolist()] for column in (bounds.values, bounds.masses))
+    cost = Fraction(0)
+    for ones in (False, True):
+        moves = [(p, Fraction(o if ones else z, int(tally.total))) for p, z, o in exact(tally)]
+        moves += [(v, -m * (v if ones else 1 - v)) for v, m in zip(values, masses, strict=True)]
+        moves.sort()
+        surplus = Fraction(0)
+        for (here, change), (there, _) in pairwise(moves):
+            surplus += change
+            cost += abs(surplus) * (there - here)
+        assert abs(surplus + moves[-1][1]) <= tiny
+    assert cost <= bounds.upper
 
 
 def test_lower_distance_in_closed_form() -> None:
@@ -97,6 +109,9 @@ def test_lower_distance_in_closed_form() -> None:
                 assert bounds.lower <= abs((zeros + ones) * p - ones) + 1e-13
                 assert bounds.upper >= abs((zeros + ones) * p - ones) - 1e-13
                 assert bounds.upper - bounds.lower <= 1e-8
+    most = tc.lower_calibration_distance([0, 1], [0.1, 0.9], rtol=1e-9)  # twice the smooth error: no more is possible
+    assert most.lower <= 0.08 <= most.upper
+    assert tc.smooth_calibration_error([0, 1], [0.1, 0.9]) == pytest.approx(0.04, abs=1e-15)
     apart = tc.lower_calibration_distance([0, 1], [0.9, 0.1], rtol=1e-9)
     assert apart.lower <= 0.4 <= apart.upper  # both to 1/2
     assert apart.upper - apart.lower <= 1e-8
@@ -116,8 +131,20 @@ def proper_scores(reports: np.ndarray, gain: np.ndarray) -> float:
     return -solved(-gain.reshape(-1), bounds=(0, 1), **constraints)
 
 
+def tallies_around_half() -> list[tc.Tally]:
+    rng = np.random.default_rng(0)
+    tallies = []
+    for places in ([0, 0.5, 1], [0, 0.01, 0.49, 0.5, 0.51, 0.99, 1], [0.5], [0.25, 0.5, 0.75]):
+        for k in range(40):
+            zeros, ones = rng.integers(0, 4, (2, len(places)))
+            scale = 1 if k % 2 else rng.random(len(places))  # real weights too
+            if (zeros + ones).any():
+                tallies.append(tc.Tally(places, zeros * scale, ones * scale))
+    return tallies
+
+
 def test_decision_losses_are_the_linear_programmes_over_all_proper_scores() -> None:
-    for tally in random_tallies(20, 240, most=7):
+    for tally in random_tallies(20, 240, most=7) + tallies_around_half():
         rate = tally.ones / tally.weights
         counts = np.stack((tally.zeros, tally.ones), axis=1) / tally.total
         reports = np.unique(np.r_[tally.p, rate, tally.rate])

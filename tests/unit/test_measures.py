@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import FrozenInstanceError
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -225,6 +226,34 @@ def test_the_same_seed_gives_the_same_and_a_generator_goes_on() -> None:
     rng = np.random.default_rng(7)
     assert tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=rng) == one
     assert tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=rng) != one
+
+
+def test_measures_that_pooling_changes_are_refused_when_it_would() -> None:
+    rng = np.random.default_rng(6)
+    p = rng.random(20_000)
+    tally = tc.Tally.from_predictions(rng.random(20_000) < p, p)
+    for measure in (tc.calibration_error_by_value, tc.calibration_decision_loss):
+        with pytest.raises(tc.InputError, match="^measure must not depend on forecasts being exactly equal"):
+            tc.uncertainty(measure, tally, resamples=20)
+        assert tc.uncertainty(measure, tally.coarsened(100), resamples=20).p_value > 0.05
+    assert tc.uncertainty(tc.smooth_calibration_error, tally, resamples=20).p_value > 0.05
+
+
+def test_smooth_error_has_no_drift_in_its_masses() -> None:
+    # steps that round the same way each time, were masses doubles
+    n = 100_000
+    p = np.append(2.0**-4 + np.arange(n) * 2.0**-52 * (2**29 + 0.375), 0.5)
+    tally = tc.Tally(p, np.append(np.zeros(n, int), 3 * n), np.append(np.ones(n, int), 0))
+    # all ones pull up as far as they can: f = 1 on the left, down to 1 - (0.5 - v) at the end, or the other way round
+    places, c = [Fraction(x) for x in p.tolist()], [1 - Fraction(x) for x in p.tolist()[:-1]]
+    down = Fraction(-3 * n) * places[-1]
+    falling = sum(c) + down * (1 - (places[-1] - places[-2]))
+    rising = -down - sum(x * (1 - (places[-1] - v)) for x, v in zip(c, places, strict=False))
+    best = max(abs(falling), rising) / (4 * n)
+    assert tc.smooth_calibration_error(tally) >= float(best) * (1 - 1e-14)
+    witness = tc.smooth_calibration_witness(tally)
+    attained = sum(Fraction(f) * x for f, x in zip(witness.f.tolist(), [*c, down], strict=True)) / (4 * n)
+    assert float(attained) == pytest.approx(witness.error, rel=1e-13)
 
 
 def test_resampling_costs_the_same_for_a_billion_rounds() -> None:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bins.hpp"
 #include "radix.hpp"
 #include "totals.hpp"
 
@@ -34,7 +35,6 @@ class Ranks {
         }
     }
 
-    bool single() const { return least_ == greatest_; }
     std::size_t least() const { return least_; }
     std::size_t greatest() const { return greatest_; }
 
@@ -107,7 +107,7 @@ class Ranks {
 // breakpoints x_k = -S_k never move (S_k: the sum of the first k residuals).
 //
 // Step i adds gap_i |u - x_i| and cuts the slopes back to [-1, 1]: mass 2 gap_i enters at x_i, gap_i leaves at each
-// end. Invariant: the masses sum to 2 (up to rounding, so the last breakpoint is never taken). Every breakpoint enters
+// end. Masses are integers, multiples of 2^-62, as in bins.hpp. Invariant: they sum to 2. Every breakpoint enters
 // once and leaves once: O(n log n) in all.
 class SmoothError {
   public:
@@ -158,10 +158,12 @@ class SmoothError {
     }
 
   private:
+    static constexpr double unit = 0x1p-62;
+
     void solve() {
         if (n_ == 0) return;
         // breakpoints 0 ... n - 1, numbered in the order of x from here on
-        std::vector<double> x(n_), mass(n_, 0.0);
+        std::vector<double> x(n_);
         for (std::size_t i = 0; i < n_; ++i) x[i] = -sums_[i];
         std::vector<std::uint32_t> rank(n_);
         {
@@ -172,27 +174,29 @@ class SmoothError {
             }
         }
         Ranks present(n_);
+        std::vector<std::uint64_t> mass(n_, 0);
         Total constant;
+        const auto times = [](std::uint64_t units, double place) { return static_cast<double>(units) * unit * place; };
         present.insert(rank[0]);
-        mass[rank[0]] = 2.0;
+        mass[rank[0]] = fixed_point(1.0) * 2;
         for (std::size_t i = 1; i < n_; ++i) {
-            const double gap = p_[i] - p_[i - 1];
+            const std::uint64_t gap = fixed_point(p_[i]) - fixed_point(p_[i - 1]);
             const std::size_t r = rank[i];
-            present.insert(r);
-            mass[r] = 2.0 * gap;
-            constant.add(gap * x[r]);
-            for (double rest = gap; rest > 0.0;) {
+            if (gap > 0) present.insert(r);
+            mass[r] = 2 * gap;
+            constant.add(times(gap, x[r]));
+            for (std::uint64_t rest = gap; rest > 0;) {
                 const std::size_t end = present.least();
-                const double part = present.single() ? rest : std::min(rest, mass[end]);
-                constant.add(-part * x[end]);
+                const std::uint64_t part = std::min(rest, mass[end]);
+                constant.add(-times(part, x[end]));
                 rest -= part;
-                if ((mass[end] -= part) <= 0.0 && !present.single()) present.erase_least();
+                if ((mass[end] -= part) == 0) present.erase_least();
             }
-            for (double rest = gap; rest > 0.0;) {
+            for (std::uint64_t rest = gap; rest > 0;) {
                 const std::size_t end = present.greatest();
-                const double part = present.single() ? rest : std::min(rest, mass[end]);
+                const std::uint64_t part = std::min(rest, mass[end]);
                 rest -= part;
-                if ((mass[end] -= part) <= 0.0 && !present.single()) present.erase_greatest();
+                if ((mass[end] -= part) == 0) present.erase_greatest();
             }
             if (!least_.empty()) {
                 least_[i] = x[present.least()];
@@ -202,7 +206,7 @@ class SmoothError {
         const double u = -sums_[n_];
         constant.add(-u);
         for (std::size_t k = present.least(); x[k] < u; k = present.next(k)) {
-            constant.add(mass[k] * (u - x[k]));
+            constant.add(times(mass[k], u - x[k]));
             if (k == present.greatest()) break;
         }
         value_ = std::max(constant.value(), 0.0);

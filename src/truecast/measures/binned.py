@@ -176,8 +176,9 @@ def binned_calibration_error(
     norm
         "l1": the mean over rounds of their bin's gap; "l2": root of the mean of its square; "max": the largest gap.
     debias
-        Take off what chance adds (Kumar, Liang and Ma, 2019): for "l2" the estimated variance of each bin's rate, for
-        "l1" what a normal approximation expects, in closed form. Not below 0; not for "max" or real weights.
+        Take off what chance adds (after Kumar, Liang and Ma, 2019): for "l2" the estimated variance of each bin's rate
+        (a bin of one round, which has none, counts as 0), for "l1" what a normal approximation expects, in closed form
+        where they simulate. Not below 0; not for "max" or real weights.
     total
         The sum over rounds rather than the mean; for "l1" only.
 

@@ -25,7 +25,8 @@ class Decomposition:
     score : float
         The mean score.
     miscalibration : float
-        What recalibration by the curve would take off the score: 0 for calibrated forecasts, never negative.
+        What recalibration by the curve would take off the score: 0 only if the mean outcome at every forecast is that
+        forecast; never negative.
     discrimination : float
         How much better the recalibrated forecasts are than the mean outcome said throughout.
     uncertainty : float
@@ -40,7 +41,7 @@ class Decomposition:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What `reliability_curve` returns: an increasing step function from forecasts to rates.
+    """What `reliability_curve` returns: rates that increase with the forecasts, constant on blocks of forecasts.
 
     Attributes
     ----------

@@ -31,11 +31,13 @@ class LowerDistance:
         Proven: the lower distance to calibration is between them, rounding included. Means per round, or totals if
         those were asked for.
     nodes, zero_prices, one_prices : arrays
-        Prices A and B at the nodes, linear in between: the witness of `lower`. Both change no faster than p, and
-        (1 - v) A(v) + v B(v) <= 0 for all v; their sum over the zeros' and the ones' forecasts is below the distance.
+        Prices A and B at the nodes, linear in between: the witness of `lower`, unless that is 0, which needs none. Both
+        change no faster than p, and (1 - v) A(v) + v B(v) <= 0 for all v. The mean over all rounds of A(p) for a zero
+        and B(p) for a one is `lower` and the allowance for rounding.
     values, masses : arrays
-        Calibrated forecasts, and how much of a round's unit each takes in all: the witness of `upper`. Moving the
-        zeros to masses (1 - v) and the ones to masses v at the values v costs `upper`.
+        Calibrated forecasts, and the share of all rounds (or their number, for totals) that each receives: the witness
+        of `upper`. Moving the zeros to ``(1 - values) * masses`` and the ones to ``values * masses`` costs `upper` less
+        the allowance for rounding.
     """
 
     lower: float
@@ -58,8 +60,8 @@ def lower_calibration_distance(
     """Bound the lower distance to calibration from both sides.
 
     The least mean change of the forecasts that makes them perfectly calibrated, if a round may be split into parts with
-    different forecasts (Błasiok, Gopalan, Hu and Nakkiran, 2023). It is below the distance to calibration, which allows
-    no splitting, and below the calibration error by value; and between half and twice the smooth calibration error.
+    different forecasts (Błasiok, Gopalan, Hu and Nakkiran, 2023). It is at most the distance to calibration, which
+    allows no splitting, and at most the calibration error by value; and between half and twice the smooth error.
 
     Parameters
     ----------

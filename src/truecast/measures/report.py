@@ -94,7 +94,7 @@ class Report:
             ("  debiased", self.debiased_calibration_error),
             ("  largest gap", self.largest_bin_gap),
             ("15 bins of equal counts", self.quantile_calibration_error),
-            ("what it can cost", None),
+            ("what miscalibration can cost", None),
             ("calibration decision loss", self.calibration_decision_loss),
             ("U-calibration error", self.u_calibration_error),
         ]

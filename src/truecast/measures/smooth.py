@@ -17,7 +17,7 @@ __all__ = ["SmoothWitness", "smooth_calibration_error", "smooth_calibration_witn
 def smooth_calibration_error(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    r"""The largest correlation of y - p with a smooth function of p (Kakade and Foster, 2004), exactly.
+    r"""The largest mean product of y - p with a smooth function of p (after Kakade and Foster, 2004), exactly.
 
     .. math:: \mathrm{smCE} = \max_f \frac1T \sum_t (y_t - p_t) f(p_t),
         \qquad f: [0,1] \to [-1,1], \quad |f(u) - f(v)| \le |u - v|
@@ -25,7 +25,7 @@ def smooth_calibration_error(
     No bins, no bandwidth, continuous in p (it moves by at most twice the mean change of p), and within a factor of two
     of the lower distance to calibration on either side (docs/measures.md, theorem 3).
 
-    Chance alone makes it positive, about 1/sqrt(T): see `uncertainty`. It does not see sharpness.
+    Chance alone makes it positive, of the order of 1/sqrt(T): see `uncertainty`. It does not see sharpness.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ def smooth_calibration_error(
 
 @dataclass(frozen=True, eq=False)
 class SmoothWitness:
-    """A function that attains the smooth calibration error: where it is positive, outcomes exceed forecasts.
+    """A function that attains the smooth calibration error.
+
+    Where it is positive, outcomes near there exceed forecasts on balance; where it is negative, they fall short.
 
     Attributes
     ----------

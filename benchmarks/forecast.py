@@ -10,11 +10,9 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import platform
 import subprocess
 import sys
 import tempfile
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -22,20 +20,11 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from timing import header, seconds
 
 import truecast as tc
 
 Chain = Callable[[np.ndarray, int, np.ndarray | None], None]
-
-
-def seconds(work: Callable[[], Any], repeat: int = 5) -> float:
-    """Return the least of some runs: the machine is shared, and noise only ever adds."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def compiled_chain() -> Chain:
@@ -245,13 +234,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds")
     scale = 10 if parser.parse_args().quick else 1
-    print("# Benchmarks\n")
-    print("Made by `python benchmarks/forecast.py`. All ratios are of times taken in one run.")
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, ",
-        end="",
-    )
-    print(f"numpy {np.__version__}, truecast {tc.__version__}.")
+    header("Benchmarks", "forecast.py", "numpy")
     batch(compiled_chain(), [10**7 // scale, 10**8 // scale])
     single(10**6 // scale)
     many_streams(10**5 // scale, 1_000)

@@ -8,14 +8,9 @@ Needs the package with its test extra, which has the peers.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
-from typing import Any
 
 import calibration
 import numpy as np
@@ -24,20 +19,11 @@ import probcal.metrics
 import relplot
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
+from timing import header, seconds
 
 import truecast as tc
 
 PEERS = ("numpy", "scikit-learn", "relplot", "probcal", "uncertainty-calibration")
-
-
-def seconds(work: Callable[[], Any], repeat: int = 3) -> float:
-    """Return the least of some runs: the machine is shared, and noise only ever adds."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def uniform(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +71,7 @@ def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) 
     isotonic = seconds(lambda: IsotonicRegression(out_of_bounds="clip").fit(p, y).predict(p), 1)
     row("CORP curve and both decompositions", corp, "sklearn.IsotonicRegression, the curve alone", isotonic)
     theirs = seconds(lambda: probcal.curves.corp_reliability(y, p, bands=None), 1)
-    row("CORP curve and both decompositions", corp, "probcal.corp_reliability, one decomposition", theirs)
+    row("CORP curve and both decompositions", corp, "probcal.corp_reliability", theirs)
 
 
 def slow_peers() -> None:
@@ -191,13 +177,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rounds")
     scale = 10 if parser.parse_args().quick else 1
     warnings.simplefilter("ignore")  # the peers'
-    print("# Benchmarks: measures\n")
-    print("Made by `python benchmarks/measure.py`. All ratios are of times taken in one run.")
-    print(
-        f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}, ",
-        end="",
-    )
-    print(", ".join(f"{name} {version(name)}" for name in PEERS) + f", truecast {tc.__version__}.")
+    header("Benchmarks: measures", "measure.py", *PEERS)
     against_peers(10**7 // scale, uniform)
     against_peers(10**7 // scale, tied)
     slow_peers()

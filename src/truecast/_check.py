@@ -15,6 +15,7 @@ _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
+WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
 
 def whole_number(name: str, value: object, *, least: int, most: int) -> int:
@@ -110,28 +111,27 @@ def refuse_predictions(y: NDArray[Any], p: NDArray[Any]) -> NoReturn:
 
 
 def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArray[Any]:
-    """Return the weights of `rounds` rounds: int64 if they are integers, else float64; finite and not negative."""
+    """Return the weights of `rounds` rounds: int64 if they are integers, else float64; neither negative nor extreme."""
     _refuse_misaligned("sample_weight", weights, "y_true", y_true)
     _refuse_misaligned("sample_weight", weights, "y_prob", y_prob)
     return counts("sample_weight", weights, rounds)
 
 
 def counts(name: str, values: Any, size: int) -> NDArray[Any]:
-    """Return `size` counts or weights: int64 if they are integers, else float64; finite and not negative."""
-    rule = "must be finite and not negative"
+    """Return `size` counts or weights: int64 if they are integers, else float64; neither negative nor extreme."""
+    low, high = WEIGHTS
+    rule = f"must be 0, or from {low:g} to {high:g}"
     array = _column(name, values, rule)
     if len(array) != size:
         raise InputError(name, f"must have {size} entries", array.shape)
     if array.dtype.kind == "f":
-        bad = ~(array >= 0)
-        with np.errstate(over="ignore"):  # a wider float may become infinite here
-            array = array.astype(np.float64, copy=False)
-        bad |= array == np.inf
+        array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
+        bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
         rule, bad = f"must be from 0 to {MOST_ROUNDS}", (array < 0) | (array > MOST_ROUNDS)
     if bad.any():
         _refuse_first(name, rule, array, bad)
-    return array if array.dtype.kind == "f" else array.astype(np.int64, copy=False)
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 
 def increasing_forecasts(values: Any) -> NDArray[np.float64]:
@@ -150,17 +150,23 @@ def between(name: str, value: object, low: float, high: float) -> float:
     rule = f"must be a number above {low:g}" + (f" and below {high:g}" if high < np.inf else ", finite")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InputError(name, rule, value)
-    if not low < value < high:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not low < number < high:
         raise InputError(name, rule, value)
-    return float(value)
+    return number
 
 
 def generator(name: str, value: object) -> np.random.Generator:
-    """Return a random generator: the given one, or a new one for a seed."""
+    """Return a random generator: the given one, a new one for a seed, or one that nobody can foresee for None."""
     if isinstance(value, np.random.Generator):
         return value
+    if value is None:
+        return np.random.default_rng()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 0:
-        raise InputError(name, "must be a whole number from 0, or a numpy.random.Generator", value)
+        raise InputError(name, "must be a whole number from 0, a numpy.random.Generator or None", value)
     return np.random.default_rng(int(value))
 
 
@@ -193,7 +199,8 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
         for position, value in enumerate(array.flat):
             if not _is_number(value) or (rule is _OUTCOME and value not in (0, 1)):
                 raise InputError(name, rule, value, position)
-    raise InputError(name, "must be an array of bool, integers or floats", array.dtype)
+    rule = "must be an array of bool, integers or floats" + " (convert it first)" * (array.dtype.kind == "O")
+    raise InputError(name, rule, array.dtype)
 
 
 def _is_outcome(value: Any) -> bool:

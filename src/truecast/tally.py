@@ -75,7 +75,8 @@ class Tally:
         if of_zero.dtype != of_one.dtype:
             of_zero, of_one = of_zero.astype(np.float64), of_one.astype(np.float64)
         seen = (of_zero > 0) | (of_one > 0)
-        self._set(forecasts[seen], of_zero[seen], of_one[seen])  # copies: the caller keeps no way in
+        # copies, so the caller keeps no way in; and no -0.0 among weights
+        self._set(forecasts[seen], of_zero[seen] + 0, of_one[seen] + 0)
 
     def _set(self, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], rounds: int | None = None) -> None:
         weighted = zeros.dtype == np.float64
@@ -130,6 +131,8 @@ class Tally:
     @classmethod
     def merge(cls, tallies: Iterable[Tally]) -> Tally:
         """Return the sum of tallies, such as those of shards."""
+        if not isinstance(tallies, Iterable):
+            raise InputError("tallies", "must be several of type Tally", tallies)
         level = [*tallies]
         for tally in level:
             if not isinstance(tally, Tally):
@@ -242,7 +245,7 @@ class Tally:
 
 
 class RunningTally:
-    """A tally that grows: many small updates, each at a cost that does not grow with what is there.
+    """A tally that grows: for many small updates, whose cost hardly grows with what is there.
 
     Examples
     --------
@@ -256,6 +259,7 @@ class RunningTally:
     Notes
     -----
     Parts are merged when the older is not much larger than the newer, so a forecast takes part in O(log n) merges.
+    `compute` merges them all, which is linear in the number of distinct forecasts.
     """
 
     def __init__(self) -> None:
@@ -336,6 +340,7 @@ def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float6
         keys.sort()
     zeros, ones = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     distinct = _core.unpack_rounds(keys, zeros, ones)
+    keys.setflags(write=False)
     return _shrunk(distinct, keys.view(np.float64), zeros, ones)
 
 

@@ -90,7 +90,10 @@ def test_sequences_and_empty_input() -> None:
         ([1, None], r"outcomes must be 0 or 1, got None at position 1"),
         ([1, "0"], r"outcomes must be an array of bool, integers or floats, got dtype"),
         (["0", "1"], r"outcomes must be an array of bool, integers or floats, got dtype"),
-        (np.array([0, 1], object), r"outcomes must be an array of bool, integers or floats, got dtype\('O'\)"),
+        (
+            np.array([0, 1], object),
+            r"outcomes must be an array of bool, integers or floats \(convert it first\), got dtype\('O'\)",
+        ),
         (np.array([1j]), r"outcomes must be an array of bool, integers or floats, got dtype\('complex128'\)"),
         (np.array(["2020-01-01"], "datetime64[D]"), r"outcomes must be an array of bool, integers or floats"),
         (1, r"outcomes must have shape \(rounds,\), got \(\)"),

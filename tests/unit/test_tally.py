@@ -36,7 +36,7 @@ def test_counts_by_hand() -> None:
         (([0.2, 0.2], [1, 1], [1, 1]), "p must increase from entry to entry, got 0.2 at position 1"),
         (([0.2, 1.2], [1, 1], [1, 1]), "p must be between 0 and 1, got 1.2 at position 1"),
         (([0.2], [-1], [1]), f"zeros must be from 0 to {2**53}, got -1 at position 0"),
-        (([0.2], [1], [-0.5]), "ones must be finite and not negative, got -0.5 at position 0"),
+        (([0.2], [1], [-0.5]), r"ones must be 0, or from 1e-100 to 1e\+100, got -0.5 at position 0"),
         (([0.2], [1, 2], [1]), r"zeros must have 1 entries, got \(2,\)"),
         (([0.2], [2**53], [1]), f"the number of rounds must be {2**53} at the most in all, got "),
     ],
@@ -63,6 +63,39 @@ def test_never_changes() -> None:
     assert p[0] == 0.5  # the arrays that came in stay theirs
 
 
+def test_no_way_in_by_the_base_of_a_column() -> None:
+    rng = np.random.default_rng(0)
+    tally = tc.Tally.from_predictions(rng.integers(0, 2, 10_000), rng.random(10_000))
+    for column in (tally.p, tally.zeros, tally.ones):
+        assert column.base is None or not column.base.flags.writeable
+
+
+def test_equal_tallies_have_equal_hashes() -> None:
+    one, other = tc.Tally([0.5], [-0.0], [1.0]), tc.Tally([0.5], [0.0], [1.0])
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_forecasts_that_share_a_slot_are_counted_all_the_same() -> None:
+    inverse = pow(0x9E3779B97F4A7C15, -1, 2**64)
+    bits = np.array([inverse * j % 2**64 for j in range(1, 200_000)], np.uint64)
+    p = bits.view(np.float64)
+    p = np.repeat(p[(p > 0) & (p < 1)][:300], 3)
+    assert len(p) > 300
+    tally = tc.Tally.from_predictions(np.arange(len(p)) % 3 == 0, p)
+    assert tally.p.tolist() == sorted(set(p.tolist()))
+    assert set(tally.ones.tolist()) == {1}
+
+
+def test_pooled_forecasts_stay_between_those_they_come_from() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        first = rng.random()
+        p = first * (1 + np.arange(3) * 2.0**-52)
+        tally = tc.Tally(np.unique(p), *rng.integers(1, 9, (2, len(np.unique(p)))))
+        assert tally.p[0] <= tally.coarsened(1).p[0] <= tally.p[-1]
+
+
 def test_adds_counts_and_weights() -> None:
     counted, weighted = tc.Tally([0.5], [1], [2]), tc.Tally([0.25, 0.5], [0.5, 0], [0.5, 1])
     both = counted + weighted
@@ -76,6 +109,8 @@ def test_adds_counts_and_weights() -> None:
         counted + 1
     with pytest.raises(tc.InputError, match="^tallies must be of type Tally, got 3"):
         tc.Tally.merge([counted, 3])  # type: ignore[list-item]
+    with pytest.raises(tc.InputError, match="^tallies must be several of type Tally, got Tally of 3"):
+        tc.Tally.merge(counted)  # type: ignore[arg-type]
     with pytest.raises(tc.InputError, match="^other must be a Tally or a RunningTally, got 3"):
         tc.RunningTally().merge(3)  # type: ignore[arg-type]
 

@@ -92,10 +92,12 @@ struct FewForecasts {
     std::vector<std::int64_t> counts = std::vector<std::int64_t>(2 * slots, 0);
     std::size_t distinct = 0;
 
+    // Where the forecast is, or would be; `slots` if that takes too long to find, as someone may wish.
     std::size_t slot_of(std::uint64_t bits) const {
         std::size_t slot = static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15ULL >> 50);  // 64 - 50 = log2(slots)
-        while (forecasts[slot] != bits && forecasts[slot] != none) slot = (slot + 1) % slots;
-        return slot;
+        for (int tries = 0; tries < 64; ++tries, slot = (slot + 1) % slots)
+            if (forecasts[slot] == bits || forecasts[slot] == none) return slot;
+        return slots;
     }
 
     // 1 if all rounds are counted, 0 if there are too many forecasts, -1 if some round is invalid.
@@ -105,6 +107,7 @@ struct FewForecasts {
             const Round round(p[i], y[i]);
             if (round.invalid()) return -1;
             const std::size_t slot = slot_of(round.forecast);
+            if (slot == slots) return 0;
             if (forecasts[slot] == none) {
                 if (distinct == most) return 0;
                 forecasts[slot] = round.forecast;

@@ -30,7 +30,7 @@ def tally(
     """Return the tally of two columns, without ever holding the rounds in memory.
 
     It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real weights may differ,
-    in their rounding.
+    in their rounding, also from run to run.
 
     Parameters
     ----------

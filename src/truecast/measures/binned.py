@@ -69,7 +69,7 @@ class Bins:
 
         _refuse_weights(self.zeros, "intervals")
         z = NormalDist().inv_cdf((1 + _check.between("level", level, 0, 1)) / 2)
-        n = np.maximum(self.counts, 1)
+        n = np.maximum(self.counts, 1).astype(np.float64)
         rate = np.where(self.counts > 0, self.ones / n, 0.5)
         middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
         half = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
@@ -143,9 +143,9 @@ def reliability_bins(
     edges = uniform if strategy == "uniform" else _quantile_edges(tally, n_bins)
     inner = np.searchsorted(tally.p, edges[1:-1])
     starts = np.concatenate(([0], inner, [len(tally.p)])).astype(np.int64)
-    zeros, ones = (np.diff(np.append(0, np.cumsum(side))[starts]) for side in (tally.zeros, tally.ones))
+    zeros, ones = _sums(tally.zeros, starts), _sums(tally.ones, starts)
     if tally.weighted:
-        return _bins(edges, zeros, ones, np.diff(np.append(0, np.cumsum(tally.p * tally.weights))[starts]))
+        return _bins(edges, zeros, ones, _sums(tally.p * tally.weights, starts))
     words = np.zeros((len(edges) - 1, 2), np.uint64)
     _core.sum_forecasts(tally.p, tally.zeros, tally.ones, starts, words)
     return _bins(edges, zeros, ones, _from_words(words))
@@ -200,6 +200,14 @@ def _bins(edges: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], s
     for column in (bins.edges, bins.zeros, bins.ones, bins.forecast, bins.rate):
         column.setflags(write=False)
     return bins
+
+
+def _sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the sums of stretches, of which some may be empty."""
+    sums = np.zeros(len(starts) - 1, values.dtype)
+    seen = np.diff(starts) > 0
+    sums[seen] = np.add.reduceat(values, starts[:-1][seen])
+    return sums
 
 
 def _from_words(words: NDArray[np.uint64]) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,20 +96,31 @@ def reliability_curve(y_true: Any | Tally, y_prob: Any = None, *, sample_weight:
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     starts, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
-    rate = ones / (zeros + ones)
-    blocks = Tally._of(rate, zeros, ones)
-    whole = Tally([tally.rate], [tally.total * (1 - tally.rate)], [tally.total * tally.rate])
+    whole = zeros.sum(keepdims=True), ones.sum(keepdims=True)
     decompositions = []
-    for score in (brier_score, log_loss):
-        said, recalibrated, constant = score(tally), score(blocks), score(whole)
-        # what is never negative must not become so by rounding; inf - finite is inf
-        miscalibration = max(0.0, said - recalibrated) if math.isfinite(said) else said
-        decompositions.append(Decomposition(said, miscalibration, max(0.0, constant - recalibrated), constant))
+    for score, of_rates in ((brier_score, _brier_of_rates), (log_loss, _log_of_rates)):
+        said, recalibrated, constant = score(tally), of_rates(zeros, ones), of_rates(*whole)
+        # what is never negative must not become so by rounding
+        miscalibration, discrimination = max(0.0, said - recalibrated), max(0.0, constant - recalibrated)
+        decompositions.append(Decomposition(said, miscalibration, discrimination, constant))
     ends = np.append(starts[1:], len(tally.p)) - 1
-    curve = ReliabilityCurve(tally.p[starts], tally.p[ends], rate, zeros, ones, *decompositions)
-    for column in (curve.lower, curve.upper):
+    curve = ReliabilityCurve(tally.p[starts], tally.p[ends], ones / (zeros + ones), zeros, ones, *decompositions)
+    for column in (curve.lower, curve.upper, curve.rate, curve.zeros, curve.ones):
         column.setflags(write=False)
     return curve
+
+
+def _brier_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
+    """The mean Brier score of blocks, each forecast at its own rate."""
+    counts = zeros + ones
+    return float((zeros * (ones / counts)).sum() / counts.sum())
+
+
+def _log_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
+    """The mean log loss of blocks, each forecast at its own rate."""
+    counts = zeros + ones
+    entropy = sum((side * np.log(counts / np.where(side > 0, side, counts))).sum() for side in (zeros, ones))
+    return float(entropy / counts.sum())
 
 
 def isotonic_blocks(zeros: NDArray[Any], ones: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:

@@ -116,6 +116,8 @@ def lower_calibration_distance(
     if total:
         best |= {side: best[side] * tally.total for side in ("lower", "upper")}
         best["masses"] = best["masses"] * tally.total
+    for name in ("nodes", "zero_prices", "one_prices", "values", "masses"):
+        best[name].setflags(write=False)
     return LowerDistance(**best)
 
 

@@ -49,7 +49,7 @@ def smooth_ece(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     if bandwidth is not None:
-        sigma = _check.between("bandwidth", bandwidth, 0, math.inf)
+        sigma = min(_check.between("bandwidth", bandwidth, 0, math.inf), 100.0)  # flat long before
         return _smoothed(tally, _lattice(sigma))(sigma)
     sigma = _fixed_point(_smoothed(tally, 12))
     return _fixed_point(_smoothed(tally, _lattice(sigma))) if _lattice(sigma) > 12 else sigma

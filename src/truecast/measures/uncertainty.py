@@ -81,7 +81,7 @@ def reliability_band(
     kind: str = "consistency",
     level: float = 0.9,
     resamples: int = 1000,
-    random_state: int | np.random.Generator = 0,
+    random_state: int | np.random.Generator | None = 0,
 ) -> Band:
     """Return a band for the curve of `reliability_curve`.
 
@@ -97,7 +97,7 @@ def reliability_band(
     resamples
         How many. 1,000 take about a second.
     random_state
-        A seed, or a generator. The same seed gives the same band.
+        A seed, a generator, or None. The same seed gives the same band; None another one each time.
 
     Examples
     --------
@@ -115,6 +115,8 @@ def reliability_band(
     draws = _resampled(tally, kind, resamples, random_state)
     curves = np.array([_curve(tally.p, zeros, ones) for zeros, ones in draws])
     lower, upper = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    for side in (lower, upper):
+        side.setflags(write=False)
     return Band(tally.p, lower, upper, kind, level)
 
 
@@ -126,7 +128,7 @@ def uncertainty(
     sample_weight: Any = None,
     level: float = 0.9,
     resamples: int = 1000,
-    random_state: int | np.random.Generator = 0,
+    random_state: int | np.random.Generator | None = 0,
 ) -> Uncertainty:
     """Return how sure a measure is, and what it would be for calibrated forecasts.
 
@@ -161,7 +163,9 @@ def uncertainty(
     whole = as_tally(y_true, y_prob, sample_weight)
     tally, level = _coarse(whole), _check.between("level", level, 0, 1)
     rng = _check.generator("random_state", random_state)
-    estimate, pooled = float(measure(whole)), float(measure(tally))
+    estimate, pooled = measure(whole), measure(tally)
+    if not isinstance(estimate, (float, int)):
+        raise InputError("measure", "must return a number", estimate)
     if abs(estimate - pooled) > 2 / _CELLS:
         rule = f"must not depend on forecasts being exactly equal (pooled in {_CELLS} cells it is {pooled:.6g})"
         raise InputError("measure", rule + ": pass a Tally that has been coarsened() to fewer values", estimate)
@@ -172,7 +176,7 @@ def uncertainty(
     lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
     null = values["consistency"]
     as_large = (1 + int((null >= pooled).sum())) / (1 + len(null))
-    return Uncertainty(estimate, float(lower), float(upper), level, float(null.mean()), as_large)
+    return Uncertainty(float(estimate), float(lower), float(upper), level, float(null.mean()), as_large)
 
 
 def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) -> Tally:
@@ -183,7 +187,7 @@ def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) 
 
 
 def _resampled(
-    tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator
+    tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator | None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield zeros and ones of each resample, at the forecasts of the tally."""
     resamples = _check.whole_number("resamples", resamples, least=1, most=10**7)

@@ -134,8 +134,14 @@ def growth(sizes: list[int]) -> None:
         print(f"| {n:,} | " + " | ".join(f"{x:.2f}" for x in times) + " |", flush=True)
 
 
-def all_together(n: int) -> None:
-    tally = tc.Tally.from_predictions(*uniform(n))
+def calibrated(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    return (rng.random(n) < p).astype(float), p
+
+
+def all_together(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> None:
+    tally = tc.Tally.from_predictions(*data(n))
     single = {
         f.__name__: seconds(lambda f=f: f(tally), 2)
         for f in (
@@ -151,7 +157,7 @@ def all_together(n: int) -> None:
         )
     }
     slowest = max(single, key=single.__getitem__)
-    print(f"\n## All measures of {n:,} distinct forecasts, once counted\n")
+    print(f"\n## All measures of {n:,} distinct forecasts, {data.__name__}, once counted\n")
     print("| measure | seconds |\n|---|---|")
     for name, taken in sorted(single.items(), key=lambda item: -item[1]):
         print(f"| {name} | {taken:.3f} |")
@@ -183,7 +189,8 @@ def main() -> None:
     slow_peers()
     worst_cases(10**7 // scale)
     growth([10**k for k in (4, 5, 6, 7)] if scale == 1 else [10**4, 10**5, 10**6])
-    all_together(10**7 // scale)
+    all_together(10**7 // scale, uniform)
+    all_together(10**6, calibrated)
     resampling(10**6)
 
 

@@ -326,22 +326,35 @@ def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float6
         order = np.argsort(forecasts[:distinct])
         return forecasts[order], counts[0][order], counts[1][order]
 
-    # Every round as one integer: the bits of p, which order like p, and y. Two stretches, sorted side by side.
-    keys = np.empty(len(p), np.uint64)
-    below = _core.pack_rounds(p, y, float(np.median(p[:: max(1, len(p) // 1023)])), keys)
-    if below < 0:
-        _check.refuse_predictions(y, p)
-    if len(keys) >= _TWO_THREADS:
-        second = threading.Thread(target=keys[below:].sort)
-        second.start()
-        keys[:below].sort()
-        second.join()
-    else:
+    # Every round as one integer: the bits of p, which order like p, and y. Sorted and counted on either side of a
+    # pivot, the lower forecasts at the front of the columns and the others at their back.
+    n = len(p)
+    columns: list[NDArray[Any]] = [np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)]
+    pivot = float(np.sort(p[:: n // 1023])[512]) if n >= _TWO_THREADS else 2.0
+    found: dict[bool, tuple[int, int]] = {}
+
+    def count(below: bool) -> None:
+        size = _core.pack_rounds(p, y, pivot, below, columns[0])
+        if size < 0:
+            return
+        keys, zeros, ones = (column[:size] if below else column[n - size :] for column in columns)
         keys.sort()
-    zeros, ones = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    distinct = _core.unpack_rounds(keys, zeros, ones)
-    keys.setflags(write=False)
-    return _shrunk(distinct, keys.view(np.float64), zeros, ones)
+        found[below] = size, _core.unpack_rounds(keys, zeros, ones)
+
+    if n >= _TWO_THREADS:
+        second = threading.Thread(target=count, args=(False,))
+        second.start()
+    count(True)
+    if n >= _TWO_THREADS:
+        second.join()
+    if True not in found:
+        _check.refuse_predictions(y, p)
+    _, lower = found[True]
+    size, upper = found.get(False, (0, 0))
+    for column in columns if lower != n - size else ():  # close the gap
+        column[lower : lower + upper] = column[n - size : n - size + upper]
+    columns[0].setflags(write=False)
+    return _shrunk(lower + upper, columns[0].view(np.float64), columns[1], columns[2])
 
 
 def _shrunk(
@@ -357,7 +370,7 @@ def _weighted(
     y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
     keys = np.empty(len(p), np.uint64)
-    if len(p) and _core.pack_rounds(p, y, 2.0, keys) < 0:  # all below the pivot: in order
+    if _core.pack_rounds(p, y, 2.0, True, keys) < 0:  # all below the pivot: in order
         _check.refuse_predictions(y, p)
     order = np.lexsort((weights, keys))  # by weight too, so that the order of rounds does not change a rounded sum
     order = order[weights[order] > 0]

@@ -10,20 +10,34 @@ namespace truecast {
 
 // 1 - exp(-x) for x >= 0. For small x, the rule where forecasts are dense, three terms of the series have a relative
 // error below 2^-39 / 24, and the loss itself is small.
-inline double loss(double x) { return x < 0x1p-13 ? x * (1.0 - x * (0.5 - x / 6.0)) : -std::expm1(-x); }
+inline double loss(double x) { return x < 0x1p-13 ? x * (1.0 - x * (0.5 - x * (1.0 / 6.0))) : -std::expm1(-x); }
 
+// One side of the sum, forecast by forecast: `near` is the sum over those so far of r exp(-distance / scale).
+struct Decaying {
+    double rate, place, near = 0.0;
+    Total sum;
+
+    void add(double p, double r) {
+        near -= near * loss(std::fabs(p - place) * rate);  // not times a factor near 1, which would always round alike
+        sum.add(r * (r + 2.0 * near));
+        near += r;
+        place = p;
+    }
+};
+
+// From both ends to the middle: two chains that do not wait for each other.
 template <typename Count>
 double laplace(const double* p, const Count* zeros, const Count* ones, std::size_t n, double scale) {
-    Total sum;
-    double left = 0.0;  // sum over j < i of r_j exp(-(p_i - p_j) / scale)
-    const double rate = 1.0 / scale;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double r = residual(p[i], zeros[i], ones[i]);
-        if (i > 0) left -= left * loss((p[i] - p[i - 1]) * rate);  // no factor near 1, which would always round alike
-        sum.add(r * (r + 2.0 * left));
-        left += r;
+    if (n == 0) return 0.0;
+    Decaying left{1.0 / scale, p[0]}, right{1.0 / scale, p[n - 1]};
+    for (std::size_t i = 0; i < n / 2; ++i) {
+        const std::size_t k = n - 1 - i;
+        left.add(p[i], residual(p[i], zeros[i], ones[i]));
+        right.add(p[k], residual(p[k], zeros[k], ones[k]));
     }
-    return sum.value();
+    if (n % 2) left.add(p[n / 2], residual(p[n / 2], zeros[n / 2], ones[n / 2]));
+    const double between = left.near * right.near * (1.0 - loss((right.place - left.place) * left.rate));
+    return left.sum.value() + right.sum.value() + 2.0 * between;
 }
 
 }  // namespace truecast

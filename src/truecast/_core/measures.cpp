@@ -43,11 +43,11 @@ auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, 
     return function(static_cast<const double*>(zeros.data()), static_cast<const double*>(ones.data()));
 }
 
-std::ptrdiff_t pack_rounds(Doubles p, AnyArray y, double pivot, Array<std::uint64_t, 1> keys) {
+std::ptrdiff_t pack_rounds(Doubles p, AnyArray y, double pivot, bool below, Array<std::uint64_t, 1> keys) {
     require(y.shape(0) == p.shape(0) && keys.shape(0) == p.shape(0), "arrays must be of one length");
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return pack(p.data(), outcomes, p.shape(0), pivot, keys.data());
+        return pack(p.data(), outcomes, p.shape(0), pivot, below, keys.data());
     });
 }
 
@@ -206,7 +206,7 @@ void spread_residuals(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, A
 
 void bind_measures(nb::module_& m) {
     m.attr("FEW") = FewForecasts::most;
-    m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "keys"_a);
+    m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "below"_a, "keys"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     m.def("count_few", &count_few, "p"_a, "y"_a, "forecasts"_a, "counts"_a);
     m.def("merge_tallies", &merge_tallies<std::int64_t>, "p1"_a, "zeros1"_a.noconvert(), "ones1"_a.noconvert(), "p2"_a,

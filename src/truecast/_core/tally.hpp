@@ -42,22 +42,29 @@ struct Round {
     bool invalid() const { return (forecast > bits_of_one) | (outcome > 1); }
 };
 
-// Write every round as a key, those below the pivot from the front and the others from the back, and return how many
-// are below; or -1 if some round is invalid.
+// Write the rounds with forecasts on one side of the pivot as keys: those below it from the front, or the others from
+// the back, so that two threads can do a side each. Returns how many; -1 if some round, on either side, is invalid.
 template <typename Y>
-std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, std::uint64_t* keys) {
+std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, bool below, std::uint64_t* keys) {
+    constexpr std::size_t room = 512;
+    std::uint64_t held[room];  // keys that go over together: no write may touch what is the other thread's
+    std::size_t holding = 0, written = 0;
+    const auto flush = [&] {
+        written += holding;
+        std::memcpy(below ? keys + written - holding : keys + n - written, held, holding * sizeof *held);
+        holding = 0;
+    };
     bool bad = false;
     const std::uint64_t limit = bits_of(pivot);
-    std::size_t front = 0, back = n - 1;  // the free places: front ... back
     for (std::size_t i = 0; i < n; ++i) {
         const Round round(p[i], y[i]);
         bad |= round.invalid();
-        const bool below = round.forecast < limit;
-        keys[front] = keys[back] = round.forecast << 1 | (round.outcome & 1);  // one of the two is overwritten later
-        front += below;
-        back -= !below;
+        held[holding] = round.forecast << 1 | (round.outcome & 1);
+        holding += (round.forecast < limit) == below;
+        if (holding == room) flush();
     }
-    return bad ? -1 : static_cast<std::ptrdiff_t>(front);
+    flush();
+    return bad ? -1 : static_cast<std::ptrdiff_t>(written);
 }
 
 // Sorted keys to distinct forecasts (in place) with their counts; returns how many.
@@ -95,6 +102,7 @@ struct FewForecasts {
     // Where the forecast is, or would be; `slots` if that takes too long to find, as someone may wish.
     std::size_t slot_of(std::uint64_t bits) const {
         std::size_t slot = static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15ULL >> 50);  // 64 - 50 = log2(slots)
+        if (forecasts[slot] == bits) return slot;
         for (int tries = 0; tries < 64; ++tries, slot = (slot + 1) % slots)
             if (forecasts[slot] == bits || forecasts[slot] == none) return slot;
         return slots;

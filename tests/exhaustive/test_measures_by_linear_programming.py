@@ -62,6 +62,19 @@ def test_lower_distance_bounds_hold_and_meet(seed: int) -> None:
         check_witnesses(tally, bounds)
 
 
+@pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
+def test_lower_distance_of_many_forecasts(power: float) -> None:
+    rng = np.random.default_rng(int(2 * power))
+    p = np.concatenate((0.3 * rng.random(2000), 0.8 + 0.2 * rng.random(1500)))  # with a hole
+    tally = tc.Tally.from_predictions(rng.random(len(p)) < p**power, p)
+    bounds = tc.lower_calibration_distance(tally)
+    assert bounds.lower <= bounds.upper <= 1.1 * bounds.lower
+    check_witnesses(tally, bounds)
+    few = tc.lower_calibration_distance(tally.coarsened(256), rtol=1e-6)  # of few forecasts, none of them far
+    assert bounds.lower <= few.upper + 1 / 256
+    assert few.lower <= bounds.upper + 1 / 256
+
+
 def check_witnesses(tally: tc.Tally, bounds: tc.LowerDistance) -> None:
     """In fractions: prices keep their rules up to a few units in the last place, and are worth what is claimed."""
     tiny = Fraction(1, 2**50)

@@ -25,6 +25,7 @@ def test_counts_by_hand() -> None:
     assert tally.weights.tolist() == [2, 4]
     assert (tally.total, tally.rate) == (6, 0.5)
     assert np.isnan(tc.Tally().rate)
+    assert tc.Tally([0.5], [1], [0.5]) == tc.Tally([0.5], [1.0], [0.5])
     assert tally.mirrored() == tc.Tally([0.0, 1.0], [3, 0], [1, 2])
     assert tc.Tally().mirrored() == tc.Tally()
 

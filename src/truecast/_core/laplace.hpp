@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <thread>
 
 #include "totals.hpp"
 
@@ -25,17 +26,27 @@ struct Decaying {
     }
 };
 
-// From both ends to the middle: two chains that do not wait for each other.
+// From both ends to the middle, by a thread each if there are many forecasts: either side is one chain of operations
+// that wait for each other.
 template <typename Count>
 double laplace(const double* p, const Count* zeros, const Count* ones, std::size_t n, double scale) {
     if (n == 0) return 0.0;
+    const std::size_t middle = n / 2;
     Decaying left{1.0 / scale, p[0]}, right{1.0 / scale, p[n - 1]};
-    for (std::size_t i = 0; i < n / 2; ++i) {
-        const std::size_t k = n - 1 - i;
-        left.add(p[i], residual(p[i], zeros[i], ones[i]));
-        right.add(p[k], residual(p[k], zeros[k], ones[k]));
-    }
-    if (n % 2) left.add(p[n / 2], residual(p[n / 2], zeros[n / 2], ones[n / 2]));
+    const auto add_right = [&] {
+        Decaying side = right;
+        for (std::size_t i = n; i-- > middle;) side.add(p[i], residual(p[i], zeros[i], ones[i]));
+        right = side;
+    };
+    std::thread second;
+    if (n >= 1 << 18) second = std::thread(add_right);
+    Decaying side = left;
+    for (std::size_t i = 0; i < middle; ++i) side.add(p[i], residual(p[i], zeros[i], ones[i]));
+    left = side;
+    if (second.joinable())
+        second.join();
+    else
+        add_right();
     const double between = left.near * right.near * (1.0 - loss((right.place - left.place) * left.rate));
     return left.sum.value() + right.sum.value() + 2.0 * between;
 }

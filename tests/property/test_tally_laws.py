@@ -85,12 +85,14 @@ def test_coarsening_moves_no_forecast_far_and_keeps_the_residuals(rows: list, ce
 
 
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 5000, 300_000])
-@pytest.mark.parametrize("kind", ["distinct", "gridded", "late", "sorted"])
+@pytest.mark.parametrize("kind", ["distinct", "gridded", "tied", "late", "sorted"])
 def test_every_way_of_counting_agrees_with_numpy(n: int, kind: str) -> None:
     rng = np.random.default_rng(n)
     p = rng.random(n)
     if kind == "gridded":
         p = np.round(p, 3)
+    elif kind == "tied":  # at too many places to count without sorting
+        p = np.round(p, 4)
     elif kind == "late":  # few distinct forecasts, until the very end
         p[: n * 9 // 10] = 0.25
     elif kind == "sorted":

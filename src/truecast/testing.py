@@ -176,9 +176,25 @@ def check_save_and_load(make: Make) -> None:
 def check_memory(make: Make) -> None:
     """Neither memory nor saved state keeps growing like the number of rounds.
 
-    Watched up to 64,000 rounds: what fills a window of some thousands first, or grows like a root, passes.
+    Watched up to 64,000 rounds: what fills a window of some thousands first, or grows like a root, passes. What other
+    threads of the process allocate meanwhile counts too, so growth must show three times to be held against the
+    forecaster.
     """
     stops = (1_000, 8_000, 64_000)
+    for attempt in range(3):
+        grown = [
+            f"{what} grew to {sizes} bytes after {stops} rounds"
+            for what, sizes in _sizes(make, stops).items()
+            # eight times the rounds: linear growth is eight times as large, that of a square root not three times
+            if sizes[2] - sizes[1] > 5 * max(sizes[1] - sizes[0], 0) + 4_096
+        ]
+        if not grown:
+            break
+        _require(attempt < 2, grown[0])
+
+
+def _sizes(make: Make, stops: tuple[int, int, int]) -> dict[str, list[int]]:
+    """Return the bytes in use, and those of the saved state, after these numbers of rounds."""
     outcomes = np.random.default_rng(5).integers(0, 2, stops[-1]).tolist()
     forecaster = make()
     was_tracing = tracemalloc.is_tracing()
@@ -194,10 +210,7 @@ def check_memory(make: Make) -> None:
     finally:
         if not was_tracing:
             tracemalloc.stop()
-    for what, sizes in (("memory", memory), ("the saved state", saved)):
-        first, second = sizes[1] - sizes[0], sizes[2] - sizes[1]
-        # eight times the rounds: linear growth is eight times as large, that of a square root not three times
-        _require(second <= 5 * max(first, 0) + 4_096, f"{what} grew to {sizes} bytes after {stops} rounds")
+    return {"memory": memory, "the saved state": saved}
 
 
 CHECKS = (

@@ -95,6 +95,19 @@ def test_a_window_that_fills_is_bounded() -> None:
     testing.check_forecaster(Window, checks=[testing.check_memory])
 
 
+def test_what_others_allocate_once_is_not_held_against_a_forecaster() -> None:
+    others: list[bytes] = []
+
+    class Meanwhile(Mean):
+        def learn(self, y: int) -> None:
+            super().learn(y)
+            if not others and self.n > 10_000:
+                others.append(bytes(20_000))
+
+    testing.check_memory(Meanwhile)
+    assert others
+
+
 def test_tracing_that_was_on_stays_on() -> None:
     tracemalloc.start()
     try:

@@ -23,6 +23,6 @@ def seconds(work: Callable[[], Any], repeat: int = 5) -> float:
 def header(title: str, script: str, *packages: str) -> None:
     """Print what was run, and on what."""
     print(f"# {title}\n")
-    print(f"Made by `python benchmarks/{script}`. All ratios are of times taken in one run.")
+    print(f"Made by `python benchmarks/{script}`, all in one run.")
     machine = [platform.machine(), f"{os.cpu_count()} cores", platform.system(), f"Python {platform.python_version()}"]
     print(", ".join([*machine, *(f"{name} {version(name)}" for name in (*packages, "truecast"))]) + ".")

@@ -370,3 +370,8 @@ def test_other_data_is_refused(adapter: Any, data: Any) -> None:
 def test_nothing_imports_the_frameworks() -> None:
     code = "import sys, truecast; sys.exit(bool({'polars', 'duckdb', 'truecast.adapters'} & {*sys.modules}))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_our_own_connections_of_duckdb_keep_standard_output_clean() -> None:
+    setting = of_duckdb._connection().sql("SELECT current_setting('enable_progress_bar')").fetchall()
+    assert setting == [(False,)]

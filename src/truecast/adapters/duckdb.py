@@ -91,12 +91,19 @@ def _relation(data: Any, connection: duckdb.DuckDBPyConnection | None) -> duckdb
         return _files(data, connection)
     if isinstance(data, str):
         return _table(data, connection)
-    own = duckdb.connect()
+    own = _connection()
     try:
         own.register("rounds", data)
     except (duckdb.Error, TypeError) as error:
         raise InputError("data", "must be something that DuckDB can scan", data) from error
     return own.view("rounds")
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """Return a connection of our own, which does not draw progress over the caller's standard output."""
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def _table(name: str, connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
@@ -114,7 +121,7 @@ def _files(
 
     DuckDB would go by the first rows or the first file, and round what comes later to integers without a word.
     """
-    reader, path = connection or duckdb.connect(), str(data)
+    reader, path = connection or _connection(), str(data)
     if path.lower().endswith(".parquet"):
         return reader.read_parquet(path, union_by_name=True)
     if ".csv" in path.lower()[-len(".csv.gz") :]:

@@ -54,11 +54,11 @@ def split_rounds(tally: tc.Tally, values: np.ndarray) -> float:
 def test_lower_distance_bounds_hold_and_meet(seed: int) -> None:
     for tally in random_tallies(10 + seed, 60, most=10):
         bounds = tc.lower_calibration_distance(tally, rtol=1e-8)
-        values = np.unique(np.concatenate((np.linspace(0, 1, 21), tally.p, bounds.values)))
+        values = np.unique(np.concatenate((np.linspace(0, 1, 21), tally.p, bounds.values[bounds.masses > 1e-6])))
         cheapest = split_rounds(tally, values)
         assert bounds.lower <= cheapest + 1e-8  # this solver's tolerance
-        assert cheapest <= bounds.upper + 1e-8
-        assert bounds.upper - bounds.lower <= 1e-7
+        assert cheapest <= bounds.upper + 1e-5  # which may use more values
+        assert bounds.upper - bounds.lower <= 2e-8
         check_witnesses(tally, bounds)
 
 
@@ -68,7 +68,7 @@ def test_lower_distance_of_many_forecasts(power: float) -> None:
     p = np.concatenate((0.3 * rng.random(2000), 0.8 + 0.2 * rng.random(1500)))  # with a hole
     tally = tc.Tally.from_predictions(rng.random(len(p)) < p**power, p)
     bounds = tc.lower_calibration_distance(tally)
-    assert bounds.lower <= bounds.upper <= 1.1 * bounds.lower
+    assert bounds.lower <= bounds.upper <= (1 + 1e-6) * bounds.lower
     check_witnesses(tally, bounds)
     few = tc.lower_calibration_distance(tally.coarsened(256), rtol=1e-6)  # of few forecasts, none of them far
     assert bounds.lower <= few.upper + 1 / 256

@@ -108,6 +108,14 @@ def log_sum(p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]) -> 
 def transport_cost(
     x: NDArray[np.float64], from_: NDArray[np.float64], v: NDArray[np.float64], to: NDArray[np.float64]
 ) -> float: ...
+def solve_prices(
+    nodes: NDArray[np.float64],
+    masses: NDArray[np.float64],
+    tolerance: float,
+    most: int,
+    prices: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+) -> int: ...
 def spread_counts(
     p: NDArray[np.float64],
     zeros: NDArray[Any],

@@ -9,6 +9,7 @@
 #include "decision.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
+#include "prices.hpp"
 #include "smooth.hpp"
 #include "tally.hpp"
 #include "totals.hpp"
@@ -202,6 +203,18 @@ void spread_residuals(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, A
     });
 }
 
+std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double tolerance, std::size_t most,
+                         Array<double, 2> prices, Array<double, 1> atoms) {
+    const std::size_t n = nodes.shape(0);
+    require(n >= 2, "there must be two nodes or more");
+    require(masses.shape(0) == 2 && masses.shape(1) == n, "masses must have shape (2, nodes)");
+    require(prices.shape(0) == 2 && prices.shape(1) == n, "prices must have shape (2, nodes)");
+    require(atoms.shape(0) == n, "there must be an atom for each node");
+    nb::gil_scoped_release unlocked;
+    return Prices(nodes.data(), masses.data(), masses.data() + n, n, prices.data(), atoms.data())
+        .solve(tolerance, most);
+}
+
 }  // namespace
 
 void bind_measures(nb::module_& m) {
@@ -227,6 +240,7 @@ void bind_measures(nb::module_& m) {
     m.def("brier_sum", &brier_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("log_sum", &log_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);
+    m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a, "atoms"_a);
     m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
     m.def("spread_residuals", &spread_residuals, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
 }

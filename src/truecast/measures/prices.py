@@ -16,7 +16,7 @@ __all__ = ["Priced", "best_prices", "priced"]
 
 Array = NDArray[np.float64]
 
-_CLOSE = 2e-8  # what best_prices asks for
+_CLOSE = 5e-8  # what best_prices asks for
 _ITERATIONS = 500
 _ROUNDS = 8
 _GRID = 1 << 8  # nodes to start with, besides the forecasts
@@ -44,7 +44,7 @@ def best_prices(tally: Tally) -> tuple[Array, Array, Array, Array]:
     Nodes increase from 0.0 to 1.0. Prices, (2, nodes), are linear in between, 1-Lipschitz up to 2**-50 between any two
     places, and keep (1 - v) A(v) + v B(v) <= 0 everywhere, rounding included. Values increase; atoms are masses per
     round, with ``sum((1 - values) * atoms)`` the share of zeros and ``sum(values * atoms)`` that of ones up to 2**-50.
-    Their worth and their cost differ by 2e-8 of it or less, if rounding allows.
+    Their worth and their cost differ by 5e-8 of it or less, if rounding allows.
     """
     return priced(tally, _CLOSE)[2:]
 

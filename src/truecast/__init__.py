@@ -1,6 +1,7 @@
 """Probability forecasts that stay calibrated, with a proof that travels with them."""
 
 from truecast.certificate import Certificate
+from truecast.distance import Distance, Witness, calibration_distance, verify_witness
 from truecast.errors import InputError, OrderError, StateError, TruecastError, VersionError
 from truecast.forecasters import AlmostOneStepAhead, BentGrid, OneStepAhead, Streams, forecast_streams
 from truecast.measures import (
@@ -38,6 +39,7 @@ __all__ = [
     "Bins",
     "Certificate",
     "Decomposition",
+    "Distance",
     "InputError",
     "LowerDistance",
     "OneStepAhead",
@@ -52,9 +54,11 @@ __all__ = [
     "TruecastError",
     "Uncertainty",
     "VersionError",
+    "Witness",
     "binned_calibration_error",
     "brier_score",
     "calibration_decision_loss",
+    "calibration_distance",
     "calibration_error_by_value",
     "forecast_streams",
     "laplace_calibration_error",
@@ -69,5 +73,6 @@ __all__ = [
     "smooth_ece",
     "u_calibration_error",
     "uncertainty",
+    "verify_witness",
 ]
 __version__ = "0.1.0"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("page", ["theory", "measures"])
+@pytest.mark.parametrize("page", ["theory", "measures", "distance"])
 def test_every_theorem_names_tests_and_they_exist(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
     defined = set()
@@ -36,18 +36,20 @@ def test_links_and_named_files_exist() -> None:
 
 def test_theorems_cited_in_the_code_exist() -> None:
     named = set()
-    for page in ("theory", "measures"):
+    for page in ("theory", "measures", "distance"):
         text = (ROOT / "docs" / f"{page}.md").read_text()
-        found = re.findall(r"\*\*(Lemma|Theorem) (\d)", text)
+        found = re.findall(r"\*\*(Lemma|Theorem) (\d+)", text)
         found += [("section", number) for number in re.findall(r"^## (\d)\. ", text, re.MULTILINE)]
         named |= {(page, kind.lower(), number) for kind, number in found}
     cited = set()
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.hpp")]:
         for page, kind, numbers in re.findall(
-            r"(?:docs/(\w+)\.md,\s+)?\b(theorem|lemma|section)s? (\d(?: and \d)?)\b", path.read_text(), re.IGNORECASE
+            r"(?:docs/(\w+)\.md,\s+)?\b(theorem|lemma|section)s? (\d+(?: (?:and|to) \d+)?)\b",
+            path.read_text(),
+            re.IGNORECASE,
         ):
-            cited |= {(page or "theory", kind.lower(), number) for number in numbers.split(" and ")}
-    assert {page for page, _, _ in cited} == {"theory", "measures"}
+            cited |= {(page or "theory", kind.lower(), number) for number in re.split(" and | to ", numbers)}
+    assert {page for page, _, _ in cited} == {"theory", "measures", "distance"}
     assert cited <= named, cited - named
 
 

@@ -192,5 +192,6 @@ NB_MODULE(kernels, m) {
     m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
           "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
+    bind_distance(m);
     bind_measures(m);
 }

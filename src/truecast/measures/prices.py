@@ -98,7 +98,8 @@ def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Arra
 def _rates(tally: Tally) -> tuple[Array, Array]:
     """Return what moving every forecast to its own rate leads to."""
     nodes, where = np.unique(np.concatenate(([0.0, 1.0], tally.ones / tally.weights)), return_inverse=True)
-    return nodes, np.bincount(where[2:], tally.weights / tally.total, minlength=len(nodes))
+    masses: Array = np.bincount(where[2:], tally.weights / tally.total, minlength=len(nodes)).astype(np.float64)
+    return nodes, masses
 
 
 def _first_nodes(tally: Tally) -> Array:
@@ -160,7 +161,8 @@ def _between(places: Array, excess: Array, harmless: float) -> Array:
     parts = np.ceil(np.clip(gaps / width, 1, _PARTS)).astype(np.int64)
     cells = np.repeat(np.arange(len(parts)), parts - 1)
     first = np.cumsum(parts - 1) - parts
-    return places[cells] + gaps[cells] * ((np.arange(len(cells)) - first[cells]) / parts[cells])
+    new: Array = places[cells] + gaps[cells] * ((np.arange(len(cells)) - first[cells]) / parts[cells])
+    return new
 
 
 def _excess(places: Array, prices: Array) -> Array:
@@ -172,4 +174,5 @@ def _excess(places: Array, prices: Array) -> Array:
     q0, q1, q2 = (1 - left) * a + left * b, (1 - left) * slope_a + left * slope_b + b - a, slope_b - slope_a
     x = np.clip(np.divide(-q1, 2 * q2, out=np.zeros_like(q1), where=q2 < 0), 0, gaps)
     ends = (1 - places) * prices[0] + places * prices[1]
-    return np.maximum(q0 + q1 * x + q2 * x * x, np.maximum(ends[:-1], ends[1:]))
+    greatest: Array = np.maximum(q0 + q1 * x + q2 * x * x, np.maximum(ends[:-1], ends[1:]))
+    return greatest

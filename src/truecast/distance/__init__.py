@@ -1,0 +1,6 @@
+"""The distance to calibration, with the nearest calibrated forecasts as its witness."""
+
+from truecast.distance.search import Distance, calibration_distance
+from truecast.distance.witness import Witness, verify_witness
+
+__all__ = ["Distance", "Witness", "calibration_distance", "verify_witness"]

@@ -1,0 +1,337 @@
+"""The distance to calibration: exact where that is feasible, between proven bounds otherwise."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.distance.problem import NO_BOUNDS, Found, Limits, Problem, Tube
+from truecast.distance.witness import Witness, cost, grouped
+from truecast.errors import InputError
+from truecast.measures.corp import isotonic_blocks
+from truecast.measures.lower_distance import lower_calibration_distance
+from truecast.measures.prices import best_prices
+from truecast.tally import Tally, as_tally
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+__all__ = ["Distance", "calibration_distance"]
+
+_TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))  # how closely and how far around a path to look, in turn
+_BYTES = 128  # that a round takes in a search, whatever it finds
+_GLANCE, _HEARTBEAT = 0.05, 5.0  # seconds between looking how far searches have come, and saying so
+
+Tell = Callable[[float, float, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """What `calibration_distance` returns.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Proven: the distance to calibration is between them, rounding included. Means per round, or totals if those were
+        asked for; `means` and `totals` have both.
+    exact : bool
+        Whether the bounds differ by rounding alone: by at most 1e-9 of the distance, or 1e-12 a round.
+    witness : Witness
+        Perfectly calibrated forecasts at the distance `upper`.
+    rounds : int
+        How many there are.
+    ended : str
+        Why the search ended: "exact", "rtol", "time", "memory" or "interrupted".
+    """
+
+    lower: float
+    upper: float
+    exact: bool
+    witness: Witness
+    rounds: int
+    ended: str
+    totals: tuple[float, float]
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Bounds on the distance per round."""
+        return _per_round(self.totals, self.rounds)
+
+
+def calibration_distance(
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    rtol: float = 0.0,
+    time_limit: float = 60.0,
+    memory_limit: float = 4e9,
+    progress: bool | Tell = False,
+    total: bool = False,
+) -> Distance:
+    """Compute how far forecasts are from the nearest perfectly calibrated ones.
+
+    CalDist(p, y) = min sum_t |p_t - q_t| over all q such that among the rounds with q_t = v the share of ones is v, for
+    every v; divided by the number of rounds, unless totals are asked for. It is the yardstick that the bounds of the
+    forecasters are about.
+
+    Small does not mean useful: 0.5 forever is calibrated on coins. Read a proper score, such as `brier_score`, beside
+    it. And it is of these rounds: on 1,000 rounds of a model that is perfectly calibrated in the long run it is some
+    0.01.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. Weights must be integers, which count as repeated rounds: with
+        real weights the problem is NP-hard.
+    rtol
+        Stop when the bounds are this close, relative to the upper one. 0 asks for the distance itself.
+    time_limit
+        Seconds. When they are over, or at Ctrl-C, the search stops, and both bounds are valid. The linear programme
+        that comes first (some seconds for a million distinct forecasts) is not broken off.
+    memory_limit
+        Bytes that the search may use. If it would need more, the bounds stay wider.
+    progress
+        True writes bounds to standard error as they get closer; a function is called with lower and upper bounds, per
+        round or in total as asked for, and the seconds so far.
+    total
+        Totals over all rounds rather than means.
+
+    Returns
+    -------
+    Distance
+        Bounds, whether they are exact, and the nearest calibrated forecasts that were found.
+
+    Examples
+    --------
+    >>> d = calibration_distance([1, 0, 1, 1], [0.6, 0.6, 0.7, 0.9], total=True)
+    >>> d.exact, round(d.upper, 9)
+    (True, 0.266666667)
+    >>> d.witness.forecasts([1, 0, 1, 1], [0.6, 0.6, 0.7, 0.9])
+    array([0.66666667, 0.66666667, 0.66666667, 1.        ])
+
+    Notes
+    -----
+    A shortest path over the numbers of zeros and ones that have been placed, searched for in order of value within
+    bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000 rounds usually take about a tenth
+    of a second and 10,000 some seconds; but if many calibrated forecasts are equally near, as can happen when forecasts
+    are nearly calibrated, it may take far longer to show that none is nearer (docs/benchmarks-distance.md).
+    """
+    if not isinstance(rtol, (int, float)) or isinstance(rtol, bool) or rtol != 0:
+        rtol = _check.between("rtol", rtol, 0, 1)
+    time_limit = _check.between("time_limit", time_limit, 0, math.inf)
+    memory_limit = _check.between("memory_limit", memory_limit, 0, math.inf)
+    if not (callable(progress) or isinstance(progress, bool)):
+        raise InputError("progress", "must be True, False or a function", progress)
+    tally = as_tally(y_true, y_prob, sample_weight)
+    if tally.weighted:
+        rule = "must be integers, which count as repeated rounds: with real weights the problem is NP-hard"
+        raise InputError("sample_weight", rule, tally)
+    tell = progress if callable(progress) else _written if progress else _silent
+    search = _Search(tally, rtol, time_limit, memory_limit, tell, total)
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        search.ended = "interrupted"
+    return search.result()
+
+
+def _per_round(totals: tuple[float, float], rounds: int) -> tuple[float, float]:
+    lower, upper = totals
+    mean = math.nextafter(upper / rounds, math.inf) if upper else 0.0
+    return min(mean, max(0.0, math.nextafter(lower / rounds, -math.inf))), mean
+
+
+def _written(lower: float, upper: float, seconds: float) -> None:
+    sys.stderr.write(f"{seconds:7.1f} s  distance to calibration from {lower:.9g} to {upper:.9g}\n")
+    sys.stderr.flush()
+
+
+def _silent(lower: float, upper: float, seconds: float) -> None:
+    pass
+
+
+class _Search:
+    """Bounds that get closer, and the witness of the upper one. All in totals."""
+
+    def __init__(self, tally: Tally, rtol: float, seconds: float, memory: float, tell: Tell, total: bool) -> None:
+        self.tally, self.rounds, self.rtol, self.memory = tally, int(tally.total), rtol, int(min(memory, 2.0**60))
+        self.tell, self.total = tell, total
+        self.start = time.monotonic()
+        self.deadline = self.start + seconds
+        self.ended = ""
+        self.worth = 0.0
+        self.rounding = min(1e-9, max(1e-12, 1e-13 * self.rounds))
+        bias = math.fsum((tally.weights * tally.p - tally.ones).tolist())
+        self.lower = max(0.0, abs(bias) - self.rounds * 2.0**-50)  # docs/theory.md, lemma 1
+        self.upper, self.witness = min(
+            ((cost(tally, witness), witness) for witness in (_by_value(tally), _isotonic(tally))),
+            key=lambda pair: pair[0],
+        )
+
+    def run(self) -> None:
+        if self.done() or not (self.tally.zeros.any() and self.tally.ones.any()):
+            return
+        if self.rounds >= 1 << 31 or self.rounds * _BYTES > self.memory:
+            self.worth, self.ended = lower_calibration_distance(self.tally, total=True).lower, "memory"
+            self.bounded(0.0)
+            return
+        from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
+
+        with ThreadPoolExecutor(2) as pool:
+            [(nodes, prices, values, atoms)] = self.wait([pool.submit(best_prices, self.tally)], [])
+            problem = Problem.of(self.tally, nodes, prices)
+            self.worth = problem.worth
+            self.bounded(0.0)
+            self.approach(pool, problem, values, atoms * self.rounds)
+            self.certify(pool, problem)
+
+    def approach(
+        self, pool: ThreadPoolExecutor, problem: Problem, values: NDArray[np.float64], sizes: NDArray[np.float64]
+    ) -> None:
+        """Find chains around the best splitting of rounds, then around the best chain so far."""
+        rows = np.arange(int(self.tally.zeros.sum()) + 1.0)
+        for closely, far, width in itertools.chain(_TUBES, itertools.repeat(_TUBES[-1])):
+            if self.done() or self.ended:
+                return
+            # groups have some T^(1/3) rounds, and their values are T^(-2/3) apart
+            cut, reach = closely * self.rounds ** (-2 / 3), far * self.rounds ** (-1 / 3)
+            zeros, ones = (np.cumsum(np.append(0.0, part * sizes)) for part in (1 - values, values))
+            edges = [(np.interp(rows + side * width, zeros, ones) + side * width).astype(np.int64) for side in (-1, 1)]
+            before, limits = self.upper, self.limits(1)
+            task = pool.submit(problem.search, limits, cut=cut, tube=Tube(values, zeros, reach, *edges))
+            [found] = self.wait([task], [limits])
+            self.take(found)
+            if (closely, far, width) == _TUBES[-1] and before - self.upper < 0.05 * (self.upper - self.lower):
+                return
+            values, sizes = self.witness.values, (self.witness.zeros + self.witness.ones).astype(float)
+
+    def certify(self, pool: ThreadPoolExecutor, problem: Problem) -> None:
+        """Search everything within budget from both ends, ever more closely (docs/distance.md, theorem 8)."""
+        loss, bounds, holds = (self.upper - self.lower) / 16, [NO_BOUNDS, NO_BOUNDS], 0.0
+        ends = [problem, problem.mirrored()]
+        while not (self.done() or self.ended):
+            enough = max(self.rounding, self.rtol) * self.upper
+            last = loss <= enough
+            loss = enough / 2 if last else loss
+            # in the end, all that is left to show is that no chain is much shorter than the best so far
+            budget = self.upper - self.worth + (1.05 * loss - enough if last else 2 * loss)
+            if budget > holds:
+                bounds = [NO_BOUNDS, NO_BOUNDS]
+            limits = [self.limits(2), self.limits(2)]
+            tasks = [
+                pool.submit(
+                    end.search, limit, budget=budget, cut=loss / (1.25 * self.rounds), profile=not last, bounds=bound
+                )
+                for end, limit, bound in zip(ends, limits, bounds, strict=True)
+            ]
+            found = self.wait(tasks, limits, partial(_so_far, tasks, limits, budget, loss))
+            for one in found:
+                self.take(one)
+            if last and not self.done():
+                self.ended = self.ended or "rtol"
+            bounds, holds = [found[1].bounds, found[0].bounds], budget - max(one.loss for one in found)
+            loss /= 64
+
+    def limits(self, searches: int) -> Limits:
+        memory = self.memory // searches - self.rounds * _BYTES
+        seconds = max(0.0, self.deadline - time.monotonic())
+        return Limits(memory, seconds, np.zeros(1, np.uint8), np.zeros(2))
+
+    def wait(
+        self, tasks: list[Future[Any]], limits: list[Limits], length: Callable[[], float] = lambda: 0.0
+    ) -> list[Any]:
+        """Wait for searches, and stop them when what they have found on the way is enough, or at Ctrl-C."""
+        from concurrent.futures import wait
+
+        said = time.monotonic()
+        try:
+            while wait(tasks, _GLANCE).not_done:
+                self.bounded(length())
+                if self.done():
+                    self.stop(limits)
+                if time.monotonic() > said + _HEARTBEAT:
+                    said = time.monotonic()
+                    self.say()
+            self.bounded(length())
+        except KeyboardInterrupt:
+            self.stop(limits)
+            self.ended = "interrupted"
+        except BaseException:  # of a function that was to be told of progress
+            self.stop(limits)
+            raise
+        return [task.result() for task in tasks]
+
+    def stop(self, limits: list[Limits]) -> None:
+        for limit in limits:
+            limit.stop[:] = 1
+
+    def take(self, found: Found) -> None:
+        """Take the chain that was found, and note why the search gave up if it did."""
+        if found.witness is not None:
+            upper = cost(self.tally, found.witness)
+            if upper < self.upper:
+                self.upper, self.witness = upper, found.witness
+                self.say()
+        if found.ended != "stopped":
+            self.ended = self.ended or found.ended
+
+    def bounded(self, length: float) -> None:
+        """Take it that no chain is shorter."""
+        if self.worth + length > self.lower:
+            self.lower = self.worth + length
+            self.say()
+
+    def done(self) -> bool:
+        gap = self.upper - self.lower
+        if gap <= max(self.rounding * self.upper, 1e-12 * self.rounds):
+            self.ended = "exact"
+        elif gap <= self.rtol * self.upper:
+            self.ended = "rtol"
+        return self.ended in ("exact", "rtol")
+
+    def totals(self) -> tuple[float, float]:
+        return min(self.lower, self.upper), self.upper
+
+    def say(self) -> None:
+        bounds = self.totals() if self.total else _per_round(self.totals(), self.rounds)
+        self.tell(*bounds, time.monotonic() - self.start)
+
+    def result(self) -> Distance:
+        exact = self.done() and self.ended == "exact"
+        lower, upper = self.totals() if self.total else _per_round(self.totals(), self.rounds)
+        return Distance(lower, upper, exact, self.witness, self.rounds, self.ended, self.totals())
+
+
+def _by_value(tally: Tally) -> Witness:
+    """Return the witness of the calibration error by value: each forecast moves to its rate."""
+    order = np.lexsort((tally.p, tally.ones / tally.weights))
+    return grouped(tally.zeros[order], tally.ones[order])
+
+
+def _isotonic(tally: Tally) -> Witness:
+    """Return the witness of isotonic regression: neighbouring forecasts are pooled until their rates increase."""
+    return grouped(*isotonic_blocks(tally.zeros, tally.ones)[1:])
+
+
+def _so_far(tasks: list[Future[Found]], limits: list[Limits], budget: float, loss: float) -> float:
+    """Return what chains cost at least, if searches from both ends have come this far (docs/distance.md, theorem 8).
+
+    What is known of the parts before and after may be added while the parts do not overlap. Lengths are read before
+    values: they hold from the value on at which they were found.
+    """
+    lengths = [float(limit.state[1]) for limit in limits]
+    before, after = (float(limit.state[0]) for limit in limits)
+    known = min(budget, sum(lengths) if before <= 1 - after else max(lengths)) - loss
+    over = [found for found in (task.result() for task in tasks if task.done()) if not found.ended]
+    return max(known, *(min(found.length, budget) - found.loss for found in over), -math.inf)

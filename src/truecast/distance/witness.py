@@ -1,0 +1,159 @@
+"""The nearest calibrated forecasts, and the check of them that anyone can make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check, _core
+from truecast.errors import InputError
+from truecast.tally import Tally, as_tally
+
+__all__ = ["Witness", "verify_witness"]
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Perfectly calibrated forecasts, as groups of rounds.
+
+    The groups are in increasing order of value. Each takes the next zeros and the next ones, both in increasing order
+    of their forecasts, and forecasts the share of ones among them: so it is calibrated, whatever the counts.
+
+    Attributes
+    ----------
+    zeros, ones : arrays of int64
+        The numbers of zeros and ones in each group.
+    """
+
+    zeros: NDArray[np.int64]
+    ones: NDArray[np.int64]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """What each group is forecast: ones / (zeros + ones), rounded to a double."""
+        return self.ones / (self.zeros + self.ones)
+
+    def forecasts(self, y_true: Any, y_prob: Any) -> NDArray[np.float64]:
+        """Return the calibrated forecast of every round, in the order in which the rounds are given."""
+        as_tally(y_true, y_prob)  # refuses what is not valid
+        y, p = _check.predictions(y_true, y_prob)
+        q = np.empty(len(p))
+        for outcome, counts in ((0, self.zeros), (1, self.ones)):
+            rounds = np.flatnonzero(y == outcome)
+            _same_number(outcome, counts, len(rounds))
+            q[rounds[np.argsort(p[rounds], kind="stable")]] = np.repeat(self.values, counts)
+        return q
+
+    def __repr__(self) -> str:
+        return f"Witness({len(self.zeros)} groups of {int(self.zeros.sum() + self.ones.sum())} rounds)"
+
+
+def grouped(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> Witness:
+    """Return the witness of a chain of steps in order of value; steps of one value make one group."""
+    new = np.ones(len(zeros), bool)
+    new[1:] = zeros[1:] * ones[:-1] != zeros[:-1] * ones[1:]
+    starts = np.flatnonzero(new)
+    sums = [np.add.reduceat(side, starts) if len(side) else side for side in (zeros, ones)]
+    for side in sums:
+        side.setflags(write=False)
+    return Witness(*sums)
+
+
+def verify_witness(
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    witness: Witness | Any = None,
+    *,
+    total: bool = False,
+) -> float:
+    """Check that a witness is perfectly calibrated, and return how far it is from the forecasts.
+
+    This proves, in sorting and O(T) additions and without trusting the search, that the distance to calibration is at
+    most the number returned. It does not tell whether anything calibrated is nearer.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        Outcomes and forecasts; or a Tally as ``y_true`` alone.
+    witness
+        A `Witness`; or an array of one calibrated forecast a round. In an array, rounds with equal forecasts are a
+        group, and the forecast must be the group's share of ones, correctly rounded to a double.
+    total
+        A total over all rounds rather than a mean.
+
+    Returns
+    -------
+    float
+        The distance, rounded up: above the exact one by less than 3e-15 a round.
+
+    Raises
+    ------
+    InputError
+        If the witness is not calibrated, or is not about these rounds.
+
+    Examples
+    --------
+    >>> verify_witness([0, 1, 1], [0.6, 0.6, 0.6], [2 / 3, 2 / 3, 2 / 3], total=True)
+    0.2...
+    """
+    tally = as_tally(y_true, y_prob)
+    if isinstance(witness, Witness):
+        for outcome, counts in ((0, witness.zeros), (1, witness.ones)):
+            _check.counts("witness", counts, len(witness.zeros))
+            _same_number(outcome, counts, int((tally.zeros, tally.ones)[outcome].sum()))
+        empty = np.flatnonzero(witness.zeros + witness.ones == 0)
+        if len(empty):
+            raise InputError("witness", "must have no group without rounds", 0, int(empty[0]))
+        far = cost(tally, witness)
+    else:
+        far = _far(y_true, y_prob, witness)
+    return far if total else math.nextafter(far / tally.total, math.inf) if far else 0.0
+
+
+def _same_number(outcome: int, counts: NDArray[np.int64], rounds: int) -> None:
+    if int(counts.sum()) != rounds:
+        name = ("zeros", "ones")[outcome]
+        raise InputError("witness", f"must have as many {name} as the rounds have, {rounds}", int(counts.sum()))
+
+
+def _far(y_true: Any, y_prob: Any, forecasts: Any) -> float:
+    if isinstance(y_true, Tally):
+        raise InputError("witness", "must be a Witness beside a Tally: an array needs rounds in an order", forecasts)
+    try:
+        groups = Tally.from_predictions(y_true, forecasts)
+    except InputError as error:
+        raise InputError("witness", error.rule, error.value, error.position) from None
+    _, q = _check.predictions(y_true, forecasts)
+    wrong = np.flatnonzero(groups.ones / groups.weights != groups.p)  # a quotient is correctly rounded
+    if len(wrong):
+        value, ones, size = (float(column[wrong[0]]) for column in (groups.p, groups.ones, groups.weights))
+        rule = f"must be calibrated: of the {size:.0f} rounds with this forecast, {ones:.0f} are ones"
+        raise InputError("witness", rule, value, int(np.flatnonzero(q == value)[0]))
+    return _rounded_up(math.fsum(np.abs(_check.predictions(y_true, y_prob)[1] - q)), Witness(groups.zeros, groups.ones))
+
+
+def cost(tally: Tally, witness: Witness) -> float:
+    """Return the total distance from the forecasts of a tally to the witness, rounded up.
+
+    Each class is moved in sorted order. Values are quotients, rounded by at most 2^-54 each; of what is summed, none of
+    it negative, every term is off by less than 2^-51 of itself.
+    """
+    classes = ((tally.zeros, witness.zeros), (tally.ones, witness.ones))
+    far = sum(_core.transport_cost(tally.p, n.astype(float), witness.values, to.astype(float)) for n, to in classes)
+    return _rounded_up(far, witness)
+
+
+def _rounded_up(far: float, witness: Witness) -> float:
+    sizes = witness.zeros + witness.ones
+    if not far and all(map(_same, witness.values.tolist(), witness.ones.tolist(), sizes.tolist())):
+        return 0.0  # calibrated as they are, and not just nearly, as 1/3 would be
+    return far * (1 + 2.0**-49) + int(sizes.sum()) * 2.0**-52
+
+
+def _same(value: float, ones: int, size: int) -> bool:
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * size == ones * denominator

@@ -1,0 +1,285 @@
+"""The distance to calibration against all partitions and the plain lattice; its kernel in lockstep with the latter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast.distance import Distance, calibration_distance, search, verify_witness
+from truecast.distance.problem import NO_BOUNDS, Bounds, Found, Limits, Problem
+from truecast.reference import distance as plain
+
+Rounds = tuple[np.ndarray, np.ndarray]
+Prices = tuple[np.ndarray, np.ndarray]
+CUTS = (0.0, 1e-12, 1e-4, 1e-2, 0.05, 0.3, 1.0)
+STOPS = (
+    {"rtol": 0.5},
+    {"rtol": 0.03},
+    {"time_limit": 1e-9},
+    {"memory_limit": 1.0},
+    *({"memory_limit": 1000.0 + 333 * k} for k in range(12)),
+)
+
+
+def draw(rng: np.random.Generator, most: int) -> Rounds:
+    """Rounds of many kinds: tied, on grids of their own values, close together, at the ends; calibrated and not."""
+    n = int(rng.integers(1, most + 1))
+    p = rng.random(n)
+    p = (
+        lambda: p,
+        lambda: rng.integers(0, 6, n) / 5,
+        lambda: 0.5 + rng.integers(-3, 4, n) * 2.0**-53,
+        lambda: rng.choice([0.0, 1.0, 5e-324, 1 - 2.0**-53], n),
+        lambda: 0.3 + 1e-6 * p,
+        lambda: rng.integers(0, 13, n) / 12,
+        lambda: 1e-3 * p,
+        lambda: 1 - 1e-2 * p,
+        lambda: np.full(n, p[0]),
+        lambda: rng.choice(p[:2], n),
+        lambda: np.minimum(1, rng.integers(0, n + 1, n) / rng.integers(1, n + 1, n)),
+        lambda: np.sort(p)[::-1] / 2 + 0.25,
+    )[rng.integers(12)]()
+    chance = (p, p, 1 - p, np.full(n, 0.5), p**3, p < np.median(p), np.zeros(n))[rng.integers(7)]
+    return (rng.random(n) < chance).astype(np.int64), p
+
+
+def fractions(p: np.ndarray) -> list[Fraction]:
+    return [Fraction(x) for x in p.tolist()]
+
+
+def by_lattice(y: np.ndarray, p: np.ndarray) -> Fraction:
+    return plain.calibration_distance(fractions(p), y.tolist())
+
+
+def check(y: np.ndarray, p: np.ndarray, exact: Fraction, **options: float) -> Distance:
+    """Bounds hold in fractions, in total and per round, and the witness is calibrated and as far as they say."""
+    found = calibration_distance(y, p, total=True, **options)
+    assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+    lower, upper = found.means
+    assert Fraction(lower) <= exact / len(y) <= Fraction(upper)
+    assert verify_witness(y, p, found.witness, total=True) == found.upper
+    assert found.upper - 3e-15 * len(y) <= cost_in_blocks(y, p, found) <= Fraction(found.upper)
+    if not options:
+        assert found.exact
+        assert found.ended == "exact"
+    if found.exact:
+        assert found.upper - found.lower <= 1e-12 * len(y)
+    return found
+
+
+def cost_in_blocks(y: np.ndarray, p: np.ndarray, found: Distance) -> Fraction:
+    zeros, ones = (iter(sorted(fractions(p[y == outcome]))) for outcome in (0, 1))
+    cost = Fraction(0)
+    for m, n in zip(found.witness.zeros.tolist(), found.witness.ones.tolist(), strict=True):
+        group = [next(zeros) for _ in range(m)] + [next(ones) for _ in range(n)]
+        cost += sum(abs(x - Fraction(n, m + n)) for x in group)
+    assert not [*zeros, *ones]
+    return cost
+
+
+@cache
+def all_partitions(n: int) -> np.ndarray:
+    """A row a partition: its groups as sets of bits, and empty ones."""
+    rows: list[list[int]] = [[]]
+    for t in range(n):
+        bit = 1 << t
+        rows = [row for old in rows for row in ([*old, bit], *([g | bit * (g == h) for g in old] for h in old))]
+    return np.array([row + [0] * (n - len(row)) for row in rows])
+
+
+def by_partitions(y: np.ndarray, steps: np.ndarray, m: int) -> Fraction:
+    """The distance of forecasts steps / m, in integers over 2520 m."""
+    n = len(y)
+    members = np.arange(1 << n)[:, None] >> np.arange(n) & 1
+    means = 2520 * m * (members @ y) // np.maximum(1, members.sum(1))
+    costs = (members * np.abs(2520 * steps - means[:, None])).sum(1)
+    return Fraction(int(costs[all_partitions(n)].sum(1).min()), 2520 * m)
+
+
+class Here:
+    """A pool of threads without threads."""
+
+    def __init__(self, threads: int) -> None: ...
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments, **options))
+        return future
+
+
+@pytest.fixture
+def cheap_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prices that cost nothing, and are worth little: so the search has to find everything itself."""
+
+    def prices(tally: tc.Tally) -> tuple[np.ndarray, ...]:
+        nodes = np.array([0.0, 0.5, 1.0])
+        side = np.array([nodes, nodes - 1]) * ((tally.p @ tally.weights > tally.ones.sum()) - 0.5)
+        return nodes, side, np.array([tally.rate]), np.ones(1)
+
+    monkeypatch.setattr(search, "best_prices", prices)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Here)
+
+
+def test_partitions_in_integers_are_those_of_the_reference() -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 4, 5, 6, 6, 6):
+        steps, y = rng.integers(0, 8, n), rng.integers(0, 2, n)
+        exact = plain.brute_force_distance([Fraction(int(k), 7) for k in steps], y.tolist())
+        assert by_partitions(y, steps, 7) == exact
+
+
+@pytest.mark.usefixtures("cheap_prices")
+@pytest.mark.parametrize("seed", range(4))
+def test_no_partition_is_nearer(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for k in range(1500):
+        n, m = int(rng.integers(1, 10)), int(2 ** rng.integers(0, 4) if k % 3 else 2**40)
+        steps = rng.integers(0, m + 1, n)
+        y = (rng.random(n) < (steps / m, 1 - steps / m, 0.5)[k % 3]).astype(np.int64)
+        check(y, steps / m, by_partitions(y, steps, m))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_path_is_shorter(seed: int) -> None:
+    rng = np.random.default_rng(10 + seed)
+    for _ in range(600):
+        y, p = draw(rng, 16)
+        check(y, p, by_lattice(y, p))
+    for most in (30, 45, 60):
+        y, p = draw(rng, most)
+        check(y, p, by_lattice(y, p))
+
+
+@pytest.mark.usefixtures("cheap_prices")
+@pytest.mark.parametrize("seed", range(4))
+def test_no_path_is_shorter_whatever_the_prices(seed: int) -> None:
+    rng = np.random.default_rng(20 + seed)
+    for k in range(1800):
+        y, p = draw(rng, 12 if k % 25 else 40)
+        exact = by_lattice(y, p)
+        check(y, p, exact)
+        check(y, p, exact, **STOPS[k % len(STOPS)])
+
+
+@pytest.mark.usefixtures("cheap_prices")
+@pytest.mark.parametrize("places", [(0.0, 0.25, 0.5, 1.0), (0.125, 0.25, 0.375, 0.75), (0.0, 5e-324, 0.5, 0.75)])
+def test_all_tallies_of_up_to_four_values(places: tuple[float, ...]) -> None:
+    counts = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1), (0, 2)]
+    for sizes in product(counts, repeat=4):
+        p = np.repeat(places, [z + o for z, o in sizes])
+        y = np.array([bit for z, o in sizes for bit in [0] * z + [1] * o], np.int64)
+        if len(y):
+            check(y, p, by_lattice(y, p))
+
+
+def feasible_prices(rng: np.random.Generator) -> Prices:
+    """Prices that change no faster than the places, lowered until (1 - v) A + v B is nowhere positive."""
+    nodes = np.unique(np.r_[0.0, 1.0, rng.integers(0, 25, rng.integers(1, 12)) / 24, rng.random(2)])
+    slopes = rng.choice([-1.0, 0.0, 1.0], (2, len(nodes) - 1)) * (rng.random() if rng.integers(2) else 1)
+    start = rng.uniform(-1, 1, (2, 1))
+    prices = start + np.hstack((np.zeros((2, 1)), np.cumsum(slopes * np.diff(nodes), axis=1)))
+    highest = max((1 - nodes) * prices[0] + nodes * prices[1])
+    for k, (v, w) in enumerate(pairwise(nodes)):
+        (a, b), (slope_a, slope_b) = prices[:, k], slopes[:, k]
+        if slope_b < slope_a:
+            x = np.clip(v - ((1 - v) * slope_a + v * slope_b + b - a) / (2 * (slope_b - slope_a)), v, w)
+            highest = max(highest, (1 - x) * (a + slope_a * (x - v)) + x * (b + slope_b * (x - v)))
+    return nodes, prices - highest - 2.0**-50 - rng.choice([0, 0, 0.01, 0.3])
+
+
+def draw_prices(rng: np.random.Generator, y: np.ndarray, p: np.ndarray) -> Prices:
+    kind = rng.integers(8)
+    if kind == 0:
+        return np.array([0.0, 1.0]), np.zeros((2, 2))
+    if kind == 1:
+        return np.array([0.0, 1.0]), np.array([[0.0, 1.0], [-1.0, 0.0]]) * rng.uniform(-1, 1)
+    if kind == 2:
+        bounds = tc.lower_calibration_distance(y, p, rtol=float(rng.choice([0.3, 1e-2, 1e-4])))
+        return bounds.nodes, np.array([bounds.zero_prices, bounds.one_prices])
+    return feasible_prices(rng)
+
+
+class Lockstep:
+    """A problem, and the least reduced cost of its chains in fractions."""
+
+    def __init__(self, y: np.ndarray, p: np.ndarray, prices: Prices) -> None:
+        self.problem = Problem.of(tc.Tally.from_predictions(y, p), *prices)
+        self.ends = [self.problem, self.problem.mirrored()]
+        self.rounds, self.limits = len(y), dict[int, Limits]()
+        self.least = self.reduced(self.problem)
+        assert self.reduced(self.ends[1]) == self.least
+        assert Fraction(self.problem.worth) <= by_lattice(y, p)
+
+    @staticmethod
+    def reduced(problem: Problem) -> Fraction:
+        one = 1 << problem.shift
+        zeros, zero_prices, ones, one_prices = (column.tolist() for column in problem.columns)
+        x, y = [Fraction(k, one) for k in zeros + ones], [0] * len(zeros) + [1] * len(ones)
+        return plain.calibration_distance(x, y) - Fraction(sum(zero_prices + one_prices), one)
+
+    def search(
+        self, end: int, budget: float, cut: float, bounds: Bounds = NO_BOUNDS, profile: bool = True, memory: int = 10**9
+    ) -> Found:
+        limits = self.limits[end] = Limits(memory, 600.0, np.zeros(1, np.uint8), np.zeros(2))
+        found = self.ends[end].search(limits, budget=budget, cut=cut, bounds=bounds, profile=profile)
+        most_loss = Fraction(1.25 * cut * self.rounds)
+        assert found.loss <= float(most_loss) * (1 + 1e-8)
+        assert Fraction(min(limits.state[1], budget)) - most_loss <= self.least
+        assert all(Fraction(min(x, budget)) <= self.least for x in found.bounds.lengths.tolist())
+        if not found.ended:
+            assert Fraction(min(found.length, budget)) - Fraction(found.loss) <= self.least
+            if budget >= self.least + Fraction(found.loss):
+                assert found.witness is not None
+        if found.witness is not None:  # an upper bound, and not a loose one
+            assert found.length >= self.least - Fraction(self.problem.slop) - Fraction(self.rounds * budget) / 2**49
+        return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kernel_in_lockstep(seed: int) -> None:
+    rng = np.random.default_rng(30 + seed)
+    for k in range(450):
+        y, p = draw(rng, 12 if k % 50 else 40)
+        one = Lockstep(y, p, draw_prices(rng, y, p))
+        least = max(float(one.least), 1e-9)
+        for profile in (False, True):
+            cut = float(rng.choice(CUTS) * rng.random())
+            near = least + 1.25 * cut * len(y)
+            for budget in (near, least * rng.random(), least * (1 + rng.random()), 2.0 * len(y)):
+                one.search(int(rng.integers(2)), float(budget), cut, profile=profile)
+        check_ever_more_closely(rng, one, least)
+
+
+def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: float) -> None:
+    """Bounds from one end lose nothing in a search from the other end."""
+    upper = least * (1 + float(rng.choice([0, rng.random()])))
+    loss = float(rng.choice([1e-9, 1e-3, 0.05, 1])) * max(upper, 1e-6) * rng.random()
+    bounds = [NO_BOUNDS, NO_BOUNDS]
+    for _ in range(3):
+        found = [one.search(end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end]) for end in (0, 1)]
+        bounds = [found[1].bounds, found[0].bounds]
+        for v, length in zip(1 - bounds[1].values, bounds[1].lengths, strict=True):  # parts that do not overlap
+            after = bounds[0].lengths[bounds[0].values >= v].max(initial=0.0)
+            assert Fraction(min(float(length + after), upper)) <= one.least + Fraction(1, 2**50)
+        loss /= rng.choice([2, 64])
+        for end in (0, 1):
+            one.search(end, upper + loss, loss / (1.25 * one.rounds), bounds[end], profile=False)
+            one.search(end, upper + loss, 0.0, bounds[end], memory=int(rng.integers(0, 3000)))
+            one.search(
+                end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end], memory=int(rng.integers(200, 2500))
+            )
+        together = search._so_far([], [one.limits[0], one.limits[1]], upper + 2 * loss, loss)  # each has come halfway
+        assert Fraction(together) <= one.least + Fraction(1, 2**50)

@@ -251,17 +251,19 @@ class _Search:
     def wait(
         self, tasks: list[Future[Any]], limits: list[Limits], length: Callable[[], float] = lambda: 0.0
     ) -> list[Any]:
-        """Wait for searches, and stop them when what they have found on the way is enough, or at Ctrl-C."""
+        """Wait for searches; stop them when what they have found on the way is enough, at Ctrl-C, or if they lag."""
         from concurrent.futures import wait
 
-        said = time.monotonic()
+        start = said = first = time.monotonic()
         try:
             while wait(tasks, _GLANCE).not_done:
+                now = time.monotonic()
                 self.bounded(length())
-                if self.done():
+                first = first if any(task.done() for task in tasks) else now
+                if self.done() or now - start > 1.5 * (first - start) + 10 * _GLANCE:  # one end is often far easier
                     self.stop(limits)
-                if time.monotonic() > said + _HEARTBEAT:
-                    said = time.monotonic()
+                if now > said + _HEARTBEAT:
+                    said = now
                     self.say()
             self.bounded(length())
         except KeyboardInterrupt:

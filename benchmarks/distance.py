@@ -1,0 +1,247 @@
+"""What the distance to calibration costs, against targets; and how far it is from other figures.
+
+    python benchmarks/distance.py > docs/benchmarks-distance.md     # up to an hour; --rounds 1000,10000 for a minute
+
+Each case has a process of its own, so that its peak memory can be told. Needs the package installed, on Linux or macOS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from timing import header
+
+import truecast as tc
+
+Rounds = tuple[np.ndarray, np.ndarray]
+Rule = Callable[[int, float, Any], int]  # from the number of rounds before, the forecast and who made it to the outcome
+
+
+def coin(rounds: int, seed: int = 0) -> Rule:
+    bits = np.random.default_rng(rounds + seed).integers(0, 2, rounds, np.uint8).tobytes()
+    return lambda t, _p, _: bits[t]
+
+
+def periodic(_: int, _seed: int = 0) -> Rule:
+    return lambda t, _p, _: t % 2
+
+
+def threshold(_: int, _seed: int = 0) -> Rule:
+    return lambda _t, p, _: int(p <= 0.5)
+
+
+def greedy(_: int, _seed: int = 0) -> Rule:
+    """Take the outcome after which D + A, deviation plus biases of the ladder, is larger."""
+    points: list[float] = []
+    biases: list[float] = []
+
+    def rule(_: int, p: float, forecaster: Any) -> int:
+        if not points:
+            points.extend(forecaster.points / forecaster.denominator)
+            biases.extend(0.0 for _ in points)
+        cell = forecaster.open_cell
+        after = [biases[cell + y] + points[cell + y] - y for y in (0, 1)]
+        more = [abs(p - points[cell + y]) + abs(after[y]) - abs(biases[cell + y]) for y in (0, 1)]
+        y = int(more[1] >= more[0])
+        biases[cell + y] = after[y]
+        return y
+
+    return rule
+
+
+def ones(_: int, _seed: int = 0) -> Rule:
+    return lambda _t, _p, _: 1
+
+
+OUTCOMES = {"coin": coin, "periodic": periodic, "threshold": threshold, "greedy": greedy, "all ones": ones}
+
+
+def play(forecaster: Any, rule: Rule, rounds: int) -> Rounds:
+    """Return outcomes and forecasts, round by round: the rule sees the forecast."""
+    y, p = np.empty(rounds, np.uint8), np.empty(rounds)
+    for t in range(rounds):
+        said = forecaster.predict()
+        outcome = rule(t, said, forecaster)
+        forecaster.observe(outcome)
+        y[t], p[t] = outcome, said
+    return y, p
+
+
+def model(rate: Callable[[np.ndarray], Any], rounds: int, seed: int) -> Rounds:
+    """Return outcomes of a rate that depends on forecasts, which are uniform."""
+    rng = np.random.default_rng(rounds + seed)
+    p = rng.random(rounds)
+    return (rng.random(rounds) < rate(p)).astype(np.uint8), p
+
+
+def constant(rounds: int, seed: int) -> Rounds:
+    return np.random.default_rng(rounds + seed).integers(0, 2, rounds, np.uint8), np.full(rounds, 0.5)
+
+
+def forecasters(at: Any, kind: str, rounds: int, seed: int) -> Rounds:
+    return play(tc.AlmostOneStepAhead(horizon=rounds, at=at), OUTCOMES[kind](rounds, seed), rounds)
+
+
+KINDS = ("coin", "periodic", "threshold", "greedy")
+FAMILIES: dict[str, Callable[[int, int], Rounds]] = {
+    "calibrated": partial(model, lambda p: p),
+    "squared": partial(model, np.square),
+    "inverted": partial(model, lambda p: 1 - p),
+    "independent": partial(model, lambda _: 0.5),
+    "constant": constant,
+    **{f"aosa-{kind}": partial(forecasters, "lower", kind) for kind in KINDS},
+    **{f"aosa-middle-{kind}": partial(forecasters, "middle", kind) for kind in KINDS},
+}
+DETERMINED = tuple(KINDS[1:])  # by the forecaster: another seed changes nothing
+WHAT = """
+| family | forecasts | outcomes |
+|---|---|---|
+| calibrated, squared, inverted, independent | uniform p | 1 with probability p, p^2, 1 - p, 1/2 |
+| constant | 1/2 | fair coins |
+| aosa-coin, aosa-periodic | `AlmostOneStepAhead(horizon=T)` | fair coins; 0, 1, 0, 1, ... |
+| aosa-threshold | the same | see the forecast p: 1 if p <= 1/2 |
+| aosa-greedy | the same | see the ladder: the outcome after which D + A, deviation plus biases, is larger |
+| aosa-middle-... | `AlmostOneStepAhead(horizon=T, at="middle")` | the same |
+
+Seconds are of one call of `calibration_distance` from arrays, counting included, with the target as its `time_limit`.
+Memory is the most that the process ever had, Python and numpy included, and what it had before the call. Distances are
+in total, and so are the error by value (ECE) and the smooth calibration error (smCE) beside them; the Brier score is a
+mean. A search that reached no target says what ended it.
+"""
+
+
+class Goal(NamedTuple):
+    """How close the bounds are to be, and when."""
+
+    rtol: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{f'to {self.rtol:g} relative' if self.rtol else 'exact'} in {self.seconds:g} s"
+
+
+TARGETS = {  # for all, and for the forecasters
+    1_000: (Goal(0, 0.3), Goal(0, 0.3)),
+    10_000: (Goal(0, 10), Goal(0, 2)),
+    100_000: (Goal(1e-4, 60), Goal(1e-6, 60)),
+    1_000_000: (Goal(1e-3, 300), Goal(1e-3, 300)),
+}
+
+
+def target(rounds: int) -> tuple[Goal, Goal]:
+    """Return the targets of the next size that has some."""
+    return TARGETS[min((size for size in TARGETS if size >= rounds), default=max(TARGETS))]
+
+
+def goal(family: str, rounds: int) -> Goal:
+    return target(rounds)[family.startswith("aosa")]
+
+
+def peak() -> float:
+    """Return the most memory that this process ever had, in megabytes."""
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
+
+
+def case(family: str, rounds: int, seed: int) -> dict[str, Any]:
+    """Measure one case, in this process."""
+    y, p = FAMILIES[family](rounds, seed)
+    rtol, limit = goal(family, rounds)
+    before = peak()
+    start = time.perf_counter()
+    found = tc.calibration_distance(y, p, rtol=rtol, time_limit=limit, total=True)
+    taken = time.perf_counter() - start
+    most = peak()
+    if tc.verify_witness(y, p, found.witness, total=True) > found.upper * (1 + 1e-12):
+        raise RuntimeError(f"{family}, {rounds:,} rounds: the witness is not at the upper bound")
+    return {
+        "family": family,
+        "lower": found.lower,
+        "upper": found.upper,
+        "exact": found.exact,
+        "ended": found.ended,
+        "seconds": taken,
+        "before": before,
+        "peak": most,
+        "ece": tc.calibration_error_by_value(y, p, total=True),
+        "smce": tc.smooth_calibration_error(y, p, total=True),
+        "brier": tc.brier_score(y, p),
+    }
+
+
+def in_a_process(family: str, rounds: int, seed: int) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--case", family, "--rounds", str(rounds), "--seeds", str(seed)]
+    row: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    row["gap"] = (row["upper"] - row["lower"]) / row["upper"] if row["upper"] else 0.0
+    rtol, limit = goal(family, rounds)
+    row["met"] = row["seconds"] <= limit and (row["gap"] <= rtol if rtol else row["exact"])
+    return row
+
+
+def table(rounds: int, families: list[str], seeds: list[int]) -> None:
+    rows = []
+    for family in families:
+        for seed in seeds[:1] if family.endswith(DETERMINED) else seeds:
+            print(f"{family}, seed {seed}, {rounds:,} rounds", file=sys.stderr, flush=True)
+            rows.append(in_a_process(family, rounds, seed))
+            if len(seeds) > 1 and not family.endswith(DETERMINED):
+                rows[-1]["family"] += f" (seed {seed})"
+    both, theirs = target(rounds)
+    missed = [row["family"] for row in rows if not row["met"]]
+    print(f"\n## {rounds:,} rounds\n")
+    print(f"Target: {both}" + (f"; AOSA {theirs}." if theirs != both else "."))
+    besides = f"; not by {', '.join(missed)}" if missed else ""
+    print(f"**Met by {len(rows) - len(missed)} of {len(rows)}**{besides}.")
+    print("\n| family | lower | upper | relative gap | seconds | target | peak MB | before | ECE | smCE | Brier |")
+    print("|---" * 11 + "|")
+    for row in rows:
+        gap = "exact" if row["exact"] else f"{row['gap']:.1e}" + ("" if row["met"] else f", {row['ended']}")
+        bounds = f"{row['lower']:.6f} | {row['upper']:.6f} | {gap}"
+        verdict = "met" if row["met"] else "**missed**"
+        cost = f"{row['seconds']:.3f} | {verdict} | {row['peak']:.0f} | {row['before']:.0f}"
+        beside = f"{row['ece']:.3f} | {row['smce']:.3f} | {row['brier']:.6f}"
+        print(f"| {row['family']} | {bounds} | {cost} | {beside} |", flush=True)
+
+
+def sizes(text: str) -> list[int]:
+    """Read numbers, such as 1000,10000."""
+    return [int(part) for part in text.split(",")]
+
+
+def names(text: str) -> list[str]:
+    chosen = text.split(",")
+    unknown = sorted(set(chosen) - set(FAMILIES))
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no family {', '.join(unknown)}; there are {', '.join(FAMILIES)}")
+    return chosen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=sizes, default=list(TARGETS), help="numbers of rounds: 1000,10000")
+    parser.add_argument("--families", type=names, default=list(FAMILIES), help=", ".join(FAMILIES))
+    parser.add_argument("--seeds", type=sizes, default=[0], help="one or more, as times differ much: 0,1,2")
+    parser.add_argument("--case", choices=FAMILIES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.case:
+        print(json.dumps(case(options.case, options.rounds[0], options.seeds[0])))
+        return
+    header("Benchmarks: the distance to calibration", f"distance.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    print(WHAT.rstrip())
+    for rounds in options.rounds:
+        table(rounds, options.families, options.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -219,6 +219,7 @@ class Lockstep:
         self.problem = Problem.of(tc.Tally.from_predictions(y, p), *prices)
         self.ends = [self.problem, self.problem.mirrored()]
         self.rounds, self.limits = len(y), dict[int, Limits]()
+        self.heavy = 1 + 7 * len(y) % 5  # few values with data between their parents are heavy
         self.least = self.reduced(self.problem)
         assert self.reduced(self.ends[1]) == self.least
         assert Fraction(self.problem.worth) <= by_lattice(y, p)
@@ -234,7 +235,7 @@ class Lockstep:
         self, end: int, budget: float, cut: float, bounds: Bounds = NO_BOUNDS, profile: bool = True, memory: int = 10**9
     ) -> Found:
         limits = self.limits[end] = Limits(memory, 600.0, np.zeros(1, np.uint8), np.zeros(2))
-        found = self.ends[end].search(limits, budget=budget, cut=cut, bounds=bounds, profile=profile)
+        found = self.ends[end].search(limits, budget=budget, cut=cut, bounds=bounds, profile=profile, heavy=self.heavy)
         most_loss = Fraction(1.25 * cut * self.rounds)
         assert found.loss <= float(most_loss) * (1 + 1e-8)
         assert Fraction(min(limits.state[1], budget)) - most_loss <= self.least

@@ -21,7 +21,6 @@ namespace truecast {
 
 constexpr double kUnreached = std::numeric_limits<double>::infinity();
 constexpr double kEdgeMargin = 0x1p-49;  // a round's part of the error of a step
-constexpr std::int64_t kSamples = 64;    // a value is heavy if this part of the data lies between its parents
 
 // s/r, and where it lies among integers over 2^shift
 struct Value {
@@ -164,6 +163,7 @@ struct Request {
     double seconds;
     const volatile std::uint8_t* stop;
     volatile double* state;  // how far it has come: a value, and `least` there
+    std::int64_t heavy;      // a value is heavy if one in so many points lies between its parents
 };
 
 class Search {
@@ -274,6 +274,7 @@ class Search {
         std::unique_ptr<double[]> length(new double[size]);
         std::unique_ptr<std::int32_t[]> by(new std::int32_t[size]);
         std::fill_n(length.get(), size, kUnreached);
+        std::fill_n(by.get(), size, 0);
         if (row.size) {
             std::copy_n(row.length.get(), row.size, length.get() + (row.base - from));
             std::copy_n(row.by.get(), row.size, by.get() + (row.base - from));
@@ -352,7 +353,7 @@ class Search {
             next.hi = std::max(next.hi, j1 + dj);
             last_ = std::max(last_, i + di);
         }
-        if (relaxed - since_ > 64 * live_ + (1 << 22)) trim(m.value, false);
+        if (relaxed - since_ > 8 * live_ + (1 << 16)) trim(m.value, false);
     }
 
     // steps of value 1 stay in their row
@@ -446,8 +447,8 @@ class Search {
         const Value &low = cell.low, &high = cell.high;
         const std::int64_t rounds = zeros_.n + ones_.n, dj = m.s, di = m.r - m.s;
         if (m.r > rounds || di > zeros_.n || dj > ones_.n) return kLeft;
-        const std::int64_t zu = zeros_.up_to(low), zw = std::max(zu, zeros_.less_than(high));
-        const std::int64_t ou = ones_.up_to(low), ow = std::max(ou, ones_.less_than(high));
+        const std::int64_t zu = zeros_.up_to(low), zw = zeros_.less_than(high);
+        const std::int64_t ou = ones_.up_to(low), ow = ones_.less_than(high);
         const std::int64_t inside = zw - zu + ow - ou;
         const auto [a, b] = prices_.at(m.value);
         const auto [ua, ub] = prices_.at(low.value);
@@ -460,11 +461,10 @@ class Search {
         const View zero_low = view(zeros_, low.value, ua, zu), zero_high = view(zeros_, high.value, wa, zw);
         const View one_low = view(ones_, low.value, ub, ou), one_high = view(ones_, high.value, wb, ow);
         if (cheapest(zero_low, zero_high, di) + cheapest(one_low, one_high, dj) > left) return kLeft;
-        // inverted groups, zeros above and ones below, and groups that come close
-        const double zeros_above = inside ? double(m.r) * (1 - high.value) : double(di);
-        const double ones_below = inside ? double(m.r) * low.value : double(dj);
-        const auto up = static_cast<std::int64_t>(zeros_above * (1 - 1e-12)) - (zw - zu);
-        const auto down = static_cast<std::int64_t>(ones_below * (1 - 1e-12)) - (ow - ou);
+        // inverted groups, zeros above and ones below; with points inside, groups that come close
+        const auto up =
+            inside ? static_cast<std::int64_t>(double(m.r) * (1 - high.value) * (1 - 1e-12)) - (zw - zu) : di;
+        const auto down = inside ? static_cast<std::int64_t>(double(m.r) * low.value * (1 - 1e-12)) - (ow - ou) : dj;
         const bool inverted =
             up <= zeros_.n - zw && down <= ou &&
             (up > 0 ? zero_high.step(zw, up) : 0.0) + (down > 0 ? one_low.step(ou - down, down) : 0.0) <= left;
@@ -480,7 +480,7 @@ class Search {
                 return kLeft;
             }
         }
-        return inside * kSamples >= rounds ? kHeavy : kLight;
+        return inside * ask_.heavy >= rounds ? kHeavy : kLight;
     }
 
     // The least that d points cost at any value between two: those below cost what they cost at the lower value, those
@@ -504,7 +504,7 @@ class Search {
     static double inside_cost(const Side& side, std::int64_t from, std::int64_t to, double u, double w) {
         const double width = w - u;
         double cost = 0;
-        if (to - from > 64) return double(to - from) * width / 2;
+        if (to - from > 64) return double(to - from) * (width / 2 + 0x1p-50);
         for (std::int64_t k = from; k < to; ++k) {
             const double x = double(side.x[k]) * side.unit;
             cost += std::max(0.0, x - u) * std::max(0.0, w - x);

@@ -2,6 +2,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <new>
+
 #include "arrays.hpp"
 #include "chains.hpp"
 
@@ -27,11 +29,12 @@ nb::dict search_chains(const Integers& zeros, const Integers& zero_prices, const
                        const Doubles& bound_values, const Doubles& bound_lengths, const Doubles& guide_values,
                        const Doubles& guide_zeros, double reach, const Integers& tube_low, const Integers& tube_high,
                        std::int64_t memory, double seconds, const Array<const std::uint8_t, 1>& stop,
-                       const Array<double, 1>& state) {
+                       const Array<double, 1>& state, std::int64_t heavy) {
     require(zeros.shape(0) == zero_prices.shape(0) && ones.shape(0) == one_prices.shape(0),
             "a price for each forecast");
     require(zeros.shape(0) + ones.shape(0) < (std::size_t(1) << 31), "fewer than 2^31 rounds");
     require(shift >= 2 && shift <= 60, "shift must be between 2 and 60");
+    require(heavy >= 1, "heavy must be positive");
     require(nodes.shape(0) >= 2 && nodes.shape(0) == prices_zero.shape(0) && nodes.shape(0) == prices_one.shape(0),
             "prices at two nodes at least");
     require(bound_values.shape(0) == bound_lengths.shape(0), "a bound for each value");
@@ -55,7 +58,8 @@ nb::dict search_chains(const Integers& zeros, const Integers& zero_prices, const
                       memory,
                       seconds,
                       stop.data(),
-                      state.data()};
+                      state.data(),
+                      heavy};
     std::unique_ptr<Search> search;
     {
         nb::gil_scoped_release unlocked;
@@ -64,7 +68,11 @@ nb::dict search_chains(const Integers& zeros, const Integers& zero_prices, const
             Side(std::int64_t(ones.shape(0)), ones.data(), one_prices.data(), shift),
             PriceCurve{std::int64_t(nodes.shape(0)), nodes.data(), prices_zero.data(), prices_one.data(), mirrored},
             shift, ask);
-        search->run();
+        try {
+            search->run();
+        } catch (const std::bad_alloc&) {
+            search->outcome = Search::kOutOfMemory;
+        }
     }
     std::vector<std::int64_t> group_zeros, group_ones;
     for (const auto& [r, s] : search->chain) {
@@ -94,7 +102,7 @@ void bind_distance(nb::module_& m) {
     m.def("search_chains", &search_chains, "zeros"_a, "zero_prices"_a, "ones"_a, "one_prices"_a, "shift"_a, "nodes"_a,
           "prices_zero"_a, "prices_one"_a, "mirrored"_a, "budget"_a, "cut"_a, "profile"_a, "slop"_a, "bound_values"_a,
           "bound_lengths"_a, "guide_values"_a, "guide_zeros"_a, "reach"_a, "tube_low"_a, "tube_high"_a, "memory"_a,
-          "seconds"_a, "stop"_a, "state"_a);
+          "seconds"_a, "stop"_a, "state"_a, "heavy"_a);
 }
 
 }  // namespace truecast

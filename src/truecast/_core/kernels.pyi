@@ -155,4 +155,5 @@ def search_chains(
     seconds: float,
     stop: NDArray[np.uint8],
     state: NDArray[np.float64],
+    heavy: int,
 ) -> dict[str, Any]: ...

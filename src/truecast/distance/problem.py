@@ -91,7 +91,8 @@ class Problem:
             each = np.floor(np.ldexp(np.interp(np.ldexp(x, -shift), nodes, price), shift)).astype(np.int64) - 2
             worth += int((each.astype(object) * count).sum())
             columns += [np.repeat(x, count), np.repeat(each, count)]
-        # rounding the forecasts moves the distance by at most half a unit each (docs/distance.md, theorem 9)
+        # rounding the forecasts moves the distance by at most half a unit each (docs/distance.md, theorem 9); what the
+        # conversion rounds is less than the margins of the prices
         return cls(
             rounds,
             shift,
@@ -122,11 +123,12 @@ class Problem:
         profile: bool = False,
         bounds: Bounds = NO_BOUNDS,
         tube: Tube = NO_TUBE,
+        heavy: int = 64,
     ) -> Found:
         """Find the shortest chain within budget, leaving out values at a loss of at most 1.25 `cut` a round.
 
-        With `profile`, the bounds that it returns hold for a search from the other end. In a tube, it finds chains but
-        proves nothing.
+        With `profile`, the bounds that it returns hold for a search from the other end; they are taken at values with
+        one in `heavy` of the points between their parents. In a tube, it finds chains but proves nothing.
         """
         found: dict[str, Any] = _core.search_chains(
             *self.columns,
@@ -150,6 +152,7 @@ class Problem:
             seconds=limits.seconds,
             stop=limits.stop,
             state=limits.state,
+            heavy=heavy,
         )
         zeros, ones = found["zeros"], found["ones"]
         witness = (grouped(ones[::-1], zeros[::-1]) if self.mirror else grouped(zeros, ones)) if len(zeros) else None

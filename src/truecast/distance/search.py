@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Distance", "calibration_distance"]
 
 _TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))  # how closely and how far around a path to look, in turn
+_MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
 _GLANCE, _HEARTBEAT = 0.05, 5.0  # seconds between looking how far searches have come, and saying so
 
@@ -51,7 +52,8 @@ class Distance:
     rounds : int
         How many there are.
     ended : str
-        Why the search ended: "exact", "rtol", "time", "memory" or "interrupted".
+        Why the search ended: "exact", "rtol", "time", "memory" (also if there are 2^26 rounds or more), "interrupted",
+        or "rounding" if the bounds cannot get closer, which may happen from some million rounds on.
     """
 
     lower: float
@@ -66,6 +68,17 @@ class Distance:
     def means(self) -> tuple[float, float]:
         """Bounds on the distance per round."""
         return _per_round(self.totals, self.rounds)
+
+    def __str__(self) -> str:
+        def between(bounds: tuple[float, float]) -> str:
+            return f"{bounds[1]:.9g}" if self.exact else f"from {bounds[0]:.6g} to {bounds[1]:.6g}"
+
+        known = ", exact" if self.exact else f" ({self.ended})"
+        groups = f"nearest{'' if self.exact else ' found'}: {len(self.witness.zeros):,} groups"
+        return (
+            f"distance to calibration {between(self.means)} a round{known}; "
+            f"{between(self.totals)} over {self.rounds:,} rounds; {groups}"
+        )
 
 
 def calibration_distance(
@@ -127,16 +140,17 @@ def calibration_distance(
     of a second and 10,000 some seconds; but if many calibrated forecasts are equally near, as can happen when forecasts
     are nearly calibrated, it may take far longer to show that none is nearer (docs/benchmarks-distance.md).
     """
-    if not isinstance(rtol, (int, float)) or isinstance(rtol, bool) or rtol != 0:
+    if isinstance(rtol, (bool, np.bool_, str)) or not rtol == 0:  # noqa: SIM201 - NaN is neither
         rtol = _check.between("rtol", rtol, 0, 1)
-    time_limit = _check.between("time_limit", time_limit, 0, math.inf)
+    if time_limit != math.inf:
+        time_limit = _check.between("time_limit", time_limit, 0, math.inf)
     memory_limit = _check.between("memory_limit", memory_limit, 0, math.inf)
     if not (callable(progress) or isinstance(progress, bool)):
         raise InputError("progress", "must be True, False or a function", progress)
     tally = as_tally(y_true, y_prob, sample_weight)
     if tally.weighted:
         rule = "must be integers, which count as repeated rounds: with real weights the problem is NP-hard"
-        raise InputError("sample_weight", rule, tally)
+        raise InputError("sample_weight" if sample_weight is not None else "y_true", rule, tally)
     tell = progress if callable(progress) else _written if progress else _silent
     search = _Search(tally, rtol, time_limit, memory_limit, tell, total)
     try:
@@ -182,7 +196,7 @@ class _Search:
     def run(self) -> None:
         if self.done() or not (self.tally.zeros.any() and self.tally.ones.any()):
             return
-        if self.rounds >= 1 << 31 or self.rounds * _BYTES > self.memory:
+        if self.rounds >= _MOST_ROUNDS or self.rounds * _BYTES > self.memory:
             self.worth, self.ended = lower_calibration_distance(self.tally, total=True).lower, "memory"
             self.bounded(0.0)
             return
@@ -210,8 +224,7 @@ class _Search:
             edges = [(np.interp(rows + side * width, zeros, ones) + side * width).astype(np.int64) for side in (-1, 1)]
             before, limits = self.upper, self.limits(1)
             task = pool.submit(problem.search, limits, cut=cut, tube=Tube(values, zeros, reach, *edges))
-            [found] = self.wait([task], [limits])
-            self.take(found)
+            self.take(self.wait([task], [limits]))
             if (closely, far, width) == _TUBES[-1] and before - self.upper < 0.05 * (self.upper - self.lower):
                 return
             values, sizes = self.witness.values, (self.witness.zeros + self.witness.ones).astype(float)
@@ -236,10 +249,9 @@ class _Search:
                 for end, limit, bound in zip(ends, limits, bounds, strict=True)
             ]
             found = self.wait(tasks, limits, partial(_so_far, tasks, limits, budget, loss))
-            for one in found:
-                self.take(one)
+            self.take(found)
             if last and not self.done():
-                self.ended = self.ended or "rtol"
+                self.ended = self.ended or "rounding"
             bounds, holds = [found[1].bounds, found[0].bounds], budget - max(one.loss for one in found)
             loss /= 64
 
@@ -249,7 +261,7 @@ class _Search:
         return Limits(memory, seconds, np.zeros(1, np.uint8), np.zeros(2))
 
     def wait(
-        self, tasks: list[Future[Any]], limits: list[Limits], length: Callable[[], float] = lambda: 0.0
+        self, tasks: list[Future[Any]], limits: list[Limits], length: Callable[[], float] | None = None
     ) -> list[Any]:
         """Wait for searches; stop them when what they have found on the way is enough, at Ctrl-C, or if they lag."""
         from concurrent.futures import wait
@@ -258,14 +270,16 @@ class _Search:
         try:
             while wait(tasks, _GLANCE).not_done:
                 now = time.monotonic()
-                self.bounded(length())
-                first = first if any(task.done() for task in tasks) else now
+                if length is not None:
+                    self.bounded(length())
+                first = first if length is not None and any(map(_over, tasks)) else now
                 if self.done() or now - start > 1.5 * (first - start) + 10 * _GLANCE:  # one end is often far easier
                     self.stop(limits)
                 if now > said + _HEARTBEAT:
                     said = now
                     self.say()
-            self.bounded(length())
+            if length is not None:
+                self.bounded(length())
         except KeyboardInterrupt:
             self.stop(limits)
             self.ended = "interrupted"
@@ -278,15 +292,15 @@ class _Search:
         for limit in limits:
             limit.stop[:] = 1
 
-    def take(self, found: Found) -> None:
-        """Take the chain that was found, and note why the search gave up if it did."""
-        if found.witness is not None:
-            upper = cost(self.tally, found.witness)
+    def take(self, found: list[Found]) -> None:
+        """Take the chains that were found; if all searches gave up, note why."""
+        for witness in (one.witness for one in found if one.witness is not None):
+            upper = cost(self.tally, witness)
             if upper < self.upper:
-                self.upper, self.witness = upper, found.witness
+                self.upper, self.witness = upper, witness
                 self.say()
-        if found.ended != "stopped":
-            self.ended = self.ended or found.ended
+        why = [one.ended for one in found if one.ended != "stopped"]
+        self.ended = self.ended or (why[0] if why and all(why) else "")
 
     def bounded(self, length: float) -> None:
         """Take it that no chain is shorter."""
@@ -296,6 +310,8 @@ class _Search:
 
     def done(self) -> bool:
         gap = self.upper - self.lower
+        if gap < -1e-12 * self.rounds:
+            raise RuntimeError(f"a lower bound, {self.lower}, above the upper one, {self.upper}: please report this")
         if gap <= max(self.rounding * self.upper, 1e-12 * self.rounds):
             self.ended = "exact"
         elif gap <= self.rtol * self.upper:
@@ -313,6 +329,10 @@ class _Search:
         exact = self.done() and self.ended == "exact"
         lower, upper = self.totals() if self.total else _per_round(self.totals(), self.rounds)
         return Distance(lower, upper, exact, self.witness, self.rounds, self.ended, self.totals())
+
+
+def _over(task: Future[Found]) -> bool:
+    return task.done() and not task.result().ended
 
 
 def _by_value(tally: Tally) -> Witness:

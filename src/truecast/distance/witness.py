@@ -39,13 +39,13 @@ class Witness:
 
     def forecasts(self, y_true: Any, y_prob: Any) -> NDArray[np.float64]:
         """Return the calibrated forecast of every round, in the order in which the rounds are given."""
-        as_tally(y_true, y_prob)  # refuses what is not valid
+        tally = as_tally(y_true, y_prob)
+        groups = _checked(self, int(tally.zeros.sum()), int(tally.ones.sum()))
         y, p = _check.predictions(y_true, y_prob)
         q = np.empty(len(p))
-        for outcome, counts in ((0, self.zeros), (1, self.ones)):
+        for outcome, counts in ((0, groups.zeros), (1, groups.ones)):
             rounds = np.flatnonzero(y == outcome)
-            _same_number(outcome, counts, len(rounds))
-            q[rounds[np.argsort(p[rounds], kind="stable")]] = np.repeat(self.values, counts)
+            q[rounds[np.argsort(p[rounds], kind="stable")]] = np.repeat(groups.values, counts)
         return q
 
     def __repr__(self) -> str:
@@ -54,8 +54,8 @@ class Witness:
 
 def grouped(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> Witness:
     """Return the witness of a chain of steps in order of value; steps of one value make one group."""
-    new = np.ones(len(zeros), bool)
-    new[1:] = zeros[1:] * ones[:-1] != zeros[:-1] * ones[1:]
+    new, common = np.ones(len(zeros), bool), np.gcd(zeros, ones)
+    new[1:] = np.diff(zeros // common).astype(bool) | np.diff(ones // common).astype(bool)
     starts = np.flatnonzero(new)
     sums = [np.add.reduceat(side, starts) if len(side) else side for side in (zeros, ones)]
     for side in sums:
@@ -102,22 +102,30 @@ def verify_witness(
     """
     tally = as_tally(y_true, y_prob)
     if isinstance(witness, Witness):
-        for outcome, counts in ((0, witness.zeros), (1, witness.ones)):
-            _check.counts("witness", counts, len(witness.zeros))
-            _same_number(outcome, counts, int((tally.zeros, tally.ones)[outcome].sum()))
-        empty = np.flatnonzero(witness.zeros + witness.ones == 0)
-        if len(empty):
-            raise InputError("witness", "must have no group without rounds", 0, int(empty[0]))
-        far = cost(tally, witness)
+        far = cost(tally, _checked(witness, int(tally.zeros.sum()), int(tally.ones.sum())))
     else:
         far = _far(y_true, y_prob, witness)
     return far if total else math.nextafter(far / tally.total, math.inf) if far else 0.0
 
 
-def _same_number(outcome: int, counts: NDArray[np.int64], rounds: int) -> None:
-    if int(counts.sum()) != rounds:
-        name = ("zeros", "ones")[outcome]
-        raise InputError("witness", f"must have as many {name} as the rounds have, {rounds}", int(counts.sum()))
+def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
+    columns = []
+    for name, counts, rounds in (("zeros", witness.zeros, zeros), ("ones", witness.ones, ones)):
+        column = _check.counts("witness", counts, len(witness.zeros))
+        if column.dtype != np.int64:
+            raise InputError("witness", "must have whole numbers of rounds in its groups", counts)
+        if int(column.sum()) != rounds:
+            raise InputError("witness", f"must have as many {name} as the rounds have, {rounds}", int(column.sum()))
+        columns.append(column)
+    checked = Witness(*columns)
+    empty = np.flatnonzero(checked.zeros + checked.ones == 0)
+    if len(empty):
+        raise InputError("witness", "must have no group without rounds", 0, int(empty[0]))
+    falls = np.flatnonzero(np.diff(checked.values) < 0)
+    if len(falls):
+        at = int(falls[0]) + 1
+        raise InputError("witness", "must have its groups in increasing order of value", float(checked.values[at]), at)
+    return checked
 
 
 def _far(y_true: Any, y_prob: Any, forecasts: Any) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from truecast.distance import Distance, calibration_distance, verify_witness
+from truecast.distance import Distance, calibration_distance, search, verify_witness
 from truecast.distance.problem import Limits, Problem
+from truecast.measures.prices import best_prices
 
 Y, P = [1, 0, 1, 1], [0.6, 0.6, 0.7, 0.9]
 
@@ -201,3 +203,29 @@ sys.stdout.write("bounds")
 def test_interrupted_search_returns_its_bounds() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "bounds", "")
+
+
+def test_result_prints_what_is_known() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.random(2000)
+    y = rng.random(2000) < 1 - p
+    exact, wide = calibration_distance(y[:50], p[:50]), calibration_distance(y, p, rtol=0.5)
+    assert re.fullmatch(
+        r"distance to calibration \S+ a round, exact; \S+ over 50 rounds; nearest: \d+ groups", str(exact)
+    )
+    assert re.fullmatch(
+        r"distance to calibration from \S+ to \S+ a round \(rtol\); from \S+ to \S+ over 2,000 rounds; nearest found: .*",
+        str(wide),
+    )
+
+
+def test_bounds_that_cross_are_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_dear(tally: tc.Tally) -> tuple[np.ndarray, ...]:
+        nodes, prices, values, atoms = best_prices(tally)
+        return nodes, prices + 0.5, values, atoms
+
+    monkeypatch.setattr(search, "best_prices", too_dear)
+    rng = np.random.default_rng(4)
+    p = rng.random(200)
+    with pytest.raises(RuntimeError, match="report"):
+        calibration_distance(rng.random(200) < p, p)

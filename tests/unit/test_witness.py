@@ -114,3 +114,23 @@ def test_witness_that_was_found_cannot_be_changed() -> None:
             column[0] = 5
     with pytest.raises(FrozenInstanceError):
         found.zeros = found.ones
+
+
+def test_rounds_cannot_be_split_among_groups() -> None:
+    with pytest.raises(tc.InputError, match="whole numbers"):
+        verify_witness([0, 1], [0.25, 0.75], Witness(np.array([0.75, 0.25]), np.array([0.25, 0.75])))
+
+
+def test_groups_out_of_order_are_refused() -> None:
+    with pytest.raises(tc.InputError, match="increasing order of value, got 0.0 at position 1"):
+        verify_witness([0, 1], [0.3, 0.6], witness([0, 1], [1, 0]))
+
+
+def test_lists_will_do_as_groups() -> None:
+    assert verify_witness([0, 1], [0.25, 0.75], Witness([1, 0], [0, 1]), total=True) == pytest.approx(0.5)  # type: ignore[arg-type]
+
+
+def test_groups_of_billions_of_rounds_stay_apart() -> None:
+    k = 2**32
+    d = calibration_distance(tc.Tally([0.25, 0.75], [3 * k, k], [k, 3 * k]), total=True)
+    assert (d.upper, len(d.witness.zeros), d.exact) == (0.0, 2, True)

@@ -21,6 +21,7 @@ _ITERATIONS = 500
 _ROUNDS = 8
 _GRID = 1 << 8  # nodes to start with, besides the forecasts
 _MOST_NODES = 1 << 21  # of more forecasts, every second, third, ... is one
+_FEW_NODES, _WIDE = 1 << 16, 1e-3  # the same, if the bounds may be this wide
 _PARTS = 64  # of a cell between two nodes, at the most, in one round
 _APART = 2.0**-40  # nodes that are closer are one
 _EPSILON = 2.0**-52
@@ -51,7 +52,7 @@ def best_prices(tally: Tally) -> tuple[Array, Array, Array, Array]:
 
 def priced(tally: Tally, rtol: float) -> Priced:
     """Return the best bounds found; they differ by `rtol` of the upper one, if nothing prevents it."""
-    nodes, more = np.array([0.0, 1.0]), _first_nodes(tally)
+    nodes, more = np.array([0.0, 1.0]), _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES)
     worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally)  # what needs no solver
     gap, stalled = math.inf, 0
     for _ in range(_ROUNDS):
@@ -102,10 +103,10 @@ def _rates(tally: Tally) -> tuple[Array, Array]:
     return nodes, masses
 
 
-def _first_nodes(tally: Tally) -> Array:
+def _first_nodes(tally: Tally, most: int) -> Array:
     _, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     rates = ones / (zeros + ones)  # where calibrated forecasts are likely to be
-    forecasts = tally.p[:: 1 + len(tally.p) // _MOST_NODES]
+    forecasts = tally.p[:: 1 + len(tally.p) // most]
     return np.concatenate((np.linspace(0, 1, _GRID + 1), rates[:: 1 + len(rates) // _GRID], forecasts))
 
 

@@ -113,7 +113,7 @@ class Report:
         return "\n".join(lines)
 
 
-_CLOSE = 0.05  # how close the two bounds of the lower distance are to be
+_CLOSE, _FEW = (1e-4, 0.05), 1 << 16  # how close the bounds of the lower distance are to be, for few forecasts or more
 _SUMS = (
     "smooth_calibration_error",
     "calibration_error_by_value",
@@ -152,7 +152,7 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
         loss = side.submit(calibration_decision_loss, tally)
         curve, distance, bins = (
             reliability_curve(tally),
-            lower_calibration_distance(tally, rtol=_CLOSE),
+            lower_calibration_distance(tally, rtol=_CLOSE[len(tally.p) > _FEW]),
             reliability_bins(tally),
         )
         return Report(

@@ -210,13 +210,11 @@ def test_result_prints_what_is_known() -> None:
     p = rng.random(2000)
     y = rng.random(2000) < 1 - p
     exact, wide = calibration_distance(y[:50], p[:50]), calibration_distance(y, p, rtol=0.5)
-    assert re.fullmatch(
-        r"distance to calibration \S+ a round, exact; \S+ over 50 rounds; nearest: \d+ groups", str(exact)
-    )
-    assert re.fullmatch(
-        r"distance to calibration from \S+ to \S+ a round \(rtol\); from \S+ to \S+ over 2,000 rounds; nearest found: .*",
-        str(wide),
-    )
+    start = "distance to calibration"
+    assert re.fullmatch(start + r" \S+ a round, exact; \S+ over 50 rounds; nearest: \d+ groups", str(exact))
+    between = r"from \S+ to \S+"
+    rest = rf" {between} a round \(rtol\); {between} over 2,000 rounds; nearest found: \d+ groups"
+    assert re.fullmatch(start + rest, str(wide))
 
 
 def test_bounds_that_cross_are_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import truecast as tc
 from truecast.distance import Witness, calibration_distance, verify_witness
+from truecast.distance.witness import grouped
 
 Y, P = [0, 1, 1, 0, 1], [0.1, 0.6, 0.7, 0.7, 0.9]
 
@@ -134,3 +135,8 @@ def test_groups_of_billions_of_rounds_stay_apart() -> None:
     k = 2**32
     d = calibration_distance(tc.Tally([0.25, 0.75], [3 * k, k], [k, 3 * k]), total=True)
     assert (d.upper, len(d.witness.zeros), d.exact) == (0.0, 2, True)
+
+
+def test_steps_of_a_chain_are_put_in_order_and_together() -> None:
+    one = grouped(np.array([1, 1, 0, 2, 3]), np.array([1, 0, 2, 2, 1]))
+    assert (one.zeros.tolist(), one.ones.tolist()) == ([1, 3, 3, 0], [0, 1, 3, 2])

@@ -337,8 +337,7 @@ def _over(task: Future[Found]) -> bool:
 
 def _by_value(tally: Tally) -> Witness:
     """Return the witness of the calibration error by value: each forecast moves to its rate."""
-    order = np.lexsort((tally.p, tally.ones / tally.weights))
-    return grouped(tally.zeros[order], tally.ones[order])
+    return grouped(tally.zeros, tally.ones)
 
 
 def _isotonic(tally: Tally) -> Witness:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.distance.witness import Witness, grouped
+from truecast.measures.prices import lipschitz
 from truecast.tally import Tally
 
 __all__ = ["NO_BOUNDS", "NO_TUBE", "Bounds", "Found", "Limits", "Problem", "Tube"]
@@ -82,7 +83,7 @@ class Problem:
         """Return the problem of a tally with feasible prices."""
         rounds = int(tally.total)
         shift = min(50, 60 - rounds.bit_length())  # sums of a forecast and a price of each round fit into 62 bits
-        prices = _lipschitz(nodes, prices)
+        prices = lipschitz(nodes, prices)
         x = np.rint(np.ldexp(tally.p, shift)).astype(np.int64)
         columns: list[_Column] = []
         worth = 0
@@ -165,10 +166,3 @@ class Problem:
             Bounds(1 - found["values"][::-1], lengths),
             found["peak"],
         )
-
-
-def _lipschitz(nodes: NDArray[np.float64], prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return prices lowered until they change no faster than the places, in all and not only from node to node."""
-    from_left = np.minimum.accumulate(prices - nodes, axis=1) + nodes
-    from_right = np.minimum.accumulate((prices + nodes)[:, ::-1], axis=1)[:, ::-1] - nodes
-    return np.ascontiguousarray(np.minimum(from_left, from_right))

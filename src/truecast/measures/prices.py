@@ -12,7 +12,7 @@ from truecast import _core
 from truecast.measures.corp import isotonic_blocks
 from truecast.tally import Tally
 
-__all__ = ["Priced", "best_prices", "priced"]
+__all__ = ["Priced", "best_prices", "lipschitz", "priced"]
 
 Array = NDArray[np.float64]
 
@@ -122,6 +122,14 @@ def _apart(places: Array) -> Array:
     return np.concatenate(([0.0], places, [1.0]))
 
 
+def lipschitz(nodes: Array, prices: Array) -> Array:
+    """Return the greatest prices below the given ones that change no faster than the places, between any two nodes."""
+    from_left = np.minimum.accumulate(prices - nodes, axis=1) + nodes
+    from_right = np.minimum.accumulate((prices + nodes)[:, ::-1], axis=1)[:, ::-1] - nodes
+    lowered: Array = np.ascontiguousarray(np.minimum(from_left, from_right))
+    return lowered
+
+
 def _repaired(nodes: Array, prices: Array, p: Array, harmless: float) -> tuple[Array, Array, Array]:
     """Return places, prices that keep all rules everywhere, and nodes to add where keeping them cost too much.
 
@@ -131,10 +139,7 @@ def _repaired(nodes: Array, prices: Array, p: Array, harmless: float) -> tuple[A
     value left: taking d off A and off B takes d off it.
     """
     prices = np.maximum(prices, -1.0)  # still feasible: theorem 3 (b)
-    prices = np.minimum(
-        np.minimum.accumulate(prices - nodes, axis=1) + nodes,
-        np.minimum.accumulate((prices + nodes)[:, ::-1], axis=1)[:, ::-1] - nodes,
-    )
+    prices = lipschitz(nodes, prices)
     cells = np.flatnonzero(_excess(nodes, prices) > harmless)
     cells = cells[np.searchsorted(p, nodes[cells], side="right") == np.searchsorted(p, nodes[cells + 1])]
     left, right = nodes[cells], nodes[cells + 1]

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
-from truecast.errors import StateError, VersionError
+from truecast.errors import InputError, StateError, VersionError
 
-__all__ = ["VERSION", "from_bytes", "from_json", "to_bytes", "to_json"]
+__all__ = ["VERSION", "Saveable", "from_bytes", "from_json", "to_bytes", "to_json"]
 
 VERSION = 1
 _FORMAT = "truecast"
@@ -91,3 +92,61 @@ def _check_version(version: object) -> None:
 
 def _crc32(saved: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(saved, sort_keys=True, separators=(",", ":")).encode())
+
+
+class Saveable:
+    """What can be saved: a frozen configuration, which builds it anew, and a state of plain data."""
+
+    @property
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this anew."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Everything a round can change, as plain data."""
+
+    @abstractmethod
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+
+    def to_json(self) -> str:
+        """Save everything as JSON text, to go on from exactly here with `from_json`."""
+        return to_json(type(self).__name__, self.config, self.state())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Build what `to_json` saved.
+
+        Raises
+        ------
+        StateError
+            If the text is corrupted or was not saved by this class; VersionError if a newer truecast wrote it.
+        """
+        return cls._rebuild(*from_json(text, cls.__name__))
+
+    @classmethod
+    def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:
+        try:
+            built = cls(**config)
+        except (TypeError, InputError) as error:
+            raise StateError(f"{cls.__name__} cannot be built from the saved configuration: {error}") from error
+        built.load(saved)
+        return built
+
+    def to_bytes(self) -> bytes:
+        """Save everything as compact bytes, to go on from exactly here with `from_bytes`."""
+        return to_bytes(self.to_json())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Build what `to_bytes` saved; raises as `from_json` does."""
+        return cls.from_json(from_bytes(data))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy through `to_bytes`, so that copies and worker processes continue from here too."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.config.items() if value is not None)
+        return f"{type(self).__name__}({options})"

@@ -10,17 +10,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truecast import _check, state
+from truecast import _check
 from truecast.certificate import Certificate, round_up
 from truecast.errors import InputError, StateError
 from truecast.ladder import MAX_ROUNDS, CellRule, Ladder
+from truecast.state import Saveable
 
 __all__ = ["LadderForecaster"]
 
 MAX_HORIZON = 1 << 47
 
 
-class LadderForecaster(Ladder):
+class LadderForecaster(Ladder, Saveable):
     """A forecaster whose state is a ladder with fixed points.
 
     `predict` and `observe` are the compiled core's. A subclass says where the points lie, what is forecast in each
@@ -52,11 +53,6 @@ class LadderForecaster(Ladder):
     @abstractmethod
     def _bound(self, rounds: int) -> Fraction:
         """A theorem's bound, as a formula in the number of rounds."""
-
-    @property
-    @abstractmethod
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
 
     @property
     def certificate(self) -> Certificate:
@@ -102,46 +98,12 @@ class LadderForecaster(Ladder):
         self._run(y, said)
         return said
 
-    def to_json(self) -> str:
-        """Save everything as JSON text, to go on from exactly here with `from_json`."""
-        return state.to_json(type(self).__name__, self.config, self.state())
-
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Build the forecaster that `to_json` saved.
-
-        Raises
-        ------
-        StateError
-            If the text is corrupted or was not saved by this class; VersionError if a newer truecast wrote it.
-        """
-        config, saved = state.from_json(text, cls.__name__)
+    def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:
         biases = saved.get("biases") if isinstance(saved, dict) else None
         if isinstance(biases, list) and len(biases) - 1 != config.get("grid"):  # before a grid of any size is built
             raise StateError(f"the saved biases must be one more than the grid, got {len(biases)}")
-        try:
-            forecaster = cls(**config)
-        except (TypeError, InputError) as error:
-            raise StateError(f"{cls.__name__} cannot be built from the saved configuration: {error}") from error
-        forecaster.load(saved)
-        return forecaster
-
-    def to_bytes(self) -> bytes:
-        """Save everything as compact bytes, to go on from exactly here with `from_bytes`."""
-        return state.to_bytes(self.to_json())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Build the forecaster that `to_bytes` saved; raises as `from_json` does."""
-        return cls.from_json(state.from_bytes(data))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy through `to_bytes`, so that copies and worker processes continue from here too."""
-        return type(self).from_bytes, (self.to_bytes(),)
-
-    def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.config.items() if value is not None)
-        return f"{type(self).__name__}({options})"
+        return super()._rebuild(config, saved)
 
 
 def check_horizon(horizon: object, *, most: int = MAX_HORIZON) -> int | None:

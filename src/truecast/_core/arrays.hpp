@@ -14,6 +14,8 @@ inline void require(bool holds, const char* otherwise) {
 }
 
 void bind_distance(nanobind::module_& m);
+void bind_hints(nanobind::module_& m);
 void bind_measures(nanobind::module_& m);
+void bind_split_ladder(nanobind::module_& m);
 
 }  // namespace truecast

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "edge.hpp"
 #include "ladder.hpp"
 #include "streams.hpp"
 #include "sums.hpp"
@@ -18,12 +19,6 @@ using namespace nb::literals;
 
 namespace truecast {
 namespace {
-
-[[noreturn]] void refuse(const char* message) {
-    const nb::object type = nb::module_::import_("truecast.errors").attr("OrderError");
-    PyErr_SetString(type.ptr(), message);
-    throw nb::python_error();
-}
 
 // With these the ends' biases stay 0 and the cell stays in range, whatever the outcomes.
 void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t denominator,
@@ -38,27 +33,6 @@ void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t den
     require(limits.data()[0] >= 1 && limits.data()[2 * cells - 1] <= 0,
             "the outermost cells must not be left outwards");
     require(cell >= 0 && static_cast<std::size_t>(cell) < cells, "there is no such cell");
-}
-
-// 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1, False and True);
-// every other object goes through the checks in Python.
-std::uint8_t outcome(nb::handle y) {
-    static PyObject* const zero = PyLong_FromLong(0);
-    static PyObject* const one = PyLong_FromLong(1);
-    if (y.ptr() == one || y.ptr() == Py_True) return 1;
-    if (y.ptr() == zero || y.ptr() == Py_False) return 0;
-    return nb::cast<std::uint8_t>(nb::module_::import_("truecast._check").attr("outcome")(y));
-}
-
-Ladder& at_rest(Ladder& ladder) {
-    if (ladder.busy)
-        refuse("a batch is running on this forecaster in another thread: wait for it, or use one forecaster a thread");
-    return ladder;
-}
-
-nb::object copy(const std::vector<std::int64_t>& values) {
-    return nb::cast(nb::ndarray<nb::numpy, const std::int64_t, nb::ndim<1>>(values.data(), {values.size()}),
-                    nb::rv_policy::copy);
 }
 
 void observe(Ladder& ladder, nb::handle y) {
@@ -123,7 +97,8 @@ void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases, 
     for (std::size_t s = 0; s < biases.shape(0); ++s) {
         const Sums row = sums(ladder.points.data(), biases.data() + s * points, points, ladder.denominator);
         std::int64_t* to = out.data() + 4 * s;
-        to[0] = row.bias, to[1] = row.pooled, to[2] = row.rest, to[3] = row.count;
+        to[0] = static_cast<std::int64_t>(row.bias.low), to[1] = static_cast<std::int64_t>(row.left.low) + row.moved;
+        to[2] = row.rest, to[3] = row.count;
     }
 }
 
@@ -163,8 +138,7 @@ NB_MODULE(kernels, m) {
         .def(
             "_sums",
             [](Ladder& l) {
-                const Sums s = sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator);
-                return std::make_tuple(s.bias, s.pooled, s.rest, s.count);
+                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator));
             },
             "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
         .def_prop_ro(
@@ -193,5 +167,7 @@ NB_MODULE(kernels, m) {
           "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
     bind_distance(m);
+    bind_split_ladder(m);
+    bind_hints(m);
     bind_measures(m);
 }

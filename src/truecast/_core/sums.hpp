@@ -4,18 +4,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "wide.hpp"
+
 namespace truecast {
 
-// A = bias / N and B = (pooled + rest / count) / N with 0 <= rest < count.
-// All fit in 64 bits while m * N <= 2^62.
+// A = bias / N and B = (left + moved + rest / count) / N with 0 <= rest < count. moved fits in 64 bits while
+// m * N <= 2^62, and so do bias and left if no bias is above 1; with slack and late outcomes they may not.
 struct Sums {
-    std::int64_t bias = 0;
-    std::int64_t pooled = 0;
+    Wide bias;  // of all points
+    Wide left;  // of the groups left behind when one round of the majority error is taken out
+    std::int64_t moved = 0;
     std::int64_t rest = 0;
     std::int64_t count = 1;
 };
 
-inline std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
+inline std::uint64_t magnitude(std::int64_t x) { return static_cast<std::uint64_t>(x < 0 ? -x : x); }
 
 inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::size_t size, std::int64_t denominator) {
     Sums out;
@@ -23,9 +26,8 @@ inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::si
     for (std::size_t j = 0; j < size; ++j) {
         const std::int64_t a = biases[j];
         if (a == 0) continue;
-        out.bias += magnitude(a);
-        // the group left behind when one round of the majority error is taken out
-        out.pooled += magnitude(a < 0 ? a + denominator - points[j] : a - points[j]);
+        out.bias.add(magnitude(a));
+        out.left.add(magnitude(a < 0 ? a + denominator - points[j] : a - points[j]));
         ++(a < 0 ? negative : positive);
     }
     const std::int64_t count = negative + positive;
@@ -38,11 +40,11 @@ inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::si
         if (biases[j] == 0) continue;
         const bool under = points[j] <= whole;
         below += under ? 1 : -1;
-        out.pooled += under ? -points[j] : points[j];
+        out.moved += under ? -points[j] : points[j];
     }
     const std::int64_t part = rest * below;
     const std::int64_t floor = part / count - (part % count < 0);
-    out.pooled += whole * below + floor;
+    out.moved += whole * below + floor;
     out.rest = part - floor * count;
     out.count = count;
     return out;

@@ -14,6 +14,11 @@ struct Wide {
         high += low < x;
     }
 
+    void subtract(std::uint64_t x) {
+        high -= low < x;
+        low -= x;
+    }
+
     void add(const Wide& x) {
         add(x.low);
         high += x.high;

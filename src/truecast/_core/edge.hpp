@@ -1,0 +1,62 @@
+// What the bindings of ladders share at their edge with Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "sums.hpp"
+
+namespace truecast {
+
+[[noreturn]] inline void refuse(const char* message) {
+    const nanobind::object type = nanobind::module_::import_("truecast.errors").attr("OrderError");
+    PyErr_SetString(type.ptr(), message);
+    throw nanobind::python_error();
+}
+
+// 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1, False and True);
+// every other object goes through the checks in Python.
+inline std::uint8_t outcome(nanobind::handle y) {
+    static PyObject* const zero = PyLong_FromLong(0);
+    static PyObject* const one = PyLong_FromLong(1);
+    if (y.ptr() == one || y.ptr() == Py_True) return 1;
+    if (y.ptr() == zero || y.ptr() == Py_False) return 0;
+    return nanobind::cast<std::uint8_t>(nanobind::module_::import_("truecast._check").attr("outcome")(y));
+}
+
+// A float from 0 to 1 at once; every other object goes through the checks in Python. A NaN fails both comparisons.
+inline double probability(const char* name, nanobind::handle x) {
+    if (PyFloat_CheckExact(x.ptr())) {
+        const double value = PyFloat_AS_DOUBLE(x.ptr());
+        if (value >= 0.0 && value <= 1.0) return value;
+    }
+    return nanobind::cast<double>(nanobind::module_::import_("truecast._check").attr("probability")(name, x));
+}
+
+// A batch runs without the interpreter lock; until it ends nothing else may touch the state.
+template <typename State>
+State& at_rest(State& state) {
+    if (state.busy)
+        refuse("a batch is running on this forecaster in another thread: wait for it, or use one forecaster a thread");
+    return state;
+}
+
+template <typename T>
+nanobind::object copy(const std::vector<T>& values) {
+    return nanobind::cast(
+        nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values.data(), {values.size()}),
+        nanobind::rv_policy::copy);
+}
+
+inline nanobind::object as_int(const Wide& x) {
+    return (nanobind::int_(x.high) << nanobind::int_(64)) + nanobind::int_(x.low);
+}
+
+inline nanobind::tuple as_tuple(const Sums& s) {
+    return nanobind::make_tuple(as_int(s.bias), as_int(s.left) + nanobind::int_(s.moved), s.rest, s.count);
+}
+
+}  // namespace truecast

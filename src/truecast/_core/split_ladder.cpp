@@ -1,0 +1,239 @@
+// Ladders that split, as Python sees them: the walk without a horizon, and the guard.
+#include "split_ladder.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "arrays.hpp"
+#include "edge.hpp"
+#include "sums.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace truecast {
+namespace {
+
+using Points = Array<const std::int64_t, 1>;
+
+void require_points(const Points& points) {
+    require(points.shape(0) >= 2 && points.shape(0) <= most_cells + 1,
+            "a ladder has 2 points or more, and not too many");
+    for (std::size_t j = 1; j < points.shape(0); ++j)
+        require(points.data()[j - 1] < points.data()[j], "points must increase");
+    require(points.data()[0] == 0 && points.data()[points.shape(0) - 1] == whole, "points must go from 0 to 1");
+}
+
+// All that a round changes and every such ladder has. Points before biases: they must fit.
+void restore(SplitLadder& ladder, Points points, Points biases, Array<const std::uint64_t, 1> spent,
+             std::int64_t rounds, std::uint64_t high, std::uint64_t low, double squared_error) {
+    require_points(points);
+    const std::size_t count = points.shape(0);
+    require(biases.shape(0) == count && spent.shape(0) == count - 1, "biases and spent must fit the points");
+    require(biases.data()[0] == 0 && biases.data()[count - 1] == 0, "the biases of 0 and 1 are 0");
+    at_rest(ladder).points.assign(points.data(), points.data() + count);
+    ladder.biases.assign(biases.data(), biases.data() + count);
+    ladder.spent.assign(spent.data(), spent.data() + count - 1);
+    ladder.rounds = rounds;
+    ladder.deviation.high = high;
+    ladder.deviation.low = low;
+    ladder.squared_error = squared_error;
+}
+
+void observe_walk(Walk& walk, nb::handle y) {
+    const std::uint8_t bit = outcome(y);
+    if (!at_rest(walk).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    walk.step(bit);
+}
+
+void run_walk(Walk& walk, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
+    at_rest(walk).busy = true;
+    {
+        nb::gil_scoped_release unlocked;
+        for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = walk.step(y.data()[t] & 1);
+    }
+    walk.busy = false;
+}
+
+void restore_walk(Walk& walk, Points points, Points biases, Array<const std::uint64_t, 1> spent, std::int64_t rounds,
+                  std::uint64_t high, std::uint64_t low, double squared_error, std::size_t cell, bool issued) {
+    require(cell + 1 < points.shape(0), "there is no such cell");
+    restore(walk, points, biases, spent, rounds, high, low, squared_error);
+    walk.cell = cell;
+    walk.issued = issued;
+}
+
+void observe(Guarded& guard, nb::handle y) {
+    const std::uint8_t bit = outcome(y);
+    if (!at_rest(guard).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    guard.observe(bit);
+}
+
+void run(Guarded& guard, Array<const double, 1> hints, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    require(y.shape(0) == said.shape(0) && hints.shape(0) == y.shape(0), "there must be an entry for each outcome");
+    at_rest(guard).busy = true;
+    {
+        nb::gil_scoped_release unlocked;
+        for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = guard.round(hints.data()[t], y.data()[t] & 1);
+    }
+    guard.busy = false;
+}
+
+// A forecast made earlier, as `issue` described it.
+Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said) {
+    const auto is_point = [&](std::int64_t x) {
+        return std::binary_search(guard.points.begin(), guard.points.end(), x);
+    };
+    require(low < high && is_point(low) && is_point(high), "low and high must be points of the ladder");
+    require(said >= unscaled(low) && said <= unscaled(high), "said must lie between low and high");
+    return {low, high, said};
+}
+
+nb::tuple as_tuple(const Placed& made) { return nb::make_tuple(made.low, made.high, made.said); }
+
+void restore_guard(Guarded& guard, Points points, Points biases, Array<const std::uint64_t, 1> spent,
+                   std::int64_t rounds, std::uint64_t high, std::uint64_t low, double squared_error,
+                   std::tuple<std::int64_t, std::int64_t, double> asked, bool issued, std::int64_t late,
+                   std::int64_t most_late, std::int64_t lost, std::uint64_t unknown_high, std::uint64_t unknown_low) {
+    restore(guard, points, biases, spent, rounds, high, low, squared_error);
+    guard.reopen();
+    guard.issued = false;
+    if (issued) {
+        guard.asked = placed(guard, std::get<0>(asked), std::get<1>(asked), std::get<2>(asked));
+        guard.issued = true;
+    }
+    guard.late = late;
+    guard.most_late = most_late;
+    guard.lost = lost;
+    guard.unknown.high = unknown_high;
+    guard.unknown.low = unknown_low;
+}
+
+}  // namespace
+
+void bind_split_ladder(nb::module_& m) {
+    m.attr("WHOLE") = whole;
+    m.attr("MOST_CELLS") = most_cells;
+
+    nb::class_<SplitLadder>(m, "SplitLadder")
+        .def(
+            "_sums",
+            [](SplitLadder& l) {
+                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), whole));
+            },
+            "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
+        .def_prop_ro(
+            "points", [](SplitLadder& l) { return copy(at_rest(l).points); },
+            "Numerators of the points, over `denominator`.")
+        .def_prop_ro(
+            "biases", [](SplitLadder& l) { return copy(at_rest(l).biases); },
+            "Numerators of the biases, over `denominator`.")
+        .def_prop_ro(
+            "spent", [](SplitLadder& l) { return copy(at_rest(l).spent); },
+            "What the forecasts in each cell have deviated since it came to be, over twice `denominator`.")
+        .def_prop_ro(
+            "cells", [](SplitLadder& l) { return at_rest(l).cells(); }, "The number of cells, m.")
+        .def_prop_ro(
+            "rounds", [](SplitLadder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
+        .def_prop_ro(
+            "squared_error", [](SplitLadder& l) { return at_rest(l).squared_error; }, "Sum of (forecast - outcome)**2.")
+        .def_prop_ro(
+            "_deviation", [](SplitLadder& l) { return as_int(at_rest(l).deviation); },
+            "The deviation over twice `denominator`.");
+
+    nb::class_<Walk, SplitLadder>(m, "Walk")
+        .def(
+            "__init__",
+            [](Walk* self, Points points, std::uint64_t threshold, bool middle) {
+                require_points(points);
+                require(threshold > 0, "the threshold must be positive");
+                new (self) Walk(points.data(), points.shape(0), threshold, middle);
+            },
+            "points"_a, "threshold"_a, "middle"_a)
+        .def(
+            "predict", [](Walk& w) { return at_rest(w).predict(); },
+            "The probability that the next outcome is 1; the same until that outcome is observed.")
+        .def("observe", &observe_walk, "outcome"_a.none(),
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "none.")
+        .def("_run", &run_walk, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def("_restore", &restore_walk, "points"_a, "biases"_a, "spent"_a, "rounds"_a, "high"_a, "low"_a,
+             "squared_error"_a, "cell"_a, "issued"_a)
+        .def_prop_ro(
+            "open_cell", [](Walk& w) { return at_rest(w).cell; },
+            "The open cell: the next forecast lies between the points of this number and the next.")
+        .def_prop_ro(
+            "issued", [](Walk& w) { return at_rest(w).issued; }, "Whether a forecast is out and its outcome awaited.");
+
+    nb::class_<Guarded, SplitLadder>(m, "Guarded")
+        .def(
+            "__init__",
+            [](Guarded* self, Points points, std::int64_t slack, std::uint64_t threshold, std::uint64_t a_late_one) {
+                require_points(points);
+                require(slack >= 0, "slack must not be negative");
+                new (self) Guarded(points.data(), points.shape(0), slack, threshold, a_late_one);
+            },
+            "points"_a, "slack"_a, "threshold"_a, "a_late_one"_a)
+        .def(
+            "predict",
+            [](Guarded& g, nb::handle hint) {
+                const double h = probability("hint", hint);
+                return at_rest(g).predict(h);
+            },
+            "hint"_a.none(),
+            "The forecast nearest to the hint that the proof allows. The outcome that comes next is about the last one "
+            "asked for.")
+        .def("observe", &observe, "outcome"_a.none(),
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "none.")
+        .def("_run", &run, "hints"_a, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def(
+            "_place",
+            [](Guarded& g, Array<const double, 1> hints, Array<double, 1> said) {
+                require(hints.shape(0) == said.shape(0), "there must be an entry for each hint");
+                at_rest(g);
+                for (std::size_t t = 0; t < hints.shape(0); ++t) said.data()[t] = g.place(hints.data()[t]).said;
+            },
+            "hints"_a, "said"_a, "Write what would be said to each hint if it came next.")
+        .def(
+            "_issue", [](Guarded& g, double hint) { return as_tuple(at_rest(g).issue(hint)); }, "hint"_a,
+            "Forecast now, to be resolved later: the ends of the cell, over N, and what is said.")
+        .def(
+            "_resolve",
+            [](Guarded& g, std::int64_t low, std::int64_t high, double said, bool y) {
+                const Placed made = placed(at_rest(g), low, high, said);
+                g.settle_late(made, y);
+            },
+            "low"_a, "high"_a, "said"_a, "outcome"_a)
+        .def("_give_up", [](Guarded& g) { at_rest(g).give_up(); })
+        .def("_restore", &restore_guard, "points"_a, "biases"_a, "spent"_a, "rounds"_a, "high"_a, "low"_a,
+             "squared_error"_a, "asked"_a, "issued"_a, "late"_a, "most_late"_a, "lost"_a, "unknown_high"_a,
+             "unknown_low"_a)
+        .def_prop_ro(
+            "open_cells",
+            [](Guarded& g) {
+                std::vector<std::uint8_t> flags(at_rest(g).cells());
+                for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = g.open.has(i);
+                return copy(flags);
+            },
+            "Which cells are open, as 0 and 1.")
+        .def_prop_ro("_asked", [](Guarded& g) { return as_tuple(at_rest(g).asked); })
+        .def_prop_ro(
+            "issued", [](Guarded& g) { return at_rest(g).issued; },
+            "Whether the outcome of the last `predict` is awaited.")
+        .def_prop_ro(
+            "unresolved", [](Guarded& g) { return at_rest(g).late; }, "Forecasts issued whose outcomes are awaited.")
+        .def_prop_ro(
+            "most_unresolved", [](Guarded& g) { return at_rest(g).most_late; }, "The most there ever were of these.")
+        .def_prop_ro(
+            "given_up", [](Guarded& g) { return at_rest(g).lost; }, "Forecasts whose outcomes are awaited no longer.")
+        .def_prop_ro(
+            "_unknown", [](Guarded& g) { return as_int(at_rest(g).unknown); },
+            "Sum of max(p, 1 - p) over the forecasts without outcome, over twice `denominator`.");
+}
+
+}  // namespace truecast

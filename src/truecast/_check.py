@@ -65,6 +65,25 @@ def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
     return bits.reshape(array.shape)
 
 
+def probability(name: str, value: Any) -> float:
+    """Return `value` as a float between 0 and 1: a number of Python or numpy, not a bool."""
+    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not 0 <= value <= 1:
+        raise InputError(name, _PROBABILITY, value)
+    return float(value)
+
+
+def probabilities(name: str, values: Any, y: NDArray[np.uint8], outcomes: Any) -> NDArray[np.float64]:
+    """Return one probability for each of the outcomes, which are `y` when checked: contiguous float64."""
+    _refuse_misaligned(name, values, "outcomes", outcomes)
+    p = _column(name, values, _PROBABILITY)
+    if len(p) != len(y):
+        raise InputError(name, f"must have an entry for each of the {len(y)} outcomes", p.shape)
+    bad = ~((p >= 0) & (p <= 1))
+    if bad.any():
+        _refuse_first(name, _PROBABILITY, p, bad)
+    return p.astype(np.float64, copy=False)
+
+
 def output(out: object, y: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return `out` if the forecasts of the outcomes `y` can be written to it."""
     rule = f"must be a writeable, contiguous float64 array of shape {y.shape}"

@@ -1,0 +1,124 @@
+// Hints as Python sees them: one class for all kinds, and their numbers as one row, whose layout Python can ask for.
+#include "hints.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "arrays.hpp"
+#include "edge.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace truecast {
+namespace {
+
+using hints::Held;
+using hints::Hint;
+
+std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, const std::vector<Held*>& members) {
+    require(keep > 0.0 && keep <= 1.0 && prior > 0.0, "keep must be above 0 and at most 1, prior above 0");
+    if (kind == "Identity") return std::make_unique<hints::Identity>();
+    if (kind == "Platt") return std::make_unique<hints::Platt>(keep);
+    if (kind == "BinMeans") return std::make_unique<hints::BinMeans>(keep, prior);
+    if (kind == "Isotonic") return std::make_unique<hints::Isotonic>(keep, prior);
+    require(kind == "Mix" && !members.empty(), "there is no such hint");
+    std::vector<std::unique_ptr<Hint>> own;
+    for (Held* member : members) own.push_back(at_rest(*member).hint->clone());
+    return std::make_unique<hints::Mix>(std::move(own));
+}
+
+// The hint itself, then its members.
+std::vector<Hint*> parts(Hint& hint) {
+    std::vector<Hint*> all = hint.members();
+    all.insert(all.begin(), &hint);
+    return all;
+}
+
+// (part, name, count or 0 for a single number, least, most) in the order of the numbers.
+std::vector<std::tuple<std::size_t, const char*, std::size_t, double, double>> layout(Held& held) {
+    std::vector<std::tuple<std::size_t, const char*, std::size_t, double, double>> all;
+    const std::vector<Hint*> owners = parts(*at_rest(held).hint);
+    for (std::size_t part = 0; part < owners.size(); ++part)
+        for (const auto& field : owners[part]->fields())
+            all.emplace_back(part, field.name, field.count, field.least, field.most);
+    return all;
+}
+
+std::vector<double> numbers(Hint& hint) {
+    std::vector<double> all;
+    for (Hint* part : parts(hint))
+        for (const auto& field : part->fields())
+            all.insert(all.end(), field.values, field.values + std::max<std::size_t>(field.count, 1));
+    return all;
+}
+
+// Returns whether these numbers, one for each of the present ones, fit together; changes nothing if they do not.
+bool restore(Held& held, Array<const double, 1> values) {
+    std::unique_ptr<Hint> changed = at_rest(held).hint->clone();
+    require(values.shape(0) == numbers(*changed).size(), "there must be a value for every number");
+    const double* from = values.data();
+    bool fits = true;
+    for (Hint* part : parts(*changed)) {
+        for (const auto& field : part->fields())
+            for (std::size_t k = 0; k < std::max<std::size_t>(field.count, 1); ++k, ++from) {
+                fits = fits && *from >= field.least && *from <= field.most;
+                field.values[k] = *from;
+            }
+        fits = fits && part->settle();
+    }
+    if (fits) held.hint = std::move(changed);
+    return fits;
+}
+
+void follow(Held& held, Array<const double, 1> scores, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    require(scores.shape(0) == y.shape(0) && said.shape(0) == y.shape(0), "there must be an entry for each outcome");
+    at_rest(held).busy = true;
+    {
+        nb::gil_scoped_release unlocked;
+        held.hint->follow(scores.data(), y.data(), y.shape(0), said.data());
+    }
+    held.busy = false;
+}
+
+}  // namespace
+
+void bind_hints(nb::module_& m) {
+    nb::class_<Held>(m, "Hint")
+        .def(
+            "__init__",
+            [](Held* self, const std::string& kind, double keep, double prior, const std::vector<Held*>& members) {
+                new (self) Held{make(kind, keep, prior, members)};
+            },
+            "kind"_a, "keep"_a, "prior"_a, "members"_a)
+        .def(
+            "predict",
+            [](Held& held, nb::handle score) {
+                const double x = probability("score", score);
+                return at_rest(held).hint->predict(x);
+            },
+            "score"_a.none(), "A better probability than this score; nothing is learned.")
+        .def(
+            "learn",
+            [](Held& held, nb::handle score, nb::handle y) {
+                const double x = probability("score", score);
+                const std::uint8_t bit = outcome(y);
+                at_rest(held).hint->learn(x, bit != 0);
+            },
+            "score"_a.none(), "outcome"_a.none(),
+            "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order.")
+        .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a, "Predict and learn, round by round.")
+        .def("_layout", &layout, "(part, name, count or 0 for a single number, least, most) for the numbers in order.")
+        .def(
+            "_numbers", [](Held& held) { return copy(numbers(*at_rest(held).hint)); }, "All numbers of the state.")
+        .def("_restore", &restore, "numbers"_a, "Take these numbers if they fit together; say whether they did.");
+}
+
+}  // namespace truecast

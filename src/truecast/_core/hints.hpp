@@ -1,0 +1,457 @@
+// Hints: better probabilities from a model's scores, learned from pairs of a score and its outcome as outcomes come.
+//
+// A hint promises nothing: a guard follows it as far as its proof allows. Hints need no order of outcomes, no horizon,
+// a fixed amount of memory and O(1) a round; whatever the scores in [0, 1] and the outcomes, they say a number in
+// [0, 1]. All arithmetic is spelled out in truecast/reference/hints.py, in the same order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace truecast::hints {
+
+constexpr double farthest = 16.0;  // logits are clipped there: scores of 0 and 1 are as good as 1e-7 from them
+constexpr std::size_t per_unit = 4;
+constexpr std::size_t knots = 2 * 16 * per_unit + 1;  // evenly spaced on the logit scale, so rare events have some too
+
+inline double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
+
+inline double clip(double value, double least, double most) { return std::min(std::max(value, least), most); }
+
+inline double logit(double p) {
+    constexpr double lowest = 1.1253516207787584e-07;  // sigmoid(-farthest)
+    if (p <= lowest) return -farthest;
+    return std::min(std::log(p / (1.0 - p)), farthest);
+}
+
+// A score, and where it stands among the knots: `part` of the way from knot `left` to the next.
+struct Score {
+    double x, z;
+    std::size_t left;
+    double part;
+
+    explicit Score(double score) : x(score), z(score < 1.0 ? logit(score) : farthest) {
+        const double at = (z + farthest) * per_unit;
+        left = std::min(static_cast<std::size_t>(at), knots - 2);
+        part = at - static_cast<double>(left);
+    }
+};
+
+// Some numbers of a state under one name, each between `least` and `most`. As many as `count`, one if it is 0.
+struct Field {
+    const char* name;
+    double* values;
+    std::size_t count;
+    double least, most;
+};
+
+constexpr double huge = 1e300;
+
+class Hint {
+  public:
+    virtual ~Hint() = default;
+    virtual std::unique_ptr<Hint> clone() const = 0;
+
+    // What is said of a score; changes nothing that later calls could tell.
+    double predict(const Score& score) {
+        if (!fresh || score.x != last) {
+            said = say(score);
+            last = score.x;
+            fresh = true;
+        }
+        return said;
+    }
+    double predict(double score) { return fresh && score == last ? said : predict(Score(score)); }
+
+    void learn(const Score& score, bool y) {
+        predict(score);
+        absorb(score, said, y);
+        fresh = false;
+    }
+    void learn(double score, bool y) { learn(Score(score), y); }
+
+    // One round after the other: say, then learn.
+    void follow(const double* scores, const unsigned char* y, std::size_t count, double* saying) {
+        for (std::size_t t = 0; t < count; ++t) {
+            const Score score(scores[t]);
+            saying[t] = predict(score);
+            learn(score, (y[t] & 1) != 0);
+        }
+    }
+
+    // All numbers of the state; whoever writes to them asks `settle` whether they fit together.
+    virtual std::vector<Field> fields() { return {}; }
+    virtual bool settle() {
+        fresh = false;
+        return true;
+    }
+    virtual std::vector<Hint*> members() { return {}; }
+
+  protected:
+    virtual double say(const Score& score) = 0;
+    virtual void absorb(const Score& score, double p, bool y) = 0;
+
+  private:
+    double last = 0.0, said = 0.0;  // a forecast is worked out once for saying and learning
+    bool fresh = false;
+};
+
+// Says the score.
+class Identity final : public Hint {
+  public:
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<Identity>(*this); }
+
+  protected:
+    double say(const Score& score) override { return score.x; }
+    void absorb(const Score&, double, bool) override {}
+};
+
+// Platt scaling: sigmoid(offset + slope z), by Newton steps on the log loss so far, a loss t rounds ago counted
+// keep^t, plus a quadratic pull of constant strength towards the identity. The curvature of a loss is taken as
+// |y - p| / 2, which is p (1 - p) on average where p is right and never lets an outcome move z by more than 2.
+class Platt final : public Hint {
+  public:
+    explicit Platt(double keep_) : keep(keep_) {}
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<Platt>(*this); }
+
+    std::vector<Field> fields() override {
+        return {{"offset", &offset, 0, -most_offset, most_offset},
+                {"slope", &slope, 0, -most_slope, most_slope},
+                {"curvature", curvature.data(), 3, -huge, huge}};
+    }
+    bool settle() override {
+        const auto [a, b, c] = curvature;
+        return Hint::settle() && a >= pull_offset / 2 && c >= pull_slope / 2 && a * c - b * b > 0 && a < 1e100 &&
+               c < 1e100;
+    }
+
+  protected:
+    double say(const Score& score) override { return sigmoid(clip(offset + slope * score.z, -30.0, 30.0)); }
+
+    void absorb(const Score& score, double p, bool y) override {
+        const double z = score.z, error = (y ? 1.0 : 0.0) - p, bend = std::fabs(error) / 2.0, lost = 1.0 - keep;
+        auto& [a, b, c] = curvature;
+        a = keep * a + lost * pull_offset + bend;
+        b = keep * b + bend * z;
+        c = keep * c + lost * pull_slope + bend * z * z;
+        const double u = error - lost * pull_offset * offset, v = error * z - lost * pull_slope * (slope - 1.0);
+        const double determinant = a * c - b * b;
+        offset = clip(offset + (c * u - b * v) / determinant, -most_offset, most_offset);
+        slope = clip(slope + (a * v - b * u) / determinant, -most_slope, most_slope);
+    }
+
+  private:
+    static constexpr double most_offset = 64.0, most_slope = 16.0;
+    static constexpr double pull_offset = 2.0, pull_slope = 8.0;
+    double keep;
+    double offset = 0.0, slope = 1.0;
+    std::array<double, 3> curvature{pull_offset, 0.0, pull_slope};  // of the objective: a, b; b, c
+};
+
+// Weights of rounds that fade: the newest counts `unit`, which grows by 1 / keep a round instead of all others
+// shrinking; now and then all are scaled back.
+struct Fading {
+    double keep, unit = 1.0;
+    static constexpr double most = 1e100;
+
+    void scale(double* values, std::size_t count) const {
+        for (std::size_t k = 0; k < count; ++k) values[k] /= unit;
+    }
+};
+
+// The score plus the mean residual (outcome - score) near it: a table of mean residuals at the knots, read and
+// written by linear interpolation, shrunk towards 0 as if each knot had seen `prior` residuals of 0.
+class BinMeans final : public Hint {
+  public:
+    BinMeans(double keep, double prior_) : fading{keep}, prior(prior_) {}
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<BinMeans>(*this); }
+
+    std::vector<Field> fields() override {
+        return {{"unit", &fading.unit, 0, 1.0, 2 * Fading::most},
+                {"weights", weights.data(), knots, 0.0, huge},
+                {"residuals", residuals.data(), knots, -huge, huge}};
+    }
+    bool settle() override {
+        for (std::size_t k = 0; k < knots; ++k)
+            if (std::fabs(residuals[k]) > weights[k] * 1.000001) return false;
+        return Hint::settle();
+    }
+
+  protected:
+    double say(const Score& score) override {
+        const double few = prior * fading.unit;
+        const std::size_t k = score.left;
+        const double lower = residuals[k] / (weights[k] + few), upper = residuals[k + 1] / (weights[k + 1] + few);
+        return clip(score.x + (1.0 - score.part) * lower + score.part * upper, 0.0, 1.0);
+    }
+
+    void absorb(const Score& score, double, bool y) override {
+        fading.unit /= fading.keep;
+        const double right = fading.unit * score.part, left = fading.unit - right;
+        const double residual = (y ? 1.0 : 0.0) - score.x;
+        weights[score.left] += left;
+        weights[score.left + 1] += right;
+        residuals[score.left] += left * residual;
+        residuals[score.left + 1] += right * residual;
+        if (fading.unit > Fading::most) {
+            fading.scale(weights.data(), knots);
+            fading.scale(residuals.data(), knots);
+            fading.unit = 1.0;
+        }
+    }
+
+  private:
+    Fading fading;
+    double prior;
+    std::array<double, knots> weights{}, residuals{};
+};
+
+// Isotonic regression: rates at the knots, pooled where they would decrease, refitted from time to time; between the
+// centres of the pools it goes straight. As if each knot had seen `prior` rounds with its own probability.
+class Isotonic final : public Hint {
+  public:
+    Isotonic(double keep, double prior_) : fading{keep}, prior(prior_) { refit(); }
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<Isotonic>(*this); }
+
+    std::vector<Field> fields() override {
+        return {{"unit", &fading.unit, 0, 1.0, 2 * Fading::most},
+                {"rounds", &rounds, 0, 0.0, 9007199254740992.0},
+                {"due", &due, 0, 0.0, 9007199254740992.0},
+                {"weights", weights.data(), knots, 0.0, huge},
+                {"ones", ones.data(), knots, 0.0, huge},
+                {"logits", logits.data(), knots, -huge, huge},
+                {"fit", fit.data(), knots, 0.0, 1.0}};
+    }
+    bool settle() override {
+        for (std::size_t k = 0; k < knots; ++k) {
+            const double most = weights[k] * 1.000001;
+            if (ones[k] > most || std::fabs(logits[k]) > farthest * most || (k > 0 && fit[k] < fit[k - 1]))
+                return false;
+        }
+        return Hint::settle();
+    }
+
+  protected:
+    double say(const Score& score) override {
+        return (1.0 - score.part) * fit[score.left] + score.part * fit[score.left + 1];
+    }
+
+    void absorb(const Score& score, double, bool y) override {
+        fading.unit /= fading.keep;
+        const std::size_t k = score.part < 0.5 ? score.left : score.left + 1;
+        weights[k] += fading.unit;
+        if (y) ones[k] += fading.unit;
+        logits[k] += fading.unit * score.z;
+        if (fading.unit > Fading::most) {
+            for (auto* values : {&weights, &ones, &logits}) fading.scale(values->data(), knots);
+            fading.unit = 1.0;
+        }
+        rounds += 1.0;
+        if (rounds >= due) {
+            refit();
+            due = rounds + clip(std::floor(rounds / 16.0), 1.0, 256.0);
+        }
+    }
+
+  private:
+    struct Pool {
+        double weight, ones, logits;
+        bool above(const Pool& next) const { return ones * next.weight >= next.ones * weight; }
+        void add(const Pool& next) { weight += next.weight, ones += next.ones, logits += next.logits; }
+    };
+
+    static double place(std::size_t k) { return static_cast<double>(k) / per_unit - farthest; }
+
+    // Invariant: the pools so far are the regression of the knots so far.
+    void refit() {
+        const double few = prior * fading.unit;
+        std::array<Pool, knots> pools;
+        std::size_t count = 0;
+        for (std::size_t k = 0; k < knots; ++k) {
+            Pool pool{weights[k] + few, ones[k] + few * sigmoid(place(k)), logits[k] + few * place(k)};
+            while (count > 0 && pools[count - 1].above(pool)) {
+                Pool wider = pools[--count];
+                wider.add(pool);
+                pool = wider;
+            }
+            pools[count++] = pool;
+        }
+        draw(pools.data(), count);
+    }
+
+    // The fit at the knots: straight between the centres of neighbouring pools, level outside.
+    void draw(const Pool* pools, std::size_t count) {
+        std::size_t next = 0;
+        for (std::size_t k = 0; k < knots; ++k) {
+            const double z = place(k);
+            while (next < count && pools[next].logits / pools[next].weight <= z) ++next;
+            if (next == 0 || next == count) {
+                const Pool& end = pools[next == 0 ? 0 : count - 1];
+                fit[k] = clip(end.ones / end.weight, 0.0, 1.0);
+                continue;
+            }
+            const Pool &left = pools[next - 1], &right = pools[next];
+            const double from = left.logits / left.weight, to = right.logits / right.weight;
+            const double low = left.ones / left.weight, high = right.ones / right.weight;
+            fit[k] = clip(low + (high - low) * ((z - from) / (to - from)), low, high);
+        }
+    }
+
+    Fading fading;
+    double prior;
+    double rounds = 0.0, due = 1.0;
+    std::array<double, knots> weights{}, ones{}, logits{}, fit{};
+};
+
+// sigmoid(sum of w_i logit(p_i)) of members that say p_i: logistic regression on what they say, by Newton steps as in
+// Platt, all rounds counted alike. The curvature is kept as L D L', L with ones on its diagonal, and only ever grows:
+// nothing is subtracted, so no number of rounds makes it lose its sign.
+class Stack {
+  public:
+    explicit Stack(std::size_t members)
+        : n(members),
+          weights(n, 1.0 / static_cast<double>(n)),
+          diagonal(n, pull),
+          lower(n * n, 0.0),
+          logits(n),
+          along(n),
+          step(n) {}
+
+    double say(const double* p) {
+        double z = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            logits[i] = p[i] < 1.0 ? logit(p[i]) : farthest;
+            z += weights[i] * logits[i];
+        }
+        return sigmoid(clip(z, -30.0, 30.0));
+    }
+
+    // After `say` of the same round.
+    void learn(double p, bool y) {
+        const double error = (y ? 1.0 : 0.0) - p, bend = std::fabs(error) / 2.0;
+        const double length = solve();
+        const double rate = error / (1.0 + bend * length);
+        for (std::size_t i = 0; i < n; ++i) weights[i] = clip(weights[i] + rate * step[i], -most_weight, most_weight);
+        grow(bend);
+    }
+
+    std::vector<Field> fields() {
+        return {{"stack", weights.data(), n, -most_weight, most_weight},
+                {"diagonal", diagonal.data(), n, pull, huge},
+                {"lower", lower.data(), n * n, -huge, huge}};
+    }
+
+  private:
+    // step = (L D L')^-1 logits, along = L^-1 logits; returns logits . step.
+    double solve() {
+        double length = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            double v = logits[i];
+            for (std::size_t j = 0; j < i; ++j) v -= lower[i * n + j] * along[j];
+            along[i] = v;
+            step[i] = v / diagonal[i];
+            length += v * step[i];
+        }
+        for (std::size_t i = n; i-- > 0;)
+            for (std::size_t j = 0; j < i; ++j) step[j] -= lower[i * n + j] * step[i];
+        return length;
+    }
+
+    // L D L' += bend logits logits'.
+    void grow(double bend) {
+        for (std::size_t j = 0; j < n; ++j) {
+            const double before = diagonal[j];
+            diagonal[j] = before + bend * along[j] * along[j];
+            const double share = along[j] * bend / diagonal[j];
+            bend = bend * before / diagonal[j];
+            for (std::size_t i = j + 1; i < n; ++i) {
+                logits[i] -= along[j] * lower[i * n + j];
+                lower[i * n + j] += share * logits[i];
+            }
+        }
+    }
+
+    static constexpr double pull = 10.0, most_weight = 64.0;
+    std::size_t n;
+    std::vector<double> weights, diagonal, lower;
+    std::vector<double> logits, along, step;  // of one round
+};
+
+// A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
+// a small part of the weight is handed out anew, so that whoever is best after a change is found again). The first
+// member starts with half of the weight.
+class Mix final : public Hint {
+  public:
+    explicit Mix(std::vector<std::unique_ptr<Hint>> hints)
+        : own(std::move(hints)), stack(own.size()), start(own.size() + 1), forecasts(own.size() + 1) {
+        std::fill(start.begin(), start.end(), 0.5 / static_cast<double>(own.size()));
+        start[0] = 0.5;
+        weights = start;
+    }
+    Mix(const Mix& other)
+        : Hint(other), stack(other.stack), start(other.start), weights(other.weights), forecasts(other.forecasts) {
+        for (const auto& hint : other.own) own.push_back(hint->clone());
+    }
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
+
+    std::vector<Hint*> members() override {
+        std::vector<Hint*> all;
+        for (const auto& hint : own) all.push_back(hint.get());
+        return all;
+    }
+    std::vector<Field> fields() override {
+        std::vector<Field> all = stack.fields();
+        all.insert(all.begin(), {"weights", weights.data(), weights.size(), 0.0, 1.0});
+        return all;
+    }
+    bool settle() override {
+        double total = 0.0;
+        for (const double w : weights) total += w;
+        return Hint::settle() && std::fabs(total - 1.0) < 1e-6;
+    }
+
+  protected:
+    double say(const Score& score) override {
+        for (std::size_t i = 0; i < own.size(); ++i) forecasts[i] = own[i]->predict(score);
+        forecasts.back() = stack.say(forecasts.data());
+        double p = 0.0;
+        for (std::size_t i = 0; i < weights.size(); ++i) p += weights[i] * forecasts[i];
+        return std::min(p, 1.0);
+    }
+
+    void absorb(const Score& score, double, bool y) override {
+        stack.learn(forecasts.back(), y);
+        reweigh(y);
+        for (const auto& hint : own) hint->learn(score, y);
+    }
+
+  private:
+    void reweigh(bool y) {
+        double total = 0.0;
+        for (std::size_t i = 0; i < weights.size(); ++i) total += weights[i] * (y ? forecasts[i] : 1.0 - forecasts[i]);
+        if (!(total > 0.0)) return;  // nobody thought it possible
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            const double credit = weights[i] * (y ? forecasts[i] : 1.0 - forecasts[i]) / total;
+            weights[i] = (1.0 - share) * credit + share * start[i];
+        }
+    }
+
+    static constexpr double share = 0.0003;
+    std::vector<std::unique_ptr<Hint>> own;
+    Stack stack;
+    std::vector<double> start, weights, forecasts;
+};
+
+// A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same state on its own.
+struct Held {
+    std::unique_ptr<Hint> hint;
+    bool busy = false;  // a batch is running without the interpreter lock
+};
+
+}  // namespace truecast::hints

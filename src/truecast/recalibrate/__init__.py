@@ -1,0 +1,1 @@
+"""Recalibration: hints from a model's scores, and a guard over them."""

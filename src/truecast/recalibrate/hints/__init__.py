@@ -1,0 +1,10 @@
+"""Hints: from a model's score to a better probability, learned from outcomes as they come. No promises: see the guard."""
+
+from truecast.recalibrate.hints.base import Hint
+from truecast.recalibrate.hints.bin_means import BinMeans
+from truecast.recalibrate.hints.identity import Identity
+from truecast.recalibrate.hints.isotonic import Isotonic
+from truecast.recalibrate.hints.mix import Mix
+from truecast.recalibrate.hints.platt import Platt
+
+__all__ = ["BinMeans", "Hint", "Identity", "Isotonic", "Mix", "Platt"]

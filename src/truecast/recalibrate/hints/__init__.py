@@ -1,4 +1,4 @@
-"""Hints: from a model's score to a better probability, learned from outcomes as they come. No promises: see the guard."""
+"""Hints: from a model's score to a better probability, learned from outcomes as they come. They prove nothing."""
 
 from truecast.recalibrate.hints.base import Hint
 from truecast.recalibrate.hints.bin_means import BinMeans

@@ -84,6 +84,13 @@ def probabilities(name: str, values: Any, y: NDArray[np.uint8], outcomes: Any) -
     return p.astype(np.float64, copy=False)
 
 
+def notes(values: Any, count: int) -> list[float]:
+    """Return the numbers that a hint gave to be kept with a forecast."""
+    if not isinstance(values, list | tuple) or len(values) != count:
+        raise InputError("notes", f"must be the {count} numbers that issue() gave", values)
+    return [probability("notes", value) for value in values]
+
+
 def output(out: object, y: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return `out` if the forecasts of the outcomes `y` can be written to it."""
     rule = f"must be a writeable, contiguous float64 array of shape {y.shape}"

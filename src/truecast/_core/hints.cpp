@@ -78,6 +78,23 @@ bool restore(Held& held, Array<const double, 1> values) {
     return fits;
 }
 
+nb::tuple issue(Held& held, nb::handle score) {
+    const double x = probability("score", score);
+    std::vector<double> kept(at_rest(held).hint->notes());
+    const double p = held.hint->issue(x, kept.data());
+    return nb::make_tuple(p, kept);
+}
+
+void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {
+    const double x = probability("score", score);
+    const bool bit = outcome(y) != 0;
+    if (notes.is_none()) return at_rest(held).hint->learn(x, bit);
+    const std::size_t count = held.hint->notes();
+    const auto kept =
+        nb::cast<std::vector<double>>(nb::module_::import_("truecast._check").attr("notes")(notes, count));
+    at_rest(held).hint->learn(x, bit, kept.data());
+}
+
 void follow(Held& held, Array<const double, 1> scores, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(scores.shape(0) == y.shape(0) && said.shape(0) == y.shape(0), "there must be an entry for each outcome");
     at_rest(held).busy = true;
@@ -105,15 +122,10 @@ void bind_hints(nb::module_& m) {
                 return at_rest(held).hint->predict(x);
             },
             "score"_a.none(), "A better probability than this score; nothing is learned.")
-        .def(
-            "learn",
-            [](Held& held, nb::handle score, nb::handle y) {
-                const double x = probability("score", score);
-                const std::uint8_t bit = outcome(y);
-                at_rest(held).hint->learn(x, bit != 0);
-            },
-            "score"_a.none(), "outcome"_a.none(),
-            "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order.")
+        .def("issue", &issue, "score"_a.none(),
+             "What `predict` says, and notes to keep and hand to `learn` if other rounds come before this outcome.")
+        .def("learn", &learn, "score"_a.none(), "outcome"_a.none(), "notes"_a = nb::none(),
+             "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order.")
         .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a, "Predict and learn, round by round.")
         .def("_layout", &layout, "(part, name, count or 0 for a single number, least, most) for the numbers in order.")
         .def(

@@ -69,12 +69,23 @@ class Hint {
     }
     double predict(double score) { return fresh && score == last ? said : predict(Score(score)); }
 
-    void learn(const Score& score, bool y) {
+    // Some numbers that a forecast is to be remembered by until its outcome comes, if that is late: a mix judges its
+    // members by what they said then. By what they say now, members good for the next round only would seem good for
+    // later rounds too.
+    virtual std::size_t notes() const { return 0; }
+    double issue(double score, double* kept) {
+        const double p = predict(score);
+        note(kept);
+        return p;
+    }
+
+    void learn(const Score& score, bool y, const double* kept = nullptr) {
         predict(score);
+        if (kept != nullptr) recall(kept);
         absorb(score, said, y);
         fresh = false;
     }
-    void learn(double score, bool y) { learn(Score(score), y); }
+    void learn(double score, bool y, const double* kept = nullptr) { learn(Score(score), y, kept); }
 
     // One round after the other: say, then learn.
     void follow(const double* scores, const unsigned char* y, std::size_t count, double* saying) {
@@ -96,6 +107,8 @@ class Hint {
   protected:
     virtual double say(const Score& score) = 0;
     virtual void absorb(const Score& score, double p, bool y) = 0;
+    virtual void note(double*) const {}
+    virtual void recall(const double*) {}
 
   private:
     double last = 0.0, said = 0.0;  // a forecast is worked out once for saying and learning
@@ -395,10 +408,17 @@ class Mix final : public Hint {
         weights = start;
     }
     Mix(const Mix& other)
-        : Hint(other), stack(other.stack), start(other.start), weights(other.weights), forecasts(other.forecasts) {
+        : Hint(other),
+          stack(other.stack),
+          start(other.start),
+          weights(other.weights),
+          forecasts(other.forecasts),
+          stacked(other.stacked) {
         for (const auto& hint : other.own) own.push_back(hint->clone());
     }
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
+
+    std::size_t notes() const override { return forecasts.size(); }
 
     std::vector<Hint*> members() override {
         std::vector<Hint*> all;
@@ -419,14 +439,20 @@ class Mix final : public Hint {
   protected:
     double say(const Score& score) override {
         for (std::size_t i = 0; i < own.size(); ++i) forecasts[i] = own[i]->predict(score);
-        forecasts.back() = stack.say(forecasts.data());
+        forecasts.back() = stacked = stack.say(forecasts.data());
         double p = 0.0;
         for (std::size_t i = 0; i < weights.size(); ++i) p += weights[i] * forecasts[i];
         return std::min(p, 1.0);
     }
 
+    void note(double* kept) const override { std::copy(forecasts.begin(), forecasts.end(), kept); }
+    void recall(const double* kept) override {
+        std::copy(kept, kept + forecasts.size(), forecasts.begin());
+        stacked = stack.say(forecasts.data());
+    }
+
     void absorb(const Score& score, double, bool y) override {
-        stack.learn(forecasts.back(), y);
+        stack.learn(stacked, y);
         reweigh(y);
         for (const auto& hint : own) hint->learn(score, y);
     }
@@ -446,6 +472,7 @@ class Mix final : public Hint {
     std::vector<std::unique_ptr<Hint>> own;
     Stack stack;
     std::vector<double> start, weights, forecasts;
+    double stacked = 0.0;  // what the stack as it is now says of these forecasts
 };
 
 // A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same state on its own.

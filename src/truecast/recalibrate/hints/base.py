@@ -21,9 +21,13 @@ MAX_PRIOR = 1e6
 class Hint(_core.Hint, Saveable):
     """A map from a model's score to a better probability, learned from (score, outcome) pairs in any order.
 
-    `predict` and `learn` are the compiled core's: `predict(score)` says a number in [0, 1] and changes nothing;
-    `learn(score, outcome)` takes one outcome in. A hint is as good as the past is like the future and no better: it
-    proves nothing, which is why a guard follows it only as far as its proof allows.
+    `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1] and changes nothing;
+    `learn(score, outcome)` takes one outcome in. Where other rounds are forecast before an outcome comes, ask
+    ``p, notes = hint.issue(score)`` and hand the notes to ``hint.learn(score, outcome, notes)``: a mix then judges its
+    members by what they said at the time.
+
+    A hint is as good as the past is like the future and no better: it proves nothing, which is why a guard follows it
+    only as far as its proof allows.
 
     A round costs O(1), the state a fixed number of floats.
     """

@@ -42,8 +42,8 @@ class Mix(Hint):
 
     Notes
     -----
-    A round costs O(n**2) for n members. An outcome that comes late is judged by what the members would say of its score
-    now.
+    A round costs O(n**2) for n members. Where outcomes come late, hand the notes of `issue` to `learn`: without them
+    the members are judged by what they would say now, and those with a short memory look better than they are.
 
     Examples
     --------

@@ -3,7 +3,15 @@
 from truecast.certificate import Certificate
 from truecast.distance import Distance, Witness, calibration_distance, verify_witness
 from truecast.errors import InputError, OrderError, StateError, TruecastError, VersionError
-from truecast.forecasters import AlmostOneStepAhead, BentGrid, OneStepAhead, Streams, forecast_streams
+from truecast.forecasters import (
+    AlmostOneStepAhead,
+    BentGrid,
+    Guard,
+    HorizonFree,
+    OneStepAhead,
+    Streams,
+    forecast_streams,
+)
 from truecast.measures import (
     Band,
     Bins,
@@ -40,6 +48,8 @@ __all__ = [
     "Certificate",
     "Decomposition",
     "Distance",
+    "Guard",
+    "HorizonFree",
     "InputError",
     "LowerDistance",
     "OneStepAhead",

@@ -171,6 +171,20 @@ def increasing_forecasts(values: Any) -> NDArray[np.float64]:
     return p
 
 
+def within(name: str, value: object, low: float, high: float) -> float:
+    """Return `value` as a float from `low` to `high`."""
+    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not low <= value <= high:  # type: ignore[operator]
+        raise InputError(name, f"must be a number from {low:g} to {high:g}", value)
+    return float(value)  # type: ignore[arg-type]
+
+
+def option(name: str, value: object, options: Sequence[float]) -> float:
+    """Return `value` if it is one of these numbers."""
+    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or value not in options:
+        raise InputError(name, "must be one of " + ", ".join(f"{number:g}" for number in options), value)
+    return float(value)  # type: ignore[arg-type]
+
+
 def between(name: str, value: object, low: float, high: float) -> float:
     """Return `value` as a float strictly between `low` and `high`."""
     rule = f"must be a number above {low:g}" + (f" and below {high:g}" if high < np.inf else ", finite")

@@ -29,14 +29,19 @@ class Certificate:
     ----------
     rounds : int
         Outcomes observed.
+    unresolved : int
+        Forecasts issued whose outcomes have not come, or never will.
     deviation : float
         D, the distance from the forecasts to what One-Step-Ahead would have said.
     bias : float
         A, the sum of the ladder's absolute biases: the distance of One-Step-Ahead to one calibrated sequence.
     pooled : float
         B, its distance to another one, in which one round of every biased point is pooled.
+    unknown : float
+        What the unresolved forecasts add at worst: the sum of max(p, 1 - p) over them.
     bound : float
-        D + min(A, B): CalDist of the forecasts so far is at most this.
+        D + min(A, B) + `unknown`: CalDist of the forecasts so far is at most this, whatever the missing outcomes are.
+        With several groups it is the sum of theirs.
     a_priori : float
         What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are more or no
         horizon was given. Never below `bound`.
@@ -54,16 +59,18 @@ class Certificate:
     a_priori: float
     horizon: int | None
     brier: float
+    unresolved: int = 0
+    unknown: float = 0.0
 
     @property
     def promised_rounds(self) -> int:
         """The number of rounds that `a_priori` is for."""
-        return max(self.rounds, self.horizon or 0)
+        return max(self.rounds + self.unresolved, self.horizon or 0)
 
     @property
     def per_round(self) -> float:
-        """`bound` divided by `rounds`: the mean change of a forecast that suffices (0 before the first outcome)."""
-        return self.bound / max(self.rounds, 1)
+        """`bound` divided by the number of forecasts: the mean change that suffices (0 before the first outcome)."""
+        return self.bound / max(self.rounds + self.unresolved, 1)
 
     @property
     def paper(self) -> float:
@@ -71,17 +78,46 @@ class Certificate:
         return 2.0 * math.sqrt(self.promised_rounds) + 1.0
 
     def __str__(self) -> str:
+        late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
         return "\n".join(
             [
-                f"after {_rounds(self.rounds)}",
+                f"after {_rounds(self.rounds)}{late}",
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
                 f"    and bias                   {min(self.bias, self.pooled):,.4f}",
+                *([f"    and what is unresolved     {self.unknown:,.4f}"] if self.unresolved else []),
                 f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (sharpness and calibration in one; lower is better)",
             ]
         )
+
+
+def certify(
+    *,
+    rounds: int,
+    deviation: Fraction,
+    bias_sums: tuple[Fraction, Fraction],
+    squared_error: float,
+    a_priori: Fraction,
+    horizon: int | None = None,
+    unresolved: int = 0,
+    unknown: Fraction = Fraction(0),
+) -> Certificate:
+    """Return the certificate of these exact sums, rounded up."""
+    bias, pooled = bias_sums
+    return Certificate(
+        rounds=rounds,
+        deviation=round_up(deviation),
+        bias=round_up(bias),
+        pooled=round_up(pooled),
+        bound=round_up(deviation + min(bias, pooled) + unknown),
+        a_priori=round_up(a_priori),
+        horizon=horizon,
+        brier=squared_error / rounds if rounds else math.nan,
+        unresolved=unresolved,
+        unknown=round_up(unknown),
+    )
 
 
 def _rounds(number: int) -> str:

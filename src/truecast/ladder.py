@@ -64,8 +64,7 @@ class Ladder(_core.Ladder):
     @property
     def bias_sums(self) -> tuple[Fraction, Fraction]:
         """A and B: the distances from the credited points to two calibrated sequences. O(m)."""
-        bias, pooled, rest, count = self._sums()
-        return Fraction(bias, self.denominator), Fraction(pooled * count + rest, count * self.denominator)
+        return fractions(self._sums(), self.denominator)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -85,6 +84,12 @@ class Ladder(_core.Ladder):
         high, low = divmod(good["deviation"], 1 << 64)
         biases = np.array(good["biases"], np.int64)
         self._restore(biases, good["open_cell"], good["rounds"], high, low, good["squared_error"], good["issued"])
+
+
+def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fraction, Fraction]:
+    """Return A and B of the integers that the core gives for them."""
+    bias, pooled, rest, count = sums
+    return Fraction(bias, denominator), Fraction(pooled * count + rest, count * denominator)
 
 
 def _checked(state: object, points: NDArray[np.int64], denominator: int, pays: tuple[int, int]) -> dict[str, Any]:

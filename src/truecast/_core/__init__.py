@@ -2,8 +2,13 @@
 
 from truecast._core.kernels import (
     FEW,
+    MOST_CELLS,
+    WHOLE,
+    Guarded,
     Hint,
     Ladder,
+    SplitLadder,
+    Walk,
     bin_rounds,
     brier_sum,
     count_few,
@@ -29,8 +34,13 @@ from truecast._core.kernels import (
 
 __all__ = [
     "FEW",
+    "MOST_CELLS",
+    "WHOLE",
+    "Guarded",
     "Hint",
     "Ladder",
+    "SplitLadder",
+    "Walk",
     "bin_rounds",
     "brier_sum",
     "count_few",

@@ -72,7 +72,7 @@ struct SplitLadder {
 // Invariant: the biases at or below the lower end of the cell are <= 0, those at or above its upper end >= 0.
 struct Walk : SplitLadder {
     std::uint64_t threshold;
-    bool middle;  // of the cell, rather than its outer end
+    bool middle;  // of the cell, rather than its end farther from 1/2 (which the cell from 0 to 1 does not have)
     std::size_t cell;
     bool issued = false;
 
@@ -81,7 +81,7 @@ struct Walk : SplitLadder {
 
     double says() const {
         const std::int64_t low = points[cell], high = points[cell + 1];
-        if (middle) return static_cast<double>(low + high) / static_cast<double>(2 * whole);
+        if (middle || high - low == whole) return static_cast<double>(low + high) / static_cast<double>(2 * whole);
         return unscaled(high <= whole / 2 ? low : high);
     }
 

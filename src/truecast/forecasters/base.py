@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from fractions import Fraction
 from typing import Any, Self
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
-from truecast.certificate import Certificate, round_up
+from truecast.certificate import Certificate, certify
 from truecast.errors import InputError, StateError
 from truecast.ladder import MAX_ROUNDS, CellRule, Ladder
 from truecast.state import Saveable
@@ -57,17 +56,14 @@ class LadderForecaster(Ladder, Saveable):
     @property
     def certificate(self) -> Certificate:
         """What is proved about the forecasts so far. Costs O(grid)."""
-        deviation, (bias, pooled) = self.deviation, self.bias_sums
         rounds = self.rounds
-        return Certificate(
+        return certify(
             rounds=rounds,
-            deviation=round_up(deviation),
-            bias=round_up(bias),
-            pooled=round_up(pooled),
-            bound=round_up(deviation + min(bias, pooled)),
-            a_priori=round_up(self.a_priori(max(rounds, self.horizon or 0))),
+            deviation=self.deviation,
+            bias_sums=self.bias_sums,
+            squared_error=self.squared_error,
+            a_priori=self.a_priori(max(rounds, self.horizon or 0)),
             horizon=self.horizon,
-            brier=self.squared_error / rounds if rounds else math.nan,
         )
 
     def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

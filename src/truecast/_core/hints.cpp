@@ -42,21 +42,21 @@ std::vector<Hint*> parts(Hint& hint) {
     return all;
 }
 
-// (part, name, count or 0 for a single number, least, most) in the order of the numbers.
-std::vector<std::tuple<std::size_t, const char*, std::size_t, double, double>> layout(Held& held) {
-    std::vector<std::tuple<std::size_t, const char*, std::size_t, double, double>> all;
+using Layout = std::vector<std::tuple<std::size_t, const char*, std::size_t, bool, double, double>>;
+
+Layout layout(Held& held) {
+    Layout all;
     const std::vector<Hint*> owners = parts(*at_rest(held).hint);
     for (std::size_t part = 0; part < owners.size(); ++part)
         for (const auto& field : owners[part]->fields())
-            all.emplace_back(part, field.name, field.count, field.least, field.most);
+            all.emplace_back(part, field.name, field.count, field.row, field.least, field.most);
     return all;
 }
 
 std::vector<double> numbers(Hint& hint) {
     std::vector<double> all;
     for (Hint* part : parts(hint))
-        for (const auto& field : part->fields())
-            all.insert(all.end(), field.values, field.values + std::max<std::size_t>(field.count, 1));
+        for (const auto& field : part->fields()) all.insert(all.end(), field.values, field.values + field.count);
     return all;
 }
 
@@ -68,7 +68,7 @@ bool restore(Held& held, Array<const double, 1> values) {
     bool fits = true;
     for (Hint* part : parts(*changed)) {
         for (const auto& field : part->fields())
-            for (std::size_t k = 0; k < std::max<std::size_t>(field.count, 1); ++k, ++from) {
+            for (std::size_t k = 0; k < field.count; ++k, ++from) {
                 fits = fits && *from >= field.least && *from <= field.most;
                 field.values[k] = *from;
             }
@@ -127,7 +127,7 @@ void bind_hints(nb::module_& m) {
         .def("learn", &learn, "score"_a.none(), "outcome"_a.none(), "notes"_a = nb::none(),
              "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order.")
         .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a, "Predict and learn, round by round.")
-        .def("_layout", &layout, "(part, name, count or 0 for a single number, least, most) for the numbers in order.")
+        .def("_layout", &layout, "(part, name, count, whether they are a row, least, most) for the numbers in order.")
         .def(
             "_numbers", [](Held& held) { return copy(numbers(*at_rest(held).hint)); }, "All numbers of the state.")
         .def("_restore", &restore, "numbers"_a, "Take these numbers if they fit together; say whether they did.");

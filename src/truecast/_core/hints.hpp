@@ -22,12 +22,15 @@ constexpr std::size_t knots = 2 * 16 * per_unit + 1;  // evenly spaced on the lo
 
 inline double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
 
-inline double clip(double value, double least, double most) { return std::min(std::max(value, least), most); }
+// `least` for what is not a number.
+inline double clip(double value, double least, double most) {
+    return value > least ? (value < most ? value : most) : least;
+}
 
 inline double logit(double p) {
-    constexpr double lowest = 1.1253516207787584e-07;  // sigmoid(-farthest)
-    if (p <= lowest) return -farthest;
-    return std::min(std::log(p / (1.0 - p)), farthest);
+    if (p < 1e-9) return -farthest;
+    if (p >= 1.0) return farthest;
+    return clip(std::log(p / (1.0 - p)), -farthest, farthest);
 }
 
 // A score, and where it stands among the knots: `part` of the way from knot `left` to the next.
@@ -36,22 +39,29 @@ struct Score {
     std::size_t left;
     double part;
 
-    explicit Score(double score) : x(score), z(score < 1.0 ? logit(score) : farthest) {
+    explicit Score(double score) : x(score + 0.0), z(logit(score)) {  // -0.0 becomes 0.0
         const double at = (z + farthest) * per_unit;
         left = std::min(static_cast<std::size_t>(at), knots - 2);
         part = at - static_cast<double>(left);
     }
 };
 
-// Some numbers of a state under one name, each between `least` and `most`. As many as `count`, one if it is 0.
+// Some numbers of a state under one name, each between `least` and `most`: a row, or a single number.
 struct Field {
     const char* name;
     double* values;
     std::size_t count;
+    bool row;
     double least, most;
+
+    Field(const char* name_, double& value, double least_, double most_)
+        : name(name_), values(&value), count(1), row(false), least(least_), most(most_) {}
+    template <typename Row>
+    Field(const char* name_, Row& all, double least_, double most_)
+        : name(name_), values(all.data()), count(all.size()), row(true), least(least_), most(most_) {}
 };
 
-constexpr double huge = 1e300;
+constexpr double huge = 1e120;  // beyond what any number of rounds can lead to; products are finite
 
 class Hint {
   public:
@@ -134,18 +144,18 @@ class Platt final : public Hint {
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Platt>(*this); }
 
     std::vector<Field> fields() override {
-        return {{"offset", &offset, 0, -most_offset, most_offset},
-                {"slope", &slope, 0, -most_slope, most_slope},
-                {"curvature", curvature.data(), 3, -huge, huge}};
+        return {{"offset", offset, -most_offset, most_offset},
+                {"slope", slope, -most_slope, most_slope},
+                {"curvature", curvature, -1e20, 1e20}};
     }
     bool settle() override {
         const auto [a, b, c] = curvature;
-        return Hint::settle() && a >= pull_offset / 2 && c >= pull_slope / 2 && a * c - b * b > 0 && a < 1e100 &&
-               c < 1e100;
+        const double least = pull_slope * a + pull_offset * c - pull_offset * pull_slope;  // by Cauchy and Schwarz
+        return Hint::settle() && a >= pull_offset / 2.0 && c >= pull_slope / 2.0 && a * c - b * b >= least / 2.0;
     }
 
   protected:
-    double say(const Score& score) override { return sigmoid(clip(offset + slope * score.z, -30.0, 30.0)); }
+    double say(const Score& score) override { return sigmoid(clip(offset + slope * score.z, -farthest, farthest)); }
 
     void absorb(const Score& score, double p, bool y) override {
         const double z = score.z, error = (y ? 1.0 : 0.0) - p, bend = std::fabs(error) / 2.0, lost = 1.0 - keep;
@@ -176,6 +186,9 @@ struct Fading {
     void scale(double* values, std::size_t count) const {
         for (std::size_t k = 0; k < count; ++k) values[k] /= unit;
     }
+
+    // What a sum with terms no larger than those of this one can be, with rounding.
+    static double at_most(double sum) { return sum * 1.000001 + 1e-290; }
 };
 
 // The score plus the mean residual (outcome - score) near it: a table of mean residuals at the knots, read and
@@ -186,13 +199,13 @@ class BinMeans final : public Hint {
     std::unique_ptr<Hint> clone() const override { return std::make_unique<BinMeans>(*this); }
 
     std::vector<Field> fields() override {
-        return {{"unit", &fading.unit, 0, 1.0, 2 * Fading::most},
-                {"weights", weights.data(), knots, 0.0, huge},
-                {"residuals", residuals.data(), knots, -huge, huge}};
+        return {{"unit", fading.unit, 1.0, 2 * Fading::most},
+                {"weights", weights, 0.0, huge},
+                {"residuals", residuals, -huge, huge}};
     }
     bool settle() override {
         for (std::size_t k = 0; k < knots; ++k)
-            if (std::fabs(residuals[k]) > weights[k] * 1.000001) return false;
+            if (std::fabs(residuals[k]) > Fading::at_most(weights[k])) return false;
         return Hint::settle();
     }
 
@@ -233,26 +246,26 @@ class Isotonic final : public Hint {
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Isotonic>(*this); }
 
     std::vector<Field> fields() override {
-        return {{"unit", &fading.unit, 0, 1.0, 2 * Fading::most},
-                {"rounds", &rounds, 0, 0.0, 9007199254740992.0},
-                {"due", &due, 0, 0.0, 9007199254740992.0},
-                {"weights", weights.data(), knots, 0.0, huge},
-                {"ones", ones.data(), knots, 0.0, huge},
-                {"logits", logits.data(), knots, -huge, huge},
-                {"fit", fit.data(), knots, 0.0, 1.0}};
+        return {{"unit", fading.unit, 1.0, 2 * Fading::most},
+                {"rounds", rounds, 0.0, 9007199254740992.0},
+                {"due", due, 0.0, 9007199254740992.0},
+                {"weights", weights, 0.0, huge},
+                {"ones", ones, 0.0, huge},
+                {"logits", logits, -huge, huge},
+                {"fit", fit, 0.0, 1.0}};
     }
     bool settle() override {
         for (std::size_t k = 0; k < knots; ++k) {
-            const double most = weights[k] * 1.000001;
+            const double most = Fading::at_most(weights[k]);
             if (ones[k] > most || std::fabs(logits[k]) > farthest * most || (k > 0 && fit[k] < fit[k - 1]))
                 return false;
         }
-        return Hint::settle();
+        return Hint::settle() && rounds == std::floor(rounds) && due > rounds && due <= rounds + longest;
     }
 
   protected:
     double say(const Score& score) override {
-        return (1.0 - score.part) * fit[score.left] + score.part * fit[score.left + 1];
+        return clip((1.0 - score.part) * fit[score.left] + score.part * fit[score.left + 1], 0.0, 1.0);
     }
 
     void absorb(const Score& score, double, bool y) override {
@@ -268,14 +281,15 @@ class Isotonic final : public Hint {
         rounds += 1.0;
         if (rounds >= due) {
             refit();
-            due = rounds + clip(std::floor(rounds / 16.0), 1.0, 256.0);
+            due = rounds + clip(std::floor(rounds / 16.0), 1.0, longest);
         }
     }
 
   private:
     struct Pool {
         double weight, ones, logits;
-        bool above(const Pool& next) const { return ones * next.weight >= next.ones * weight; }
+        double rate() const { return ones / weight; }
+        double centre() const { return logits / weight; }
         void add(const Pool& next) { weight += next.weight, ones += next.ones, logits += next.logits; }
     };
 
@@ -288,7 +302,7 @@ class Isotonic final : public Hint {
         std::size_t count = 0;
         for (std::size_t k = 0; k < knots; ++k) {
             Pool pool{weights[k] + few, ones[k] + few * sigmoid(place(k)), logits[k] + few * place(k)};
-            while (count > 0 && pools[count - 1].above(pool)) {
+            while (count > 0 && pools[count - 1].rate() >= pool.rate()) {
                 Pool wider = pools[--count];
                 wider.add(pool);
                 pool = wider;
@@ -303,19 +317,19 @@ class Isotonic final : public Hint {
         std::size_t next = 0;
         for (std::size_t k = 0; k < knots; ++k) {
             const double z = place(k);
-            while (next < count && pools[next].logits / pools[next].weight <= z) ++next;
+            while (next < count && pools[next].centre() <= z) ++next;
             if (next == 0 || next == count) {
                 const Pool& end = pools[next == 0 ? 0 : count - 1];
-                fit[k] = clip(end.ones / end.weight, 0.0, 1.0);
+                fit[k] = clip(end.rate(), 0.0, 1.0);
                 continue;
             }
             const Pool &left = pools[next - 1], &right = pools[next];
-            const double from = left.logits / left.weight, to = right.logits / right.weight;
-            const double low = left.ones / left.weight, high = right.ones / right.weight;
-            fit[k] = clip(low + (high - low) * ((z - from) / (to - from)), low, high);
+            const double part = (z - left.centre()) / (right.centre() - left.centre());
+            fit[k] = clip(left.rate() + (right.rate() - left.rate()) * part, left.rate(), right.rate());
         }
     }
 
+    static constexpr double longest = 256.0;  // rounds without a new fit
     Fading fading;
     double prior;
     double rounds = 0.0, due = 1.0;
@@ -331,7 +345,7 @@ class Stack {
         : n(members),
           weights(n, 1.0 / static_cast<double>(n)),
           diagonal(n, pull),
-          lower(n * n, 0.0),
+          lower(n * (n - 1) / 2, 0.0),
           logits(n),
           along(n),
           step(n) {}
@@ -339,10 +353,10 @@ class Stack {
     double say(const double* p) {
         double z = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
-            logits[i] = p[i] < 1.0 ? logit(p[i]) : farthest;
+            logits[i] = logit(p[i]);
             z += weights[i] * logits[i];
         }
-        return sigmoid(clip(z, -30.0, 30.0));
+        return sigmoid(clip(z, -farthest, farthest));
     }
 
     // After `say` of the same round.
@@ -355,24 +369,27 @@ class Stack {
     }
 
     std::vector<Field> fields() {
-        return {{"stack", weights.data(), n, -most_weight, most_weight},
-                {"diagonal", diagonal.data(), n, pull, huge},
-                {"lower", lower.data(), n * n, -huge, huge}};
+        return {{"stack", weights, -most_weight, most_weight},
+                {"diagonal", diagonal, pull, 1e20},
+                {"lower", lower, -1e10, 1e10}};
     }
 
   private:
+    double* below(std::size_t row) { return lower.data() + row * (row - 1) / 2; }
+
     // step = (L D L')^-1 logits, along = L^-1 logits; returns logits . step.
     double solve() {
         double length = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
             double v = logits[i];
-            for (std::size_t j = 0; j < i; ++j) v -= lower[i * n + j] * along[j];
+            const double* row = below(i);
+            for (std::size_t j = 0; j < i; ++j) v -= row[j] * along[j];
             along[i] = v;
             step[i] = v / diagonal[i];
             length += v * step[i];
         }
         for (std::size_t i = n; i-- > 0;)
-            for (std::size_t j = 0; j < i; ++j) step[j] -= lower[i * n + j] * step[i];
+            for (std::size_t j = 0; j < i; ++j) step[j] -= below(i)[j] * step[i];
         return length;
     }
 
@@ -384,16 +401,17 @@ class Stack {
             const double share = along[j] * bend / diagonal[j];
             bend = bend * before / diagonal[j];
             for (std::size_t i = j + 1; i < n; ++i) {
-                logits[i] -= along[j] * lower[i * n + j];
-                lower[i * n + j] += share * logits[i];
+                double& entry = below(i)[j];
+                logits[i] -= along[j] * entry;
+                entry += share * logits[i];
             }
         }
     }
 
     static constexpr double pull = 10.0, most_weight = 64.0;
     std::size_t n;
-    std::vector<double> weights, diagonal, lower;
-    std::vector<double> logits, along, step;  // of one round
+    std::vector<double> weights, diagonal, lower;  // of L what is below its diagonal, row by row
+    std::vector<double> logits, along, step;       // of one round
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
@@ -427,7 +445,7 @@ class Mix final : public Hint {
     }
     std::vector<Field> fields() override {
         std::vector<Field> all = stack.fields();
-        all.insert(all.begin(), {"weights", weights.data(), weights.size(), 0.0, 1.0});
+        all.insert(all.begin(), Field("weights", weights, 0.0, 1.0));
         return all;
     }
     bool settle() override {

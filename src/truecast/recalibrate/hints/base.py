@@ -21,8 +21,8 @@ MAX_PRIOR = 1e6
 class Hint(_core.Hint, Saveable):
     """A map from a model's score to a better probability, learned from (score, outcome) pairs in any order.
 
-    `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1] and changes nothing;
-    `learn(score, outcome)` takes one outcome in. Where other rounds are forecast before an outcome comes, ask
+    `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1] and changes
+    nothing; `learn(score, outcome)` takes one outcome in. Where other rounds are forecast before an outcome comes, ask
     ``p, notes = hint.issue(score)`` and hand the notes to ``hint.learn(score, outcome, notes)``: a mix then judges its
     members by what they said at the time.
 
@@ -77,9 +77,9 @@ class Hint(_core.Hint, Saveable):
         parts: list[dict[str, Any]] = [{} for _ in range(1 + self._members)]
         numbers = self._numbers().tolist()
         start = 0
-        for part, name, count, _, _ in self._layout():
-            parts[part][name] = numbers[start : start + count] if count else numbers[start]
-            start += max(count, 1)
+        for part, name, count, row, _, _ in self._layout():
+            parts[part][name] = numbers[start : start + count] if row else numbers[start]
+            start += count
         return parts[0] | ({"members": parts[1:]} if self._members else {})
 
     def load(self, state: object) -> None:
@@ -91,8 +91,9 @@ class Hint(_core.Hint, Saveable):
             if not isinstance(found, dict) or set(found) != names:
                 raise StateError(f"the saved state must have exactly the entries {', '.join(sorted(names))}")
         numbers: list[float] = []
-        for part, name, count, least, most in layout:
-            numbers += _numbers(name, parts[part][name], count, least, most)
+        for part, name, count, row, least, most in layout:
+            found = parts[part][name]
+            numbers += _numbers(name, found if row else [found], count, least, most)
         if not self._restore(np.array(numbers, np.float64)):
             raise StateError("the saved numbers do not fit together: no outcomes lead to this state")
 
@@ -108,10 +109,9 @@ class Hint(_core.Hint, Saveable):
         return [{name: state[name] for name in state if name != "members"}, *members]
 
 
-def _numbers(name: str, value: object, count: int, least: float, most: float) -> list[float]:
+def _numbers(name: str, values: object, count: int, least: float, most: float) -> list[float]:
     """The saved numbers of one name, if they are as many floats in range as there must be."""
-    values = value if count else [value]
-    if not isinstance(values, list) or len(values) != max(count, 1):
+    if not isinstance(values, list) or len(values) != count:
         raise StateError(f"the saved {name} must be {count} numbers")
     for number in values:
         if type(number) is not float or not least <= number <= most:

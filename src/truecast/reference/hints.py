@@ -1,0 +1,267 @@
+"""Hints in plain Python floats: from a score to a better probability, learned from outcomes in any order.
+
+The same arithmetic as the compiled hints, operation by operation, so that both say the same to the last bit wherever
+`math` and the compiler use one C library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["PlainBinMeans", "PlainHint", "PlainIdentity", "PlainIsotonic", "PlainMix", "PlainPlatt"]
+
+FARTHEST = 16.0  # logits are clipped there
+PER_UNIT = 4  # knots in a unit of the logit scale
+KNOTS = 2 * 16 * PER_UNIT + 1
+MOST = 1e100  # the unit at which fading weights are scaled back
+
+
+def sigmoid(z: float) -> float:
+    """1 / (1 + exp(-z))."""
+    return 1.0 / (1.0 + math.exp(-z))
+
+
+def clip(value: float, least: float, most: float) -> float:
+    """The nearest number from `least` to `most`."""
+    return min(max(value, least), most)
+
+
+def logit(p: float) -> float:
+    """The inverse of `sigmoid`, clipped."""
+    if p < 1e-9:
+        return -FARTHEST
+    if p >= 1.0:
+        return FARTHEST
+    return clip(math.log(p / (1.0 - p)), -FARTHEST, FARTHEST)
+
+
+def knot(score: float) -> tuple[int, float]:
+    """The knot to the left of a score, and how far it is to the next: 0 there, 1 at the next."""
+    at = (logit(score) + FARTHEST) * PER_UNIT
+    left = min(int(at), KNOTS - 2)
+    return left, at - left
+
+
+def keeping(memory: int | None) -> float:
+    """What a round counts when it is one round older."""
+    return 1.0 if memory is None else 1.0 - 1.0 / memory
+
+
+class PlainHint:
+    """What every hint can do."""
+
+    def predict(self, score: float) -> float:
+        """A better probability than the score."""
+        raise NotImplementedError
+
+    def issue(self, score: float) -> tuple[float, list[float]]:
+        """What `predict` says, and notes to keep until its outcome comes."""
+        return self.predict(score), []
+
+    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+        """Take in an outcome, with the notes of its forecast if it comes late."""
+        raise NotImplementedError
+
+
+class PlainIdentity(PlainHint):
+    """Says the score."""
+
+    def predict(self, score: float) -> float:
+        """The score."""
+        return score
+
+    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+        """Nothing to learn."""
+
+
+class PlainPlatt(PlainHint):
+    """Minimises, by one Newton step a round: faded log losses + (2 offset^2 + 8 (slope - 1)^2) / 2."""
+
+    def __init__(self, memory: int | None = None) -> None:
+        self.keep = keeping(memory)
+        self.offset, self.slope = 0.0, 1.0
+        self.a, self.b, self.c = 2.0, 0.0, 8.0  # second derivatives of the objective
+
+    def predict(self, score: float) -> float:
+        """A straight line on the logit scale."""
+        return sigmoid(clip(self.offset + self.slope * logit(score), -FARTHEST, FARTHEST))
+
+    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+        """One step; the curvature of the new loss is taken as |y - p| / 2, whose mean is p (1 - p)."""
+        z, error, lost = logit(score), y - self.predict(score), 1.0 - self.keep
+        bend = abs(error) / 2.0
+        self.a = self.keep * self.a + lost * 2.0 + bend
+        self.b = self.keep * self.b + bend * z
+        self.c = self.keep * self.c + lost * 8.0 + bend * z * z
+        u = error - lost * 2.0 * self.offset
+        v = error * z - lost * 8.0 * (self.slope - 1.0)
+        determinant = self.a * self.c - self.b * self.b
+        self.offset = clip(self.offset + (self.c * u - self.b * v) / determinant, -64.0, 64.0)
+        self.slope = clip(self.slope + (self.a * v - self.b * u) / determinant, -16.0, 16.0)
+
+
+class PlainBinMeans(PlainHint):
+    """The score plus the mean residual near it."""
+
+    def __init__(self, memory: int | None = None, prior: float = 10.0) -> None:
+        self.keep, self.prior, self.unit = keeping(memory), prior, 1.0
+        self.weights = [0.0] * KNOTS
+        self.residuals = [0.0] * KNOTS
+
+    def predict(self, score: float) -> float:
+        """Straight between the shrunk means of the two knots."""
+        k, part = knot(score)
+        lower, upper = (self.residuals[i] / (self.weights[i] + self.prior * self.unit) for i in (k, k + 1))
+        return clip(score + (1.0 - part) * lower + part * upper, 0.0, 1.0)
+
+    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+        """The newest round counts most: `unit` grows where all others should shrink."""
+        self.unit /= self.keep
+        k, part = knot(score)
+        right = self.unit * part
+        for i, weight in ((k, self.unit - right), (k + 1, right)):
+            self.weights[i] += weight
+            self.residuals[i] += weight * (y - score)
+        if self.unit > MOST:
+            self.weights = [weight / self.unit for weight in self.weights]
+            self.residuals = [residual / self.unit for residual in self.residuals]
+            self.unit = 1.0
+
+
+class PlainIsotonic(PlainHint):
+    """Rates at the knots, pooled where they would decrease; straight between the centres of the pools."""
+
+    def __init__(self, memory: int | None = None, prior: float = 1.0) -> None:
+        self.keep, self.prior, self.unit = keeping(memory), prior, 1.0
+        self.rounds, self.due = 0, 1
+        self.bins = [(0.0, 0.0, 0.0)] * KNOTS  # weight, ones, logits
+        self.fit = self.refit()
+
+    def predict(self, score: float) -> float:
+        """Straight between the fit at the two knots."""
+        k, part = knot(score)
+        return clip((1.0 - part) * self.fit[k] + part * self.fit[k + 1], 0.0, 1.0)
+
+    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+        """Count the round at the nearer knot; fit anew when that is due."""
+        self.unit /= self.keep
+        left, part = knot(score)
+        k = left if part < 0.5 else left + 1
+        weight, ones, logits = self.bins[k]
+        self.bins[k] = weight + self.unit, ones + self.unit * y, logits + self.unit * logit(score)
+        if self.unit > MOST:
+            self.bins = [(w / self.unit, o / self.unit, z / self.unit) for w, o, z in self.bins]
+            self.unit = 1.0
+        self.rounds += 1
+        if self.rounds >= self.due:
+            self.fit = self.refit()
+            self.due = self.rounds + min(max(self.rounds // 16, 1), 256)
+
+    def refit(self) -> list[float]:
+        """The fit at every knot, as if each had seen `prior` more rounds with its own probability."""
+        few = self.prior * self.unit
+        pools: list[tuple[float, float, float]] = []
+        for k, (weight, ones, logits) in enumerate(self.bins):
+            z = k / PER_UNIT - FARTHEST
+            pool = weight + few, ones + few * sigmoid(z), logits + few * z
+            while pools and pools[-1][1] / pools[-1][0] >= pool[1] / pool[0]:
+                last = pools.pop()
+                pool = last[0] + pool[0], last[1] + pool[1], last[2] + pool[2]
+            pools.append(pool)
+        points = [(logits / weight, ones / weight) for weight, ones, logits in pools]
+        return [between(points, k / PER_UNIT - FARTHEST) for k in range(KNOTS)]
+
+
+def between(points: Sequence[tuple[float, float]], z: float) -> float:
+    """The broken line through (centre, rate) points at z; level outside."""
+    after = next((i for i, (centre, _) in enumerate(points) if centre > z), len(points))
+    if after in (0, len(points)):
+        return clip(points[after - (after > 0)][1], 0.0, 1.0)
+    (start, low), (end, high) = points[after - 1], points[after]
+    return clip(low + (high - low) * ((z - start) / (end - start)), low, high)
+
+
+class PlainStack:
+    """Logistic regression on the logits of forecasts, by Newton steps; curvature L D L', 10 times the unit at first."""
+
+    def __init__(self, n: int) -> None:
+        self.weights = [1.0 / n] * n
+        self.diagonal = [10.0] * n
+        self.lower = [[0.0] * i for i in range(n)]
+
+    def say(self, p: Sequence[float]) -> float:
+        """The weighted sum of logits, as a probability."""
+        z = 0.0
+        for weight, q in zip(self.weights, p, strict=True):
+            z += weight * logit(q)
+        return sigmoid(clip(z, -FARTHEST, FARTHEST))
+
+    def learn(self, p: Sequence[float], y: int) -> None:
+        """One step: weights += error C^-1 z / (1 + bend z . C^-1 z), C += bend z z', bend = |error| / 2."""
+        error = y - self.say(p)
+        bend = abs(error) / 2.0
+        z = [logit(q) for q in p]
+        n = len(z)
+        along: list[float] = []  # L^-1 z
+        for i in range(n):
+            v = z[i]
+            for j in range(i):
+                v -= self.lower[i][j] * along[j]
+            along.append(v)
+        step = [v / d for v, d in zip(along, self.diagonal, strict=True)]
+        length = 0.0
+        for v, s in zip(along, step, strict=True):
+            length += v * s
+        for i in reversed(range(n)):
+            for j in range(i):
+                step[j] -= self.lower[i][j] * step[i]
+        rate = error / (1.0 + bend * length)
+        self.weights = [clip(w + rate * s, -64.0, 64.0) for w, s in zip(self.weights, step, strict=True)]
+        for j in range(n):
+            before = self.diagonal[j]
+            self.diagonal[j] = before + bend * along[j] * along[j]
+            share = along[j] * bend / self.diagonal[j]
+            bend = bend * before / self.diagonal[j]
+            for i in range(j + 1, n):
+                z[i] -= along[j] * self.lower[i][j]
+                self.lower[i][j] += share * z[i]
+
+
+class PlainMix(PlainHint):
+    """Members and their stack, weighted by how likely they made the outcomes, with a fixed share handed out anew."""
+
+    SHARE = 0.0003
+
+    def __init__(self, members: Sequence[PlainHint]) -> None:
+        self.members = list(members)
+        self.stack = PlainStack(len(self.members))
+        self.start = [0.5] + [0.5 / len(self.members)] * len(self.members)
+        self.weights = list(self.start)
+
+    def predict(self, score: float) -> float:
+        """The weighted mean."""
+        return self.issue(score)[0]
+
+    def issue(self, score: float) -> tuple[float, list[float]]:
+        """The weighted mean, and what it is the mean of."""
+        said = [member.predict(score) for member in self.members]
+        said.append(self.stack.say(said))
+        p = 0.0
+        for weight, q in zip(self.weights, said, strict=True):
+            p += weight * q
+        return min(p, 1.0), said
+
+    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+        """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
+        said = self.issue(score)[1] if notes is None else notes
+        self.stack.learn(said[:-1], y)
+        chances = [q if y else 1.0 - q for q in said]
+        total = 0.0
+        for weight, chance in zip(self.weights, chances, strict=True):
+            total += weight * chance
+        if total > 0.0:
+            after = [weight * chance / total for weight, chance in zip(self.weights, chances, strict=True)]
+            self.weights = [(1.0 - self.SHARE) * w + self.SHARE * s for w, s in zip(after, self.start, strict=True)]
+        for member in self.members:
+            member.learn(score, y)

@@ -38,6 +38,7 @@ from truecast.measures import (
     u_calibration_error,
     uncertainty,
 )
+from truecast.recalibrate import Recalibrator, Ticket, hints
 from truecast.tally import RunningTally, Tally
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "LowerDistance",
     "OneStepAhead",
     "OrderError",
+    "Recalibrator",
     "ReliabilityCurve",
     "Report",
     "RunningTally",
@@ -61,6 +63,7 @@ __all__ = [
     "StateError",
     "Streams",
     "Tally",
+    "Ticket",
     "TruecastError",
     "Uncertainty",
     "VersionError",
@@ -71,6 +74,7 @@ __all__ = [
     "calibration_distance",
     "calibration_error_by_value",
     "forecast_streams",
+    "hints",
     "laplace_calibration_error",
     "log_loss",
     "lower_calibration_distance",

@@ -72,11 +72,13 @@ def probability(name: str, value: Any) -> float:
     return float(value)
 
 
-def probabilities(name: str, values: Any, y: NDArray[np.uint8], outcomes: Any) -> NDArray[np.float64]:
-    """Return one probability for each of the outcomes, which are `y` when checked: contiguous float64."""
+def probabilities(
+    name: str, values: Any, y: NDArray[np.uint8] | None = None, outcomes: Any = None
+) -> NDArray[np.float64]:
+    """Return probabilities as contiguous float64; one for each of the outcomes, which are `y` when checked, if any."""
     _refuse_misaligned(name, values, "outcomes", outcomes)
     p = _column(name, values, _PROBABILITY)
-    if len(p) != len(y):
+    if y is not None and len(p) != len(y):
         raise InputError(name, f"must have an entry for each of the {len(y)} outcomes", p.shape)
     bad = ~((p >= 0) & (p <= 1))
     if bad.any():
@@ -89,6 +91,29 @@ def notes(values: Any, count: int) -> list[float]:
     if not isinstance(values, list | tuple) or len(values) != count:
         raise InputError("notes", f"must be the {count} numbers that issue() gave", values)
     return [probability("notes", value) for value in values]
+
+
+def group(value: Any, position: int | None = None) -> str | int | None:
+    """Return the name or number of a group, or None."""
+    if value is None or type(value) is str or type(value) is int:
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    raise InputError("group" if position is None else "groups", "must be a str, an int or None", value, position)
+
+
+def groups(values: Any, rounds: int) -> list[str | int | None]:
+    """Return the group of each round; None if there are no groups."""
+    if values is None:
+        return [None] * rounds
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise InputError("groups", "must be a sequence with the group of each round", values)
+    if len(values) != rounds:
+        raise InputError("groups", f"must have an entry for each of the {rounds} rounds", (len(values),))
+    entries = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [group(value, position) for position, value in enumerate(entries)]
 
 
 def output(out: object, y: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,7 +85,7 @@ class Certificate:
                 f"after {_rounds(self.rounds)}{late}",
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
-                f"    and bias                   {min(self.bias, self.pooled):,.4f}",
+                f"    and bias                   {max(self.bound - self.deviation - self.unknown, 0.0):,.4f}",
                 *([f"    and what is unresolved     {self.unknown:,.4f}"] if self.unresolved else []),
                 f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
@@ -93,31 +94,43 @@ class Certificate:
         )
 
 
-def certify(
-    *,
-    rounds: int,
-    deviation: Fraction,
-    bias_sums: tuple[Fraction, Fraction],
-    squared_error: float,
-    a_priori: Fraction,
-    horizon: int | None = None,
-    unresolved: int = 0,
-    unknown: Fraction = Fraction(0),
-) -> Certificate:
-    """Return the certificate of these exact sums, rounded up."""
-    bias, pooled = bias_sums
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The exact sums that a certificate is made of, for one ladder."""
+
+    rounds: int
+    deviation: Fraction
+    bias_sums: tuple[Fraction, Fraction]
+    squared_error: float
+    a_priori: Fraction
+    unresolved: int = 0
+    unknown: Fraction = Fraction(0)
+
+    @property
+    def bound(self) -> Fraction:
+        """D + min(A, B), and what is unresolved (docs/theory.md, theorem 3; docs/adaptive.md)."""
+        return self.deviation + min(self.bias_sums) + self.unknown
+
+
+def certify(ladders: Sequence[Parts], horizon: int | None = None) -> Certificate:
+    """Return the certificate of the rounds of all these ladders: the sum of theirs, rounded up once."""
+    rounds = sum(parts.rounds for parts in ladders)
     return Certificate(
         rounds=rounds,
-        deviation=round_up(deviation),
-        bias=round_up(bias),
-        pooled=round_up(pooled),
-        bound=round_up(deviation + min(bias, pooled) + unknown),
-        a_priori=round_up(a_priori),
+        deviation=round_up(_total(parts.deviation for parts in ladders)),
+        bias=round_up(_total(parts.bias_sums[0] for parts in ladders)),
+        pooled=round_up(_total(parts.bias_sums[1] for parts in ladders)),
+        bound=round_up(_total(parts.bound for parts in ladders)),
+        a_priori=round_up(_total(parts.a_priori for parts in ladders)),
         horizon=horizon,
-        brier=squared_error / rounds if rounds else math.nan,
-        unresolved=unresolved,
-        unknown=round_up(unknown),
+        brier=sum(parts.squared_error for parts in ladders) / rounds if rounds else math.nan,
+        unresolved=sum(parts.unresolved for parts in ladders),
+        unknown=round_up(_total(parts.unknown for parts in ladders)),
     )
+
+
+def _total(values: Iterable[Fraction]) -> Fraction:
+    return sum(values, Fraction(0))
 
 
 def _rounds(number: int) -> str:

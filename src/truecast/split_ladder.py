@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, _core
-from truecast.certificate import Certificate, certify
+from truecast.certificate import Certificate, Parts, certify
 from truecast.errors import StateError
 from truecast.ladder import MAX_ROUNDS, fractions
 from truecast.state import Saveable
@@ -61,15 +61,14 @@ class SplitLadder(_Core, Saveable):
         """A theorem's bound, as a formula in the number of rounds."""
 
     @property
+    def parts(self) -> Parts:
+        """The exact sums that the certificate is made of. Costs O(cells)."""
+        return Parts(self.rounds, self.deviation, self.bias_sums, self.squared_error, self.a_priori(self.rounds))
+
+    @property
     def certificate(self) -> Certificate:
         """What is proved about the forecasts so far. Costs O(cells)."""
-        return certify(
-            rounds=self.rounds,
-            deviation=self.deviation,
-            bias_sums=self.bias_sums,
-            squared_error=self.squared_error,
-            a_priori=self.a_priori(self.rounds),
-        )
+        return certify([self.parts])
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""

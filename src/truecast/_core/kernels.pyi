@@ -1,5 +1,6 @@
 """Types of the compiled core; the classes and functions that users meet are built on it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ class Guarded(SplitLadder):
 
 def recalibrate(
     hint: Hint,
-    guards: list[Guarded],
+    guards: Sequence[Guarded],
     codes: NDArray[np.int64],
     scores: NDArray[np.float64],
     outcomes: NDArray[np.uint8],
@@ -151,7 +152,7 @@ def recalibrate(
 ) -> None: ...
 def place_many(
     hint: Hint,
-    guards: list[Guarded],
+    guards: Sequence[Guarded],
     codes: NDArray[np.int64],
     scores: NDArray[np.float64],
     said: NDArray[np.float64],

@@ -167,6 +167,7 @@ NB_MODULE(kernels, m) {
           "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
     bind_distance(m);
+    bind_recalibrate(m);
     bind_split_ladder(m);
     bind_hints(m);
     bind_measures(m);

@@ -192,14 +192,6 @@ void bind_split_ladder(nb::module_& m) {
              "none.")
         .def("_run", &run, "hints"_a, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
         .def(
-            "_place",
-            [](Guarded& g, Array<const double, 1> hints, Array<double, 1> said) {
-                require(hints.shape(0) == said.shape(0), "there must be an entry for each hint");
-                at_rest(g);
-                for (std::size_t t = 0; t < hints.shape(0); ++t) said.data()[t] = g.place(hints.data()[t]).said;
-            },
-            "hints"_a, "said"_a, "Write what would be said to each hint if it came next.")
-        .def(
             "_issue", [](Guarded& g, double hint) { return as_tuple(at_rest(g).issue(hint)); }, "hint"_a,
             "Forecast now, to be resolved later: the ends of the cell, over N, and what is said.")
         .def(

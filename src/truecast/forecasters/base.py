@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
-from truecast.certificate import Certificate, certify
+from truecast.certificate import Certificate, Parts, certify
 from truecast.errors import InputError, StateError
 from truecast.ladder import MAX_ROUNDS, CellRule, Ladder
 from truecast.state import Saveable
@@ -56,15 +56,9 @@ class LadderForecaster(Ladder, Saveable):
     @property
     def certificate(self) -> Certificate:
         """What is proved about the forecasts so far. Costs O(grid)."""
-        rounds = self.rounds
-        return certify(
-            rounds=rounds,
-            deviation=self.deviation,
-            bias_sums=self.bias_sums,
-            squared_error=self.squared_error,
-            a_priori=self.a_priori(max(rounds, self.horizon or 0)),
-            horizon=self.horizon,
-        )
+        a_priori = self.a_priori(max(self.rounds, self.horizon or 0))
+        parts = Parts(self.rounds, self.deviation, self.bias_sums, self.squared_error, a_priori)
+        return certify([parts], self.horizon)
 
     def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Play a round for every outcome: forecast it, then learn it.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
-from truecast.certificate import Certificate, certify
+from truecast.certificate import Parts
 from truecast.errors import StateError
 from truecast.split_ladder import WHOLE, SplitLadder, core_state, entries, number
 
@@ -60,18 +60,12 @@ class Guard(_core.Guarded, SplitLadder):
         return Fraction(self._unknown, 2 * WHOLE)
 
     @property
-    def certificate(self) -> Certificate:
-        """What is proved about the forecasts so far. Costs O(cells)."""
+    def parts(self) -> Parts:
+        """The exact sums that the certificate is made of. Costs O(cells)."""
         unresolved = self.unresolved + self.given_up
-        return certify(
-            rounds=self.rounds,
-            deviation=self.deviation,
-            bias_sums=self.bias_sums,
-            squared_error=self.squared_error,
-            a_priori=self.a_priori(self.rounds + unresolved),
-            unresolved=unresolved,
-            unknown=self.unknown,
-        )
+        a_priori = self.a_priori(self.rounds + unresolved)
+        sums = self.deviation, self.bias_sums, self.squared_error, a_priori
+        return Parts(self.rounds, *sums, unresolved, self.unknown)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""

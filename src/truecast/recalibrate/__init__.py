@@ -1,1 +1,7 @@
 """Recalibration: hints from a model's scores, and a guard over them."""
+
+from truecast.recalibrate import hints
+from truecast.recalibrate.recalibrator import Recalibrator
+from truecast.recalibrate.tickets import Ticket
+
+__all__ = ["Recalibrator", "Ticket", "hints"]

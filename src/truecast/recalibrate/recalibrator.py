@@ -1,0 +1,366 @@
+"""The recalibrator: a hint from the model's scores, a guard over it, late outcomes and groups."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast import _check, _core
+from truecast.certificate import Certificate, certify
+from truecast.errors import InputError, OrderError, StateError
+from truecast.forecasters import Guard
+from truecast.recalibrate.hints import Hint, Mix
+from truecast.recalibrate.tickets import Awaited, Ticket, Tickets
+from truecast.state import Saveable
+
+__all__ = ["Recalibrator"]
+
+MAX_GROUPS = 1 << 20
+MAX_UNRESOLVED = 1 << 20
+
+Group = str | int | None
+
+
+class Recalibrator(Saveable):
+    r"""Put in front of a model: its probabilities go in, calibrated ones come out, with a proof.
+
+    Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; the *guard* follows the
+    hint as far as it can promise calibration. So the forecasts are about as sharp as the best of several ways of
+    recalibrating, and their distance to calibration is bounded whatever the model, the drift and the outcomes:
+    `certificate` tells how far they can be off by now (docs/adaptive.md).
+
+    It does not make a poor model good: a score that says nothing is turned into the base rate. Where outcomes come at
+    once and resemble those before them, part of the gain in Brier score is that resemblance, not calibration.
+
+    Parameters
+    ----------
+    hint
+        What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
+        trusts the model.
+    slack
+        How freely the guard follows its hints; see `Guard`.
+    max_groups
+        So many groups get a guard of their own; all others share one more, `others`.
+    max_unresolved
+        So many forecasts may await their outcomes. When one more is issued, the oldest is given up: the certificate
+        counts it at its worst for ever, and its outcome is refused if it comes after all.
+
+    Raises
+    ------
+    InputError
+        If an option breaks its rule.
+
+    Notes
+    -----
+    A round costs O(log m) for m cells, which are about sqrt(T) for T rounds, and what the hint costs. The state is O(m)
+    for each group and O(1) for each unresolved forecast. One object serves one thread at a time.
+
+    Examples
+    --------
+    >>> r = Recalibrator()
+    >>> round(r.predict(0.83), 2)
+    0.83
+    >>> r.observe(1)
+    >>> ticket = r.issue(0.6, group="JFK")  # its outcome comes later
+    >>> round(ticket.p, 2)
+    0.61
+    >>> r.resolve(ticket, 0)
+    >>> r.groups["JFK"].certificate.rounds, r.certificate.rounds
+    (1, 2)
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(10_000) < 0.3
+    >>> p = r.recalibrate_many(np.full(10_000, 0.9), y)  # a model that is always sure, and wrong
+    >>> bool(abs(p[-5_000:].mean() - 0.3) < 0.01), r.certificate.per_round < 0.01
+    (True, True)
+    >>> Recalibrator.from_json(r.to_json()).predict(0.9) == r.predict(0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        hint: Hint | dict[str, Any] | None = None,
+        slack: float = 1.0,
+        max_groups: int = 1_000,
+        max_unresolved: int = 100_000,
+    ) -> None:
+        self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
+        most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
+        self._hint = _built(hint)
+        self._guards = [Guard(slack=slack)]  # first that of all others, then one for each of the names
+        self._slack = self._guards[0].slack
+        self._names: dict[Group, int] = {}
+        self._tickets = Tickets(most)
+        self._asked: tuple[float, int] | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this anew."""
+        return {
+            "hint": {"kind": type(self._hint).__name__, **self._hint.config},
+            "slack": self._slack,
+            "max_groups": self._max_groups,
+            "max_unresolved": self._tickets.most,
+        }
+
+    @property
+    def groups(self) -> Mapping[Group, Guard]:
+        """The guard of every group seen so far, to read their certificates; None is that of rounds without a group."""
+        return {name: self._guards[number] for name, number in self._names.items()}
+
+    @property
+    def others(self) -> Guard:
+        """The guard that all groups beyond `max_groups` share."""
+        return self._guards[0]
+
+    @property
+    def rounds(self) -> int:
+        """Outcomes learned so far."""
+        return sum(guard.rounds for guard in self._guards)
+
+    @property
+    def unresolved(self) -> int:
+        """Forecasts issued whose outcomes are awaited."""
+        return len(self._tickets.awaited)
+
+    @property
+    def certificate(self) -> Certificate:
+        """What is proved about all forecasts so far: the sum over the groups. Costs O(cells)."""
+        return certify([guard.parts for guard in self._guards])
+
+    def predict(self, score: float, *, group: Group = None) -> float:
+        """Return the probability to say where the model says `score`; `observe` its outcome next.
+
+        Asked again, it answers for the new score; the outcome is about the last one. Nothing is learned.
+
+        Parameters
+        ----------
+        score
+            The model's probability.
+        group
+            A name or number of the group that the round belongs to, if groups are to be calibrated each.
+
+        Raises
+        ------
+        InputError
+            If the score is not in [0, 1], or the group no str, int or None; nothing is changed then.
+        """
+        hint = self._hint.predict(score)
+        number = self._number(_check.group(group))
+        p = self._guards[number].predict(hint)
+        self._asked = float(score), number
+        return p
+
+    def observe(self, outcome: Any) -> None:
+        """Learn the outcome, 0 or 1, that the last `predict` was about.
+
+        Raises
+        ------
+        InputError
+            If the outcome is neither 0 nor 1; OrderError if there was no `predict`; nothing is changed then.
+        """
+        y = _check.outcome(outcome)
+        if self._asked is None:
+            raise OrderError("observe() needs a forecast to judge: call predict() before each observe()")
+        score, number = self._asked
+        self._guards[number].observe(y)
+        self._hint.learn(score, y)
+        self._asked = None
+
+    def issue(self, score: float, *, group: Group = None) -> Ticket:
+        """Return a forecast whose outcome will come later, in any order with others.
+
+        Parameters
+        ----------
+        score
+            The model's probability.
+        group
+            As for `predict`.
+
+        Returns
+        -------
+        ticket
+            An int to `resolve` it with; ``ticket.p`` is the forecast.
+
+        Raises
+        ------
+        InputError
+            As for `predict`; nothing is changed then.
+        """
+        hint, notes = self._hint.issue(score)
+        number = self._number(_check.group(group))
+        oldest = self._tickets.oldest_if_full()
+        if oldest is not None:
+            self.give_up(oldest)
+        low, high, p = self._guards[number]._issue(hint)
+        return self._tickets.add(Awaited(number, float(score), low, high, p, notes))
+
+    def resolve(self, ticket: int, outcome: Any) -> None:
+        """Learn the outcome, 0 or 1, of an issued forecast.
+
+        Raises
+        ------
+        InputError
+            If the outcome is neither 0 nor 1, or the ticket was never issued, or is resolved or given up already;
+            nothing is changed then, so an outcome delivered twice is counted once.
+        """
+        y = _check.outcome(outcome)
+        forecast = self._tickets.awaited[number := self._tickets.find(ticket)]
+        self._guards[forecast.guard]._resolve(forecast.low, forecast.high, forecast.p, bool(y))
+        self._hint.learn(forecast.score, y, forecast.notes)
+        del self._tickets.awaited[number]
+
+    def give_up(self, ticket: int) -> None:
+        """Await the outcome of an issued forecast no longer; the certificate counts it at its worst from now on.
+
+        Raises
+        ------
+        InputError
+            If the ticket awaits no outcome.
+        """
+        forecast = self._tickets.awaited.pop(self._tickets.find(ticket))
+        self._guards[forecast.guard]._give_up()
+
+    def recalibrate_many(
+        self, scores: ArrayLike, outcomes: ArrayLike, *, groups: Any = None, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Play a round for every score: say a probability, then learn its outcome.
+
+        The same as `predict` and `observe` in a loop, bit for bit, state included, and several times faster.
+
+        Parameters
+        ----------
+        scores
+            What the model said, in order: one number in [0, 1] a round.
+        outcomes
+            What happened: 0 or 1, as many.
+        groups
+            The group of each round, as many; None if there are no groups.
+        out
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
+
+        Returns
+        -------
+        forecasts
+            One a round, each made before its outcome was used.
+
+        Raises
+        ------
+        InputError
+            If a score, an outcome or a group breaks its rule, or the lengths differ; nothing is changed then.
+        """
+        y = _check.outcomes(outcomes)
+        x = _check.probabilities("scores", scores, y, outcomes)
+        said = np.empty(len(y)) if out is None else _check.output(out, y)
+        names = _check.groups(groups, len(y))
+        if len(y):
+            codes = np.array([self._number(name) for name in names], np.int64)
+            _core.recalibrate(self._hint, self._guards, codes, x, y, said)
+            self._asked = None
+        return said
+
+    def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
+        """Return what `predict` would say to each score if it came next. Nothing is changed or awaited.
+
+        Parameters
+        ----------
+        scores
+            The model's probabilities.
+        groups
+            The group of each, if there are groups.
+
+        Raises
+        ------
+        InputError
+            As for `recalibrate_many`.
+        """
+        x = _check.probabilities("scores", scores)
+        names = _check.groups(groups, len(x))
+        guards, numbers = [*self._guards, Guard(slack=self._slack)], self._names
+        unseen = len(self._guards) if len(numbers) < self._max_groups else 0
+        codes = np.array([numbers.get(name, unseen) for name in names], np.int64)
+        said = np.empty(len(x))
+        _core.place_many(self._hint, guards, codes, x, said)
+        return said
+
+    def _number(self, group: Group) -> int:
+        """The number of the group's guard, which is made if there is none and room for one."""
+        number = self._names.get(group)
+        if number is not None:
+            return number
+        if len(self._names) >= self._max_groups:
+            return 0
+        self._guards.append(Guard(slack=self._slack))
+        return self._names.setdefault(group, len(self._names) + 1)
+
+    def state(self) -> dict[str, Any]:
+        """Everything a round can change, as plain data."""
+        return {
+            "hint": self._hint.state(),
+            "groups": list(self._names),
+            "guards": [guard.state() for guard in self._guards],
+            "tickets": self._tickets.state(),
+            "asked": None if self._asked is None else list(self._asked),
+        }
+
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+        names = "hint", "groups", "guards", "tickets", "asked"
+        if not isinstance(state, dict) or set(state) != set(names):
+            raise StateError(f"the saved state must have exactly the entries {', '.join(names)}")
+        new = type(self)(**self.config)
+        new._hint.load(state["hint"])
+        new._names = _saved_names(state["groups"], self._max_groups)
+        if not isinstance(state["guards"], list) or len(state["guards"]) != len(new._names) + 1:
+            raise StateError("there must be a saved guard for each of the groups, and one for all others")
+        for saved in state["guards"]:
+            guard = Guard(slack=self._slack)
+            guard.load(saved)
+            new._guards.append(guard)
+        del new._guards[0]
+        new._tickets.load(state["tickets"], new._guards, notes=len(new._hint.issue(0.5)[1]))
+        new._asked = _saved_asked(state["asked"], new._guards)
+        self._hint, self._names, self._guards = new._hint, new._names, new._guards
+        self._tickets, self._asked = new._tickets, new._asked
+
+
+def _built(hint: Hint | dict[str, Any] | None) -> Hint:
+    """A hint of our own: new, a copy of the given one, or as `config` describes it."""
+    if hint is None:
+        return Mix()
+    if isinstance(hint, dict) and isinstance(kind := hint.get("kind"), str) and kind in Hint._kinds:
+        try:
+            return Hint._kinds[kind](**{name: value for name, value in hint.items() if name != "kind"})
+        except TypeError as error:
+            raise InputError("hint", f"must have the options of {kind}", hint) from error
+    if not isinstance(hint, Hint):
+        raise InputError("hint", "must be one of truecast.hints, or None", hint)
+    return copy.copy(hint)
+
+
+def _saved_names(names: object, most: int) -> dict[Group, int]:
+    if not isinstance(names, list) or len(names) > most:
+        raise StateError(f"the saved groups must be a list of at most {most}")
+    try:
+        numbers = {_check.group(name): number for number, name in enumerate(names, start=1)}
+    except InputError as error:
+        raise StateError(f"the saved groups must be distinct names: {error}") from error
+    if len(numbers) != len(names):
+        raise StateError("the saved groups must be distinct names")
+    return numbers
+
+
+def _saved_asked(asked: object, guards: list[Guard]) -> tuple[float, int] | None:
+    """The round whose outcome `observe` will learn, if there is one; its guard awaits it too."""
+    if asked is None:
+        return None
+    if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int]:
+        raise StateError(f"the saved asked must be a score and the number of a guard, got {asked!r:.80}")
+    score, number = asked
+    if not 0 <= score <= 1 or not 0 <= number < len(guards) or not guards[number].issued:
+        raise StateError(f"the saved asked must be a score that a guard has forecast, got {asked!r:.80}")
+    return score, number

@@ -518,21 +518,19 @@ def one_by_one(method: Method, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def settings(chosen: list[streams.Stream]) -> None:
-    """Print what the settings of peers come to: Brier score to the least of all in the table, and the mean of those."""
-    made = {(peer, i): make for peer, makes in TRIED.items() for i, make in enumerate(makes)}
-    scores: dict[tuple[str, int], list[float]] = {}
-    for key, make in made.items():
-        try:
-            scores[key] = [tc.brier_score(s.y, follow(make(), s.x, s.y)) for s in chosen]
-        except ImportError as missing:
-            print(f"left out: {key[0]} ({missing})")
-    least = np.min(list(scores.values()), axis=0)
-    print("| peer | settings | " + " | ".join(s.name for s in chosen) + " | mean |")
+    """Print what the settings of peers come to: Brier score to that of the raw scores, and the mean of the ratios."""
+    print("| peer | settings | " + " | ".join(s.name for s in chosen) + " | geometric mean |")
     print("|---|---|" + "---|" * (len(chosen) + 1))
-    for key, row in scores.items():
-        ratios = np.array(row) / least
-        said = ", ".join([*map(str, made[key].args), *(f"{k}={v}" for k, v in made[key].keywords.items())])
-        print(f"| {key[0]} | {said} | " + " | ".join(f"{r:.4f}" for r in (*ratios, np.mean(ratios))) + " |")
+    raw = np.array([tc.brier_score(s.y, s.x) for s in chosen])
+    for peer, made in ((peer, made) for peer, all_made in TRIED.items() for made in all_made):
+        try:
+            ratios = np.array([tc.brier_score(s.y, follow(made(), s.x, s.y)) for s in chosen]) / raw
+        except ImportError as missing:
+            print(f"left out: {peer} ({missing})")
+            continue
+        said = ", ".join([*map(str, made.args), *(f"{k}={v}" for k, v in made.keywords.items())])
+        figures = (*ratios, np.exp(np.mean(np.log(ratios))))
+        print(f"| {peer} | {said} | " + " | ".join(f"{ratio:.4f}" for ratio in figures) + " |", flush=True)
 
 
 PROSE = """

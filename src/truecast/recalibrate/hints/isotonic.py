@@ -16,8 +16,8 @@ class Isotonic(Hint):
     pooled, and between the centres of the pools the hint goes straight. It is fitted anew after every round at first,
     then after a sixteenth more rounds, and at least every 256.
 
-    It learns any distortion that keeps the order of scores, and none that does not: scores turned around become one
-    and the same hint.
+    It learns any distortion that keeps the order of scores, and none that does not: scores turned around become nearly
+    one and the same hint.
 
     Parameters
     ----------

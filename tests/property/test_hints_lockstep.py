@@ -1,0 +1,160 @@
+"""The compiled hints and the plain-Python ones, driven together; they agree to the last bit."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from rounds import FORECASTS
+from truecast.recalibrate.hints import BinMeans, Hint, Identity, Isotonic, Mix, Platt
+from truecast.reference.hints import (
+    PlainBinMeans,
+    PlainHint,
+    PlainIdentity,
+    PlainIsotonic,
+    PlainMix,
+    PlainPlatt,
+)
+
+memories = st.none() | st.integers(2, 6) | st.integers(7, 10_000)
+priors = st.sampled_from([0.01, 1.0, 10.0, 300.0])
+singles = st.one_of(
+    st.just((Identity, PlainIdentity, ())),
+    st.tuples(st.just(Platt), st.just(PlainPlatt), st.tuples(memories)),
+    st.tuples(st.just(BinMeans), st.just(PlainBinMeans), st.tuples(memories, priors)),
+    st.tuples(st.just(Isotonic), st.just(PlainIsotonic), st.tuples(memories, priors)),
+)
+KNOTS = st.integers(-66, 66).map(lambda k: 1 / (1 + math.exp(-k / 4))) | st.integers(-66, 66).map(
+    lambda k: 1 / (1 + math.exp(-(k + 0.5) / 4))
+)
+SCORES = FORECASTS | KNOTS | st.sampled_from([1e-9, 1e-7, 1 - 1e-7, 0.02, 0.98])
+ROWS = st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=30)
+RUNS = st.lists(st.tuples(SCORES, st.integers(0, 1), st.integers(1, 150)), max_size=3).map(
+    lambda parts: [(x, y) for x, y, length in parts for _ in range(length)]
+)
+PROBES = (0.0, 1e-3, 0.3, 0.5, 0.97, 1.0)
+
+
+def built(cls: type, plain: type, options: tuple) -> tuple[Hint, PlainHint]:
+    names = ("memory", "prior")[: len(options)]
+    return cls(**dict(zip(names, options, strict=True))), plain(*options)
+
+
+class Lockstep(RuleBasedStateMachine):
+    @initialize(members=st.lists(singles, min_size=1, max_size=4), mixed=st.booleans(), before=ROWS)
+    def build(self, members: list[tuple], mixed: bool, before: list[tuple[float, int]]) -> None:
+        pairs = [built(*member) for member in members]
+        self.core, self.plain = pairs[0]
+        self.waiting: list[tuple[float, list[float]]] = []
+        self.batch(before)
+        if mixed:  # of members one of which has learned already
+            self.core = Mix([core for core, _ in pairs])
+            self.plain = PlainMix([plain for _, plain in pairs])
+
+    @rule(x=SCORES)
+    def predict(self, x: float) -> None:
+        assert self.core.predict(x) == self.plain.predict(x)
+
+    @rule(x=SCORES, y=st.integers(0, 1), kind=st.sampled_from([float, np.float64, np.float32]))
+    def learn(self, x: float, y: int, kind: type) -> None:
+        self.core.learn(kind(x), bool(y))
+        self.plain.learn(float(kind(x)), y)
+
+    @rule(x=SCORES)
+    def issue(self, x: float) -> None:
+        said = self.core.issue(x)
+        assert said == self.plain.issue(x)
+        self.waiting.append((x, said[1]))
+
+    @precondition(lambda self: self.waiting)
+    @rule(which=st.integers(0, 99), y=st.integers(0, 1))
+    def learn_late(self, which: int, y: int) -> None:
+        x, notes = self.waiting.pop(which % len(self.waiting))
+        self.core.learn(x, y, notes)
+        self.plain.learn(x, y, notes)
+
+    @rule(rows=ROWS | RUNS)
+    def batch(self, rows: list[tuple[float, int]]) -> None:
+        said = []
+        for x, y in rows:
+            said.append(self.plain.predict(x))
+            self.plain.learn(x, y)
+        scores, outcomes = np.array([x for x, _ in rows], float), np.array([y for _, y in rows], np.uint8)
+        assert self.core.follow_many(scores, outcomes).tolist() == said
+
+    @rule(way=st.sampled_from(["json", "bytes", "load", "used"]))
+    def save_and_load(self, way: str) -> None:
+        before = self.core
+        if way == "json":
+            self.core = type(before).from_json(before.to_json())
+        elif way == "bytes":
+            self.core = type(before).from_bytes(before.to_bytes())
+        else:
+            self.core = type(before)(**before.config)
+            if way == "used":
+                self.core.follow_many([0.2, 0.9] * 10, [1, 0] * 10)
+            self.core.load(before.state())
+        assert self.core.to_json() == before.to_json()
+
+    @invariant()
+    def they_say_the_same(self) -> None:
+        for x in PROBES:
+            p = self.core.predict(x)
+            assert 0.0 <= p <= 1.0
+            assert p == self.plain.predict(x)
+
+
+Lockstep.TestCase.settings = settings(max_examples=60, stateful_step_count=12)
+TestLockstep = Lockstep.TestCase
+
+
+@settings(max_examples=25)
+@given(rows=st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=60), scale=st.sampled_from([1, 12]))
+def test_the_default_mix_is_the_plain_one(rows: list[tuple[float, int]], scale: int) -> None:
+    plain = PlainMix(
+        [
+            PlainIdentity(),
+            *(PlainPlatt(memory) for memory in (None, 1000, 200, 30, 5)),
+            PlainBinMeans(),
+            PlainBinMeans(1000, 5.0),
+            PlainIsotonic(),
+        ]
+    )
+    mix = Mix()
+    for x, y in rows * scale:
+        assert mix.predict(x) == plain.predict(x)
+        mix.learn(x, y)
+        plain.learn(x, y)
+
+
+@given(memory=memories, prior=priors, rows=ROWS | RUNS, x=st.lists(SCORES, min_size=2, max_size=9))
+def test_isotonic_hints_keep_the_order_of_scores(memory: int | None, prior: float, rows: list, x: list[float]) -> None:
+    hint = Isotonic(memory, prior=prior)
+    for score, y in rows:
+        hint.learn(score, y)
+    said = [hint.predict(score) for score in sorted(x)]
+    assert all(low <= high * (1 + 1e-15) for low, high in pairwise(said))
+
+
+@given(members=st.lists(singles, min_size=1, max_size=4), rows=ROWS | RUNS)
+def test_no_member_is_better_than_the_mix_by_more_than_its_bound(members: list[tuple], rows: list) -> None:
+    """Fixed share: log loss <= any member's + ln(1 / start) - T ln(1 - share), whatever happens."""
+    mix = Mix([built(*member)[0] for member in members])
+    n = len(members)
+    losses, own = [0.0] * (n + 1), 0.0
+    for x, y in rows:
+        p, said = mix.issue(x)
+        own -= math.log(p if y else 1 - p)
+        for i, q in enumerate(said):
+            chance = q if y else 1 - q
+            losses[i] += -math.log(chance) if chance else math.inf
+        mix.learn(x, y)
+    drift = -len(rows) * math.log(1 - PlainMix.SHARE)
+    assert own <= losses[0] + math.log(2) + drift + 1e-9
+    for loss in losses[1:]:
+        assert own <= loss + math.log(2 * n) + drift + 1e-9

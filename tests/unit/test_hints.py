@@ -1,0 +1,534 @@
+"""Hints: what they refuse, what they learn, what a mix of them is worth."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import threading
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import truecast as tc
+from truecast import state
+from truecast.recalibrate.hints import BinMeans, Hint, Identity, Isotonic, Mix, Platt
+
+MAKERS: dict[str, Any] = {
+    "Identity": Identity,
+    "Platt": Platt,
+    "Platt 5": lambda: Platt(5),
+    "BinMeans": BinMeans,
+    "BinMeans 5": lambda: BinMeans(5, prior=0.5),
+    "Isotonic": Isotonic,
+    "Isotonic 5": lambda: Isotonic(5),
+    "Mix": Mix,
+    "Mix of one": lambda: Mix([Platt(20)]),
+}
+every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+
+
+def sigmoid(z: Any) -> Any:
+    return 1 / (1 + np.exp(-z))
+
+
+def logit(p: Any) -> Any:
+    return np.log(p / (1 - p))
+
+
+def brier(p: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean((p - y) ** 2))
+
+
+def taught(make: Any) -> Hint:
+    hint: Hint = make()
+    hint.follow_many(np.linspace(0, 1, 50), [0, 1, 1, 0, 1] * 10)
+    return hint
+
+
+# -- what is let in --------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize(
+    "score", [math.nan, 1.2, -0.1, np.nextafter(1, 2), math.inf, "0.5", None, True, [0.5], np.nan, Fraction(1, 2), 2]
+)
+def test_scores_that_are_no_probabilities_are_refused(make: Any, score: Any) -> None:
+    hint = taught(make)
+    before = hint.to_json()
+    for call in (hint.predict, hint.issue, lambda x: hint.learn(x, 1)):
+        with pytest.raises(tc.InputError, match=r"^score must be between 0 and 1, got "):
+            call(score)
+    assert hint.to_json() == before
+
+
+@every
+@pytest.mark.parametrize("outcome", [2, -1, 0.5, math.nan, "1", None])
+def test_outcomes_other_than_0_and_1_are_refused(make: Any, outcome: Any) -> None:
+    hint = taught(make)
+    before = hint.to_json()
+    with pytest.raises(tc.InputError, match=r"^outcome must be 0 or 1, got "):
+        hint.learn(0.5, outcome)
+    assert hint.to_json() == before
+
+
+@every
+def test_numbers_of_any_kind_are_scores(make: Any) -> None:
+    hint = taught(make)
+    for x in (0.25, np.float64(0.25), np.float32(0.25), np.float16(0.25)):
+        assert hint.predict(x) == hint.predict(0.25)
+    assert hint.predict(1) == hint.predict(np.int8(1)) == hint.predict(1.0)
+    assert hint.predict(0) == hint.predict(-0.0) == hint.predict(0.0)
+
+
+@every
+@pytest.mark.parametrize(
+    ("scores", "outcomes", "error"),
+    [
+        ([0.5, 0.2, math.nan], [0, 1, 1], "scores must be between 0 and 1, got nan at position 2"),
+        ([0.5, 1.5, math.nan], [0, 1, 1], "scores must be between 0 and 1, got 1.5 at position 1"),
+        ([0.5, "x", 0.1], [0, 1, 1], "scores must be "),
+        ([0.5, 0.2], [0, 1, 1], "scores must have an entry for each of the 3 outcomes"),
+        ([[0.5, 0.2]], [0, 1], "scores must have shape"),
+        ([0.5, 0.2], [0, 2], "outcomes must be 0 or 1, got 2 at position 1"),
+        (np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble), [0, 1], "scores must be between 0 and 1"),
+        (pd.Series([0.1, 0.2], [1, 0]), pd.Series([0, 1]), "scores must have the index of outcomes"),
+    ],
+)
+def test_bad_arrays_are_refused_before_anything_is_learned(make: Any, scores: Any, outcomes: Any, error: str) -> None:
+    hint = taught(make)
+    before = hint.to_json()
+    with pytest.raises(tc.InputError) as caught:
+        hint.follow_many(scores, outcomes)
+    assert str(caught.value).startswith(error)
+    assert hint.to_json() == before
+
+
+@every
+def test_a_batch_is_the_loop(make: Any) -> None:
+    rng = np.random.default_rng(8)
+    x = np.concatenate([rng.random(700), [0, 1, 5e-324, 1 - 2**-53, 1e-9], rng.beta(0.1, 0.1, 300)])
+    y = rng.random(len(x)) < x
+    loop, batch, in_parts, unasked = make(), make(), make(), make()
+    said = []
+    for score, outcome in zip(x.tolist(), y.tolist(), strict=True):
+        said.append(loop.predict(score))
+        loop.learn(score, outcome)
+        unasked.learn(score, outcome)
+    assert batch.follow_many(x, y).tolist() == said
+    parts = [in_parts.follow_many(x[:1], y[:1]), in_parts.follow_many(x[1:400], y[1:400])]
+    assert np.concatenate([*parts, in_parts.follow_many(x[400:], y[400:])]).tolist() == said
+    assert loop.to_json() == batch.to_json() == in_parts.to_json() == unasked.to_json()
+    assert batch.follow_many([], []).tolist() == []
+
+
+@every
+def test_predicting_changes_nothing(make: Any) -> None:
+    hint, asked = taught(make), taught(make)
+    for x in (0.3, 0.9, 0.3):
+        asked.predict(x)
+        asked.issue(x)
+    assert asked.to_json() == hint.to_json()
+    hint.learn(0.7, 1)
+    asked.learn(0.7, 1)
+    assert asked.to_json() == hint.to_json()
+
+
+@pytest.mark.parametrize("notes", [[], [0.5], [0.5] * 11, "0.5", 0.5, [math.nan] * 10, [1.5] * 10, {}])
+def test_notes_that_were_not_given_are_refused(notes: Any) -> None:
+    hint = taught(Mix)
+    before = hint.to_json()
+    with pytest.raises(tc.InputError, match=r"^notes must be "):
+        hint.learn(0.5, 1, notes)
+    assert hint.to_json() == before
+    assert len(hint.issue(0.5)[1]) == 10
+
+
+def test_options_that_break_a_rule_are_refused() -> None:
+    for make in (Platt, BinMeans, Isotonic):
+        for memory in (1, 0, -3, 2.5, "9", True, 10**13):
+            with pytest.raises(tc.InputError, match=r"^memory must be a whole number from 2 to "):
+                make(memory=memory)
+    for make in (BinMeans, Isotonic):
+        for prior in (0, -1.0, math.nan, math.inf, "1", 1e6):
+            with pytest.raises(tc.InputError, match=r"^prior must be a number above 0"):
+                make(prior=prior)
+
+
+@pytest.mark.parametrize(
+    ("hints", "position"),
+    [
+        ([], None),
+        ("Platt", None),
+        (Platt(), None),
+        ([Platt()] * 65, None),
+        ([Platt(), "Platt"], 1),
+        ([Platt(), Mix()], 1),
+        ([{"kind": "Mix"}], 0),
+        ([{"kind": "Nothing"}], 0),
+        ([{"kind": ["Platt"]}], 0),
+        ([{"kind": "Platt", "prior": 3.0}], 0),
+        ([{"memory": 3}], 0),
+    ],
+)
+def test_a_mix_of_anything_else_is_refused(hints: Any, position: int | None) -> None:
+    with pytest.raises(tc.InputError, match=r"^hints must ") as caught:
+        Mix(hints)
+    assert caught.value.position == position
+
+
+# -- what is saved ---------------------------------------------------------------------------------
+
+
+@every
+def test_what_is_saved_comes_back(make: Any) -> None:
+    hint = taught(make)
+    others = [
+        type(hint).from_json(hint.to_json()),
+        type(hint).from_bytes(hint.to_bytes()),
+        pickle.loads(pickle.dumps(hint)),  # noqa: S301
+        copy.copy(hint),
+        copy.deepcopy(hint),
+        eval(repr(hint), {type(hint).__name__: type(hint)}),  # noqa: S307
+    ]
+    others[-1].load(hint.state())
+    before = hint.to_json()
+    for other in others:
+        assert other.to_json() == before
+        assert type(other) is type(hint)
+        assert other.config == hint.config
+        other.learn(0.4, 1)
+        assert hint.to_json() == before
+        assert json.loads(before)["kind"] == type(hint).__name__
+
+
+def test_a_mix_copies_its_members_as_they_are() -> None:
+    platt = taught(Platt)
+    mix = Mix([platt, Identity()])
+    assert mix.state()["members"] == [platt.state(), {}]
+    assert mix.config == {"hints": [{"kind": "Platt", "memory": None}, {"kind": "Identity"}]}
+    before = platt.to_json()
+    mix.learn(0.5, 1)
+    assert platt.to_json() == before
+    assert mix.state()["members"][0] != platt.state()
+    assert Mix(**mix.config).state()["members"] == [Platt().state(), {}]
+
+
+def sealed(entries: dict[str, Any]) -> str:
+    rest = {name: value for name, value in entries.items() if name != "crc32"}
+    return json.dumps(rest | {"crc32": state._crc32(rest)})
+
+
+@every
+def test_states_that_are_none_are_refused(make: Any) -> None:
+    hint = taught(make)
+    before = hint.to_json()
+    good = hint.state()
+    for bad in (None, [], 3, good | {"more": 1.0}, *({n: good[n] for n in good if n != name} for name in good)):
+        with pytest.raises(tc.StateError):
+            hint.load(bad)
+    for name, value in good.items():
+        wrong = [None, "1", 1, True, math.nan, math.inf, -math.inf, [math.nan], {}]
+        if isinstance(value, list) and value:
+            wrong += [value[1:], [*value, 0.5], [1, *value[1:]], [math.nan, *value[1:]], [*value[:-1], 1e308]]
+        for other in wrong:
+            with pytest.raises(tc.StateError):
+                hint.load(good | {name: other})
+    assert hint.to_json() == before
+    hint.load(good)
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (Platt, {"curvature": [3.0, 4.0, 8.0]}),  # not the curvature of anything convex
+        (Platt, {"curvature": [0.5, 0.0, 8.0]}),  # less than before the first round
+        (Platt, {"offset": 65.0}),
+        (BinMeans, {"residuals": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
+        (BinMeans, {"unit": 0.5}),
+        (Isotonic, {"ones": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
+        (Isotonic, {"logits": [-20.0] + [0.0] * 128, "weights": [1.0] + [0.0] * 128, "ones": [0.0] * 129}),
+        (Isotonic, {"fit": [0.5] + [0.4] * 128}),
+        (Isotonic, {"due": 1e6}),
+        (Isotonic, {"due": 3.0}),
+        (Isotonic, {"rounds": 49.5}),
+        (Mix, {"weights": [0.2] * 10}),
+        (Mix, {"diagonal": [9.0] * 9}),
+        (Mix, {"members": []}),
+        (Mix, {"members": [{}] * 9}),
+        (Mix, {"members": None}),
+    ],
+)
+def test_numbers_that_no_outcomes_lead_to_are_refused(make: Any, change: dict[str, Any]) -> None:
+    hint = taught(make)
+    before = hint.to_json()
+    with pytest.raises(tc.StateError):
+        hint.load(hint.state() | change)
+    with pytest.raises(tc.StateError):
+        make.from_json(sealed(json.loads(before) | {"state": hint.state() | change}))
+    assert hint.to_json() == before
+
+
+def test_a_member_with_numbers_that_do_not_fit_is_refused() -> None:
+    hint = taught(Mix)
+    bad = hint.state()
+    bad["members"][1]["curvature"] = [3.0, 4.0, 8.0]
+    before = hint.to_json()
+    with pytest.raises(tc.StateError, match="do not fit together"):
+        hint.load(bad)
+    assert hint.to_json() == before
+
+
+def test_another_kind_of_hint_is_not_read() -> None:
+    with pytest.raises(tc.StateError, match="saved by Platt, not by BinMeans"):
+        BinMeans.from_json(Platt().to_json())
+    entries = json.loads(Mix().to_json())
+    for config in ({"hints": [{"kind": "Nothing"}]}, {"hints": 3}, {"members": []}, {"hints": [entries["config"]]}):
+        with pytest.raises(tc.StateError, match="cannot be built"):
+            Mix.from_json(sealed(entries | {"config": config}))
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def wait_until_refused(worker: threading.Thread, call: Any) -> None:
+    while worker.is_alive():
+        try:
+            call()
+        except tc.OrderError:
+            return
+    pytest.fail("nothing was refused while the batch ran")
+
+
+def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
+    hint = Mix([Platt()])
+    before = hint.state()
+    rounds = 3_000_000
+    worker = threading.Thread(target=hint.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8)))
+    worker.start()
+    wait_until_refused(worker, lambda: hint.predict(0.4))
+    for call in (
+        lambda: hint.predict(0.4),
+        lambda: hint.issue(0.4),
+        lambda: hint.learn(0.4, 1),
+        lambda: hint.learn(0.4, 1, [0.5] * 2),
+        lambda: hint.follow_many([0.4], [1]),
+        lambda: hint.load(before),
+        hint.state,
+    ):
+        with pytest.raises(tc.OrderError, match="in another thread"):
+            call()
+    worker.join()
+    alone = Mix([Platt()])
+    alone.follow_many(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
+    assert hint.to_json() == alone.to_json()
+
+
+def test_a_member_that_is_in_a_batch_is_not_copied() -> None:
+    member = Platt()
+    rounds = 10_000_000
+    worker = threading.Thread(target=member.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8)))
+    worker.start()
+    wait_until_refused(worker, lambda: Mix([member]))
+    worker.join()
+
+
+# -- what is learned -------------------------------------------------------------------------------
+
+
+def test_every_hint_begins_as_the_score() -> None:
+    x = np.concatenate([[0, 1, 0.5, 1e-6], np.random.default_rng(0).random(100)])
+    for make, tolerance in ((Identity, 0), (BinMeans, 0), (Platt, 2e-7), (Isotonic, 0.004), (Mix, 0.001)):
+        hint = make()
+        assert np.abs([hint.predict(score) - score for score in x]).max() <= tolerance
+
+
+def test_platt_finds_what_logistic_regression_finds() -> None:
+    rng = np.random.default_rng(1)
+    z = rng.normal(-1, 1.5, 50_000)
+    y = rng.random(len(z)) < sigmoid(0.6 * z - 0.8)
+    hint = Platt()
+    hint.follow_many(sigmoid(z), y)
+    batch = LogisticRegression(C=np.inf).fit(z[:, None], y)
+    found = hint.state()
+    assert found["slope"] == pytest.approx(batch.coef_[0, 0], abs=0.005)
+    assert found["offset"] == pytest.approx(batch.intercept_[0], abs=0.01)
+
+
+def test_platt_forgets_as_fast_as_it_is_told() -> None:
+    """After a turn-around at half time, the shorter the memory the fewer rounds until the slope is turned too."""
+    rng = np.random.default_rng(2)
+    z = rng.normal(0, 2, 20_000)
+    y = rng.random(len(z)) < sigmoid(np.where(np.arange(len(z)) < 10_000, z, -z))
+    turned = []
+    for memory in (50, 500, 5_000):
+        hint = Platt(memory)
+        hint.follow_many(sigmoid(z[:10_000]), y[:10_000])
+        assert hint.state()["slope"] > 0.5
+        t = 10_000
+        while hint.state()["slope"] > 0:
+            hint.learn(float(sigmoid(z[t])), bool(y[t]))
+            t += 1
+        turned.append(t - 10_000)
+    assert turned[0] < 100 < turned[1] < 1_000 < turned[2] < 10_000
+    hint = Platt()
+    hint.follow_many(sigmoid(z), y)
+    assert abs(hint.state()["slope"]) < 0.2  # remembers both halves
+
+
+def test_one_outcome_does_not_move_platt_far() -> None:
+    for x in (0.0, 1e-12, 1e-4, 0.5, 1 - 1e-9, 1.0):
+        for y in (0, 1):
+            hint = Platt()
+            before = logit(hint.predict(x))
+            hint.learn(x, y)
+            assert abs(logit(hint.predict(x)) - before) <= 2.0
+
+
+def test_bin_means_are_means_shrunk_by_the_prior() -> None:
+    hint = BinMeans(prior=10.0)
+    y = [1, 0, 1, 1, 1, 0, 1, 1]
+    for outcome in y:
+        hint.learn(0.5, outcome)  # a score at a knot
+    assert hint.predict(0.5) == pytest.approx(0.5 + sum(outcome - 0.5 for outcome in y) / (len(y) + 10.0), abs=1e-15)
+    assert hint.predict(0.9) == 0.9
+    fading = BinMeans(4, prior=0.5)
+    for outcome in y:
+        fading.learn(0.5, outcome)
+    weights = 0.75 ** np.arange(len(y))[::-1]
+    assert fading.predict(0.5) == pytest.approx(0.5 + weights @ (np.array(y) - 0.5) / (weights.sum() + 0.5), abs=1e-14)
+
+
+@pytest.mark.parametrize("make", [BinMeans, Isotonic, Mix])
+def test_any_smooth_monotone_distortion_is_learned(make: Any) -> None:
+    rng = np.random.default_rng(3)
+    q = rng.random(40_000)
+    y = rng.random(len(q)) < q
+    hint = make()
+    hint.follow_many(q**3, y)  # no straight line on the logit scale
+    probes = np.linspace(0.1, 0.9, 17)
+    assert np.abs([hint.predict(p**3) - p for p in probes]).max() < 0.05
+    platt = Platt()
+    platt.follow_many(q**3, y)
+    assert np.abs([platt.predict(p**3) - p for p in probes]).max() > 0.03
+
+
+def test_isotonic_makes_one_hint_of_scores_turned_around() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.random(20_000)
+    hint = Isotonic()
+    hint.follow_many(x, rng.random(len(x)) < 1 - x)
+    said = [hint.predict(p) for p in (0.1, 0.4, 0.6, 0.9)]
+    assert said == sorted(said)
+    assert said[-1] - said[0] < 0.05
+    assert said[1] == pytest.approx(0.5, abs=0.01)
+
+
+def test_isotonic_is_refitted_after_a_sixteenth_more_rounds_and_256_at_most() -> None:
+    hint = Isotonic()
+    fits, changes = hint.state()["fit"], []
+    for t in range(1, 9_001):
+        hint.learn(0.5, t % 3 == 0)
+        if t < 40 or t % 16 == 0:  # reading the state is slow
+            if hint.state()["fit"] != fits:
+                changes.append(t)
+            fits = hint.state()["fit"]
+    assert changes[:16] == list(range(1, 17))
+    assert hint.state()["due"] - 256 <= 9_000 < hint.state()["due"]
+
+
+# -- what the mix is worth -------------------------------------------------------------------------
+
+
+def streams(rounds: int = 20_000) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(5)
+    z = rng.normal(-0.5, 1.2, rounds)
+    t = np.arange(rounds) / rounds
+    truth = {
+        "calibrated": z,
+        "too bold": 0.5 * z,
+        "bent": logit(sigmoid(z) ** 2),
+        "slow drift": z + 2 * np.sin(2 * np.pi * 2 * t),
+        "flip": np.where(t < 0.5, z, -z),
+        "unrelated": np.full(rounds, -2.0),
+    }
+    return {name: (sigmoid(z), rng.random(rounds) < sigmoid(true)) for name, true in truth.items()}
+
+
+@pytest.mark.parametrize("name", streams(10))
+def test_the_mix_is_nearly_as_good_as_its_best_member_or_better(name: str) -> None:
+    x, y = streams()[name]
+    members = [*(Platt(memory) for memory in (None, 1000, 200, 30, 5)), BinMeans(), BinMeans(1000), Isotonic()]
+    best = min(brier(member.follow_many(x, y), y) for member in [Identity(), *members])
+    mix = brier(Mix().follow_many(x, y), y)
+    assert mix <= 1.005 * best
+    if name == "flip":
+        assert mix < best
+
+
+def test_a_mix_has_what_none_of_its_members_has() -> None:
+    """Two members off to either side: no weighted mean of them is as sharp as their stack."""
+    rng = np.random.default_rng(6)
+    z = rng.normal(0, 2, 20_000)
+    x, y = sigmoid(z / 3), rng.random(len(z)) < sigmoid(z)
+    mix = Mix([Identity(), Identity()])
+    assert brier(mix.follow_many(x, y), y) < 0.95 * brier(x, y)
+
+
+def delayed(hint: Hint, x: np.ndarray, y: np.ndarray, delay: int, *, noted: bool) -> float:
+    issued = []
+    for t in range(len(x)):
+        issued.append(hint.issue(float(x[t])))
+        if t >= delay:
+            notes = issued[t - delay][1] if noted else None
+            hint.learn(float(x[t - delay]), bool(y[t - delay]), notes)
+    return brier(np.array([p for p, _ in issued]), y)
+
+
+def test_notes_keep_a_mix_honest_where_outcomes_come_late() -> None:
+    """Outcomes come in runs: a short memory is good for the next round and bad for the one 25 later."""
+    rng = np.random.default_rng(7)
+    y = np.repeat(rng.random(600) < 0.3, 10)
+    x = np.full(len(y), 0.3)
+    without, noted = (delayed(Mix(), x, y, 25, noted=noted) for noted in (False, True))
+    assert noted < 1.04 * brier(x, y) < 1.2 * brier(x, y) < without
+    assert delayed(Mix(), x, y, 0, noted=True) == delayed(Mix(), x, y, 0, noted=False) < 0.5 * brier(x, y)
+
+
+@pytest.mark.parametrize("make", [Platt, BinMeans, Isotonic, Mix])
+def test_outcomes_in_any_order_are_learned_from(make: Any) -> None:
+    rng = np.random.default_rng(9)
+    x = rng.random(3_000)
+    y = rng.random(len(x)) < 0.6 * x
+    hint = make()
+    for t in rng.permutation(len(x)):
+        hint.learn(float(x[t]), bool(y[t]))
+    assert hint.predict(0.8) == pytest.approx(0.48, abs=0.1)
+
+
+@every
+@pytest.mark.parametrize("outcomes", ["ones", "zeros", "against", "with", "coin"])
+def test_extreme_scores_and_outcomes_leave_every_hint_sane(make: Any, outcomes: str) -> None:
+    rng = np.random.default_rng(10)
+    x = rng.choice([0.0, 1.0, 5e-324, 1 - 2**-53, 2.0**-53, 0.5, 1e-7, 1 - 1e-7], 30_000)
+    y = {
+        "ones": np.ones(len(x)),
+        "zeros": np.zeros(len(x)),
+        "against": x < 0.5,
+        "with": x > 0.5,
+        "coin": rng.random(len(x)) < 0.5,
+    }[outcomes]
+    hint = make()
+    said = hint.follow_many(x, y)
+    assert ((said >= 0) & (said <= 1)).all()
+    assert type(hint).from_json(hint.to_json()).to_json() == hint.to_json()
+    if isinstance(hint, Mix):
+        assert ((said > 0) & (said < 1)).all()
+    if make is Mix:
+        loss = -np.log(np.where(y, said, 1 - said)).sum()
+        assert loss < {"coin": 0.75, "with": 0.01}.get(outcomes, 0.05) * len(x)

@@ -58,8 +58,8 @@ class Mix(Hint):
     def __init__(self, hints: Sequence[Hint | dict[str, Any]] | None = None) -> None:
         if hints is None:
             hints = _default()
-        if isinstance(hints, str | bytes) or not isinstance(hints, Sequence) or not 1 <= len(hints) <= MAX_HINTS:
-            raise InputError("hints", f"must be a sequence of 1 to {MAX_HINTS} hints", hints)
+        if not isinstance(hints, list | tuple) or not 1 <= len(hints) <= MAX_HINTS:
+            raise InputError("hints", f"must be a list of 1 to {MAX_HINTS} hints", hints)
         members = [build(hint, position) for position, hint in enumerate(hints)]
         self._configs = [{"kind": type(member).__name__, **member.config} for member in members]
         self._members = len(members)

@@ -45,6 +45,7 @@ class Recalibrated:
 
     def __init__(self) -> None:
         self._recalibrator = tc.Recalibrator()
+        self.at_once = self._recalibrator.predict, self._recalibrator.observe
 
     def issue(self, score: float) -> tuple[float, Any]:
         ticket = self._recalibrator.issue(score)
@@ -68,6 +69,7 @@ class Guarded:
 
     def __init__(self, slack: float) -> None:
         self._guard = tc.Guard(slack=slack)
+        self.at_once = self._guard.predict, self._guard.observe
 
     def issue(self, score: float) -> tuple[float, None]:
         return self._guard.predict(score), None
@@ -101,10 +103,10 @@ class Hint:
         return self._hint.follow_many(x, y)
 
 
-RECALIBRATOR = "Recalibrator"
+RECALIBRATOR, GUARD = "Recalibrator", "Guard(slack=2)"
 OURS: dict[str, Callable[[], Method]] = {
     RECALIBRATOR: Recalibrated,
-    "Guard(slack=2)": partial(Guarded, 2),
+    GUARD: partial(Guarded, 2),
     **{f"hints.{name}": partial(Hint, name) for name in ("Identity", "Platt", "BinMeans", "Isotonic", "Mix")},
 }
 
@@ -229,10 +231,8 @@ class OnlinePlatt(Peer):
 class Windowed(Peer):
     """A map fitted by scikit-learn to the last ``window`` rounds, again after every ``every`` of them.
 
-    The score as it is until the first fit; the last map stays where a map cannot be fitted to the window.
+    The score as it is until the first fit; while the window has one kind of outcome only, the last map stays.
     """
-
-    one_kind = True
 
     def __init__(self, window: int, every: int = 100) -> None:
         self._window, self._every = window, every
@@ -251,7 +251,7 @@ class Windowed(Peer):
         if self._new == self._every:
             self._new = 0
             del self._scores[: -self._window], self._outcomes[: -self._window]
-            if self.one_kind or 0 < sum(self._outcomes) < len(self._outcomes):
+            if 0 < sum(self._outcomes) < len(self._outcomes):
                 self._fit(np.array(self._scores), np.array(self._outcomes))
                 self._fitted = True
 
@@ -281,9 +281,7 @@ class WindowedIsotonic(Windowed):
 
 
 class WindowedSigmoid(Windowed):
-    """LogisticRegression on the logit of the score, with its default ridge; it refuses outcomes of one kind."""
-
-    one_kind = False
+    """LogisticRegression on the logit of the score, with its default ridge."""
 
     def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
         from sklearn.linear_model import LogisticRegression
@@ -323,9 +321,9 @@ PEERS: dict[str, Callable[[], Method]] = {
     MEAN: RunningMean,
     PLATT: OnlinePlatt,
     "online Platt, long steps": partial(OnlinePlatt, rate=0.03),
-    "online Platt, tracked": partial(OnlinePlatt, bins=10),
+    "online Platt, tracked": partial(OnlinePlatt, rate=0.03, bins=10),
     "isotonic, window": partial(WindowedIsotonic, 2_500),
-    "sigmoid, window": partial(WindowedSigmoid, 2_500),
+    "sigmoid, window": partial(WindowedSigmoid, 1_000),
     "streamcal": partial(Streamcal, 0.98),
 }
 TRIED: dict[str, list[partial[Method]]] = {
@@ -446,11 +444,16 @@ def on_stream(methods: dict[str, Callable[[], Method]], s: streams.Stream, delay
 
 
 def against(methods: dict[str, Callable[[], Method]], opponent: str, rounds: int, limit: float) -> Iterator[Run]:
+    """Yield of each method the game that it did worst in, or one that its certificate does not hold for."""
     for name, make in methods.items():
-        method, enemy = make(), streams.OPPONENTS[opponent](rounds)
-        start = time.perf_counter()
-        p, y = play(method, enemy, rounds)
-        yield Run(name, p, y, method.certificate, rounds / (time.perf_counter() - start), limit)
+        games = []
+        for enemy in streams.OPPONENTS[opponent](rounds):
+            method = make()
+            start = time.perf_counter()
+            p, y = play(method, enemy, rounds)
+            speed = math.inf if name == RAW else rounds / (time.perf_counter() - start)
+            games.append(Run(name, p, y, method.certificate, speed, limit))
+        yield max(games, key=lambda run: (run.near > (run.certificate or math.inf), run.far))
 
 
 # -- verdict ---------------------------------------------------------------------------------------
@@ -505,15 +508,31 @@ def speeds(methods: dict[str, Callable[[], Method]], rounds: int) -> None:
     y = (rng.random(rounds) < x).astype(np.uint8)
     few = rounds // 10
     print(f"\n## Speed, {rounds:,} uniform scores that are right\n")
-    print("| method | batch, rounds/s | from Python, us a round |\n|---|---|---|")
-    for name in OURS.keys() & methods.keys():
-        batch = seconds(lambda name=name: methods[name]().many(x, y), 3)
-        single = seconds(lambda name=name: one_by_one(methods[name](), x[:few], y[:few]), 3)
-        print(f"| {name} | {rounds / batch:,.0f} | {single / few * 1e6:.2f} |", flush=True)
+    print(
+        "| method | batch, rounds/s | predict + observe, us a round | issue + resolve, us a round |\n|---|---|---|---|"
+    )
+    for name in (RECALIBRATOR, GUARD):
+        if name not in methods:
+            continue
+        batch = seconds(lambda make=methods[name]: make().many(x, y), 3)
+        singles = [
+            seconds(lambda play=play, make=methods[name]: play(make(), x[:few].tolist(), y[:few].tolist()), 3)
+            for play in (at_once, by_ticket)
+        ]
+        print(
+            f"| {name} | {rounds / batch:,.0f} | ", " | ".join(f"{s / few * 1e6:.2f}" for s in singles), "|", flush=True
+        )
 
 
-def one_by_one(method: Method, x: np.ndarray, y: np.ndarray) -> None:
-    for score, outcome in zip(x.tolist(), y.tolist(), strict=True):
+def at_once(method: Any, scores: list[float], outcomes: list[int]) -> None:
+    predict, observe = method.at_once
+    for score, outcome in zip(scores, outcomes, strict=True):
+        predict(score)
+        observe(outcome)
+
+
+def by_ticket(method: Method, scores: list[float], outcomes: list[int]) -> None:
+    for score, outcome in zip(scores, outcomes, strict=True):
         method.resolve(method.issue(score)[1], outcome)
 
 
@@ -567,7 +586,9 @@ def main() -> None:
     for name in given.streams:
         if name in streams.OPPONENTS:
             rounds = 10_000
-            print(f"\n## {name}, {rounds:,} rounds; scores all {streams.OPPONENTS[name](rounds).score}\n")
+            games = len(streams.OPPONENTS[name](rounds))
+            worst = f", each method's worst of {games} games" if games > 1 else ""
+            print(f"\n## {name}, {rounds:,} rounds, all scores 0.5{worst}\n")
             results[name] = table(against(methods, name, rounds, 3 * limit))
             continue
         stream = streams.stream(name, given.saved)

@@ -201,24 +201,21 @@ class Contradict:
 
     score = 0.5
 
-    def __init__(self, rounds: int, seed: int = 0) -> None:
-        pass
-
     def outcome(self, p: float) -> int:
         return int(p <= 0.5)
 
 
 class EarlyStopping:
-    """Fair coins until the forecasts are off by T^(1/3) in sum, then for ever the bit that never pays that back.
+    """Fair coins until the forecasts are off by ``enough`` in sum, then for ever the bit that never pays that back.
 
     After Qiao & Zheng (2024). The score says nothing: 0.5, and not that the coins have stopped.
     """
 
     score = 0.5
 
-    def __init__(self, rounds: int, seed: int = 14) -> None:
+    def __init__(self, rounds: int, enough: float, seed: int) -> None:
         self._coins = np.random.default_rng(seed).integers(0, 2, rounds).tolist()
-        self._enough = rounds ** (1 / 3)
+        self._enough = enough
         self._off = 0.0
         self._bit: int | None = None
 
@@ -230,9 +227,20 @@ class EarlyStopping:
         return y
 
 
+def early_stopping(rounds: int) -> list[EarlyStopping]:
+    """Return opponents who stop at T^(1/3), a half or a quarter of it, with some coins each.
+
+    One game says little: forecasts that lean back to the coins may never be off by as much, or be so by luck.
+    """
+    return [EarlyStopping(rounds, rounds ** (1 / 3) / part, seed) for part in (1, 2, 4) for seed in (14, 15, 16, 17)]
+
+
 REAL: dict[str, Callable[[], Stream]] = {"flights": flights, "weather": weather, "seattle": seattle}
 MADE: dict[str, Callable[[], Stream]] = {"drift": drift, "flip": flip, "distorted": distorted}
-OPPONENTS: dict[str, Callable[[int], Any]] = {"contradict": Contradict, "early stopping": EarlyStopping}
+OPPONENTS: dict[str, Callable[[int], list[Any]]] = {
+    "contradict": lambda rounds: [Contradict()],
+    "early stopping": early_stopping,
+}
 
 
 def stream(name: str, folder: Path | None = None) -> Stream:

@@ -7,5 +7,15 @@ lockstep with the core, and the page to read first.
 from truecast.reference import measures
 from truecast.reference.distance import brute_force_distance, calibration_distance
 from truecast.reference.ladder import PlainLadder, bent_points, uniform_points
+from truecast.reference.split_ladder import PlainGuard, PlainSplitWalk
 
-__all__ = ["PlainLadder", "bent_points", "brute_force_distance", "calibration_distance", "measures", "uniform_points"]
+__all__ = [
+    "PlainGuard",
+    "PlainLadder",
+    "PlainSplitWalk",
+    "bent_points",
+    "brute_force_distance",
+    "calibration_distance",
+    "measures",
+    "uniform_points",
+]

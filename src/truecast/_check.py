@@ -196,6 +196,13 @@ def increasing_forecasts(values: Any) -> NDArray[np.float64]:
     return p
 
 
+def flag(name: str, value: object) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(name, "must be True or False", value)
+    return bool(value)
+
+
 def within(name: str, value: object, low: float, high: float) -> float:
     """Return `value` as a float from `low` to `high`."""
     if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not low <= value <= high:  # type: ignore[operator]

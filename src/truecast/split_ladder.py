@@ -82,6 +82,12 @@ class SplitLadder(_Core, Saveable):
         }
 
 
+def claimed(bound: Fraction, rounds: int, split: Fraction) -> Fraction:
+    """Return a bound of docs/adaptive.md as far as it is claimed: beyond, cells may have become too small to split."""
+    within = rounds <= split * WHOLE and bound < split * (_core.MOST_CELLS - 1)
+    return min(bound, Fraction(rounds)) if within else Fraction(rounds)
+
+
 def entries(state: object, kinds: dict[str, Any]) -> dict[str, Any]:
     """Return the saved state if it has just these entries, of these types."""
     kinds = {
@@ -97,8 +103,9 @@ def entries(state: object, kinds: dict[str, Any]) -> dict[str, Any]:
     for name, kind in kinds.items():
         if type(state[name]) is not kind:
             raise StateError(f"the saved {name} must be of type {kind.__name__}, got {state[name]!r:.80}")
-        if kind is list and any(type(number) is not int for number in state[name]):
-            raise StateError(f"the saved {name} must be integers")
+        content = float if name == "misses" else int
+        if kind is list and any(type(number) is not content for number in state[name]):
+            raise StateError(f"the saved {name} must be a list of {content.__name__}")
     return state
 
 

@@ -98,7 +98,9 @@ nb::tuple as_tuple(const Placed& made) { return nb::make_tuple(made.low, made.hi
 void restore_guard(Guarded& guard, Points points, Points biases, Array<const std::uint64_t, 1> spent,
                    std::int64_t rounds, std::uint64_t high, std::uint64_t low, double squared_error,
                    std::tuple<std::int64_t, std::int64_t, double> asked, bool issued, std::int64_t late,
-                   std::int64_t most_late, std::int64_t lost, std::uint64_t unknown_high, std::uint64_t unknown_low) {
+                   std::int64_t most_late, std::int64_t lost, std::uint64_t unknown_high, std::uint64_t unknown_low,
+                   Array<const double, 1> misses, double variance) {
+    require(misses.shape(0) == Nudge::hats, "there must be a miss for each hat");
     restore(guard, points, biases, spent, rounds, high, low, squared_error);
     guard.reopen();
     guard.issued = false;
@@ -111,6 +113,8 @@ void restore_guard(Guarded& guard, Points points, Points biases, Array<const std
     guard.lost = lost;
     guard.unknown.high = unknown_high;
     guard.unknown.low = unknown_low;
+    std::copy(misses.data(), misses.data() + Nudge::hats, guard.nudge.misses.begin());
+    guard.nudge.variance = variance;
 }
 
 }  // namespace
@@ -172,12 +176,13 @@ void bind_split_ladder(nb::module_& m) {
     nb::class_<Guarded, SplitLadder>(m, "Guarded")
         .def(
             "__init__",
-            [](Guarded* self, Points points, std::int64_t slack, std::uint64_t threshold, std::uint64_t a_late_one) {
+            [](Guarded* self, Points points, std::int64_t slack, std::uint64_t threshold, std::uint64_t a_late_one,
+               std::int64_t expected, bool nudges) {
                 require_points(points);
                 require(slack >= 0, "slack must not be negative");
-                new (self) Guarded(points.data(), points.shape(0), slack, threshold, a_late_one);
+                new (self) Guarded(points.data(), points.shape(0), slack, threshold, a_late_one, expected, nudges);
             },
-            "points"_a, "slack"_a, "threshold"_a, "a_late_one"_a)
+            "points"_a, "slack"_a, "threshold"_a, "a_late_one"_a, "expected"_a, "nudges"_a)
         .def(
             "predict",
             [](Guarded& g, nb::handle hint) {
@@ -204,7 +209,7 @@ void bind_split_ladder(nb::module_& m) {
         .def("_give_up", [](Guarded& g) { at_rest(g).give_up(); })
         .def("_restore", &restore_guard, "points"_a, "biases"_a, "spent"_a, "rounds"_a, "high"_a, "low"_a,
              "squared_error"_a, "asked"_a, "issued"_a, "late"_a, "most_late"_a, "lost"_a, "unknown_high"_a,
-             "unknown_low"_a)
+             "unknown_low"_a, "misses"_a, "variance"_a)
         .def_prop_ro(
             "open_cells",
             [](Guarded& g) {
@@ -213,6 +218,13 @@ void bind_split_ladder(nb::module_& m) {
                 return copy(flags);
             },
             "Which cells are open, as 0 and 1.")
+        .def_prop_ro(
+            "misses",
+            [](Guarded& g) { return copy(std::vector<double>(at_rest(g).nudge.misses.begin(), g.nudge.misses.end())); },
+            "The residuals summed under each hat of the nudge.")
+        .def_prop_ro(
+            "variance", [](Guarded& g) { return at_rest(g).nudge.variance; },
+            "The sum of p * (1 - p), by which the nudge goes.")
         .def_prop_ro("_asked", [](Guarded& g) { return as_tuple(at_rest(g).asked); })
         .def_prop_ro(
             "issued", [](Guarded& g) { return at_rest(g).issued; },

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cell_set.hpp"
+#include "nudge.hpp"
 #include "wide.hpp"
 
 namespace truecast {
@@ -119,8 +120,11 @@ struct Placed {
 struct Guarded : SplitLadder {
     std::int64_t slack;        // K N
     std::uint64_t threshold;   // split at this deviation, over 2N; 0: never
-    std::uint64_t a_late_one;  // added to it for each outcome that may be outstanding
+    std::uint64_t a_late_one;  // added to it for each outcome that was outstanding beyond as many as expected
+    std::int64_t expected;
+    bool nudges;  // hints, before they are followed
     CellSet open;
+    Nudge nudge;
 
     Placed asked{0, 0, 0.0};
     bool issued = false;                   // `asked` awaits its outcome
@@ -129,8 +133,8 @@ struct Guarded : SplitLadder {
     Wide unknown;                          // sum of max(p, 1 - p) over both, over 2N, each rounded up
 
     Guarded(const std::int64_t* points_, std::size_t count, std::int64_t slack_, std::uint64_t threshold_,
-            std::uint64_t a_late_one_)
-        : SplitLadder(points_, count), slack(slack_), threshold(threshold_), a_late_one(a_late_one_) {
+            std::uint64_t a_late_one_, std::int64_t expected_, bool nudges_)
+        : SplitLadder(points_, count), slack(slack_), threshold(threshold_), a_late_one(a_late_one_), nudges(nudges_) {
         reopen();
     }
 
@@ -168,7 +172,12 @@ struct Guarded : SplitLadder {
         return {points[i], points[i + 1], std::min(std::max(hint, unscaled(points[i])), unscaled(points[i + 1]))};
     }
 
-    Placed place(double hint) const { return place(enter(hint), hint); }
+    double nudged(double hint) const { return nudges ? nudge.apply(hint, late) : hint; }
+
+    Placed place(double hint) const {
+        const double aim = nudged(hint);
+        return place(enter(aim), aim);
+    }
 
     double predict(double hint) {
         asked = place(hint);
@@ -202,12 +211,14 @@ struct Guarded : SplitLadder {
     void learn(std::size_t low, std::size_t high, std::size_t i, double p, bool y) {
         const std::size_t j = credited(low, high, p, y);
         settle(j, i, p, y);
+        if (nudges) nudge.learn(p, y, late);
         finish(j, i);
     }
 
     // Cell `charged` has paid, and the bias of point `credited` has changed.
     void finish(std::size_t credited, std::size_t charged) {
-        if (threshold != 0 && splits(charged, threshold + a_late_one * static_cast<std::uint64_t>(most_late))) {
+        const auto beyond = static_cast<std::uint64_t>(std::max<std::int64_t>(most_late - expected, 0));
+        if (threshold != 0 && splits(charged, threshold + a_late_one * beyond)) {
             split(charged);
             reopen();
             return;
@@ -247,8 +258,9 @@ struct Guarded : SplitLadder {
     }
 
     double round(double hint, bool y) {
-        const std::size_t i = enter(hint);
-        const double said = place(i, hint).said;
+        const double aim = nudged(hint);
+        const std::size_t i = enter(aim);
+        const double said = place(i, aim).said;
         learn(i, i + 1, i, said, y);
         issued = false;
         return said;

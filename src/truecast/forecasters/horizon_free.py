@@ -1,7 +1,8 @@
-"""The forecaster without a horizon: its ladder splits its own cells (docs/adaptive.md, section 1)."""
+"""The forecaster without a horizon: its ladder splits its own cells (docs/adaptive.md, sections 1 and 2)."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast.errors import StateError
-from truecast.split_ladder import WHOLE, SplitLadder, core_state, entries, number
+from truecast.split_ladder import WHOLE, SplitLadder, claimed, core_state, entries, number
 
 __all__ = ["HorizonFree"]
 
@@ -19,6 +20,55 @@ SPLITS = tuple(2.0**-k for k in range(11))
 
 
 class HorizonFree(_core.Walk, SplitLadder):
+    r"""The forecaster to use when the number of rounds is not known: nothing to choose.
+
+    It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it have deviated by
+    `split` from what One-Step-Ahead would have said. So the grid becomes fine where the outcomes keep it, and nowhere
+    else. Whatever the outcomes, its distance to calibration after T rounds is below 2 sqrt(T) + 1 for every T at once,
+    and
+
+    ==================  ===================================================
+    `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + O(1)
+    `at="middle"`       1.905 sqrt(T); 1.803 sqrt(T) with split=0.5
+    ==================  ===================================================
+
+    (docs/adaptive.md, theorems 3 to 5). On outcomes that nobody steers it adapts: measured, its certificate grows like
+    the cube root of T on coins and like log T on periodic outcomes. `BentGrid` has a smaller bound if T is known.
+
+    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`. With
+    at="outer" it says 0 and 1, which a log loss does not forgive.
+
+    Parameters
+    ----------
+    at
+        Where in the cell to forecast: at its "outer" end, the one farther from 1/2, or in its "middle", which never
+        says 0 or 1 and has the larger bound. In the first cell both say 1/2.
+    split
+        The deviation at which a cell is split: 1, 1/2, 1/4, ... or 1/1024.
+
+    Raises
+    ------
+    InputError
+        If an option breaks its rule.
+
+    Notes
+    -----
+    A round costs O(1), amortised over the splits, of which there are about sqrt(T); the state is O(cells). Points are
+    integers over 2**40, so forecasts are exact floats.
+
+    Examples
+    --------
+    >>> f = HorizonFree()
+    >>> f.predict()
+    0.5
+    >>> f.observe(1)
+    >>> forecasts = f.forecast_many([0, 1] * 50_000)
+    >>> f.certificate.bound < 0.1 * f.rounds**0.5
+    True
+    >>> f.cells < 200
+    True
+    """
+
     def __init__(self, *, at: Place = "outer", split: float = 0.25) -> None:
         _check.choice("at", at, ("outer", "middle"))
         self._at, self._split = at, _check.option("split", split, SPLITS)
@@ -34,14 +84,44 @@ class HorizonFree(_core.Walk, SplitLadder):
         """The keyword arguments that build this forecaster anew."""
         return {"at": self._at, "split": self._split}
 
-    def _bound(self, rounds: int) -> Fraction:
-        return Fraction(rounds)
-
     def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Play a round for every outcome: forecast it, then learn it.
+
+        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and faster.
+
+        Parameters
+        ----------
+        outcomes
+            The outcomes, 0 or 1, in order: a one-dimensional array of bool, integers or floats.
+        out
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
+
+        Returns
+        -------
+        forecasts
+            One a round, each made before its outcome was used.
+
+        Raises
+        ------
+        InputError
+            If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
+        """
         y = _check.outcomes(outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y)
         self._run(y, said)
         return said
+
+    def _bound(self, rounds: int) -> Fraction:
+        """Theorems 3 to 5 of docs/adaptive.md; never more than the number of rounds."""
+        c = Fraction(self._split)
+        if self.at == "middle":
+            bound = _middle(rounds, c)
+        elif c == Fraction(1, 4):
+            table = [price * rounds + profit for price, profit in _PROFITS.items()]
+            bound = min(*table, *(_quarter(rounds, j) for j in range(6, 65)))
+        else:
+            bound = min(_outer(rounds, c, j) for j in range(1, 65))
+        return claimed(bound, rounds, c)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -58,3 +138,55 @@ class HorizonFree(_core.Walk, SplitLadder):
             if not least <= bias <= most:
                 raise StateError(f"the saved bias of point {j} must be from {least} to {most}, got {bias}")
         self._restore(**core, cell=cell, issued=good["issued"])
+
+
+#: theorem 4: what a ladder that splits at 1/4 can earn at most if a round costs so much; the table of the proof
+_PROFITS = {
+    Fraction(price): Fraction(profit)
+    for price, profit in {
+        "1/2": "11/4",
+        "3/8": "7/2",
+        "1/4": "39/8",
+        "3/16": "23/4",
+        "1/8": "59/8",
+        "3/32": "71/8",
+        "1/16": "47/4",
+        "3/64": "113/8",
+        "1/32": "155/8",
+        "3/128": "189/8",
+        "1/64": "34",
+        "3/256": "343/8",
+    }.items()
+}
+
+
+def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
+    """Theorem 3 at the price 2**-j, rounded up."""
+    halvings = c.denominator.bit_length() - 1
+    log = halvings + Fraction(3, 2) * c  # above log2(1 + 1/c)
+    growth = Fraction(3, 4) / c * ((c + Fraction(1, 2)) ** 2 + Fraction(1, 24))
+    ends = 2 * c + Fraction(3, 2)
+    fixed: Fraction = max(c, Fraction(1, 2)) + Fraction(7, 4) + (halvings - 2 + Fraction(2, (1 << halvings))) + 2 * c
+    fixed += ends * (log / 4 + Fraction(1107, 1000)) + Fraction(618, 1000) * (2 + Fraction(3, 2) / c)
+    last = Fraction(3, 2) * _root_above((4 + 3 / c) / (1 << j))
+    return Fraction(rounds, (1 << j)) + growth / 4 * (1 << j) + ends / 4 * j + fixed + last
+
+
+def _quarter(rounds: int, j: int) -> Fraction:
+    """The same for c = 1/4, with its decimals rounded once, at the price 2**-j or 3 * 2**-j (theorem 4)."""
+    plain = Fraction(rounds, 2**j) + Fraction(29 * 2**j, 64) + Fraction(j, 2) + Fraction(25, 2)
+    thrice = Fraction(3 * rounds, 2**j) + Fraction(29 * 2**j, 192) + Fraction(2 * j - 3, 4) + Fraction(25, 2)
+    return min(plain, thrice) if j >= 8 else plain
+
+
+def _middle(rounds: int, c: Fraction) -> Fraction:
+    """Theorem 5, rounded up."""
+    half = Fraction(1, 2)
+    overshoot = sum((max(half - c * 2**e, Fraction(0)) for e in range(12)), Fraction(0))
+    square = ((c + half) ** 2 + Fraction(1, 12)) * (Fraction(3 * rounds, 2) / c + 1)
+    return _root_above(square) - (c + half) + overshoot
+
+
+def _root_above(square: Fraction) -> Fraction:
+    """A fraction not below the root, by less than 2**-40."""
+    return Fraction(math.isqrt(math.floor(square * 2**80)) + 1, 2**40)

@@ -28,10 +28,11 @@ Group = str | int | None
 class Recalibrator(Saveable):
     r"""Put in front of a model: its probabilities go in, calibrated ones come out, with a proof.
 
-    Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; the *guard* follows the
-    hint as far as it can promise calibration. So the forecasts are about as sharp as the best of several ways of
-    recalibrating, and their distance to calibration is bounded whatever the model, the drift and the outcomes:
-    `certificate` tells how far they can be off by now (docs/adaptive.md).
+    Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; it is *nudged* against what
+    the forecasts around it have missed; and the *guard* follows it as far as it can promise calibration. So the
+    forecasts are about as sharp as the best of several ways of recalibrating, and their distance to calibration is
+    bounded whatever the model, the drift and the outcomes: `certificate` tells how far they can be off by now
+    (docs/adaptive.md).
 
     It does not make a poor model good: a score that says nothing is turned into the base rate. Where outcomes come at
     once and resemble those before them, part of the gain in Brier score is that resemblance, not calibration.
@@ -41,8 +42,9 @@ class Recalibrator(Saveable):
     hint
         What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
         trusts the model.
-    slack
-        How freely the guard follows its hints; see `Guard`.
+    slack, late, nudge
+        How freely the guards follow the hints, how many outcomes are expected to be outstanding at a time in a group,
+        and whether hints are nudged against what the forecasts have missed; see `Guard`.
     max_groups
         So many groups get a guard of their own; all others share one more, `others`.
     max_unresolved
@@ -85,14 +87,17 @@ class Recalibrator(Saveable):
         *,
         hint: Hint | dict[str, Any] | None = None,
         slack: float = 1.0,
+        late: int = 0,
+        nudge: bool = True,
         max_groups: int = 1_000,
         max_unresolved: int = 100_000,
     ) -> None:
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
         most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
         self._hint = _built(hint)
-        self._guards = [Guard(slack=slack)]  # first that of all others, then one for each of the names
-        self._slack = self._guards[0].slack
+        others = Guard(slack=slack, late=late, nudge=nudge)
+        self._options = {name: value for name, value in others.config.items() if name != "grid"}
+        self._guards = [others]  # first that of all other groups, then one for each of the names
         self._names: dict[Group, int] = {}
         self._tickets = Tickets(most)
         self._asked: tuple[float, int] | None = None
@@ -102,7 +107,7 @@ class Recalibrator(Saveable):
         """The keyword arguments that build this anew."""
         return {
             "hint": {"kind": type(self._hint).__name__, **self._hint.config},
-            "slack": self._slack,
+            **self._options,
             "max_groups": self._max_groups,
             "max_unresolved": self._tickets.most,
         }
@@ -280,7 +285,7 @@ class Recalibrator(Saveable):
         """
         x = _check.probabilities("scores", scores)
         names = _check.groups(groups, len(x))
-        guards, numbers = [*self._guards, Guard(slack=self._slack)], self._names
+        guards, numbers = [*self._guards, Guard(**self._options)], self._names
         unseen = len(self._guards) if len(numbers) < self._max_groups else 0
         codes = np.array([numbers.get(name, unseen) for name in names], np.int64)
         said = np.empty(len(x))
@@ -294,7 +299,7 @@ class Recalibrator(Saveable):
             return number
         if len(self._names) >= self._max_groups:
             return 0
-        self._guards.append(Guard(slack=self._slack))
+        self._guards.append(Guard(**self._options))
         return self._names.setdefault(group, len(self._names) + 1)
 
     def state(self) -> dict[str, Any]:
@@ -318,7 +323,7 @@ class Recalibrator(Saveable):
         if not isinstance(state["guards"], list) or len(state["guards"]) != len(new._names) + 1:
             raise StateError("there must be a saved guard for each of the groups, and one for all others")
         for saved in state["guards"]:
-            guard = Guard(slack=self._slack)
+            guard = Guard(**self._options)
             guard.load(saved)
             new._guards.append(guard)
         del new._guards[0]

@@ -85,14 +85,21 @@ nb::tuple issue(Held& held, nb::handle score) {
     return nb::make_tuple(p, kept);
 }
 
+// A list of floats, as `issue` gave it, at once; everything else goes through the checks in Python.
+std::vector<double> notes_of(nb::handle notes, std::size_t count) {
+    if (!PyList_CheckExact(notes.ptr()) || nb::len(notes) != count)
+        return nb::cast<std::vector<double>>(nb::module_::import_("truecast._check").attr("notes")(notes, count));
+    std::vector<double> kept;
+    for (nb::handle note : notes) kept.push_back(probability("notes", note));
+    return kept;
+}
+
 void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {
     const double x = probability("score", score);
     const bool bit = outcome(y) != 0;
     if (notes.is_none()) return at_rest(held).hint->learn(x, bit);
-    const std::size_t count = held.hint->notes();
-    const auto kept =
-        nb::cast<std::vector<double>>(nb::module_::import_("truecast._check").attr("notes")(notes, count));
-    at_rest(held).hint->learn(x, bit, kept.data());
+    const std::vector<double> kept = notes_of(notes, held.hint->notes());
+    held.hint->learn(x, bit, kept.data());
 }
 
 void follow(Held& held, Array<const double, 1> scores, Array<const std::uint8_t, 1> y, Array<double, 1> said) {

@@ -98,7 +98,7 @@ void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {
     const double x = probability("score", score);
     const bool bit = outcome(y) != 0;
     if (notes.is_none()) return at_rest(held).hint->learn(x, bit);
-    const std::vector<double> kept = notes_of(notes, held.hint->notes());
+    const std::vector<double> kept = notes_of(notes, at_rest(held).hint->notes());
     held.hint->learn(x, bit, kept.data());
 }
 

@@ -108,7 +108,7 @@ class Parts:
 
     @property
     def bound(self) -> Fraction:
-        """D + min(A, B), and what is unresolved (docs/theory.md, theorem 3; docs/adaptive.md)."""
+        """D + min(A, B), and what is unresolved (docs/theory.md, theorem 3; docs/adaptive.md, theorem 10)."""
         return self.deviation + min(self.bias_sums) + self.unknown
 
 

@@ -134,7 +134,7 @@ class Guard(_core.Guarded, SplitLadder):
         return said
 
     def _bound(self, rounds: int) -> Fraction:
-        """Theorems 8 and 10 of docs/adaptive.md, for at most as many outcomes outstanding as there ever were."""
+        """docs/adaptive.md, theorems 8 and 10, for at most as many outcomes outstanding as there ever were."""
         slack, outstanding = Fraction(self._allowed, WHOLE), 1 + max(self.most_unresolved, self._late)
         at_a_point = slack + (Fraction(1, 2) if outstanding == 1 else outstanding)
         rounding = Fraction(2 * rounds, WHOLE)  # of points and deviations
@@ -216,7 +216,7 @@ class Guard(_core.Guarded, SplitLadder):
 
 
 def _psi(slack: Fraction, outstanding: int, least: Fraction, most: Fraction) -> Fraction:
-    """Psi of theorem 8 if no outcome is late, else of theorem 10; cells are split between `least` and `most`."""
+    """Psi of docs/adaptive.md, theorem 8, or docs/adaptive.md, theorem 10; cells are split between `least` and `most`."""
     tops = [slack, slack + 1] if outstanding == 1 else [slack + outstanding] * 2
     terms = (2**i * max(top - (2**i - 1) * least, Fraction(0)) / 2 for top in tops for i in range(1, 65))
     return sum(tops, Fraction(0)) + Fraction(2, 3) * most + sum(terms, Fraction(0))

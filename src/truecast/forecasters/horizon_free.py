@@ -112,7 +112,7 @@ class HorizonFree(_core.Walk, SplitLadder):
         return said
 
     def _bound(self, rounds: int) -> Fraction:
-        """Theorems 3 to 5 of docs/adaptive.md; never more than the number of rounds."""
+        """docs/adaptive.md, theorems 3 to 5; never more than the number of rounds."""
         c = Fraction(self._split)
         if self.at == "middle":
             bound = _middle(rounds, c)
@@ -140,7 +140,7 @@ class HorizonFree(_core.Walk, SplitLadder):
         self._restore(**core, cell=cell, issued=good["issued"])
 
 
-#: theorem 4: what a ladder that splits at 1/4 can earn at most if a round costs so much; the table of the proof
+#: docs/adaptive.md, theorem 4: what a ladder that splits at 1/4 can earn at most if a round costs so much; the table of the proof
 _PROFITS = {
     Fraction(price): Fraction(profit)
     for price, profit in {
@@ -161,7 +161,7 @@ _PROFITS = {
 
 
 def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
-    """Theorem 3 at the price 2**-j, rounded up."""
+    """docs/adaptive.md, theorem 3, at the price 2**-j, rounded up."""
     halvings = c.denominator.bit_length() - 1
     log = halvings + Fraction(3, 2) * c  # above log2(1 + 1/c)
     growth = Fraction(3, 4) / c * ((c + Fraction(1, 2)) ** 2 + Fraction(1, 24))
@@ -173,14 +173,14 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
 
 
 def _quarter(rounds: int, j: int) -> Fraction:
-    """The same for c = 1/4, with its decimals rounded once, at the price 2**-j or 3 * 2**-j (theorem 4)."""
+    """docs/adaptive.md, theorem 4: the same for c = 1/4, at the price 2**-j or 3 * 2**-j."""
     plain = Fraction(rounds, 2**j) + Fraction(29 * 2**j, 64) + Fraction(j, 2) + Fraction(25, 2)
     thrice = Fraction(3 * rounds, 2**j) + Fraction(29 * 2**j, 192) + Fraction(2 * j - 3, 4) + Fraction(25, 2)
     return min(plain, thrice) if j >= 8 else plain
 
 
 def _middle(rounds: int, c: Fraction) -> Fraction:
-    """Theorem 5, rounded up."""
+    """docs/adaptive.md, theorem 5, rounded up."""
     half = Fraction(1, 2)
     overshoot = sum((max(half - c * 2**e, Fraction(0)) for e in range(12)), Fraction(0))
     square = ((c + half) ** 2 + Fraction(1, 12)) * (Fraction(3 * rounds, 2) / c + 1)

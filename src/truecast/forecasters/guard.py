@@ -216,7 +216,7 @@ class Guard(_core.Guarded, SplitLadder):
 
 
 def _psi(slack: Fraction, outstanding: int, least: Fraction, most: Fraction) -> Fraction:
-    """Psi of docs/adaptive.md, theorem 8, or docs/adaptive.md, theorem 10; cells are split between `least` and `most`."""
+    """Psi of docs/adaptive.md, theorems 8 and 10, of cells that are split between `least` and `most`."""
     tops = [slack, slack + 1] if outstanding == 1 else [slack + outstanding] * 2
     terms = (2**i * max(top - (2**i - 1) * least, Fraction(0)) / 2 for top in tops for i in range(1, 65))
     return sum(tops, Fraction(0)) + Fraction(2, 3) * most + sum(terms, Fraction(0))

@@ -140,7 +140,7 @@ class HorizonFree(_core.Walk, SplitLadder):
         self._restore(**core, cell=cell, issued=good["issued"])
 
 
-#: docs/adaptive.md, theorem 4: what a ladder that splits at 1/4 can earn at most if a round costs so much; the table of the proof
+#: docs/adaptive.md, theorem 4: what a ladder that splits at 1/4 can earn if a round costs so much, at most
 _PROFITS = {
     Fraction(price): Fraction(profit)
     for price, profit in {

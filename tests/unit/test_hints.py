@@ -207,6 +207,18 @@ def test_what_is_saved_comes_back(make: Any) -> None:
         assert json.loads(before)["kind"] == type(hint).__name__
 
 
+@every
+def test_a_loaded_state_is_what_is_said_from(make: Any) -> None:
+    new, hint = make(), taught(make)
+    said, fresh = hint.predict(0.3), new.predict(0.3)
+    start = new.state()
+    new.load(hint.state())
+    assert new.predict(0.3) == said
+    hint.load(start)
+    assert hint.predict(0.3) == fresh
+    assert (said != fresh) == (make is not Identity)
+
+
 def test_a_mix_copies_its_members_as_they_are() -> None:
     platt = taught(Platt)
     mix = Mix([platt, Identity()])
@@ -248,6 +260,7 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
     [
         (Platt, {"curvature": [3.0, 4.0, 8.0]}),  # not the curvature of anything convex
         (Platt, {"curvature": [0.5, 0.0, 8.0]}),  # less than before the first round
+        (Platt, {"curvature": [2.0, 0.0, 3.0]}),
         (Platt, {"offset": 65.0}),
         (BinMeans, {"residuals": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
         (BinMeans, {"unit": 0.5}),
@@ -255,7 +268,7 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (Isotonic, {"logits": [-20.0] + [0.0] * 128, "weights": [1.0] + [0.0] * 128, "ones": [0.0] * 129}),
         (Isotonic, {"fit": [0.5] + [0.4] * 128}),
         (Isotonic, {"due": 1e6}),
-        (Isotonic, {"due": 3.0}),
+        (Isotonic, {"due": 50.0}),
         (Isotonic, {"rounds": 49.5}),
         (Mix, {"weights": [0.2] * 10}),
         (Mix, {"diagonal": [9.0] * 9}),

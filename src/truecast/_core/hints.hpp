@@ -61,7 +61,8 @@ struct Field {
         : name(name_), values(all.data()), count(all.size()), row(true), least(least_), most(most_) {}
 };
 
-constexpr double huge = 1e120;  // beyond what any number of rounds can lead to; products are finite
+constexpr double most_rounds = 9007199254740992.0;  // counts are exact up to there
+constexpr double huge = 1e120;                      // beyond what any number of rounds can lead to; products are finite
 
 class Hint {
   public:
@@ -247,8 +248,8 @@ class Isotonic final : public Hint {
 
     std::vector<Field> fields() override {
         return {{"unit", fading.unit, 1.0, 2 * Fading::most},
-                {"rounds", rounds, 0.0, 9007199254740992.0},
-                {"due", due, 0.0, 9007199254740992.0},
+                {"rounds", rounds, 0.0, most_rounds},
+                {"due", due, 0.0, most_rounds},
                 {"weights", weights, 0.0, huge},
                 {"ones", ones, 0.0, huge},
                 {"logits", logits, -huge, huge},

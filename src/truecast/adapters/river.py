@@ -1,0 +1,156 @@
+"""A river wrapper: any binary classifier in a stream, its probabilities recalibrated round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from river import base, linear_model, naive_bayes, preprocessing
+
+from truecast import _check
+from truecast.certificate import Certificate
+from truecast.recalibrate import Recalibrator, Ticket
+from truecast.recalibrate.hints import Hint
+
+__all__ = ["Recalibrated"]
+
+_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
+
+
+class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
+    """Put around a binary classifier: its probabilities go through a `Recalibrator`, which learns what they mean.
+
+    In `learn_one` the classifier scores the row before it learns it, so that the recalibrator hears honest scores
+    only, and `certificate` bounds the distance to calibration of the forecasts in all rounds so far, whatever the data.
+    A forecast in such a round is what `predict_proba_one` would have said just before, and did say if it was asked and
+    nothing was learned in between. Where labels come late, that is not so: river's `progressive_val_score` with a
+    `delay` works, but the certificate is then about what would have been forecast when the label came. For a proof of
+    what was said in time, use `issue_one` and `resolve_one`.
+
+    Parameters
+    ----------
+    classifier
+        Its labels must be False and True, or 0 and 1. A pipeline is fine.
+    hint
+        What to make of the scores; see `Recalibrator`.
+    slack
+        How freely the guard follows the hints; see `Guard`.
+    max_unresolved
+        So many issued forecasts may await their labels; see `Recalibrator`.
+
+    Attributes
+    ----------
+    recalibrator : Recalibrator
+        What the probabilities go through.
+
+    Raises
+    ------
+    InputError
+        If an option breaks its rule.
+
+    Notes
+    -----
+    Keyword arguments go to the classifier's method of the same name; in `learn_one` and `resolve_one` also a weight
+    `w`, which is for the classifier alone: rounds have no weights.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
+    >>> from truecast.adapters.river import Recalibrated
+    >>> plain = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> print(f"{evaluate.progressive_val_score(datasets.Phishing(), plain, metrics.LogLoss()).get():.2f}")
+    0.33
+    >>> model = preprocessing.StandardScaler() | Recalibrated(linear_model.LogisticRegression())
+    >>> print(f"{evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss()).get():.2f}")
+    0.28
+    >>> certificate = model["Recalibrated"].certificate
+    >>> certificate.rounds, certificate.bound < 2 * 1250**0.5
+    (1250, True)
+    """
+
+    def __init__(
+        self,
+        classifier: base.Classifier,
+        hint: Hint | dict[str, Any] | None = None,
+        slack: float = 1.0,
+        max_unresolved: int = 100_000,
+    ) -> None:
+        self.classifier = classifier
+        self.hint = hint
+        self.slack = slack
+        self.max_unresolved = max_unresolved
+        self.recalibrator = Recalibrator(hint=hint, slack=slack, max_unresolved=max_unresolved)
+
+    @property
+    def certificate(self) -> Certificate:
+        """What is proved about the forecasts in all rounds so far, and about those that await their labels."""
+        return self.recalibrator.certificate
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
+        """Return the probabilities of False and True, as if the row came next. Nothing is learned."""
+        p = self.recalibrator.predict(self._score(x, **kwargs))
+        return {False: 1.0 - p, True: p}
+
+    def learn_one(self, x: dict[Any, Any], y: base.typing.ClfTarget, **kwargs: Any) -> None:
+        """Score the row by the classifier as it is, play the round, then let the classifier learn.
+
+        Raises
+        ------
+        InputError
+            If the label is neither False nor True, 0 nor 1, or the classifier's score not in [0, 1]; nothing is
+            learned then.
+        """
+        outcome = _check.outcome(y)
+        self.recalibrator.predict(self._score(x))
+        self.classifier.learn_one(x, y, **kwargs)
+        self.recalibrator.observe(outcome)
+
+    def issue_one(self, x: dict[Any, Any], **kwargs: Any) -> Ticket:
+        """Return a forecast whose label will come later: ``ticket.p`` is the probability of True.
+
+        If the model is a pipeline, put this around all of it to reach this method:
+        ``Recalibrated(StandardScaler() | LogisticRegression())``.
+        """
+        return self.recalibrator.issue(self._score(x, **kwargs))
+
+    def resolve_one(self, ticket: int, x: dict[Any, Any], y: base.typing.ClfTarget, **kwargs: Any) -> None:
+        """Learn the label of an issued forecast, in any order: first its round, then the row by the classifier.
+
+        Parameters
+        ----------
+        ticket
+            What `issue_one` gave, or its number.
+        x
+            The row again, for the classifier to learn; none are kept here.
+        y
+            Its label.
+        **kwargs
+            For the classifier's `learn_one`.
+
+        Raises
+        ------
+        InputError
+            If the label is neither False nor True, 0 nor 1, or the ticket awaits none; nothing is learned then.
+        """
+        self.recalibrator.resolve(ticket, y)
+        self.classifier.learn_one(x, y, **kwargs)
+
+    def _score(self, x: dict[Any, Any], **kwargs: Any) -> float:
+        """The classifier's probability of True; a half if it has not seen any label yet."""
+        said = self.classifier.predict_proba_one(x, **kwargs)
+        score = float(said.get(True, 0.0)) if said else 0.5
+        rounded = min(max(score, 0.0), 1.0)
+        return rounded if abs(rounded - score) <= _ROUNDING else score
+
+    @property
+    def _wrapped_model(self) -> base.Classifier:
+        return self.classifier
+
+    @property
+    def _multiclass(self) -> bool:
+        return False  # also around a classifier that could tell more classes
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"classifier": preprocessing.StandardScaler() | linear_model.LogisticRegression()}
+        yield {"classifier": naive_bayes.GaussianNB()}  # type: ignore[no-untyped-call]

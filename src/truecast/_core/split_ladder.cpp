@@ -176,13 +176,12 @@ void bind_split_ladder(nb::module_& m) {
     nb::class_<Guarded, SplitLadder>(m, "Guarded")
         .def(
             "__init__",
-            [](Guarded* self, Points points, std::int64_t slack, std::uint64_t threshold, std::uint64_t a_late_one,
-               std::int64_t expected, bool nudges) {
+            [](Guarded* self, Points points, std::int64_t slack, std::uint64_t threshold, bool nudges) {
                 require_points(points);
                 require(slack >= 0, "slack must not be negative");
-                new (self) Guarded(points.data(), points.shape(0), slack, threshold, a_late_one, expected, nudges);
+                new (self) Guarded(points.data(), points.shape(0), slack, threshold, nudges);
             },
-            "points"_a, "slack"_a, "threshold"_a, "a_late_one"_a, "expected"_a, "nudges"_a)
+            "points"_a, "slack"_a, "threshold"_a, "nudges"_a)
         .def(
             "predict",
             [](Guarded& g, nb::handle hint) {

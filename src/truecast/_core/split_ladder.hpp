@@ -118,11 +118,9 @@ struct Placed {
 // open if each outcome is taken by one of its ends; `open` holds just these cells. So every bias stays within
 // [-K - (1 - g), K + g] (docs/adaptive.md), as in ladder.hpp, but either end may be credited with either outcome.
 struct Guarded : SplitLadder {
-    std::int64_t slack;        // K N
-    std::uint64_t threshold;   // split at this deviation, over 2N; 0: never
-    std::uint64_t a_late_one;  // added to it for each outcome that was outstanding beyond as many as expected
-    std::int64_t expected;
-    bool nudges;  // hints, before they are followed
+    std::int64_t slack;       // K N
+    std::uint64_t threshold;  // split at this deviation, over 2N; 0: never
+    bool nudges;              // hints, before they are followed
     CellSet open;
     Nudge nudge;
 
@@ -132,9 +130,8 @@ struct Guarded : SplitLadder {
     std::int64_t lost = 0;                 // forecasts whose outcome is no longer awaited
     Wide unknown;                          // sum of max(p, 1 - p) over both, over 2N, each rounded up
 
-    Guarded(const std::int64_t* points_, std::size_t count, std::int64_t slack_, std::uint64_t threshold_,
-            std::uint64_t a_late_one_, std::int64_t expected_, bool nudges_)
-        : SplitLadder(points_, count), slack(slack_), threshold(threshold_), a_late_one(a_late_one_), nudges(nudges_) {
+    Guarded(const std::int64_t* points_, std::size_t count, std::int64_t slack_, std::uint64_t threshold_, bool nudges_)
+        : SplitLadder(points_, count), slack(slack_), threshold(threshold_), nudges(nudges_) {
         reopen();
     }
 
@@ -217,8 +214,7 @@ struct Guarded : SplitLadder {
 
     // Cell `charged` has paid, and the bias of point `credited` has changed.
     void finish(std::size_t credited, std::size_t charged) {
-        const auto beyond = static_cast<std::uint64_t>(std::max<std::int64_t>(most_late - expected, 0));
-        if (threshold != 0 && splits(charged, threshold + a_late_one * beyond)) {
+        if (threshold != 0 && splits(charged, threshold)) {
             split(charged);
             reopen();
             return;

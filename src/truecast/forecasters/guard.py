@@ -48,8 +48,9 @@ class Guard(_core.Guarded, SplitLadder):
     grid
         The number of equal cells, if they are to be fixed. None starts from one cell and splits: no horizon is needed.
     late
-        The number of outcomes expected to be outstanding at a time, if they come late: cells are split later then. If
-        more are outstanding, the guard adapts.
+        0 copes with late outcomes, too, and usually best. If an opponent may hold back up to this many outcomes at a
+        time, give their number: slack and cells are made wider then, which lowers the proved bound from about L sqrt(T)
+        to sqrt(L T) for L outcomes, and in good times costs sharpness and a larger certificate.
     nudge
         Whether to shift each hint a little against what the forecasts around it have missed so far. That takes out what
         a hint is off by for long, and costs little; but then a hint is not followed to the letter.
@@ -85,10 +86,10 @@ class Guard(_core.Guarded, SplitLadder):
         cells = 1 if self._grid is None else self._grid
         points = np.array([WHOLE * i // cells for i in range(cells + 1)], np.int64)
         self._fixed = None if self._grid is None else points
-        self._allowed = math.floor(self._slack * WHOLE)
-        # a cell is split when it has deviated by a quarter of what a bias can become, K + 1 and what is late
+        self._allowed = math.floor(self._slack * WHOLE) * (4 + self._late) // 4
+        # a cell is split when it has deviated by a quarter of what a bias can become if so many outcomes are late
         self._threshold = 0 if self._fixed is not None else (self._allowed + WHOLE + self._late * WHOLE) // 2
-        super().__init__(points, self._allowed, self._threshold, WHOLE // 2, self._late, self._nudge)
+        super().__init__(points, self._allowed, self._threshold, self._nudge)
 
     @property
     def slack(self) -> float:
@@ -140,11 +141,10 @@ class Guard(_core.Guarded, SplitLadder):
         rounding = Fraction(2 * rounds, WHOLE)  # of points and deviations
         if self._grid is not None:
             return Fraction(rounds, self._grid) + (self._grid - 1) * at_a_point + rounding + Fraction(self._grid, WHOLE)
-        least = Fraction(self._threshold, 2 * WHOLE)
-        most = least + Fraction(max(self.most_unresolved - self._late, 0), 4)
-        psi = _psi(slack, outstanding, least, most)
-        bound = min(Fraction(rounds, 2**j) + psi * 2**j + _levels(slack, outstanding, least, j) for j in range(65))
-        return claimed(bound + rounding, rounds, least)
+        split = Fraction(self._threshold, 2 * WHOLE)
+        psi = _psi(slack, outstanding, split)
+        bound = min(Fraction(rounds, 2**j) + psi * 2**j + _levels(slack, outstanding, split, j) for j in range(65))
+        return claimed(bound + rounding, rounds, split)
 
     @property
     def unknown(self) -> Fraction:
@@ -194,7 +194,7 @@ class Guard(_core.Guarded, SplitLadder):
         without = good["unresolved"] + good["given_up"]
         number(good, "unknown", WHOLE * without, 2 * WHOLE * without)
         late = good["most_unresolved"]
-        core = core_state(good, self._fixed, self._threshold + WHOLE // 2 * max(late - self._late, 0))
+        core = core_state(good, self._fixed, self._threshold)
         most = self._allowed + (1 + late) * WHOLE  # docs/adaptive.md, lemmas 6 and 9
         for j, (point, bias) in enumerate(zip(good["points"], good["biases"], strict=True)):
             low, high = (-most, most) if late else (point - WHOLE - self._allowed, point + self._allowed)
@@ -215,18 +215,18 @@ class Guard(_core.Guarded, SplitLadder):
         )
 
 
-def _psi(slack: Fraction, outstanding: int, least: Fraction, most: Fraction) -> Fraction:
-    """Psi of docs/adaptive.md, theorems 8 and 10, of cells that are split between `least` and `most`."""
+def _psi(slack: Fraction, outstanding: int, split: Fraction) -> Fraction:
+    """Psi of docs/adaptive.md, theorems 8 and 10."""
     tops = [slack, slack + 1] if outstanding == 1 else [slack + outstanding] * 2
-    terms = (2**i * max(top - (2**i - 1) * least, Fraction(0)) / 2 for top in tops for i in range(1, 65))
-    return sum(tops, Fraction(0)) + Fraction(2, 3) * most + sum(terms, Fraction(0))
+    terms = (2**i * max(top - (2**i - 1) * split, Fraction(0)) / 2 for top in tops for i in range(1, 65))
+    return sum(tops, Fraction(0)) + Fraction(2, 3) * split + sum(terms, Fraction(0))
 
 
-def _levels(slack: Fraction, outstanding: int, least: Fraction, j: int) -> Fraction:
+def _levels(slack: Fraction, outstanding: int, split: Fraction, j: int) -> Fraction:
     """What the levels of the tree add one by one: j, and more if outcomes come late."""
     if outstanding == 1:
         return Fraction(j)
-    stale = 1 + (slack + outstanding) / least
+    stale = 1 + (slack + outstanding) / split
     return j + (outstanding - 1) * stale * (j + (math.ceil(stale) - 1).bit_length())
 
 

@@ -43,8 +43,8 @@ class Recalibrator(Saveable):
         What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
         trusts the model.
     slack, late, nudge
-        How freely the guards follow the hints, how many outcomes are expected to be outstanding at a time in a group,
-        and whether hints are nudged against what the forecasts have missed; see `Guard`.
+        How freely the guards follow the hints, how many outcomes an opponent may hold back in a group, and whether
+        hints are nudged against what the forecasts have missed; see `Guard`.
     max_groups
         So many groups get a guard of their own; all others share one more, `others`.
     max_unresolved

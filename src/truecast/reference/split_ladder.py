@@ -140,16 +140,15 @@ class PlainGuard(PlainSplitLadder):
     """The guard: forecasts near a hint, with slack K; outcomes may come late.
 
     `grid` is a number of equal cells, which are not split then. Otherwise a cell is split at (K + 1 + L) / 4, where L
-    is the most outcomes that were outstanding at any time, or `late`, as many as are expected to be.
+    is `late`, the number of outcomes that may be outstanding; they widen the slack to K = slack * (1 + L / 4), too.
     """
 
     def __init__(self, slack: Fraction, grid: int | None = None, late: int = 0, nudge: bool = False) -> None:
-        self.slack = slack
-        self.expected = late
+        self.slack = slack * (1 + Fraction(late, 4))
         self.nudge = PlainNudge() if nudge else None
         m = grid or 1
         points = [(i / FINEST // m) * FINEST for i in range(m + 1)]
-        super().__init__(points, None if grid else (slack + 1 + late) / 4)
+        super().__init__(points, None if grid else (self.slack + 1 + late) / 4)
         self.asked: Made | None = None
         self.awaited: list[Made] = []
         self.given_up: list[Made] = []
@@ -217,8 +216,6 @@ class PlainGuard(PlainSplitLadder):
         """Credit an end of the cell where the forecast was made; charge the cell where it lies now."""
         ends = self.points.index(made.low), self.points.index(made.high)
         parts = [i for i in range(*ends) if self.points[i] <= Fraction(made.said) <= self.points[i + 1]]
-        if self.split_at is not None:
-            self.split_at = (self.slack + 1 + max(self.most_awaited, self.expected)) / 4
         self.credit(self.credited(ends, made.said, y), parts[-1], made.said, y)
         if self.nudge:
             self.nudge.learn(made.said, y, len(self.awaited))

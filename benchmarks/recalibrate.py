@@ -93,11 +93,13 @@ class Hint:
     def __init__(self, name: str) -> None:
         self._hint = getattr(tc.hints, name)()
 
-    def issue(self, score: float) -> tuple[float, float]:
-        return self._hint.predict(score), score
+    def issue(self, score: float) -> tuple[float, Any]:
+        hint, notes = self._hint.issue(score)
+        return hint, (score, notes)
 
-    def resolve(self, ticket: float, outcome: int) -> None:
-        self._hint.learn(ticket, outcome)
+    def resolve(self, ticket: Any, outcome: int) -> None:
+        score, notes = ticket
+        self._hint.learn(score, outcome, notes)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self._hint.follow_many(x, y)

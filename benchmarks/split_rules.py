@@ -1,0 +1,198 @@
+"""Rules for splitting cells, and slacks for the guard: what their certificates come to.
+
+    python benchmarks/split_rules.py     # about two minutes; prints the tables of docs/adaptive.md
+
+Rules that `HorizonFree` has are played by it, others by a plain ladder here, over fewer rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from timing import header
+
+import truecast as tc
+
+Outcome = Callable[[int, float], int]  # from the number of rounds before and the forecast to the outcome
+Due = Callable[["Ladder", int, float], bool]  # whether to split cell i, which has cost so much
+
+
+def given(y: np.ndarray) -> Outcome:
+    bits = np.asarray(y, np.uint8).tobytes()
+    return lambda t, _: bits[t]
+
+
+def streams(rounds: int) -> dict[str, Outcome]:
+    """Outcomes that nobody steers, and some that see the forecast."""
+    rng, t = np.random.default_rng(1), np.arange(rounds)
+    u = rng.random(rounds)
+
+    def sweep(t: int, p: float) -> int:
+        """Leads the forecast from 0 up to 1 and down again."""
+        return int(p < 1 - abs(1 - 2 * t / rounds))
+
+    return {
+        "coin": given(u < 0.5),
+        "0101": given(t % 2),
+        "0011": given(t // 2 % 2),
+        "Bernoulli .1": given(u < 0.1),
+        "drift": given(u < 0.5 + 0.4 * np.sin(6 * np.pi * t / rounds)),
+        "rising": given(u < t / rounds),
+        "threshold": lambda _, p: int(p <= 0.5),
+        "sweep": sweep,
+        "ones": lambda _t, _p: 1,
+    }
+
+
+@dataclass
+class Ladder:
+    """The walk of docs/adaptive.md, section 1, forecasting the outer end, with any rule that splits, in floats."""
+
+    due: Due
+
+    def __post_init__(self) -> None:
+        self.points, self.biases, self.spent, self.visits = [0.0, 0.5, 1.0], [0.0] * 3, [0.0] * 2, [0] * 2
+        self.cell, self.deviation, self.bias, self.moved = 0, 0.0, 0.0, False
+
+    def predict(self) -> float:
+        low, high = self.points[self.cell], self.points[self.cell + 1]
+        return low if high <= 0.5 else high
+
+    def observe(self, y: int) -> None:
+        i, j = self.cell, self.cell + y
+        cost = abs(self.predict() - self.points[j])
+        self.deviation += cost
+        self.spent[i] += cost
+        self.visits[i] += 1
+        self.bias -= abs(self.biases[j])
+        self.biases[j] += self.points[j] - y
+        self.bias += abs(self.biases[j])
+        self.moved = self.biases[j] < 0 if y else self.biases[j] > 0
+        if self.moved:
+            self.cell += 1 if y else -1
+        if self.due(self, i, self.spent[i]):
+            self.points.insert(i + 1, (self.points[i] + self.points[i + 1]) / 2)
+            self.biases.insert(i + 1, 0.0)
+            self.spent[i : i + 1], self.visits[i : i + 1] = [0.0, 0.0], [0, 0]
+            self.cell += y
+
+    def width(self, i: int) -> float:
+        return self.points[i + 1] - self.points[i]
+
+    def certified(self) -> float:
+        """D + min(A, B)."""
+        biased = [(g, a) for g, a in zip(self.points, self.biases, strict=True) if a]
+        v = sum(a < 0 for _, a in biased) / max(len(biased), 1)
+        pooled = sum(abs((1 - g if a < 0 else g) - abs(a)) + abs(v - g) for g, a in biased)
+        return self.deviation + min(self.bias, pooled)
+
+
+def centre(ladder: Ladder, i: int) -> float:
+    """The distance of the middle of cell i from 0 or 1, times two."""
+    middle = ladder.points[i] + ladder.width(i) / 2
+    return 2 * min(middle, 1 - middle)
+
+
+def ends(ladder: Ladder, i: int) -> float:
+    return abs(ladder.biases[i]) + abs(ladder.biases[i + 1])
+
+
+def mean_bias(ladder: Ladder) -> float:
+    return ladder.bias / (len(ladder.points) - 2)
+
+
+RULES: dict[str, Due] = {
+    "c = 1/4": lambda f, i, d: d >= 1 / 4,
+    "c grows with depth, (1 + level)^½/8": lambda f, i, d: d >= math.sqrt(1 - math.log2(f.width(i))) / 8,
+    "c falls with depth, (1 + level)^-½": lambda f, i, d: d >= 1 / math.sqrt(1 - math.log2(f.width(i))),
+    "c smaller at the ends, ¼√(2μ)": lambda f, i, d: d >= math.sqrt(centre(f, i)) / 4,
+    "c larger at the ends, ¼/√(2μ)": lambda f, i, d: d >= 1 / math.sqrt(centre(f, i)) / 4,
+    "c = 1/4 plus half the biases at the ends": lambda f, i, d: d >= 1 / 4 + ends(f, i) / 2,
+    "c = 1/4 less a quarter of these": lambda f, i, d: d >= max(0.01, 1 / 4 - ends(f, i) / 4),
+    "c = mean bias, at least 1/32": lambda f, i, d: d >= max(1 / 32, mean_bias(f)),
+    "c = 1/4, where the walk moves on": lambda f, i, d: d >= 1 / 4 and f.moved,
+    "c = 1/4, where the walk stays": lambda f, i, d: d >= 1 / 4 and not f.moved,
+    "½/w rounds, whatever they cost": lambda f, i, d: f.visits[i] >= 0.5 / f.width(i),
+}
+
+
+def play(forecaster: Any, outcome: Outcome, rounds: int) -> None:
+    for t in range(rounds):
+        forecaster.observe(outcome(t, forecaster.predict()))
+
+
+def row(name: str, figures: Iterator[float]) -> None:
+    print(f"| {name} | " + " | ".join(f"{figure:.3f}" for figure in figures) + " |", flush=True)
+
+
+def head(first: str, *columns: str) -> None:
+    print(f"| {first} | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
+
+
+def products(rounds: int, plans: list[tuple[str, float]]) -> None:
+    print(f"\n`HorizonFree`, T = {rounds:,}: certificate / √T\n")
+    head("rule", *streams(1))
+    for at, split in plans:
+        figures = []
+        for outcome in streams(rounds).values():
+            f = tc.HorizonFree(at=at, split=split)
+            play(f, outcome, rounds)
+            figures.append(f.certificate.bound / math.sqrt(rounds))
+        row(f"{at}, c = {split:g}", iter(figures))
+
+
+def others(rounds: int) -> None:
+    print(f"\nOther rules, outer end, T = {rounds:,}: certificate / √T\n")
+    head("rule", *streams(1))
+    for name, due in RULES.items():
+        figures = []
+        for outcome in streams(rounds).values():
+            ladder = Ladder(due)
+            play(ladder, outcome, rounds)
+            figures.append(ladder.certified() / math.sqrt(rounds))
+        row(name, iter(figures))
+
+
+def slacks(rounds: int) -> None:
+    """Hints that are the very probabilities of the outcomes: whatever the guard changes, it makes worse."""
+    rng = np.random.default_rng(2)
+    hints = {
+        "spread over [0, 1]": rng.random(rounds),
+        "mostly low": 0.9 * rng.random(rounds) * rng.random(rounds),
+        "rare, .02 to .05": 0.02 + 0.03 * rng.random(rounds),
+        "always .3": np.full(rounds, 0.3),
+    }
+    print(f"\n`Guard`, hints that are right, T = {rounds:,}: certificate / √T, and the sum of (p - h)²\n")
+    head("slack", *hints, "proved before, / √T")
+    for slack in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0):
+        cells = []
+        for h in hints.values():
+            g = tc.Guard(slack=slack)
+            p = g.guard_many(h, rng.random(rounds) < h)
+            cells.append(f"{g.certificate.bound / math.sqrt(rounds):.2f}, {np.sum((p - h) ** 2):.1f}")
+        print(
+            f"| {slack:g} | " + " | ".join(cells) + f" | {float(g.a_priori(rounds)) / math.sqrt(rounds):.2f} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1_000_000, help="of the tables of HorizonFree")
+    rounds = parser.parse_args().rounds
+    header("Rules for splitting cells", "split_rules.py", "numpy")
+    plans = [(at, c) for at in ("outer", "middle") for c in (1.0, 0.5, 0.25, 0.125, 0.0625)]
+    products(rounds, plans)
+    for fewer in (rounds // 10, rounds // 100):
+        products(fewer, [("outer", 0.5), ("outer", 0.25), ("outer", 0.125)])
+    others(rounds // 10)
+    slacks(rounds // 5)
+
+
+if __name__ == "__main__":
+    main()

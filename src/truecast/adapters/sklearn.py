@@ -285,7 +285,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _first_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
         if classes is None and not isinstance(self.estimator, FrozenEstimator):
             raise InputError("classes", "must be passed on the first call to partial_fit", classes)
-        return _two_classes(self._frozen_classes(np.asarray(classes)))
+        return _two_classes(self._frozen_classes(np.asarray(classes)), "classes")
 
     def _same_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
         known: NDArray[Any] = self.classes_
@@ -306,13 +306,13 @@ def _labels(y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
-def _two_classes(labels: NDArray[Any]) -> NDArray[Any]:
+def _two_classes(labels: NDArray[Any], argument: str = "y") -> NDArray[Any]:
     """The two labels, in order."""
     classes = np.unique(labels)
     if len(classes) == 2:
         return classes
     rule = "must have two classes (Only binary classification is supported. Use OneVsRestClassifier around this)"
-    raise InputError("y", rule, "1 class" if len(classes) == 1 else f"{len(classes)} classes")
+    raise InputError(argument, rule, "1 class" if len(classes) == 1 else f"{len(classes)} classes")
 
 
 def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,0 +1,273 @@
+"""The river adapter: river's own checks, and what we say beyond them."""
+
+import copy
+import itertools
+import math
+import pickle
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base, checks, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing, stream, tree
+
+import truecast as tc
+from truecast.adapters.river import Recalibrated
+
+PHISHING = list(datasets.Phishing().take(300))
+
+
+class Told(base.Classifier):
+    """Says what a feature says; counts what it learns."""
+
+    def __init__(self) -> None:
+        self.learned: list[Any] = []
+        self.weights: list[Any] = []
+
+    def predict_proba_one(self, x: Any, shift: float = 0.0) -> Any:
+        return x["said"] if isinstance(x["said"], dict) else {False: 1 - x["said"], True: x["said"] + shift}
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
+        if x.get("bad"):
+            raise ValueError("bad row")
+        self.learned.append((x["said"], y))
+        self.weights.append(w)
+
+
+def scaled() -> Any:
+    return preprocessing.StandardScaler() | linear_model.LogisticRegression()
+
+
+def state(model: Recalibrated) -> Any:
+    """What learning can change; which score was asked about last is none of it."""
+    whole = model.recalibrator.state()
+    return [whole["hint"], model.recalibrator.rounds, model.certificate, whole["tickets"]]
+
+
+# river's checks, without exceptions
+
+CHECKS = [
+    pytest.param(params, number, id=f"{params['classifier']}-{number}-{check.__name__}")
+    for params in Recalibrated._unit_test_params()
+    for number, check in enumerate(checks.yield_checks(Recalibrated(**params)))
+]
+
+
+@pytest.mark.parametrize(("params", "number"), CHECKS)
+def test_checks_of_river(params: dict[str, Any], number: int) -> None:
+    model = Recalibrated(**params).clone()
+    assert not model._unit_test_skips()
+    check = next(itertools.islice(checks.yield_checks(model), number, None))
+    random.seed(0)
+    check(model)
+
+
+# Learning
+
+
+@pytest.mark.parametrize("make", [scaled, naive_bayes.GaussianNB, tree.HoeffdingTreeClassifier])
+def test_rounds_are_those_of_a_recalibrator_on_scores_before_learning(make: Callable[[], Any]) -> None:
+    model, alone, plain = Recalibrated(make(), slack=0.5), make(), tc.Recalibrator(slack=0.5)
+    for x, y in PHISHING:
+        said = model.predict_proba_one(x)
+        expected = plain.predict(alone.predict_proba_one(x).get(True, 0.0) if alone.predict_proba_one(x) else 0.5)
+        assert said == {False: 1 - expected, True: expected}
+        assert model.predict_one(x) == (expected > 0.5)
+        plain.observe(y)
+        alone.learn_one(x, y)
+        model.learn_one(x, y)
+    assert model.certificate == plain.certificate
+    assert model.classifier.predict_proba_one(PHISHING[0][0]) == alone.predict_proba_one(PHISHING[0][0])
+
+
+@given(asked=st.lists(st.integers(0, 3), min_size=60, max_size=60))
+@settings(max_examples=20)
+def test_asking_changes_nothing(asked: list[int]) -> None:
+    often, never = Recalibrated(scaled()), Recalibrated(scaled())
+    for (x, y), times in zip(PHISHING, asked, strict=False):
+        for other, _ in PHISHING[:times]:
+            often.predict_proba_one(other)
+            often.predict_one(other)
+        often.learn_one(x, y)
+        never.learn_one(x, y)
+        assert state(often) == state(never)
+    for x, _ in PHISHING[:20]:
+        assert often.predict_proba_one(x) == never.predict_proba_one(x)
+
+
+def test_the_certificate_holds_for_what_was_said() -> None:
+    model = Recalibrated(scaled())
+    said = []
+    for x, y in PHISHING[:100]:
+        said.append((y, model.predict_proba_one(x)[True]))
+        model.learn_one(x, y)
+    y, p = zip(*said, strict=True)
+    assert 100 * tc.calibration_distance(y, p).upper <= model.certificate.bound
+    assert model.certificate.brier == pytest.approx(tc.brier_score(y, p))
+
+
+def test_it_repairs_scores_that_are_too_sure() -> None:
+    rng = np.random.default_rng(0)
+    model = Recalibrated(Told())
+    ys, ps, raws, truths = [], [], [], []
+    for z in rng.normal(size=4_000):
+        truth, raw = 1 / (1 + math.exp(-z)), 1 / (1 + math.exp(-4 * z))
+        y = bool(rng.random() < truth)
+        ps.append(model.predict_proba_one({"said": raw})[True])
+        model.learn_one({"said": raw}, y)
+        ys.append(y), raws.append(raw), truths.append(truth)
+    assert tc.smooth_calibration_error(ys, ps) < 0.05 * tc.smooth_calibration_error(ys, raws)
+    assert tc.brier_score(ys, ps) < 1.02 * tc.brier_score(ys, truths)
+
+
+def test_keywords_go_to_the_classifier() -> None:
+    model = Recalibrated(Told(), hint=tc.hints.Identity())
+    assert model.predict_proba_one({"said": 0.25}, shift=0.5)[True] == 0.75
+    assert model.issue_one({"said": 0.25}, shift=0.5).p == 0.75
+    model.learn_one({"said": 0.25}, True, w=3.0)
+    model.resolve_one(0, {"said": 0.25}, False, w=2.0)
+    assert model.classifier.weights == [3.0, 2.0]
+
+
+def test_scores_that_a_classifier_may_give() -> None:
+    model = Recalibrated(Told(), hint=tc.hints.Identity())
+    for said, p in [({}, 0.5), ({True: 1.0}, 1.0), ({False: 1.0}, 0.0), ({0: 0.75, 1: 0.25}, 0.25)]:
+        assert model.predict_proba_one({"said": said}) == {False: 1 - p, True: p}
+    for said, p in [({np.True_: np.float32(0.25)}, 0.25), ({True: 1 + 1e-12}, 1.0), ({True: -1e-12}, 0.0)]:
+        assert model.predict_proba_one({"said": said})[True] == p
+
+
+def test_binary_also_around_a_classifier_for_more_classes() -> None:
+    classifier = tree.HoeffdingTreeClassifier()
+    assert classifier._multiclass
+    assert not Recalibrated(classifier)._multiclass
+    assert set(Recalibrated(classifier).predict_proba_one({"a": 1})) == {False, True}
+
+
+# In river's company
+
+
+def test_in_a_pipeline_progressively_validated() -> None:
+    model = preprocessing.StandardScaler() | Recalibrated(linear_model.LogisticRegression())
+    found = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss() + metrics.Accuracy())
+    plain = evaluate.progressive_val_score(datasets.Phishing(), scaled(), metrics.LogLoss() + metrics.Accuracy())
+    assert found[0].get() < 0.9 * plain[0].get()
+    assert model["Recalibrated"].certificate.rounds == 1250
+    around = Recalibrated(scaled())
+    again = evaluate.progressive_val_score(datasets.Phishing(), around, metrics.LogLoss() + metrics.Accuracy())
+    assert again[0].get() == pytest.approx(found[0].get(), abs=0.01)  # scaled before or after the row is learned
+
+
+def test_progressive_validation_with_late_labels() -> None:
+    model = Recalibrated(scaled())
+    evaluate.progressive_val_score(datasets.Phishing().take(300), model, metrics.LogLoss(), delay=10)
+    assert model.certificate.rounds == 300
+    assert model.certificate.unresolved == 0
+
+
+def test_clones_start_anew_and_copies_go_on() -> None:
+    model = Recalibrated(scaled(), hint=tc.hints.Platt(), slack=2.0, max_unresolved=7)
+    for x, y in PHISHING[:100]:
+        model.learn_one(x, y)
+    fresh = model.clone()
+    assert fresh.certificate.rounds == 0
+    assert fresh.recalibrator.config == model.recalibrator.config
+    assert model.clone({"slack": 3.0}).recalibrator.config["slack"] == 3.0
+    assert model.hint.to_json() == tc.hints.Platt().to_json()  # a copy of it learned
+    copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)]  # noqa: S301
+    assert copies.pop().certificate == model.certificate  # river's clone: our attributes, a new classifier
+    for x, y in PHISHING[100:150]:
+        said = model.predict_proba_one(x)
+        for other in copies:
+            assert other.predict_proba_one(x) == said
+            other.learn_one(x, y)
+        model.learn_one(x, y)
+    assert [other.certificate for other in copies] == [model.certificate] * 2
+
+
+# Late labels
+
+
+@given(delays=st.lists(st.integers(0, 30), min_size=60, max_size=60))
+@settings(max_examples=20)
+def test_late_labels_in_any_order(delays: list[int]) -> None:
+    model, alone, plain = Recalibrated(scaled()), scaled(), tc.Recalibrator()
+    rows = PHISHING[:60]
+    pending: dict[int, tuple[int, int]] = {}
+    delay = dict(enumerate(delays))
+    numbered = [({**x, "id": i}, y) for i, (x, y) in enumerate(rows)]
+    said = {}
+    for i, x, y in stream.simulate_qa(numbered, moment=None, delay=lambda x, _: delay[x["id"]]):
+        x = {name: value for name, value in x.items() if name != "id"}
+        if y is None:
+            score = alone.predict_proba_one(x)[True]
+            pending[i] = model.issue_one(x), plain.issue(score)
+            assert pending[i][0].p == pending[i][1].p == plain.predict_many([score])[0]
+            said[i] = pending[i][0].p
+            continue
+        ours, theirs = pending.pop(i)
+        model.resolve_one(int(ours), x, y)
+        plain.resolve(theirs, y)
+        alone.learn_one(x, y)
+        assert model.certificate == plain.certificate
+        assert model.certificate.unresolved == len(pending)
+    assert model.certificate.rounds == 60
+    y = [y for _, y in rows]
+    assert 60 * tc.calibration_distance(y, [said[i] for i in range(60)]).upper <= model.certificate.bound
+
+
+def test_a_label_is_learned_once() -> None:
+    model = Recalibrated(Told(), max_unresolved=2)
+    x = {"said": 0.3}
+    first, second, third = (model.issue_one(x) for _ in range(3))
+    for ticket in (first, 17, None):  # given up for the third, never issued, no ticket
+        with pytest.raises(tc.InputError):
+            model.resolve_one(ticket, x, True)  # type: ignore[arg-type]
+    model.resolve_one(third, x, True)
+    for ticket, y in ((third, True), (second, 2)):
+        with pytest.raises(tc.InputError):
+            model.resolve_one(ticket, x, y)
+    assert model.classifier.learned == [(0.3, True)]
+    assert (model.certificate.rounds, model.certificate.unresolved) == (1, 2)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("y", [2, -1, 0.5, math.nan, None, "yes", "True"])
+def test_other_labels_are_refused(y: Any) -> None:
+    model = Recalibrated(Told())
+    model.learn_one({"said": 0.3}, True)
+    before = state(model)
+    with pytest.raises(tc.InputError, match="outcome must be 0 or 1"):
+        model.learn_one({"said": 0.3}, y)
+    assert state(model) == before
+    assert len(model.classifier.learned) == 1
+
+
+@pytest.mark.parametrize("score", [math.nan, 1.001, -0.001, math.inf])
+def test_other_scores_are_refused(score: float) -> None:
+    model = Recalibrated(Told())
+    before = state(model)
+    for call in (model.predict_proba_one, model.issue_one, lambda x: model.learn_one(x, True)):
+        with pytest.raises(tc.InputError, match="must be between 0 and 1"):
+            call({"said": score})
+    assert state(model) == before
+    assert not model.classifier.learned
+
+
+def test_a_row_that_the_classifier_refuses_is_no_round() -> None:
+    model = Recalibrated(Told())
+    with pytest.raises(ValueError, match="bad row"):
+        model.learn_one({"said": 0.3, "bad": True}, True)
+    assert model.certificate.rounds == 0
+
+
+def test_options_that_are_refused() -> None:
+    for options in ({"slack": -1.0}, {"hint": "platt"}, {"max_unresolved": 0}):
+        with pytest.raises(tc.InputError) as caught:
+            Recalibrated(Told(), **options)  # type: ignore[arg-type]
+        assert caught.value.argument in options

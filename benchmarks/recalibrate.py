@@ -564,7 +564,7 @@ both; then its upper bound over all rounds, to the square root of their number, 
 method proves of itself. rounds/s is in one call for ours and a round at a time from Python for peers; against
 opponents and with late outcomes, a round at a time for all.
 """
-DELAYS = {"weather": (1, 25, 250), "drift": (1, 25, 250)}
+DELAYS = {"airports": (25, 250), "drift": (1, 25, 250)}
 
 
 def main() -> None:

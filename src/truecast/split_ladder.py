@@ -135,8 +135,9 @@ def core_state(state: dict[str, Any], grid: NDArray[np.int64] | None, threshold:
     if biases[0] != 0 or biases[-1] != 0 or (state["rounds"] == 0 and any(biases)):
         raise StateError("the saved biases of 0 and 1 must be 0, and all of them before the first round")
     most = 1 << 62
+    split_no_more = grid is not None or len(spent) == _core.MOST_CELLS
     for i, deviation in enumerate(spent):
-        if not 0 <= deviation < (most if grid is not None or points[i + 1] - points[i] == 1 else threshold):
+        if not 0 <= deviation < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold):
             raise StateError(f"the saved spent of cell {i} must be below the threshold, got {deviation}")
     high, low = divmod(state["deviation"], 1 << 64)
     return {

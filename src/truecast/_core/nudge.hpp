@@ -16,8 +16,9 @@ namespace truecast {
 
 struct Nudge {
     static constexpr std::size_t levels = 3, hats = 2 + 3 + 5;
-    std::array<double, hats> misses{};  // level by level
-    double variance = 0.0;              // sum of p (1 - p): what the squared sum of calibrated residuals is like
+    static constexpr double furthest = 2.0 * levels;  // shift of log odds
+    std::array<double, hats> misses{};                // level by level
+    double variance = 0.0;  // sum of p (1 - p): what the squared sum of calibrated residuals is like
 
     // Falls like 1 / sqrt(rounds), so that what it costs in sharpness does, as if 800 coins had gone before; and with
     // the number of outcomes outstanding, since a correction that acts late must be gentle, or it swings.
@@ -37,10 +38,11 @@ struct Nudge {
         }
     }
 
+    // The sums may have been learned while more outcomes were outstanding: then the shift is limited here.
     double apply(double hint, std::int64_t late) const {
         double sum = 0.0;
         over(hint, [&](std::size_t k, double weight) { sum += weight * misses[k]; });
-        const double odds = hint * std::exp(strength(late) * sum);
+        const double odds = hint * std::exp(std::min(std::max(strength(late) * sum, -furthest), furthest));
         return odds / (1.0 - hint + odds);
     }
 

@@ -20,6 +20,7 @@ namespace truecast {
 
 constexpr std::int64_t whole = std::int64_t{1} << 40;  // N
 constexpr std::size_t most_cells = std::size_t{1} << 20;
+constexpr std::uint64_t most_spent = (std::uint64_t{1} << 62) - 1;  // counted; a cell that splits does so long before
 
 inline double unscaled(std::int64_t point) { return static_cast<double>(point) / static_cast<double>(whole); }
 
@@ -47,7 +48,7 @@ struct SplitLadder {
     void settle(std::size_t j, std::size_t i, double p, bool y) {
         biases[j] += points[j] - (y ? whole : 0);
         const std::uint64_t pay = deviation_of(p, points[j]);
-        spent[i] += pay;
+        spent[i] = std::min(spent[i] + pay, most_spent);
         deviation.add(pay);
         const double error = p - static_cast<double>(y);
         squared_error += error * error;

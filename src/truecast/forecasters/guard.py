@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast.certificate import Parts
-from truecast.errors import StateError
+from truecast.errors import InputError, StateError
 from truecast.split_ladder import WHOLE, SplitLadder, claimed, core_state, entries, number
 
 __all__ = ["Guard"]
@@ -87,6 +88,8 @@ class Guard(_core.Guarded, SplitLadder):
         points = np.array([WHOLE * i // cells for i in range(cells + 1)], np.int64)
         self._fixed = None if self._grid is None else points
         self._allowed = math.floor(self._slack * WHOLE) * (4 + self._late) // 4
+        if self._allowed > WHOLE << 20:
+            raise InputError("late", "must be such that slack * (1 + late / 4) is at most 2**20", late)
         # a cell is split when it has deviated by a quarter of what a bias can become if so many outcomes are late
         self._threshold = 0 if self._fixed is not None else (self._allowed + WHOLE + self._late * WHOLE) // 2
         super().__init__(points, self._allowed, self._threshold, self._nudge)
@@ -143,7 +146,8 @@ class Guard(_core.Guarded, SplitLadder):
             return Fraction(rounds, self._grid) + (self._grid - 1) * at_a_point + rounding + Fraction(self._grid, WHOLE)
         split = Fraction(self._threshold, 2 * WHOLE)
         psi = _psi(slack, outstanding, split)
-        bound = min(Fraction(rounds, 2**j) + psi * 2**j + _levels(slack, outstanding, split, j) for j in range(65))
+        few = range(rounds.bit_length() // 2 + 2)  # as psi > 1, the least is at 2**j < 2 sqrt(rounds)
+        bound = min(Fraction(rounds, 2**j) + psi * 2**j + _levels(slack, outstanding, split, j) for j in few)
         return claimed(bound + rounding, rounds, split)
 
     @property
@@ -215,6 +219,7 @@ class Guard(_core.Guarded, SplitLadder):
         )
 
 
+@lru_cache(maxsize=1024)
 def _psi(slack: Fraction, outstanding: int, split: Fraction) -> Fraction:
     """Psi of docs/adaptive.md, theorems 8 and 10."""
     tops = [slack, slack + 1] if outstanding == 1 else [slack + outstanding] * 2

@@ -112,12 +112,12 @@ class PlainNudge:
         return 0.5 / (sqrt(200.0 + self.variance) + late)
 
     def apply(self, hint: float, late: int) -> float:
-        """The hint with its odds multiplied by exp(strength * sums), each level's sum taken straight between hats."""
+        """The hint with its log odds shifted by strength * sums, each taken straight between hats; at most by 6."""
         total = 0.0
         for level in self.misses:
             for k, weight in self.hats(hint, len(level) - 1):
                 total += weight * level[k]
-        odds = hint * exp(self.strength(late) * total)
+        odds = hint * exp(min(max(self.strength(late) * total, -6.0), 6.0))
         return odds / (1.0 - hint + odds)
 
     def learn(self, p: float, y: int, late: int) -> None:

@@ -84,6 +84,7 @@ def test_numbers_of_any_kind_are_scores(make: Any) -> None:
         assert hint.predict(x) == hint.predict(0.25)
     assert hint.predict(1) == hint.predict(np.int8(1)) == hint.predict(1.0)
     assert hint.predict(0) == hint.predict(-0.0) == hint.predict(0.0)
+    assert math.copysign(1, make().predict(-0.0)) == 1
 
 
 @every
@@ -264,7 +265,7 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (Platt, {"offset": 65.0}),
         (BinMeans, {"residuals": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
         (BinMeans, {"unit": 0.5}),
-        (Isotonic, {"ones": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
+        (Isotonic, {"ones": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128, "logits": [0.0] * 129}),
         (Isotonic, {"logits": [-20.0] + [0.0] * 128, "weights": [1.0] + [0.0] * 128, "ones": [0.0] * 129}),
         (Isotonic, {"fit": [0.5] + [0.4] * 128}),
         (Isotonic, {"due": 1e6}),

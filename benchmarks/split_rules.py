@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +19,16 @@ from timing import header
 
 import truecast as tc
 
-Outcome = Callable[[int, float], int]  # from the number of rounds before and the forecast to the outcome
+Outcome = Callable[[int, float, Any], int]  # from the rounds before, the forecast and who made it to the outcome
 Due = Callable[["Ladder", int, float], bool]  # whether to split cell i, which has cost so much
+
+
+LOWEST, RETURNS = 0.2, 40  # where the descent ends, and how often it goes back up to a point
 
 
 def given(y: np.ndarray) -> Outcome:
     bits = np.asarray(y, np.uint8).tobytes()
-    return lambda t, _: bits[t]
+    return lambda t, _p, _f: bits[t]
 
 
 def streams(rounds: int) -> dict[str, Outcome]:
@@ -32,9 +36,21 @@ def streams(rounds: int) -> dict[str, Outcome]:
     rng, t = np.random.default_rng(1), np.arange(rounds)
     u = rng.random(rounds)
 
-    def sweep(t: int, p: float) -> int:
+    def sweep(t: int, p: float, _: Any) -> int:
         """Leads the forecast from 0 up to 1 and down again."""
         return int(p < 1 - abs(1 - 2 * t / rounds))
+
+    tries: Counter[float] = Counter()
+
+    def descent(t: int, p: float, f: Any) -> int:
+        """Ten sweeps to make cells, up to 1; then down, leaving each bias large before moving on."""
+        if t < 0.97 * rounds:
+            return int(t > 0.969 * rounds or p < 1 - abs(1 - 20 * t / rounds % 2))
+        if p < LOWEST:
+            return 1
+        above, bias = f.above()
+        tries[above] += 1
+        return int(above < 1 and bias < 0.8 * above and tries[above] < RETURNS)
 
     return {
         "coin": given(u < 0.5),
@@ -43,9 +59,10 @@ def streams(rounds: int) -> dict[str, Outcome]:
         "Bernoulli .1": given(u < 0.1),
         "drift": given(u < 0.5 + 0.4 * np.sin(6 * np.pi * t / rounds)),
         "rising": given(u < t / rounds),
-        "threshold": lambda _, p: int(p <= 0.5),
+        "threshold": lambda _t, p, _f: int(p <= 0.5),
         "sweep": sweep,
-        "ones": lambda _t, _p: 1,
+        "descent": descent,
+        "ones": lambda _t, _p, _f: 1,
     }
 
 
@@ -81,6 +98,10 @@ class Ladder:
             self.spent[i : i + 1], self.visits[i : i + 1] = [0.0, 0.0], [0, 0]
             self.cell += y
 
+    def above(self) -> tuple[float, float]:
+        """The upper end of the cell, and its bias."""
+        return self.points[self.cell + 1], self.biases[self.cell + 1]
+
     def width(self, i: int) -> float:
         return self.points[i + 1] - self.points[i]
 
@@ -90,6 +111,15 @@ class Ladder:
         v = sum(a < 0 for _, a in biased) / max(len(biased), 1)
         pooled = sum(abs((1 - g if a < 0 else g) - abs(a)) + abs(v - g) for g, a in biased)
         return self.deviation + min(self.bias, pooled)
+
+
+class HorizonFree(tc.HorizonFree):
+    """The product's, for those who look at its ladder."""
+
+    def above(self) -> tuple[float, float]:
+        """The upper end of the cell, and its bias."""
+        j = self.open_cell + 1
+        return self.points[j] / self.denominator, self.biases[j] / self.denominator
 
 
 def centre(ladder: Ladder, i: int) -> float:
@@ -123,7 +153,7 @@ RULES: dict[str, Due] = {
 
 def play(forecaster: Any, outcome: Outcome, rounds: int) -> None:
     for t in range(rounds):
-        forecaster.observe(outcome(t, forecaster.predict()))
+        forecaster.observe(outcome(t, forecaster.predict(), forecaster))
 
 
 def row(name: str, figures: Iterator[float]) -> None:
@@ -140,7 +170,7 @@ def products(rounds: int, plans: list[tuple[str, float]]) -> None:
     for at, split in plans:
         figures = []
         for outcome in streams(rounds).values():
-            f = tc.HorizonFree(at=at, split=split)
+            f = HorizonFree(at=at, split=split)
             play(f, outcome, rounds)
             figures.append(f.certificate.bound / math.sqrt(rounds))
         row(f"{at}, c = {split:g}", iter(figures))

@@ -135,6 +135,9 @@ def core_state(state: dict[str, Any], grid: NDArray[np.int64] | None, threshold:
     if biases[0] != 0 or biases[-1] != 0 or (state["rounds"] == 0 and any(biases)):
         raise StateError("the saved biases of 0 and 1 must be 0, and all of them before the first round")
     most = 1 << 62
+    for j, bias in enumerate(biases):
+        if abs(bias) >= most:  # so that it fits a machine word; what points can have, the ladders know
+            raise StateError(f"the saved bias of point {j} must be from {-most} to {most}, got {bias}")
     split_no_more = grid is not None or len(spent) == _core.MOST_CELLS
     for i, deviation in enumerate(spent):
         if not 0 <= deviation < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold):

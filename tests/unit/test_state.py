@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 import zlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truecast as tc
-from truecast import state
+from truecast import hints, state
 
 
 def saved() -> dict[str, Any]:
@@ -201,3 +203,169 @@ def test_torn_files_are_noticed(length: int) -> None:
         if length < len(whole):
             with pytest.raises(tc.StateError):
                 (tc.BentGrid.from_bytes if isinstance(whole, bytes) else tc.BentGrid.from_json)(whole[:length])
+
+
+def walk_to_save() -> tc.HorizonFree:
+    f = tc.HorizonFree()
+    f.forecast_many([0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1] * 5)
+    f.predict()
+    return f
+
+
+def guard_to_save(grid: int | None) -> tc.Guard:
+    g = tc.Guard(grid=grid, slack=0.5, nudge=grid is None)
+    g.guard_many([0.1, 0.5, 0.83, 0.3] * 10, [0, 1, 1, 1, 0] * 8)
+    for hint in (0.2, 0.8, 0.9):
+        g._issue(hint)
+    g._give_up()
+    g.predict(0.37)
+    return g
+
+
+def recalibrator_to_save() -> tc.Recalibrator:
+    r = tc.Recalibrator(hint=hints.Mix([hints.Identity(), hints.Platt(20)]), max_groups=2, max_unresolved=3)
+    r.recalibrate_many([0.1, 0.6, 0.83, 0.3] * 5, [0, 1, 1, 1, 0] * 4, groups=["a", None] * 10)
+    for k in range(5):
+        r.issue(k / 5, group="abcde"[k])
+    r.resolve(3, 1)
+    r.predict(0.4, group="a")
+    return r
+
+
+NEW_KINDS: dict[str, Callable[[], Any]] = {
+    "walk": walk_to_save,
+    "guard": lambda: guard_to_save(None),
+    "guard on a grid": lambda: guard_to_save(7),
+    "recalibrator": recalibrator_to_save,
+}
+
+
+def places(value: Any, path: tuple = ()) -> Iterator[tuple]:
+    """The way to everything in a tree of dicts and lists."""
+    yield path
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inside:
+        yield from places(part, (*path, key))
+
+
+def replaced(tree: Any, path: tuple, value: Any) -> Any:
+    if not path:
+        return value
+    changed = copy.copy(tree)
+    changed[path[0]] = replaced(tree[path[0]], path[1:], value)
+    return changed
+
+
+STRANGE: list[Any] = [None, True, False, "1", "Mix", [], [0], [0.5, 0.5], {}, {"kind": "Mix"}]
+STRANGE += [0, 1, -1, 7, 2**40, 2**62, 2**63, 2**64, -(2**63) - 1, 10**30]
+STRANGE += [0.0, 0.5, -0.5, 1.5, 2.0**60, float("nan"), float("inf")]
+
+
+def assert_sound(f: Any) -> None:
+    """Whatever was loaded keeps what is promised of it."""
+    again = type(f).from_json(f.to_json())
+    assert again.to_json() == f.to_json()
+    certificate = f.certificate
+    assert math.isfinite(certificate.bound)
+    assert certificate.bound >= 0
+    if isinstance(f, tc.Recalibrator):
+        for ticket in list(f._tickets.awaited):
+            f.resolve(ticket, 1)
+        ask: list[Callable[[], float]] = [lambda: f.predict(0.3), lambda: f.predict(0.9, group="a")]
+        guards = [f.others, *f.groups.values()]
+    else:
+        ask = [f.predict] if isinstance(f, tc.HorizonFree) else [lambda: f.predict(0.3), lambda: f.predict(1.0)]
+        guards = [f] if isinstance(f, tc.Guard) else []
+    for k in range(12):
+        assert 0.0 <= ask[k % len(ask)]() <= 1.0
+        f.observe(k % 3 == 0)
+    assert all(guard.open_cells.any() for guard in guards)
+
+
+@pytest.mark.parametrize("kind", NEW_KINDS)
+@settings(max_examples=250)
+@given(data=st.data())
+def test_a_changed_entry_is_refused_or_leads_to_a_sound_state(kind: str, data: st.DataObject) -> None:
+    f = NEW_KINDS[kind]()
+    entries = json.loads(f.to_json())
+    part = data.draw(st.sampled_from(["state", "state", "state", "config"]))
+    path = data.draw(st.sampled_from(list(places(entries[part]))))
+    old = entries[part]
+    for key in path:
+        old = old[key]
+    near = [old + 1, old - 1, -old, 2 * old] if type(old) in (int, float) else []
+    near += [old[:-1], old[::-1], old + old[-1:]] if isinstance(old, list) else []
+    near += [dict(list(old.items())[1:]), old | {"more": 1}] if isinstance(old, dict) else []
+    value = data.draw(st.sampled_from([*STRANGE, *near, *near, *near]))
+    entries[part] = replaced(entries[part], path, value)
+    before = f.to_json()
+    if part == "state":
+        try:
+            f.load(entries["state"])
+        except tc.StateError:
+            assert f.to_json() == before
+    try:
+        loaded = type(f).from_json(sealed(entries))
+    except tc.StateError:
+        return
+    if part == "state":
+        assert f.to_json() == loaded.to_json()
+    assert_sound(loaded)
+
+
+@pytest.mark.parametrize("kind", NEW_KINDS)
+def test_new_kinds_save_and_load_and_are_told_apart(kind: str) -> None:
+    f = NEW_KINDS[kind]()
+    for other in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f)), type(f).from_bytes(f.to_bytes())):  # noqa: S301
+        assert other.to_json() == f.to_json()
+        assert repr(other) == repr(f)
+        assert_sound(other)
+        assert other.to_json() != f.to_json()
+    entries = json.loads(f.to_json())
+    with pytest.raises(tc.VersionError, match="version 2 "):
+        type(f).from_json(sealed(entries | {"version": 2}))
+    with pytest.raises(tc.StateError, match="saved by BentGrid, not by"):
+        type(f).from_json(sealed(entries | {"kind": "BentGrid"}))
+    with pytest.raises(tc.StateError, match="must have exactly the entries"):
+        type(f).from_json(sealed(entries | {"state": {}}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "message"),
+    [
+        ("walk", ("open_cell",), 10**6, "open_cell must be from 0 to"),
+        ("walk", ("points", 1), 3, "points must be ends of split cells"),
+        ("walk", ("points",), [0, 2**40, 2**41], "points must go from 0 to"),
+        ("walk", ("biases", 1), 2**63, "bias of point 1 must be from"),
+        ("walk", ("spent", 0), 2**39, "spent of cell 0 must be below the threshold"),
+        ("walk", ("deviation",), 0, "deviation must be from"),
+        ("guard", ("biases", 1), -(2**63), "bias of point 1 must be from"),
+        ("guard", ("biases", 0), 1, "biases of 0 and 1 must be 0"),
+        ("guard", ("unknown",), 2**40, "unknown must be from"),
+        ("guard", ("most_unresolved",), 1, "unresolved must be from 0 to 1"),
+        ("guard", ("asked",), 1.0, "asked must lie in its cell"),
+        ("guard", ("asked_cell",), [0, 5], "asked_cell must be two of the points"),
+        ("guard", ("misses", 0), 1e9, "misses must be"),
+        ("guard", ("variance",), 1e9, "variance must be from"),
+        ("guard on a grid", ("points", 3), 5, "points must be those of the grid"),
+        ("guard on a grid", ("misses", 0), 0.5, "misses must be 10 floats from 0 to 0"),
+        ("recalibrator", ("groups",), ["a", "a"], "distinct names"),
+        ("recalibrator", ("groups",), ["a", 0.5], "distinct names"),
+        ("recalibrator", ("groups",), ["a"], "a saved guard for each of the groups"),
+        ("recalibrator", ("tickets", "issued"), 4, "must be in order"),
+        ("recalibrator", ("tickets", "awaited"), [], "as many as the guards await"),
+        ("recalibrator", ("tickets", "awaited", 0, 1), 9, "each with a guard"),
+        ("recalibrator", ("tickets", "awaited", 0, 2), 1.5, "each with a guard and a score"),
+        ("recalibrator", ("tickets", "awaited", 0, 3), 5, "between two points of its guard"),
+        ("recalibrator", ("tickets", "awaited", 0, 6), [], "notes of a saved ticket"),
+        ("recalibrator", ("asked",), [0.4, 9], "a score that a guard has forecast"),
+        ("recalibrator", ("asked",), [0.4, 2], "a score that a guard has forecast"),
+        ("recalibrator", ("asked",), [1.4, 1], "a score that a guard has forecast"),
+    ],
+)
+def test_impossible_states_of_the_new_kinds_are_refused(kind: str, path: tuple, value: Any, message: str) -> None:
+    f = NEW_KINDS[kind]()
+    before = f.to_json()
+    with pytest.raises(tc.StateError, match=message):
+        f.load(replaced(f.state(), path, value))
+    assert f.to_json() == before

@@ -148,7 +148,7 @@ def test_no_member_is_better_than_the_mix_by_more_than_its_bound(members: list[t
     n = len(members)
     losses, own = [0.0] * (n + 1), 0.0
     for x, y in rows:
-        p, said = mix.issue(x)
+        p, (*said, _) = mix.issue(x)
         own -= math.log(p if y else 1 - p)
         for i, q in enumerate(said):
             chance = q if y else 1 - q

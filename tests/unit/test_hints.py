@@ -140,14 +140,18 @@ def test_predicting_changes_nothing(make: Any) -> None:
     assert asked.to_json() == hint.to_json()
 
 
-@pytest.mark.parametrize("notes", [[], [0.5], [0.5] * 11, "0.5", 0.5, [math.nan] * 10, [1.5] * 10, {}])
+@pytest.mark.parametrize("notes", [[], [0.5], [0.5] * 10, "0.5", 0.5, [math.nan] * 11, [1.5] * 11, {}])
 def test_notes_that_were_not_given_are_refused(notes: Any) -> None:
     hint = taught(Mix)
     before = hint.to_json()
     with pytest.raises(tc.InputError, match=r"^notes must be "):
         hint.learn(0.5, 1, notes)
     assert hint.to_json() == before
-    assert len(hint.issue(0.5)[1]) == 10
+    good = hint.issue(0.5)[1]
+    assert len(good) == 11
+    assert good[-1] * 2**53 == 50
+    hint.learn(0.5, 1, tuple(good))
+    assert hint.state()["lag"] == 0
 
 
 def test_options_that_break_a_rule_are_refused() -> None:
@@ -273,6 +277,8 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (Isotonic, {"rounds": 49.5}),
         (Mix, {"weights": [0.2] * 10}),
         (Mix, {"diagonal": [9.0] * 9}),
+        (Mix, {"rounds": 49.5}),
+        (Mix, {"lag": 51.0}),
         (Mix, {"members": []}),
         (Mix, {"members": [{}] * 9}),
         (Mix, {"members": None}),
@@ -330,7 +336,7 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
         lambda: hint.predict(0.4),
         lambda: hint.issue(0.4),
         lambda: hint.learn(0.4, 1),
-        lambda: hint.learn(0.4, 1, [0.5] * 2),
+        lambda: hint.learn(0.4, 1, [0.5] * 3),
         lambda: hint.follow_many([0.4], [1]),
         lambda: hint.load(before),
         hint.state,
@@ -512,6 +518,17 @@ def test_notes_keep_a_mix_honest_where_outcomes_come_late() -> None:
     without, noted = (delayed(Mix(), x, y, 25, noted=noted) for noted in (False, True))
     assert noted < 1.04 * brier(x, y) < 1.2 * brier(x, y) < without
     assert delayed(Mix(), x, y, 0, noted=True) == delayed(Mix(), x, y, 0, noted=False) < 0.5 * brier(x, y)
+
+
+def test_a_mix_does_not_take_what_outstanding_outcomes_share_for_evidence() -> None:
+    """Good and bad days of 200 rounds, outcomes a day late: what was right yesterday is chance."""
+    rng = np.random.default_rng(13)
+    z = rng.normal(-1, 1, 20_000)
+    x, y = sigmoid(z), rng.random(len(z)) < sigmoid(z + np.repeat(rng.normal(0, 1.5, 100), 200))
+    hint = Mix()
+    late = delayed(hint, x, y, 200, noted=True)
+    assert hint.state()["lag"] == pytest.approx(200)
+    assert late < 1.015 * delayed(Platt(), x, y, 200, noted=True)  # 1.03 if weights went on as fast as ever
 
 
 @pytest.mark.parametrize("make", [Platt, BinMeans, Isotonic, Mix])

@@ -417,11 +417,12 @@ class Stack {
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
 // a small part of the weight is handed out anew, so that whoever is best after a change is found again). The first
-// member starts with half of the weight.
+// member starts with half of the weight. Where outcomes come late, what they have in common would be taken for
+// evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the weights change.
 class Mix final : public Hint {
   public:
     explicit Mix(std::vector<std::unique_ptr<Hint>> hints)
-        : own(std::move(hints)), stack(own.size()), start(own.size() + 1), forecasts(own.size() + 1) {
+        : own(std::move(hints)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
         std::fill(start.begin(), start.end(), 0.5 / static_cast<double>(own.size()));
         start[0] = 0.5;
         weights = start;
@@ -431,13 +432,13 @@ class Mix final : public Hint {
           stack(other.stack),
           start(other.start),
           weights(other.weights),
-          forecasts(other.forecasts),
-          stacked(other.stacked) {
+          rounds(other.rounds),
+          lag(other.lag),
+          at(other.at) {
         for (const auto& hint : other.own) own.push_back(hint->clone());
     }
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
-
-    std::size_t notes() const override { return forecasts.size(); }
+    std::size_t notes() const override { return weights.size() + 1; }
 
     std::vector<Hint*> members() override {
         std::vector<Hint*> all;
@@ -445,53 +446,72 @@ class Mix final : public Hint {
         return all;
     }
     std::vector<Field> fields() override {
-        std::vector<Field> all = stack.fields();
-        all.insert(all.begin(), Field("weights", weights, 0.0, 1.0));
+        std::vector<Field> all{
+            {"rounds", rounds, 0.0, most_rounds}, {"lag", lag, 0.0, most_rounds}, {"weights", weights, 0.0, 1.0}};
+        for (const Field& field : stack.fields()) all.push_back(field);
         return all;
     }
     bool settle() override {
         double total = 0.0;
         for (const double w : weights) total += w;
-        return Hint::settle() && std::fabs(total - 1.0) < 1e-6;
+        return Hint::settle() && std::fabs(total - 1.0) < 1e-6 && rounds == std::floor(rounds) && lag <= rounds;
     }
 
   protected:
     double say(const Score& score) override {
-        for (std::size_t i = 0; i < own.size(); ++i) forecasts[i] = own[i]->predict(score);
-        forecasts.back() = stacked = stack.say(forecasts.data());
+        for (std::size_t i = 0; i < own.size(); ++i) at.said[i] = own[i]->predict(score);
+        at.said.back() = at.stacked = stack.say(at.said.data());
+        at.round = rounds;
         double p = 0.0;
-        for (std::size_t i = 0; i < weights.size(); ++i) p += weights[i] * forecasts[i];
+        for (std::size_t i = 0; i < weights.size(); ++i) p += weights[i] * at.said[i];
         return std::min(p, 1.0);
     }
 
-    void note(double* kept) const override { std::copy(forecasts.begin(), forecasts.end(), kept); }
-    void recall(const double* kept) override {
-        std::copy(kept, kept + forecasts.size(), forecasts.begin());
-        stacked = stack.say(forecasts.data());
-    }
-
     void absorb(const Score& score, double, bool y) override {
-        stack.learn(stacked, y);
+        stack.learn(at.stacked, y);
+        lag += (std::max(rounds - at.round, 0.0) - lag) / 64.0;
         reweigh(y);
+        rounds += 1.0;
         for (const auto& hint : own) hint->learn(score, y);
     }
 
+    // The number of rounds is kept over a power of two: exact, and from 0 to 1 like the others.
+    void note(double* kept) const override {
+        *std::copy(at.said.begin(), at.said.end(), kept) = at.round / most_rounds;
+    }
+    void recall(const double* kept) override {
+        std::copy(kept, kept + at.said.size(), at.said.begin());
+        at.round = kept[at.said.size()] * most_rounds;
+        at.stacked = stack.say(at.said.data());
+    }
+
   private:
+    // What the members and their stack said, after so many rounds.
+    struct Forecast {
+        std::vector<double> said;
+        double round = 0.0;
+        double stacked = 0.0;  // by the stack as it is now
+    };
+
     void reweigh(bool y) {
+        const double pace = 1.0 / (1.0 + lag / 25.0);
         double total = 0.0;
-        for (std::size_t i = 0; i < weights.size(); ++i) total += weights[i] * (y ? forecasts[i] : 1.0 - forecasts[i]);
-        if (!(total > 0.0)) return;  // nobody thought it possible
         for (std::size_t i = 0; i < weights.size(); ++i) {
-            const double credit = weights[i] * (y ? forecasts[i] : 1.0 - forecasts[i]) / total;
-            weights[i] = (1.0 - share) * credit + share * start[i];
+            const double chance = y ? at.said[i] : 1.0 - at.said[i];
+            at.said[i] = weights[i] * (pace < 1.0 ? std::pow(chance, pace) : chance);
+            total += at.said[i];
         }
+        if (!(total > 0.0)) return;  // nobody thought it possible
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            weights[i] = (1.0 - share * pace) * (at.said[i] / total) + share * pace * start[i];
     }
 
     static constexpr double share = 0.0003;
     std::vector<std::unique_ptr<Hint>> own;
     Stack stack;
-    std::vector<double> start, weights, forecasts;
-    double stacked = 0.0;  // what the stack as it is now says of these forecasts
+    std::vector<double> start, weights;
+    double rounds = 0.0, lag = 0.0;  // lag: how many outcomes come between a forecast and its own, lately
+    Forecast at;                     // what say or recall left for absorb
 };
 
 // A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same state on its own.

@@ -238,30 +238,39 @@ class PlainMix(PlainHint):
         self.stack = PlainStack(len(self.members))
         self.start = [0.5] + [0.5 / len(self.members)] * len(self.members)
         self.weights = list(self.start)
+        self.rounds = 0
+        self.lag = 0.0
 
     def predict(self, score: float) -> float:
         """The weighted mean."""
         return self.issue(score)[0]
 
     def issue(self, score: float) -> tuple[float, list[float]]:
-        """The weighted mean, and what it is the mean of."""
+        """The weighted mean; what it is the mean of, and the rounds so far over 2**53."""
         said = [member.predict(score) for member in self.members]
         said.append(self.stack.say(said))
         p = 0.0
         for weight, q in zip(self.weights, said, strict=True):
             p += weight * q
-        return min(p, 1.0), said
+        return min(p, 1.0), [*said, self.rounds / 2.0**53]
 
     def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
         """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
-        said = self.issue(score)[1] if notes is None else notes
+        *said, before = self.issue(score)[1] if notes is None else notes
         self.stack.learn(said[:-1], y)
-        chances = [q if y else 1.0 - q for q in said]
-        total = 0.0
-        for weight, chance in zip(self.weights, chances, strict=True):
-            total += weight * chance
-        if total > 0.0:
-            after = [weight * chance / total for weight, chance in zip(self.weights, chances, strict=True)]
-            self.weights = [(1.0 - self.SHARE) * w + self.SHARE * s for w, s in zip(after, self.start, strict=True)]
+        late = max(self.rounds - before * 2.0**53, 0.0)
+        self.lag += (late - self.lag) / 64.0
+        self.reweigh([q if y else 1.0 - q for q in said], 1.0 / (1.0 + self.lag / 25.0))
+        self.rounds += 1
         for member in self.members:
             member.learn(score, y)
+
+    def reweigh(self, chances: list[float], pace: float) -> None:
+        """Each weight times chance ** pace; the later outcomes come, the slower the pace."""
+        after = [weight * math.pow(chance, pace) for weight, chance in zip(self.weights, chances, strict=True)]
+        total = 0.0
+        for weight in after:
+            total += weight
+        share = self.SHARE * pace
+        if total > 0.0:
+            self.weights = [(1.0 - share) * (w / total) + share * s for w, s in zip(after, self.start, strict=True)]

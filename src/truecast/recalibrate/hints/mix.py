@@ -26,9 +26,10 @@ class Mix(Hint):
     regression of the outcomes on the logits of what they say, by second-order steps. The first hint starts with half of
     the weight.
 
-    Whatever happens, the log loss of n hints' mix exceeds that of any one by at most ln(2n) nats and 3 more for every
-    10,000 rounds, and each change from one to another that would have been better costs at most ln(2n) + 8.2. Against
-    what no member can say nothing is promised, nor by how much the mix of good hints is miscalibrated.
+    Whatever happens, the log loss of the mix of n hints exceeds that of any one by at most ln(2n) nats and 3 more for
+    every 10,000 rounds, and each change to another that is better from then on costs at most ln(2n) + 8.2, as long as
+    outcomes come at once: the later they come, the more slowly weights change. Nothing is promised against what no
+    member says, and nothing is proved about calibration.
 
     Parameters
     ----------

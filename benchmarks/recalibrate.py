@@ -23,6 +23,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import streams
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
 from timing import header, seconds
 
 import truecast as tc
@@ -268,8 +270,6 @@ class WindowedIsotonic(Windowed):
     """IsotonicRegression. Its map is looked up here: a call of its predict for one score costs forty times as much."""
 
     def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
-        from sklearn.isotonic import IsotonicRegression
-
         fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x, y)
         self._at, self._values = fitted.X_thresholds_.tolist(), fitted.y_thresholds_.tolist()
 
@@ -286,8 +286,6 @@ class WindowedSigmoid(Windowed):
     """LogisticRegression on the logit of the score, with its default ridge."""
 
     def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
-        from sklearn.linear_model import LogisticRegression
-
         fitted = LogisticRegression().fit(np.array([[logit(score)] for score in x]), y)
         self._slope, self._offset = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
 
@@ -574,6 +572,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the long streams, no late outcomes")
     parser.add_argument("--markdown", action="store_true", help="as a page, with what was run on what")
     parser.add_argument("--saved", type=Path, metavar="FOLDER", help="where streams.py saved the streams")
+    parser.add_argument(
+        "--limit", type=float, default=20, help="seconds for each CalDist; against opponents three times"
+    )
     parser.add_argument("--settings", action="store_true", help="try settings of peers, nothing else")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
@@ -584,7 +585,6 @@ def main() -> None:
         header("Benchmarks: recalibration", "recalibrate.py", "numpy", "scikit-learn", "river")
         print(PROSE)
     methods = available()
-    limit = 5 if given.quick else 20
     results: dict[str, list[Run]] = {}
     for name in given.streams:
         if name in streams.OPPONENTS:
@@ -592,7 +592,7 @@ def main() -> None:
             games = len(streams.OPPONENTS[name](rounds))
             worst = f", each method's worst of {games} games" if games > 1 else ""
             print(f"\n## {name}, {rounds:,} rounds, all scores 0.5{worst}\n")
-            results[name] = table(against(methods, name, rounds, 3 * limit))
+            results[name] = table(against(methods, name, rounds, 3 * given.limit))
             continue
         stream = streams.stream(name, given.saved)
         if given.quick:
@@ -600,7 +600,7 @@ def main() -> None:
         for delay in (stream.late, *(() if given.quick else DELAYS.get(name, ()))):
             late = f", outcomes after {delay} more forecast{'s'[: delay - 1]}" if delay else ""
             print(f"\n## {name}, {len(stream):,} rounds{late}\n")
-            runs = table(on_stream(methods, stream, delay, limit))
+            runs = table(on_stream(methods, stream, delay, given.limit))
             results.setdefault(name, runs)
     speeds(methods, 10**5 if given.quick else 10**6)
     verdict(results)

@@ -271,7 +271,7 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (BinMeans, {"unit": 0.5}),
         (Isotonic, {"ones": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128, "logits": [0.0] * 129}),
         (Isotonic, {"logits": [-20.0] + [0.0] * 128, "weights": [1.0] + [0.0] * 128, "ones": [0.0] * 129}),
-        (Isotonic, {"fit": [0.5] + [0.4] * 128}),
+        (Isotonic, {"rates": [0.5] + [0.4] * 128}),
         (Isotonic, {"due": 1e6}),
         (Isotonic, {"due": 50.0}),
         (Isotonic, {"rounds": 49.5}),
@@ -438,6 +438,14 @@ def test_any_smooth_monotone_distortion_is_learned(make: Any) -> None:
     assert np.abs([platt.predict(p**3) - p for p in probes]).max() > 0.03
 
 
+@pytest.mark.parametrize(("make", "near"), [(BinMeans, 0.003), (Isotonic, 0.03)])
+@pytest.mark.parametrize("score", [0.9, 0.31, 0.002, 1.0, 0.0])
+def test_a_score_said_again_and_again_gets_its_rate(make: Any, near: float, score: float) -> None:
+    hint = make()
+    hint.follow_many(np.full(4_000, score), [1, 0, 0, 1, 0] * 800)
+    assert hint.predict(score) == pytest.approx(0.4, abs=near)
+
+
 def test_isotonic_makes_one_hint_of_scores_turned_around() -> None:
     rng = np.random.default_rng(4)
     x = rng.random(20_000)
@@ -451,13 +459,13 @@ def test_isotonic_makes_one_hint_of_scores_turned_around() -> None:
 
 def test_isotonic_is_refitted_after_a_sixteenth_more_rounds_and_256_at_most() -> None:
     hint = Isotonic()
-    fits, changes = hint.state()["fit"], []
+    rates, changes = hint.state()["rates"], []
     for t in range(1, 9_001):
         hint.learn(0.5, t % 3 == 0)
         if t < 40 or t % 16 == 0:  # reading the state is slow
-            if hint.state()["fit"] != fits:
+            if hint.state()["rates"] != rates:
                 changes.append(t)
-            fits = hint.state()["fit"]
+            rates = hint.state()["rates"]
     assert changes[:16] == list(range(1, 17))
     assert hint.state()["due"] - 256 <= 9_000 < hint.state()["due"]
 

@@ -253,25 +253,32 @@ class Isotonic final : public Hint {
                 {"weights", weights, 0.0, huge},
                 {"ones", ones, 0.0, huge},
                 {"logits", logits, -huge, huge},
-                {"fit", fit, 0.0, 1.0}};
+                {"rates", rates, 0.0, 1.0},
+                {"centres", centres, -farthest, farthest}};
     }
     bool settle() override {
         for (std::size_t k = 0; k < knots; ++k) {
             const double most = Fading::at_most(weights[k]);
-            if (ones[k] > most || std::fabs(logits[k]) > farthest * most || (k > 0 && fit[k] < fit[k - 1]))
+            if (ones[k] > most || std::fabs(logits[k]) > farthest * most || (k > 0 && rates[k] < rates[k - 1]))
                 return false;
         }
+        mark_ends();
         return Hint::settle() && rounds == std::floor(rounds) && due > rounds && due <= rounds + longest;
     }
 
   protected:
     double say(const Score& score) override {
-        return clip((1.0 - score.part) * fit[score.left] + score.part * fit[score.left + 1], 0.0, 1.0);
+        const std::size_t k = nearest(score);
+        const bool up = centres[k] <= score.z;
+        if (up ? last[k] + 1 == knots : first[k] == 0) return rates[k];
+        const std::size_t a = up ? k : first[k] - 1, b = up ? last[k] + 1 : k;
+        const double part = (score.z - centres[a]) / (centres[b] - centres[a]);
+        return clip(rates[a] + (rates[b] - rates[a]) * part, rates[a], rates[b]);
     }
 
     void absorb(const Score& score, double, bool y) override {
         fading.unit /= fading.keep;
-        const std::size_t k = score.part < 0.5 ? score.left : score.left + 1;
+        const std::size_t k = nearest(score);
         weights[k] += fading.unit;
         if (y) ones[k] += fading.unit;
         logits[k] += fading.unit * score.z;
@@ -288,12 +295,14 @@ class Isotonic final : public Hint {
 
   private:
     struct Pool {
+        std::size_t from;
         double weight, ones, logits;
         double rate() const { return ones / weight; }
         double centre() const { return logits / weight; }
         void add(const Pool& next) { weight += next.weight, ones += next.ones, logits += next.logits; }
     };
 
+    static std::size_t nearest(const Score& score) { return score.part < 0.5 ? score.left : score.left + 1; }
     static double place(std::size_t k) { return static_cast<double>(k) / per_unit - farthest; }
 
     // Invariant: the pools so far are the regression of the knots so far.
@@ -302,7 +311,7 @@ class Isotonic final : public Hint {
         std::array<Pool, knots> pools;
         std::size_t count = 0;
         for (std::size_t k = 0; k < knots; ++k) {
-            Pool pool{weights[k] + few, ones[k] + few * sigmoid(place(k)), logits[k] + few * place(k)};
+            Pool pool{k, weights[k] + few, ones[k] + few * sigmoid(place(k)), logits[k] + few * place(k)};
             while (count > 0 && pools[count - 1].rate() >= pool.rate()) {
                 Pool wider = pools[--count];
                 wider.add(pool);
@@ -310,31 +319,29 @@ class Isotonic final : public Hint {
             }
             pools[count++] = pool;
         }
-        draw(pools.data(), count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t to = i + 1 < count ? pools[i + 1].from : knots;
+            for (std::size_t k = pools[i].from; k < to; ++k) {
+                rates[k] = clip(pools[i].rate(), 0.0, 1.0);
+                centres[k] = clip(pools[i].centre(), -farthest, farthest);
+            }
+        }
+        mark_ends();
     }
 
-    // The fit at the knots: straight between the centres of neighbouring pools, level outside.
-    void draw(const Pool* pools, std::size_t count) {
-        std::size_t next = 0;
-        for (std::size_t k = 0; k < knots; ++k) {
-            const double z = place(k);
-            while (next < count && pools[next].centre() <= z) ++next;
-            if (next == 0 || next == count) {
-                const Pool& end = pools[next == 0 ? 0 : count - 1];
-                fit[k] = clip(end.rate(), 0.0, 1.0);
-                continue;
-            }
-            const Pool &left = pools[next - 1], &right = pools[next];
-            const double part = (z - left.centre()) / (right.centre() - left.centre());
-            fit[k] = clip(left.rate() + (right.rate() - left.rate()) * part, left.rate(), right.rate());
-        }
+    // Where the pool of each knot begins and ends: rates of pools differ.
+    void mark_ends() {
+        for (std::size_t k = 0; k < knots; ++k) first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : k;
+        for (std::size_t k = knots; k-- > 0;) last[k] = k + 1 < knots && rates[k] == rates[k + 1] ? last[k + 1] : k;
     }
 
     static constexpr double longest = 256.0;  // rounds without a new fit
     Fading fading;
     double prior;
     double rounds = 0.0, due = 1.0;
-    std::array<double, knots> weights{}, ones{}, logits{}, fit{};
+    std::array<double, knots> weights{}, ones{}, logits{};
+    std::array<double, knots> rates{}, centres{};    // of the pool that a knot belongs to
+    std::array<std::size_t, knots> first{}, last{};  // knots of it
 };
 
 // sigmoid(sum of w_i logit(p_i)) of members that say p_i: logistic regression on what they say, by Newton steps as in

@@ -43,6 +43,12 @@ def knot(score: float) -> tuple[int, float]:
     return left, at - left
 
 
+def nearest(score: float) -> int:
+    """The knot nearest to a score."""
+    left, part = knot(score)
+    return left if part < 0.5 else left + 1
+
+
 def keeping(memory: int | None) -> float:
     """What a round counts when it is one round older."""
     return 1.0 if memory is None else 1.0 - 1.0 / memory
@@ -136,18 +142,22 @@ class PlainIsotonic(PlainHint):
         self.keep, self.prior, self.unit = keeping(memory), prior, 1.0
         self.rounds, self.due = 0, 1
         self.bins = [(0.0, 0.0, 0.0)] * KNOTS  # weight, ones, logits
-        self.fit = self.refit()
+        self.pools = self.refit()
 
     def predict(self, score: float) -> float:
-        """Straight between the fit at the two knots."""
-        k, part = knot(score)
-        return clip((1.0 - part) * self.fit[k] + part * self.fit[k + 1], 0.0, 1.0)
+        """Straight between the centres of the pools to either side; level outside."""
+        z, k = logit(score), nearest(score)
+        own = max(i for i, (start, _, _) in enumerate(self.pools) if start <= k)
+        after = own + (self.pools[own][1] <= z)
+        if after in (0, len(self.pools)):
+            return self.pools[own][2]
+        (_, start, low), (_, end, high) = self.pools[after - 1], self.pools[after]
+        return clip(low + (high - low) * ((z - start) / (end - start)), low, high)
 
     def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
         """Count the round at the nearer knot; fit anew when that is due."""
         self.unit /= self.keep
-        left, part = knot(score)
-        k = left if part < 0.5 else left + 1
+        k = nearest(score)
         weight, ones, logits = self.bins[k]
         self.bins[k] = weight + self.unit, ones + self.unit * y, logits + self.unit * logit(score)
         if self.unit > MOST:
@@ -155,31 +165,24 @@ class PlainIsotonic(PlainHint):
             self.unit = 1.0
         self.rounds += 1
         if self.rounds >= self.due:
-            self.fit = self.refit()
+            self.pools = self.refit()
             self.due = self.rounds + min(max(self.rounds // 16, 1), 256)
 
-    def refit(self) -> list[float]:
-        """The fit at every knot, as if each had seen `prior` more rounds with its own probability."""
+    def refit(self) -> list[tuple[int, float, float]]:
+        """First knot, centre and rate of each pool, as if knots had seen `prior` more rounds with their probability."""
         few = self.prior * self.unit
-        pools: list[tuple[float, float, float]] = []
+        pools: list[tuple[int, float, float, float]] = []
         for k, (weight, ones, logits) in enumerate(self.bins):
             z = k / PER_UNIT - FARTHEST
-            pool = weight + few, ones + few * sigmoid(z), logits + few * z
-            while pools and pools[-1][1] / pools[-1][0] >= pool[1] / pool[0]:
-                last = pools.pop()
-                pool = last[0] + pool[0], last[1] + pool[1], last[2] + pool[2]
+            pool = k, weight + few, ones + few * sigmoid(z), logits + few * z
+            while pools and pools[-1][2] / pools[-1][1] >= pool[2] / pool[1]:
+                start, *last = pools.pop()
+                pool = start, last[0] + pool[1], last[1] + pool[2], last[2] + pool[3]
             pools.append(pool)
-        points = [(logits / weight, ones / weight) for weight, ones, logits in pools]
-        return [between(points, k / PER_UNIT - FARTHEST) for k in range(KNOTS)]
-
-
-def between(points: Sequence[tuple[float, float]], z: float) -> float:
-    """The broken line through (centre, rate) points at z; level outside."""
-    after = next((i for i, (centre, _) in enumerate(points) if centre > z), len(points))
-    if after in (0, len(points)):
-        return clip(points[after - (after > 0)][1], 0.0, 1.0)
-    (start, low), (end, high) = points[after - 1], points[after]
-    return clip(low + (high - low) * ((z - start) / (end - start)), low, high)
+        return [
+            (start, clip(logits / weight, -FARTHEST, FARTHEST), clip(ones / weight, 0.0, 1.0))
+            for start, weight, ones, logits in pools
+        ]
 
 
 class PlainStack:

@@ -49,11 +49,12 @@ class Mix(Hint):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
     >>> hint = Mix()
-    >>> for t in range(1000):
-    ...     hint.learn(0.9, t % 5 > 0)
-    >>> round(hint.predict(0.9), 1)
-    0.8
+    >>> said = hint.follow_many(np.full(5000, 0.9), rng.random(5000) < 0.8)
+    >>> bool(abs(said[1000:].mean() - 0.8) < 0.01)
+    True
     """
 
     def __init__(self, hints: Sequence[Hint | dict[str, Any]] | None = None) -> None:

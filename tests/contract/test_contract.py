@@ -21,6 +21,9 @@ OURS: dict[str, Callable[[], Any]] = {
     "horizon 1": lambda: tc.AlmostOneStepAhead(horizon=1),
     "grid 1": lambda: tc.AlmostOneStepAhead(grid=1),
 }
+for end in ("outer", "middle"):
+    for split in (1.0, 0.25, 2.0**-10):
+        OURS[f"no horizon, {end}, split at {split}"] = lambda end=end, split=split: tc.HorizonFree(at=end, split=split)
 for end in ("lower", "upper", "middle"):
     for rule in CELL_RULES:
         OURS[f"{end} {rule}"] = lambda end=end, rule=rule: tc.AlmostOneStepAhead(grid=30, at=end, cell=rule)
@@ -29,6 +32,45 @@ for end in ("lower", "upper", "middle"):
 @pytest.mark.parametrize("name", OURS)
 def test_our_forecasters_keep_the_contract(name: str) -> None:
     testing.check_forecaster(OURS[name])
+
+
+class Following:
+    """A guard, or a recalibrator, with a hint of its own: what a user sees of it keeps the contract, too."""
+
+    def __init__(self, followed: Any) -> None:
+        self.followed = followed
+
+    def hint(self) -> float:
+        return (7 * self.followed.rounds % 11) / 10
+
+    def predict(self) -> float:
+        return self.followed.predict(self.hint())
+
+    def observe(self, outcome: Any) -> None:
+        self.followed.observe(outcome)
+
+    def forecast_many(self, outcomes: Any) -> np.ndarray:
+        start = self.followed.rounds
+        hints = [7 * t % 11 / 10 for t in range(start, start + len(outcomes) if np.ndim(outcomes) else start)]
+        many = self.followed.guard_many if isinstance(self.followed, tc.Guard) else self.followed.recalibrate_many
+        return many(hints, outcomes)
+
+    def to_json(self) -> str:
+        return self.followed.to_json()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        kind = tc.Guard if json.loads(text)["kind"] == "Guard" else tc.Recalibrator
+        return cls(kind.from_json(text))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [tc.Guard, lambda: tc.Guard(slack=0, grid=30), lambda: tc.Guard(nudge=True, late=3), tc.Recalibrator],
+    ids=["guard", "guard on a grid", "nudged guard", "recalibrator"],
+)
+def test_what_follows_hints_keeps_the_contract(make: Callable[[], Any]) -> None:
+    testing.check_forecaster(lambda: Following(make()))
 
 
 class Mean:

@@ -143,6 +143,70 @@ def test_choice_lists_the_options() -> None:
             _check.choice("cell", value, ("walk", "lowest"))
 
 
+@pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.25), np.float64(1), np.int64(0), 5e-324, -0.0])
+def test_probability_takes_numbers_from_0_to_1(value: Any) -> None:
+    assert _check.probability("hint", value) == value
+    assert type(_check.probability("hint", value)) is float
+
+
+@pytest.mark.parametrize(
+    "value", [True, np.bool_(True), -5e-324, np.nextafter(1, 2), float("nan"), "0.5", None, [0.5], 1j]
+)
+def test_probability_refuses_all_else(value: Any) -> None:
+    with pytest.raises(InputError, match="^hint must be between 0 and 1, got "):
+        _check.probability("hint", value)
+
+
+def test_within_includes_its_ends() -> None:
+    assert [_check.within("slack", value, 0, 10) for value in (0, 10, np.float32(2.5))] == [0.0, 10.0, 2.5]
+    for value in (-1e-300, 10.001, float("nan"), True, "1", None, 10**400):
+        with pytest.raises(InputError, match="^slack must be a number from 0 to 10, got "):
+            _check.within("slack", value, 0, 10)
+
+
+def test_option_lists_the_numbers() -> None:
+    assert _check.option("split", np.float32(0.5), (1.0, 0.5)) == 0.5
+    assert type(_check.option("split", 1, (1.0, 0.5))) is float
+    for value in (0.25, True, "1", None, float("nan"), [1.0]):
+        with pytest.raises(InputError, match="^split must be one of 1, 0.5, got "):
+            _check.option("split", value, (1.0, 0.5))
+
+
+def test_flag_takes_booleans_only() -> None:
+    assert _check.flag("nudge", np.bool_(True)) is True
+    for value in (0, 1, "True", None, 1.0):
+        with pytest.raises(InputError, match="^nudge must be True or False, got "):
+            _check.flag("nudge", value)
+
+
+class Name(str):
+    """A str to be turned into one that JSON gives back as it is."""
+
+
+@pytest.mark.parametrize("value", [None, "", "JFK", 0, -3, np.int16(7), np.str_("a"), Name("b")])
+def test_group_takes_names_and_numbers(value: Any) -> None:
+    assert _check.group(value) == value
+    assert type(_check.group(value)) in (str, int, type(None))
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", ("a",), ["a"], Fraction(1)])
+def test_group_refuses_all_else(value: Any) -> None:
+    with pytest.raises(InputError, match="^group must be a str, an int or None, got "):
+        _check.group(value)
+    with pytest.raises(InputError, match="^groups must be a str, an int or None, got .* at position 1"):
+        _check.groups(["a", value], 2)
+
+
+def test_groups_of_lists_and_arrays() -> None:
+    assert _check.groups(None, 2) == [None, None]
+    assert _check.groups(("a", 1, None), 3) == ["a", 1, None]
+    assert _check.groups(np.array([3, 4], np.int8), 2) == [3, 4]
+    assert [type(name) for name in _check.groups(np.array(["a", "b"]), 2)] == [str, str]
+    for values, rounds in ((["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
+        with pytest.raises(InputError, match="^groups must "):
+            _check.groups(values, rounds)
+
+
 def test_long_values_are_cut_in_messages() -> None:
     with pytest.raises(InputError) as caught:
         _check.outcome("x" * 10_000)

@@ -27,8 +27,30 @@ def test_import_loads_numpy_and_nothing_optional() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
     assert "numpy" in loaded
-    for name in ("click", "truecast.cli", "truecast.testing", "truecast.reference", "hypothesis", "pytest"):
+    for name in (
+        "click",
+        "truecast.cli",
+        "truecast.testing",
+        "truecast.reference",
+        "hypothesis",
+        "pytest",
+        "sklearn",
+        "river",
+    ):
         assert name not in loaded
+
+
+def test_reference_needs_neither_the_core_nor_numpy() -> None:
+    """Plain Python, so that it can be read, and agree with the core for no other reason than being right."""
+    root = Path(str(files("truecast.reference").joinpath("split_ladder.py"))).parent
+    for path in root.glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+        assert not [name for name in names if name.startswith("numpy")]
+        assert not [
+            name for name in names if name.startswith("truecast.") and not name.startswith("truecast.reference")
+        ]
 
 
 def test_typed() -> None:

@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast import hints
+
+
+def test_the_last_predict_is_the_one_that_is_judged() -> None:
+    r, other = tc.Recalibrator(), tc.Recalibrator()
+    for score in (0.9, 0.1, 0.6):
+        said = r.predict(score)
+    assert said == other.predict(0.6)
+    r.observe(1)
+    other.observe(1)
+    assert r.to_json() == other.to_json()
+    with pytest.raises(tc.OrderError, match="predict"):
+        r.observe(1)
+
+
+def test_other_outcomes_may_come_between_a_predict_and_its_own() -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
+    ticket = r.issue(0.8)
+    said = r.predict(0.6)
+    r.resolve(ticket, 1)
+    r.recalibrate_many([], [])
+    r.observe(0)
+    errors = (said - 0) ** 2 + (ticket.p - 1) ** 2
+    assert r.rounds == 2
+    assert r.certificate.brier == pytest.approx(errors / 2)
+
+
+def test_a_batch_replaces_what_was_asked() -> None:
+    r = tc.Recalibrator()
+    r.predict(0.6)
+    r.recalibrate_many([0.5], [1])
+    with pytest.raises(tc.OrderError, match="predict"):
+        r.observe(1)
+
+
+def test_groups_have_guards_of_their_own_up_to_a_number() -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), max_groups=2)
+    for group in ("a", "b", "c", 7, None, "a"):
+        r.predict(0.3, group=group)
+        r.observe(0)
+    assert {name: guard.rounds for name, guard in r.groups.items()} == {"a": 2, "b": 1}
+    assert r.others.rounds == 3
+    parts = [guard.certificate.bound for guard in (r.others, *r.groups.values())]
+    assert r.certificate.bound == pytest.approx(sum(parts))
+    assert r.certificate.rounds == r.rounds == 6
+
+
+def test_no_group_but_the_others_if_none_is_allowed() -> None:
+    r = tc.Recalibrator(max_groups=0)
+    r.recalibrate_many([0.3, 0.4], [0, 1])
+    assert dict(r.groups) == {}
+    assert r.others.rounds == 2
+
+
+def test_numbers_and_names_of_groups_are_told_apart() -> None:
+    r = tc.Recalibrator()
+    r.recalibrate_many([0.5] * 4, [0, 1, 0, 1], groups=[1, "1", None, np.int64(1)])
+    assert {name: guard.rounds for name, guard in r.groups.items()} == {1: 2, "1": 1, None: 1}
+    again = tc.Recalibrator.from_json(r.to_json())
+    assert list(again.groups) == [1, "1", None]
+    r.recalibrate_many([0.5] * 2, [0, 1], groups=np.array(["1", "2"]))
+    assert list(r.groups) == [1, "1", None, "2"]
+    assert all(type(name) in (int, str, type(None)) for name in r.groups)
+
+
+def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), max_unresolved=2)
+    first, second, third = (r.issue(score, group=group) for score, group in ((0.75, "a"), (0.5, "b"), (0.5, "a")))
+    assert r.unresolved == 2
+    assert r.groups["a"].given_up == 1
+    with pytest.raises(tc.InputError, match="ticket must be one whose outcome is awaited: .* given up before, got 0"):
+        r.resolve(first, 1)
+    r.resolve(third, 1)
+    r.resolve(second, 0)
+    certificate = r.certificate
+    assert (r.rounds, r.unresolved, certificate.unresolved) == (2, 0, 1)
+    assert certificate.unknown == pytest.approx(max(first.p, 1 - first.p))
+
+
+@pytest.mark.parametrize(
+    ("ticket", "message"),
+    [
+        (3, "ticket must be one that was issued, below 3, got 3"),
+        (0, "ticket must be one whose outcome is awaited: this was resolved or given up before, got 0"),
+        (-1, "ticket must be a whole number from 0"),
+        (1.0, "ticket must be a whole number from 0"),
+        (True, "ticket must be a whole number from 0"),
+        ("1", "ticket must be a whole number from 0"),
+        (None, "ticket must be a whole number from 0"),
+    ],
+)
+def test_tickets_that_await_nothing_are_refused(ticket: Any, message: str) -> None:
+    r = tc.Recalibrator()
+    for score in (0.2, 0.5, 0.8):
+        r.issue(score)
+    r.resolve(0, 1)
+    before = r.to_json()
+    for call in (lambda: r.resolve(ticket, 1), lambda: r.give_up(ticket)):
+        with pytest.raises(tc.InputError, match=message):
+            call()
+    assert r.to_json() == before
+
+
+def test_a_ticket_is_an_int_with_its_forecast() -> None:
+    r = tc.Recalibrator()
+    r.issue(0.1)
+    ticket = r.issue(0.7)
+    assert (ticket, ticket.p) == (1, ticket.p)
+    assert repr(ticket) == f"Ticket(1, p={ticket.p!r})"
+    assert json.dumps([ticket]) == "[1]"
+    for other in (copy.copy(ticket), copy.deepcopy(ticket), pickle.loads(pickle.dumps(ticket))):  # noqa: S301
+        assert (other, other.p, type(other)) == (1, ticket.p, tc.Ticket)
+    assert {ticket: "found"}[1] == "found"
+
+
+def test_tickets_outlive_the_process() -> None:
+    r = tc.Recalibrator()
+    tickets = [r.issue(k / 10, group=k % 3) for k in range(11)]
+    moved = tc.Recalibrator.from_bytes(r.to_bytes())
+    for k, ticket in enumerate(tickets):
+        for each in (r, moved):
+            each.resolve(int(ticket), k % 2)
+    assert moved.to_json() == r.to_json()
+    assert moved.issue(0.5) == 11
+
+
+def test_a_mix_judges_its_members_by_what_they_said_then() -> None:
+    """Platt with a short memory learns the 20 ones before the outcome of the first forecast comes."""
+
+    def mix() -> hints.Mix:
+        return hints.Mix([hints.Identity(), hints.Platt(5)])
+
+    late, wise = tc.Recalibrator(hint=mix(), nudge=False), mix()
+    ticket = late.issue(0.2)
+    _, notes = wise.issue(0.2)
+    late.recalibrate_many([0.2] * 20, [1] * 20)
+    wise.follow_many([0.2] * 20, [1] * 20)
+    late.resolve(ticket, 1)
+    wise.learn(0.2, 1, notes)
+    assert late._hint.state() == wise.state()
+    forgetful = mix()
+    forgetful.follow_many([0.2] * 21, [1] * 21)
+    assert forgetful.state() != wise.state()
+
+
+def test_a_hint_is_copied() -> None:
+    hint = hints.Platt()
+    r = tc.Recalibrator(hint=hint)
+    before = hint.to_json()
+    r.recalibrate_many([0.9] * 10, [0] * 10)
+    assert hint.to_json() == before
+    hint.learn(0.5, 1)
+    assert tc.Recalibrator(hint=hint)._hint.to_json() == hint.to_json()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hint": "Platt"}, "hint must be one of truecast.hints, or None, got 'Platt'"),
+        ({"hint": {"kind": "Oracle"}}, "hint must be one of truecast.hints"),
+        ({"hint": {"kind": "Platt", "girth": 1}}, "hint must have the options of Platt"),
+        ({"slack": -1}, "slack must be a number from 0"),
+        ({"late": -1}, "late must be a whole number"),
+        ({"nudge": "yes"}, "nudge must be True or False"),
+        ({"max_groups": -1}, "max_groups must be a whole number from 0"),
+        ({"max_groups": 1 << 21}, "max_groups must be a whole number from 0"),
+        ({"max_unresolved": 0}, "max_unresolved must be a whole number from 1"),
+        ({"max_unresolved": 1.0}, "max_unresolved must be a whole number from 1"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(tc.InputError, match=message):
+        tc.Recalibrator(**options)
+
+
+def test_batches_are_refused_whole() -> None:
+    r = tc.Recalibrator()
+    r.recalibrate_many([0.5], [1], groups=["a"])
+    before = r.to_json()
+    bad = [
+        (([0.5, 1.5], [0, 1]), {"groups": ["b", "c"]}, "scores must be between 0 and 1, got 1.5 at position 1"),
+        (([0.5, 0.5], [0, 2]), {"groups": ["b", "c"]}, "outcomes must be 0 or 1, got 2 at position 1"),
+        (([0.5, 0.5], [0, 1]), {"groups": ["b", 0.5]}, "groups must be a str, an int or None, got 0.5 at position 1"),
+        (([0.5, 0.5], [0, 1]), {"groups": ["b"]}, "groups must have an entry for each of the 2 rounds"),
+        (([0.5, 0.5], [0, 1]), {"groups": "bc"}, "groups must be a sequence"),
+        (([0.5], [0, 1]), {}, "scores must have an entry for each of the 2 outcomes"),
+        (([0.5, 0.5], [0, 1]), {"out": np.empty(3)}, "out must be"),
+    ]
+    for arguments, options, message in bad:
+        with pytest.raises(tc.InputError, match=message):
+            r.recalibrate_many(*arguments, **options)
+    assert r.to_json() == before
+
+
+def test_forecasts_are_written_where_they_are_told() -> None:
+    out = np.full(3, -1.0)
+    r = tc.Recalibrator()
+    assert r.recalibrate_many([0.1, 0.2, 0.3], [0, 1, 0], out=out) is out
+    assert (out >= 0).all()
+
+
+def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None:
+    r = tc.Recalibrator(max_groups=2)
+    rng = np.random.default_rng(4)
+    scores = rng.random(300)
+    r.recalibrate_many(scores, rng.random(300) < scores**2, groups=rng.integers(0, 4, 300))
+    r.predict(0.5)
+    before = r.to_json()
+    names = [0, 1, 2, "new", None] * 4
+    said = r.predict_many(scores[:20], groups=names)
+    assert r.to_json() == before
+    assert said.tolist() == [copy.copy(r).predict(x, group=name) for x, name in zip(scores, names, strict=False)]
+    assert r.predict_many([]).tolist() == []
+
+
+def test_better_than_a_model_that_is_off() -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.random(20_000)
+    y = rng.random(20_000) < truth
+    scores = truth**3
+    r = tc.Recalibrator()
+    said = r.recalibrate_many(scores, y)
+    assert tc.brier_score(y, said) < 1.01 * tc.brier_score(y, truth) < tc.brier_score(y, scores)
+    assert tc.smooth_calibration_error(y, said) < 0.1 * tc.smooth_calibration_error(y, scores)
+    assert tc.calibration_distance(y, said, rtol=0.5, total=True).lower <= r.certificate.bound
+
+
+def test_nothing_else_while_a_batch_runs() -> None:
+    """Another thread is refused until the batch has ended; nothing is lost or counted twice."""
+    r = tc.Recalibrator()
+    rounds, done = 300_000, threading.Event()
+
+    def batch() -> None:
+        r.recalibrate_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
+        done.set()
+
+    thread = threading.Thread(target=batch)
+    thread.start()
+    tickets: list[tc.Ticket] = []
+    resolved = refused = 0
+    while not done.is_set():
+        try:
+            tickets.append(r.issue(0.4))
+            r.resolve(tickets[-1], 1)
+            resolved += 1
+        except tc.OrderError:
+            refused += 1
+    thread.join()
+    assert refused > 0
+    assert r.rounds == rounds + resolved
+    assert r.unresolved == len(tickets) - resolved

@@ -114,13 +114,14 @@ class HorizonFree(_core.Walk, SplitLadder):
     def _bound(self, rounds: int) -> Fraction:
         """docs/adaptive.md, theorems 3 to 5; never more than the number of rounds."""
         c = Fraction(self._split)
+        most = rounds.bit_length() // 2 + 7  # the least is at 2**j of the order sqrt(rounds)
         if self.at == "middle":
             bound = _middle(rounds, c)
         elif c == Fraction(1, 4):
             table = [price * rounds + profit for price, profit in _PROFITS.items()]
-            bound = min(*table, *(_quarter(rounds, j) for j in range(6, 65)))
+            bound = min(*table, *(_quarter(rounds, j) for j in range(6, most)))
         else:
-            bound = min(_outer(rounds, c, j) for j in range(1, 65))
+            bound = min(_outer(rounds, c, j) for j in range(1, most))
         return claimed(bound, rounds, c)
 
     def state(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def test_recalibrated_is_better_and_certified(name: str, rounds: list[str]) -> N
     assert [kind for kind, _, _ in figures[1::2]] == ["recalibrated"] * 2
     for (_, brier, error), (_, our_brier, our_error) in zip(figures[::2], figures[1::2], strict=True):
         assert float(our_brier) < 0.95 * float(brier)
-        assert float(our_error) < 0.5 * float(error)
+        assert float(our_error) < float(error)
     assert re.findall(r"^after (\S+) rounds$", done.stdout, re.MULTILINE) == rounds
     assert len(re.findall(r"^  distance to calibration   <= ", done.stdout, re.MULTILINE)) == len(rounds)
 

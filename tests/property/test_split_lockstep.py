@@ -291,3 +291,31 @@ WalkLockstep.TestCase.settings = settings(max_examples=50, stateful_step_count=3
 GuardLockstep.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 TestWalkLockstep = WalkLockstep.TestCase
 TestGuardLockstep = GuardLockstep.TestCase
+
+
+@pytest.mark.parametrize("grid", [None, 3, 4])
+@pytest.mark.parametrize("slack", [0.0, 1.0])
+def test_bursts_of_late_outcomes(grid: int | None, slack: float) -> None:
+    """Most of them come when neither end takes them any more, and some after their cell was split."""
+    rng = np.random.default_rng(9)
+    core, plain = tc.Guard(slack=slack, grid=grid), PlainGuard(Fraction(slack), grid)
+    nobody = 0
+    for _ in range(60):
+        burst = []
+        for hint in rng.choice([0.2, 0.375, 0.5, 0.7], rng.integers(1, 3)).tolist():
+            burst += [(core._issue(hint), plain.issue(hint)) for _ in range(int(rng.integers(1, 6)))]
+        y = int(rng.integers(2))
+        for k in rng.permutation(len(burst)).tolist():
+            placed, made = burst[k]
+            nobody += not any(plain.takes(plain.points.index(g), y) for g in (made.low, made.high))
+            core._resolve(*placed, bool(y))
+            plain.resolve(made, y)
+            assert over(core.biases, core.denominator) == plain.alpha
+        for hint, outcome in zip(rng.random(3).tolist(), rng.integers(0, 2, 3).tolist(), strict=True):
+            assert core.predict(hint) == plain.predict(hint)
+            core.observe(outcome)
+            plain.observe(outcome)
+        assert_same_ladder(core, plain)
+        assert core.open_cells.tolist() == [plain.is_open(i) for i in plain.cells()]
+    assert nobody > 10
+    assert core.unknown == 0

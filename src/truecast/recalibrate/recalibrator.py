@@ -285,11 +285,10 @@ class Recalibrator(Saveable):
         """
         x = _check.probabilities("scores", scores)
         names = _check.groups(groups, len(x))
-        guards, numbers = [*self._guards, Guard(**self._options)], self._names
-        unseen = len(self._guards) if len(numbers) < self._max_groups else 0
-        codes = np.array([numbers.get(name, unseen) for name in names], np.int64)
+        # while there is room for a group that was not seen yet, the guard of the others is as new as its own would be
+        codes = np.array([self._names.get(name, 0) for name in names], np.int64)
         said = np.empty(len(x))
-        _core.place_many(self._hint, guards, codes, x, said)
+        _core.place_many(self._hint, self._guards, codes, x, said)
         return said
 
     def _number(self, group: Group) -> int:

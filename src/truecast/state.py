@@ -23,7 +23,7 @@ __all__ = ["VERSION", "Saveable", "from_bytes", "from_json", "to_bytes", "to_jso
 VERSION = 1
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
-_LONGEST = 1 << 30  # no saved forecaster is longer: what would unpack to more is not one
+_LONGEST = 1 << 30  # what would unpack to more is refused, whoever wrote it
 _ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}
 
 
@@ -59,6 +59,8 @@ def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
 
 def to_bytes(text: str) -> bytes:
     """Return the compact form of what `to_json` gave."""
+    if len(text) > _LONGEST:
+        raise StateError(f"a saved forecaster in compact form has at most {_LONGEST} letters: save it as JSON")
     return _MAGIC + bytes([VERSION]) + zlib.compress(text.encode(), 9)
 
 
@@ -129,7 +131,7 @@ class Saveable:
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:
         try:
             built = cls(**config)
-        except (TypeError, InputError) as error:
+        except (TypeError, InputError, RecursionError) as error:
             raise StateError(f"{cls.__name__} cannot be built from the saved configuration: {error}") from error
         built.load(saved)
         return built
@@ -145,8 +147,13 @@ class Saveable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy through `to_bytes`, so that copies and worker processes continue from here too."""
-        return type(self).from_bytes, (self.to_bytes(),)
+        return load, (type(self), self.to_bytes())
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.config.items() if value is not None)
         return f"{type(self).__name__}({options})"
+
+
+def load(cls: type[Saveable], data: bytes) -> Saveable:
+    """Build what an object of this class saved: by name, as picklers other than Python's want it."""
+    return cls.from_bytes(data)

@@ -20,9 +20,14 @@ struct Nudge {
     std::array<double, hats> misses{};                // level by level
     double variance = 0.0;  // sum of p (1 - p): what the squared sum of calibrated residuals is like
 
+    double lag = 0.0;  // how many outcomes were outstanding when forecasts were made, the last 64 or so
+
     // Falls like 1 / sqrt(rounds), so that what it costs in sharpness does, as if 800 coins had gone before; and with
-    // the number of outcomes outstanding, since a correction that acts late must be gentle, or it swings.
-    double strength(std::int64_t late) const { return 0.5 / (std::sqrt(200.0 + variance) + static_cast<double>(late)); }
+    // the lag, since a correction that acts late must be gentle, or it swings.
+    double strength() const { return 0.5 / (std::sqrt(200.0 + variance) * (1.0 + std::sqrt(lag))); }
+
+    // A forecast was made while so many others were outstanding.
+    void wait(std::int64_t late) { lag += (static_cast<double>(late) - lag) / 64.0; }
 
     // Calls use(k, weight) for the two hats of each level over x.
     template <typename Use>
@@ -38,17 +43,17 @@ struct Nudge {
         }
     }
 
-    // The sums may have been learned while more outcomes were outstanding: then the shift is limited here.
-    double apply(double hint, std::int64_t late) const {
+    // The sums may have been learned while the lag was larger: then the shift is limited here.
+    double apply(double hint) const {
         double sum = 0.0;
         over(hint, [&](std::size_t k, double weight) { sum += weight * misses[k]; });
-        const double odds = hint * std::exp(std::min(std::max(strength(late) * sum, -furthest), furthest));
+        const double odds = hint * std::exp(std::min(std::max(strength() * sum, -furthest), furthest));
         return odds / (1.0 - hint + odds);
     }
 
     // No sum grows beyond what shifts the log odds by 2: where the shift cannot help, it must not grow for ever.
-    void learn(double p, bool y, std::int64_t late) {
-        const double most = 2.0 / strength(late), residual = static_cast<double>(y) - p;
+    void learn(double p, bool y) {
+        const double most = 2.0 / strength(), residual = static_cast<double>(y) - p;
         over(p, [&](std::size_t k, double weight) {
             misses[k] = std::min(std::max(misses[k] + weight * residual, -most), most);
         });

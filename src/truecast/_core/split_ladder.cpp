@@ -99,7 +99,7 @@ void restore_guard(Guarded& guard, Points points, Points biases, Array<const std
                    std::int64_t rounds, std::uint64_t high, std::uint64_t low, double squared_error,
                    std::tuple<std::int64_t, std::int64_t, double> asked, bool issued, std::int64_t late,
                    std::int64_t most_late, std::int64_t lost, std::uint64_t unknown_high, std::uint64_t unknown_low,
-                   Array<const double, 1> misses, double variance) {
+                   Array<const double, 1> misses, double variance, double lag) {
     require(misses.shape(0) == Nudge::hats, "there must be a miss for each hat");
     restore(guard, points, biases, spent, rounds, high, low, squared_error);
     guard.reopen();
@@ -115,6 +115,7 @@ void restore_guard(Guarded& guard, Points points, Points biases, Array<const std
     guard.unknown.low = unknown_low;
     std::copy(misses.data(), misses.data() + Nudge::hats, guard.nudge.misses.begin());
     guard.nudge.variance = variance;
+    guard.nudge.lag = lag;
 }
 
 }  // namespace
@@ -208,7 +209,7 @@ void bind_split_ladder(nb::module_& m) {
         .def("_give_up", [](Guarded& g) { at_rest(g).give_up(); })
         .def("_restore", &restore_guard, "points"_a, "biases"_a, "spent"_a, "rounds"_a, "high"_a, "low"_a,
              "squared_error"_a, "asked"_a, "issued"_a, "late"_a, "most_late"_a, "lost"_a, "unknown_high"_a,
-             "unknown_low"_a, "misses"_a, "variance"_a)
+             "unknown_low"_a, "misses"_a, "variance"_a, "lag"_a)
         .def_prop_ro(
             "open_cells",
             [](Guarded& g) {
@@ -224,6 +225,9 @@ void bind_split_ladder(nb::module_& m) {
         .def_prop_ro(
             "variance", [](Guarded& g) { return at_rest(g).nudge.variance; },
             "The sum of p * (1 - p), by which the nudge goes.")
+        .def_prop_ro(
+            "lag", [](Guarded& g) { return at_rest(g).nudge.lag; },
+            "How many outcomes were outstanding when forecasts were made, as the nudge has it.")
         .def_prop_ro("_asked", [](Guarded& g) { return as_tuple(at_rest(g).asked); })
         .def_prop_ro(
             "issued", [](Guarded& g) { return at_rest(g).issued; },

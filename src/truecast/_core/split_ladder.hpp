@@ -170,7 +170,7 @@ struct Guarded : SplitLadder {
         return {points[i], points[i + 1], std::min(std::max(hint, unscaled(points[i])), unscaled(points[i + 1]))};
     }
 
-    double nudged(double hint) const { return nudges ? nudge.apply(hint, late) : hint; }
+    double nudged(double hint) const { return nudges ? nudge.apply(hint) : hint; }
 
     Placed place(double hint) const {
         const double aim = nudged(hint);
@@ -185,6 +185,7 @@ struct Guarded : SplitLadder {
 
     void observe(bool y) {
         resolve(asked, y);
+        if (nudges) nudge.wait(late);
         issued = false;
     }
 
@@ -209,7 +210,7 @@ struct Guarded : SplitLadder {
     void learn(std::size_t low, std::size_t high, std::size_t i, double p, bool y) {
         const std::size_t j = credited(low, high, p, y);
         settle(j, i, p, y);
-        if (nudges) nudge.learn(p, y, late);
+        if (nudges) nudge.learn(p, y);
         finish(j, i);
     }
 
@@ -238,6 +239,7 @@ struct Guarded : SplitLadder {
 
     Placed issue(double hint) {
         const Placed made = place(hint);
+        if (nudges) nudge.wait(late);
         unknown.add(at_worst(made.said));
         most_late = std::max(most_late, ++late);
         return made;
@@ -259,6 +261,7 @@ struct Guarded : SplitLadder {
         const std::size_t i = enter(aim);
         const double said = place(i, aim).said;
         learn(i, i + 1, i, said, y);
+        if (nudges) nudge.wait(late);
         issued = false;
         return said;
     }

@@ -100,6 +100,21 @@ class Guard(_core.Guarded, SplitLadder):
         return self._slack
 
     @property
+    def grid(self) -> int | None:
+        """The number of cells if they are fixed; `cells` is the present one."""
+        return self._grid
+
+    @property
+    def late(self) -> int:
+        """How many outcomes it is built to be held back."""
+        return self._late
+
+    @property
+    def nudge(self) -> bool:
+        """Whether hints are shifted against what the forecasts around them have missed."""
+        return self._nudge
+
+    @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
         return {"slack": self._slack, "grid": self._grid, "late": self._late, "nudge": self._nudge}
@@ -133,7 +148,7 @@ class Guard(_core.Guarded, SplitLadder):
         """
         y = _check.outcomes(outcomes)
         h = _check.probabilities("hints", hints, y, outcomes)
-        said = np.empty(len(y)) if out is None else _check.output(out, y)
+        said = np.empty(len(y)) if out is None else _check.output(out, y, h)
         self._run(h, y, said)
         return said
 
@@ -174,6 +189,7 @@ class Guard(_core.Guarded, SplitLadder):
             "unknown": self._unknown,
             "misses": self.misses.tolist(),
             "variance": self.variance,
+            "lag": self.lag,
         }
 
     def load(self, state: object) -> None:
@@ -190,6 +206,7 @@ class Guard(_core.Guarded, SplitLadder):
                 "unknown": int,
                 "misses": list,
                 "variance": float,
+                "lag": float,
             },
         )
         number(good, "most_unresolved", 0, MOST_LATE)
@@ -216,6 +233,7 @@ class Guard(_core.Guarded, SplitLadder):
             unknown_low=low,
             misses=_misses(good, self._nudge),
             variance=good["variance"],
+            lag=good["lag"],
         )
 
 
@@ -254,4 +272,5 @@ def _misses(state: dict[str, Any], nudge: bool) -> NDArray[np.float64]:
     if len(misses) != HATS or not all(-most <= miss <= most for miss in misses):
         raise StateError(f"the saved misses must be {HATS} floats from {-most} to {most}, got {misses!r:.80}")
     number(state, "variance", 0.0, most / 4)
+    number(state, "lag", 0.0, state["most_unresolved"] if nudge else 0)
     return np.array(misses, np.float64)

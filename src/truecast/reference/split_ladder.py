@@ -105,24 +105,28 @@ class PlainNudge:
 
     def __init__(self) -> None:
         self.misses = [[0.0] * (cells + 1) for cells in (1, 2, 4)]
-        self.variance = 0.0
+        self.variance = self.lag = 0.0
 
-    def strength(self, late: int) -> float:
-        """Falls with the rounds, and with the outcomes that are outstanding."""
-        return 0.5 / (sqrt(200.0 + self.variance) + late)
+    def strength(self) -> float:
+        """Falls with the rounds, and with the outcomes that are outstanding when forecasts are made."""
+        return 0.5 / (sqrt(200.0 + self.variance) * (1.0 + sqrt(self.lag)))
 
-    def apply(self, hint: float, late: int) -> float:
+    def wait(self, late: int) -> None:
+        """A forecast was made while so many others were outstanding."""
+        self.lag += (late - self.lag) / 64.0
+
+    def apply(self, hint: float) -> float:
         """The hint with its log odds shifted by strength * sums, each taken straight between hats; at most by 6."""
         total = 0.0
         for level in self.misses:
             for k, weight in self.hats(hint, len(level) - 1):
                 total += weight * level[k]
-        odds = hint * exp(min(max(self.strength(late) * total, -6.0), 6.0))
+        odds = hint * exp(min(max(self.strength() * total, -6.0), 6.0))
         return odds / (1.0 - hint + odds)
 
-    def learn(self, p: float, y: int, late: int) -> None:
+    def learn(self, p: float, y: int) -> None:
         """Add the residual under the hats over p; no sum goes beyond a shift of 2."""
-        most = 2.0 / self.strength(late)
+        most = 2.0 / self.strength()
         for level in self.misses:
             for k, weight in self.hats(p, len(level) - 1):
                 level[k] = min(max(level[k] + weight * (y - p), -most), most)
@@ -179,7 +183,7 @@ class PlainGuard(PlainSplitLadder):
     def place(self, hint: float) -> Made:
         """The hint, nudged if that is wanted, and clipped into the cell that it leads to."""
         if self.nudge:
-            hint = self.nudge.apply(hint, len(self.awaited))
+            hint = self.nudge.apply(hint)
         i = self.enter(Fraction(hint))
         low, high = self.points[i : i + 2]
         return Made(low, high, min(max(hint, float(low)), float(high)))
@@ -193,14 +197,21 @@ class PlainGuard(PlainSplitLadder):
         """Learn the outcome of the last forecast asked for."""
         assert self.asked is not None, "predict first"  # noqa: S101
         self.learn(self.asked, y)
+        self.wait()
         self.asked = None
 
     def issue(self, hint: float) -> Made:
         """Forecast something whose outcome comes later."""
         made = self.place(hint)
+        self.wait()
         self.awaited.append(made)
         self.most_awaited = max(self.most_awaited, len(self.awaited))
         return made
+
+    def wait(self) -> None:
+        """Tell the nudge how many outcomes were outstanding when a forecast was made."""
+        if self.nudge:
+            self.nudge.wait(len(self.awaited))
 
     def resolve(self, made: Made, y: int) -> None:
         """Learn the outcome of an issued forecast."""
@@ -218,7 +229,7 @@ class PlainGuard(PlainSplitLadder):
         parts = [i for i in range(*ends) if self.points[i] <= Fraction(made.said) <= self.points[i + 1]]
         self.credit(self.credited(ends, made.said, y), parts[-1], made.said, y)
         if self.nudge:
-            self.nudge.learn(made.said, y, len(self.awaited))
+            self.nudge.learn(made.said, y)
 
     def credited(self, ends: tuple[int, int], p: float, y: int) -> int:
         """An end that takes y, for which D + A grows less; if none does any more, the one that is less far off."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -69,7 +69,10 @@ def probability(name: str, value: Any) -> float:
     """Return `value` as a float between 0 and 1: a number of Python or numpy, not a bool."""
     if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not 0 <= value <= 1:
         raise InputError(name, _PROBABILITY, value)
-    return float(value)
+    number = float(value)
+    if not 0 <= number <= 1:  # a subclass can say anything
+        raise InputError(name, _PROBABILITY, number)
+    return number
 
 
 def probabilities(
@@ -98,33 +101,38 @@ def group(value: Any, position: int | None = None) -> str | int | None:
     if value is None or type(value) is str or type(value) is int:
         return value
     if isinstance(value, str):
-        return str(value)
+        return str.__str__(value)  # that of an enumeration would be the name of its member
     if isinstance(value, np.integer):
         return int(value)
     raise InputError("group" if position is None else "groups", "must be a str, an int or None", value, position)
 
 
-def groups(values: Any, rounds: int) -> list[str | int | None]:
-    """Return the group of each round; None if there are no groups."""
+def groups(values: Any, rounds: int, scores: Any = None) -> list[str | int | None]:
+    """Return the group of each round, which are those of the `scores`; None if there are no groups."""
     if values is None:
         return [None] * rounds
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+    unsized = not hasattr(values, "__len__") or getattr(values, "shape", None) == ()
+    if unsized or isinstance(values, str | bytes | Set | Mapping):
         raise InputError("groups", "must be a sequence with the group of each round", values)
+    _refuse_misaligned("groups", values, "scores", scores)
     if len(values) != rounds:
         raise InputError("groups", f"must have an entry for each of the {rounds} rounds", (len(values),))
     entries = values.tolist() if hasattr(values, "tolist") else list(values)
     return [group(value, position) for position, value in enumerate(entries)]
 
 
-def output(out: object, y: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return `out` if the forecasts of the outcomes `y` can be written to it."""
-    rule = f"must be a writeable, contiguous float64 array of shape {y.shape}"
+def output(out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return `out` if the forecasts of the outcomes `y` can be written to it while hints or scores `x` are read."""
+    rule = f"must be a writeable, contiguous float64 array of shape {y.shape}, aligned"
     if not isinstance(out, np.ndarray):
         raise InputError("out", rule, out)
-    if out.dtype != np.float64 or out.shape != y.shape or not out.flags.c_contiguous or not out.flags.writeable:
-        raise InputError("out", rule, f"{out.dtype} of shape {out.shape}")
+    found = f"{out.dtype} of shape {out.shape}"
+    if out.dtype != np.float64 or out.shape != y.shape or not out.flags.carray:
+        raise InputError("out", rule, found)
     if np.may_share_memory(out, y):
-        raise InputError("out", "must not share memory with outcomes", f"{out.dtype} of shape {out.shape}")
+        raise InputError("out", "must not share memory with outcomes", found)
+    if x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x):  # in place is fine
+        raise InputError("out", "must not overlap what is read after it is written", found)
     return out
 
 
@@ -246,7 +254,7 @@ def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
     array = _numeric(name, values, rule)
     if array.ndim != 1:
         raise InputError(name, "must have shape (rounds,)", array.shape)
-    return np.ascontiguousarray(array)
+    return np.require(array, requirements=["C", "A"])
 
 
 def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> None:

@@ -123,7 +123,6 @@ def core_state(state: dict[str, Any], grid: NDArray[np.int64] | None, threshold:
     """
     points, biases, spent = state["points"], state["biases"], state["spent"]
     number(state, "rounds", 0, MAX_ROUNDS)
-    number(state, "deviation", sum(spent), 2 * WHOLE * state["rounds"])
     number(state, "squared_error", 0, state["rounds"])
     if grid is not None:
         if points != grid.tolist():
@@ -137,11 +136,12 @@ def core_state(state: dict[str, Any], grid: NDArray[np.int64] | None, threshold:
     most = 1 << 62
     for j, bias in enumerate(biases):
         if abs(bias) >= most:  # so that it fits a machine word; what points can have, the ladders know
-            raise StateError(f"the saved bias of point {j} must be from {-most} to {most}, got {bias}")
+            raise StateError(f"the saved bias of point {j} must be from {-most} to {most}, got {bias!s:.80}")
     split_no_more = grid is not None or len(spent) == _core.MOST_CELLS
     for i, deviation in enumerate(spent):
         if not 0 <= deviation < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold):
-            raise StateError(f"the saved spent of cell {i} must be below the threshold, got {deviation}")
+            raise StateError(f"the saved spent of cell {i} must be below the threshold, got {deviation!s:.80}")
+    number(state, "deviation", sum(spent), 2 * WHOLE * state["rounds"])
     high, low = divmod(state["deviation"], 1 << 64)
     return {
         "points": np.array(points, np.int64),

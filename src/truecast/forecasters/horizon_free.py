@@ -80,6 +80,11 @@ class HorizonFree(_core.Walk, SplitLadder):
         return self._at
 
     @property
+    def split(self) -> float:
+        """The deviation at which a cell is split."""
+        return self._split
+
+    @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
         return {"at": self._at, "split": self._split}

@@ -44,6 +44,24 @@ State& at_rest(State& state) {
     return state;
 }
 
+// Marks a state as busy while a batch runs, also if the batch ends by an exception (it can run out of memory).
+template <typename State>
+class Busy {
+    State* state;
+
+  public:
+    explicit Busy(State& at_work) : state(&at_rest(at_work)) { state->busy = true; }
+    Busy(Busy&& other) noexcept : state(other.state) { other.state = nullptr; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() {
+        if (state != nullptr) state->busy = false;
+    }
+};
+
+// A number from 0 to 1 of an array that was checked: another thread can have written to it since.
+inline double checked(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
+
 template <typename T>
 nanobind::object copy(const std::vector<T>& values) {
     return nanobind::cast(

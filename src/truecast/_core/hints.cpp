@@ -99,17 +99,18 @@ void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {
     const bool bit = outcome(y) != 0;
     if (notes.is_none()) return at_rest(held).hint->learn(x, bit);
     const std::vector<double> kept = notes_of(notes, at_rest(held).hint->notes());
-    held.hint->learn(x, bit, kept.data());
+    at_rest(held).hint->learn(x, bit, kept.data());
 }
 
 void follow(Held& held, Array<const double, 1> scores, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(scores.shape(0) == y.shape(0) && said.shape(0) == y.shape(0), "there must be an entry for each outcome");
-    at_rest(held).busy = true;
-    {
-        nb::gil_scoped_release unlocked;
-        held.hint->follow(scores.data(), y.data(), y.shape(0), said.data());
+    const Busy working(held);
+    nb::gil_scoped_release unlocked;
+    for (std::size_t t = 0; t < y.shape(0); ++t) {
+        const hints::Score score(checked(scores.data()[t]));
+        said.data()[t] = held.hint->predict(score);
+        held.hint->learn(score, (y.data()[t] & 1) != 0);
     }
-    held.busy = false;
 }
 
 }  // namespace

@@ -98,15 +98,6 @@ class Hint {
     }
     void learn(double score, bool y, const double* kept = nullptr) { learn(Score(score), y, kept); }
 
-    // One round after the other: say, then learn.
-    void follow(const double* scores, const unsigned char* y, std::size_t count, double* saying) {
-        for (std::size_t t = 0; t < count; ++t) {
-            const Score score(scores[t]);
-            saying[t] = predict(score);
-            learn(score, (y[t] & 1) != 0);
-        }
-    }
-
     // All numbers of the state; whoever writes to them asks `settle` whether they fit together.
     virtual std::vector<Field> fields() { return {}; }
     virtual bool settle() {

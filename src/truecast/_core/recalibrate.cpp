@@ -31,22 +31,18 @@ void recalibrate(Held& held, const std::vector<Guarded*>& guards, Codes codes, A
                  Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(scores.shape(0) == y.shape(0) && said.shape(0) == y.shape(0), "there must be an entry for each outcome");
     require_codes(guards, codes, y.shape(0));
-    at_rest(held);
-    for (Guarded* guard : guards) at_rest(*guard);
-    held.busy = true;
-    for (Guarded* guard : guards) guard->busy = true;
-    {
-        nb::gil_scoped_release unlocked;
-        const bool grouped = codes.shape(0) != 0;
-        for (std::size_t t = 0; t < y.shape(0); ++t) {
-            const hints::Score score(scores.data()[t]);
-            const bool one = (y.data()[t] & 1) != 0;
-            said.data()[t] = guards[grouped ? codes.data()[t] : 0]->round(held.hint->predict(score), one);
-            held.hint->learn(score, one);
-        }
+    const Busy working(held);
+    std::vector<Busy<Guarded>> guarding;
+    guarding.reserve(guards.size());
+    for (Guarded* guard : guards) guarding.emplace_back(*guard);
+    nb::gil_scoped_release unlocked;
+    const bool grouped = codes.shape(0) != 0;
+    for (std::size_t t = 0; t < y.shape(0); ++t) {
+        const hints::Score score(checked(scores.data()[t]));
+        const bool one = (y.data()[t] & 1) != 0;
+        said.data()[t] = guards[grouped ? codes.data()[t] : 0]->round(held.hint->predict(score), one);
+        held.hint->learn(score, one);
     }
-    held.busy = false;
-    for (Guarded* guard : guards) guard->busy = false;
 }
 
 void place_many(Held& held, const std::vector<Guarded*>& guards, Codes codes, Array<const double, 1> scores,

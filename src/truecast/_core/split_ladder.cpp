@@ -51,12 +51,9 @@ void observe_walk(Walk& walk, nb::handle y) {
 
 void run_walk(Walk& walk, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    at_rest(walk).busy = true;
-    {
-        nb::gil_scoped_release unlocked;
-        for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = walk.step(y.data()[t] & 1);
-    }
-    walk.busy = false;
+    const Busy working(walk);
+    nb::gil_scoped_release unlocked;
+    for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = walk.step(y.data()[t] & 1);
 }
 
 void restore_walk(Walk& walk, Points points, Points biases, Array<const std::uint64_t, 1> spent, std::int64_t rounds,
@@ -75,12 +72,10 @@ void observe(Guarded& guard, nb::handle y) {
 
 void run(Guarded& guard, Array<const double, 1> hints, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0) && hints.shape(0) == y.shape(0), "there must be an entry for each outcome");
-    at_rest(guard).busy = true;
-    {
-        nb::gil_scoped_release unlocked;
-        for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = guard.round(hints.data()[t], y.data()[t] & 1);
-    }
-    guard.busy = false;
+    const Busy working(guard);
+    nb::gil_scoped_release unlocked;
+    for (std::size_t t = 0; t < y.shape(0); ++t)
+        said.data()[t] = guard.round(checked(hints.data()[t]), y.data()[t] & 1);
 }
 
 // A forecast made earlier, as `issue` described it.

@@ -227,8 +227,9 @@ class Recalibrator(Saveable):
         InputError
             If the ticket awaits no outcome.
         """
-        forecast = self._tickets.awaited.pop(self._tickets.find(ticket))
-        self._guards[forecast.guard]._give_up()
+        number = self._tickets.find(ticket)
+        self._guards[self._tickets.awaited[number].guard]._give_up()
+        del self._tickets.awaited[number]
 
     def recalibrate_many(
         self, scores: ArrayLike, outcomes: ArrayLike, *, groups: Any = None, out: NDArray[np.float64] | None = None
@@ -260,8 +261,8 @@ class Recalibrator(Saveable):
         """
         y = _check.outcomes(outcomes)
         x = _check.probabilities("scores", scores, y, outcomes)
-        said = np.empty(len(y)) if out is None else _check.output(out, y)
-        names = _check.groups(groups, len(y))
+        said = np.empty(len(y)) if out is None else _check.output(out, y, x)
+        names = _check.groups(groups, len(y), scores)
         if len(y):
             codes = np.array([self._number(name) for name in names], np.int64)
             _core.recalibrate(self._hint, self._guards, codes, x, y, said)
@@ -284,7 +285,7 @@ class Recalibrator(Saveable):
             As for `recalibrate_many`.
         """
         x = _check.probabilities("scores", scores)
-        names = _check.groups(groups, len(x))
+        names = _check.groups(groups, len(x), scores)
         # while there is room for a group that was not seen yet, the guard of the others is as new as its own would be
         codes = np.array([self._names.get(name, 0) for name in names], np.int64)
         said = np.empty(len(x))

@@ -101,6 +101,7 @@ class Tickets:
         found = Counter(forecast.guard for forecast in awaited.values())
         if any(guard.unresolved != found[number] for number, guard in enumerate(guards)):
             raise StateError("the saved tickets must be as many as the guards await")
+        _check_unknown(awaited, guards)
         self.issued, self.awaited = issued, awaited
 
 
@@ -119,3 +120,15 @@ def _read(row: Any, last: int, issued: int, points: Sequence[set[int]], notes: i
     if len(kept) != notes or not all(type(note) is float and 0 <= note <= 1 for note in kept):
         raise StateError(f"the notes of a saved ticket must be {notes} floats from 0 to 1, got {kept!r:.80}")
     return row[0], forecast
+
+
+def _check_unknown(awaited: dict[int, Awaited], guards: Sequence[Guard]) -> None:
+    """Refuse guards that count these tickets at less or more than they are worth, the rest being given up."""
+    lost = [guard._unknown for guard in guards]
+    for forecast in awaited.values():
+        scaled = int(forecast.p * (2 * WHOLE))  # rounded down; the product is exact
+        up = scaled + (scaled < forecast.p * (2 * WHOLE))
+        lost[forecast.guard] -= max(up, 2 * WHOLE - scaled)
+    for unknown, guard in zip(lost, guards, strict=True):
+        if not WHOLE * guard.given_up <= unknown <= 2 * WHOLE * guard.given_up:
+            raise StateError("the saved unknown of a guard must be that of its tickets and of what it has given up")

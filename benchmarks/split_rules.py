@@ -1,6 +1,8 @@
 """Rules for splitting cells, and slacks for the guard: what their certificates come to.
 
     python benchmarks/split_rules.py     # about two minutes; prints the tables of docs/adaptive.md
+    python benchmarks/split_rules.py --worst 26     # the largest certificate of so few rounds; a minute or two
+    python benchmarks/split_rules.py --late     # outcomes that come late; needs what streams.py needs
 
 Rules that `HorizonFree` has are played by it, others by a plain ladder here, over fewer rounds.
 """
@@ -12,12 +14,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
+import streams as real
 from timing import header
 
 import truecast as tc
+from truecast import _core
+from truecast.ladder import fractions
 
 Outcome = Callable[[int, float, Any], int]  # from the rounds before, the forecast and who made it to the outcome
 Due = Callable[["Ladder", int, float], bool]  # whether to split cell i, which has cost so much
@@ -71,6 +78,7 @@ class Ladder:
     """The walk of docs/adaptive.md, section 1, forecasting the outer end, with any rule that splits, in floats."""
 
     due: Due
+    turns: bool = False  # to the other half of a cell that is split, away from the outcome
 
     def __post_init__(self) -> None:
         self.points, self.biases, self.spent, self.visits = [0.0, 0.5, 1.0], [0.0] * 3, [0.0] * 2, [0] * 2
@@ -96,7 +104,7 @@ class Ladder:
             self.points.insert(i + 1, (self.points[i] + self.points[i + 1]) / 2)
             self.biases.insert(i + 1, 0.0)
             self.spent[i : i + 1], self.visits[i : i + 1] = [0.0, 0.0], [0, 0]
-            self.cell += y
+            self.cell += 1 - y if self.turns and not self.moved else y
 
     def above(self) -> tuple[float, float]:
         """The upper end of the cell, and its bias."""
@@ -179,42 +187,111 @@ def products(rounds: int, plans: list[tuple[str, float]]) -> None:
 def others(rounds: int) -> None:
     print(f"\nOther rules, outer end, T = {rounds:,}: certificate / √T\n")
     head("rule", *streams(1))
-    for name, due in RULES.items():
+    ladders = [(name, due, False) for name, due in RULES.items()]
+    for name, due, turns in [*ladders, ("c = 1/4, on in the half away from the outcome", RULES["c = 1/4"], True)]:
         figures = []
         for outcome in streams(rounds).values():
-            ladder = Ladder(due)
+            ladder = Ladder(due, turns)
             play(ladder, outcome, rounds)
             figures.append(ladder.certified() / math.sqrt(rounds))
         row(name, iter(figures))
 
 
-def slacks(rounds: int) -> None:
-    """Hints that are the very probabilities of the outcomes: whatever the guard changes, it makes worse."""
-    rng = np.random.default_rng(2)
+def right_hints(rounds: int, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Hints that are the very probabilities of the outcomes, and these: whatever the guard changes, it makes worse."""
+    rng = np.random.default_rng(seed)
     hints = {
         "spread over [0, 1]": rng.random(rounds),
         "mostly low": 0.9 * rng.random(rounds) * rng.random(rounds),
         "rare, .02 to .05": 0.02 + 0.03 * rng.random(rounds),
         "always .3": np.full(rounds, 0.3),
     }
-    print(f"\n`Guard`, hints that are right, T = {rounds:,}: certificate / √T, and the sum of (p - h)²\n")
-    head("slack", *hints, "proved before, / √T")
-    for slack in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0):
+    return {name: (h, (rng.random(rounds) < h).astype(np.uint8)) for name, h in hints.items()}
+
+
+def guarded(slack: float, split: float, hints: np.ndarray, outcomes: np.ndarray) -> tuple[float, float]:
+    """Return the certificate over the root of the rounds, and the sum of (p - h)**2, for any threshold."""
+    whole = _core.WHOLE
+    guard = _core.Guarded(np.array([0, whole]), int(slack * whole), int(2 * split * whole), False)
+    said = np.empty(len(hints))
+    guard._run(hints, outcomes, said)
+    certificate = Fraction(guard._deviation, 2 * whole) + min(fractions(guard._sums(), whole))
+    return float(certificate) / math.sqrt(len(hints)), float(np.sum((said - hints) ** 2))
+
+
+def slacks(rounds: int, games: int = 5) -> None:
+    """The means of some games, the same ones for all slacks and thresholds."""
+    played = [right_hints(rounds, seed) for seed in range(games)]
+    title = "certificate / √T, and the sum of (p - h)², means of"
+    print(f"\n`Guard`, hints that are right, T = {rounds:,}: {title} {games} games\n")
+    head("slack, c", *played[0], "proved before, / √T")
+    plans = [(slack, (slack + 1) / 4) for slack in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)]
+    for slack, split in [*plans, *((1.0, c) for c in (0.125, 0.25, 1.0, 2.0))]:
         cells = []
-        for h in hints.values():
-            g = tc.Guard(slack=slack)
-            p = g.guard_many(h, rng.random(rounds) < h)
-            cells.append(f"{g.certificate.bound / math.sqrt(rounds):.2f}, {np.sum((p - h) ** 2):.1f}")
-        print(
-            f"| {slack:g} | " + " | ".join(cells) + f" | {float(g.a_priori(rounds)) / math.sqrt(rounds):.2f} |",
-            flush=True,
-        )
+        for name in played[0]:
+            means = np.mean([guarded(slack, split, *game[name]) for game in played], axis=0)
+            cells.append(f"{means[0]:.2f}, {means[1]:.1f}")
+        proved = float(tc.Guard(slack=slack).a_priori(rounds)) / math.sqrt(rounds)
+        last = f"{proved:.2f}" if (slack, split) in plans else ""
+        print(f"| {slack:g}, {split:g} | " + " | ".join(cells) + f" | {last} |", flush=True)
+
+
+def worst(rounds: int) -> None:
+    """Go through all states that outcomes can lead to; by symmetry the first outcome is a one."""
+    f = tc.HorizonFree()
+    f.predict()
+    f.observe(1)
+    states = [f.state()]
+    for t in range(2, rounds + 1):
+        found: dict[tuple[int, ...], dict[str, Any]] = {}
+        for saved, y in product(states, (0, 1)):
+            f.load(saved)
+            f.predict()
+            f.observe(y)
+            state = f.state()
+            key = (*state["points"], *state["biases"], *state["spent"], state["open_cell"])
+            if key not in found or found[key]["deviation"] < state["deviation"]:
+                found[key] = state
+        states = list(found.values())
+        most = Fraction(0)
+        for saved in states:
+            f.load(saved)
+            most = max(most, f.deviation + min(f.bias_sums))
+        print(f"T = {t}: {most}, {float(most) / math.sqrt(t):.3f} √T, {len(states):,} states", flush=True)
+
+
+def late() -> None:
+    """Play the default recalibrator, its cells and slack made for late outcomes or not."""
+    print("\n`Recalibrator`, outcomes after so many more forecasts: certificate / √T\n")
+    head("stream", "outcomes after", "late = 0", "late as many")
+    for made in (real.flights().first(30_000), real.airports()):
+        for delay in (25, 250):
+            figures = []
+            for expected in (0, delay):
+                r = tc.Recalibrator(late=expected)
+                tickets: list[Any] = []
+                for forecast, t in real.events(len(made), delay):
+                    if forecast:
+                        tickets.append(r.issue(made.x[t]))
+                    else:
+                        r.resolve(tickets[t], made.y[t])
+                figures.append(r.certificate.bound / math.sqrt(len(made)))
+            row(f"{made.name}, {len(made):,} rounds | {delay}", iter(figures))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1_000_000, help="of the tables of HorizonFree")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--worst", type=int, metavar="ROUNDS", help="nothing but the worst of so few rounds")
+    parser.add_argument("--late", action="store_true", help="nothing but late outcomes")
+    given = parser.parse_args()
+    if given.worst or given.late:
+        if given.worst:
+            worst(given.worst)
+        if given.late:
+            late()
+        return
+    rounds = given.rounds
     header("Rules for splitting cells", "split_rules.py", "numpy")
     plans = [(at, c) for at in ("outer", "middle") for c in (1.0, 0.5, 0.25, 0.125, 0.0625)]
     products(rounds, plans)

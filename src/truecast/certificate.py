@@ -33,9 +33,10 @@ class Certificate:
     unresolved : int
         Forecasts issued whose outcomes have not come, or never will.
     deviation : float
-        D, the distance from the forecasts to what One-Step-Ahead would have said.
+        D, the distance from the forecasts to the points of the ladder that they were credited to: mostly what
+        One-Step-Ahead would have said.
     bias : float
-        A, the sum of the ladder's absolute biases: the distance of One-Step-Ahead to one calibrated sequence.
+        A, the sum of the ladder's absolute biases: the distance of the credited points to one calibrated sequence.
     pooled : float
         B, its distance to another one, in which one round of every biased point is pooled.
     unknown : float
@@ -45,7 +46,8 @@ class Certificate:
         With several groups it is the sum of theirs.
     a_priori : float
         What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are more or no
-        horizon was given. Never below `bound`.
+        horizon was given. Never below `bound`. Where outcomes came late, it is for as many outstanding as there ever
+        were, and contains `unknown`.
     horizon : int or None
         The number of rounds the forecaster was built for.
     brier : float

@@ -53,7 +53,10 @@ class SplitLadder(_Core, Saveable):
         return fractions(self._sums(), WHOLE)
 
     def a_priori(self, rounds: int) -> Fraction:
-        """The bound on CalDist after so many rounds that is proved before the first, for the options at hand."""
+        """The bound on CalDist after so many rounds that is proved before the first, for the options at hand.
+
+        Where outcomes come late: if no more of them are outstanding at a time than there ever were.
+        """
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS))
 
     @abstractmethod

@@ -25,15 +25,16 @@ class HorizonFree(_core.Walk, SplitLadder):
     It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it have deviated by
     `split` from what One-Step-Ahead would have said. So the grid becomes fine where the outcomes keep it, and nowhere
     else. Whatever the outcomes, its distance to calibration after T rounds is below 2 sqrt(T) + 1 for every T at once,
-    and
+    with the default `split`, and at most
 
     ==================  ===================================================
     `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + O(1)
-    `at="middle"`       1.905 sqrt(T); 1.803 sqrt(T) with split=0.5
+    `at="middle"`       1.969 sqrt(T); 1.803 sqrt(T) with split=0.5
     ==================  ===================================================
 
-    (docs/adaptive.md, theorems 3 to 5). On outcomes that nobody steers it adapts: measured, its certificate grows like
-    the cube root of T on coins and like log T on periodic outcomes. `BentGrid` has a smaller bound if T is known.
+    (docs/adaptive.md, theorems 3 to 5). On outcomes that nobody steers it adapts: up to a million rounds its
+    certificate grew about like the cube root of T on coins, and like log T or a little faster on periodic outcomes.
+    `BentGrid` has a smaller bound if T is known.
 
     It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`. With
     at="outer" it says 0 and 1, which a log loss does not forgive.

@@ -265,6 +265,9 @@ def assert_sound(f: Any) -> None:
     """Whatever was loaded keeps what is promised of it."""
     again = type(f).from_json(f.to_json())
     assert again.to_json() == f.to_json()
+    if isinstance(f, tc.HorizonFree):
+        assert (f.biases[: f.open_cell + 1] <= 0).all()
+        assert (f.biases[f.open_cell + 1 :] >= 0).all()
     certificate = f.certificate
     assert math.isfinite(certificate.bound)
     assert certificate.bound >= 0
@@ -337,9 +340,12 @@ def test_new_kinds_save_and_load_and_are_told_apart(kind: str) -> None:
         ("walk", ("points", 1), 3, "points must be ends of split cells"),
         ("walk", ("points",), [0, 2**40, 2**41], "points must go from 0 to"),
         ("walk", ("biases", 1), 2**63, "bias of point 1 must be from"),
+        ("walk", ("biases", 1), 1, "bias of point 1 must be from .* to 0, got 1"),
+        ("walk", ("biases", 1), -(2**40), "bias of point 1 must be from .* to 0, got"),
         ("walk", ("spent", 0), 2**39, "spent of cell 0 must be below the threshold"),
         ("walk", ("deviation",), 0, "deviation must be from"),
         ("guard", ("biases", 1), -(2**63), "bias of point 1 must be from"),
+        ("guard", ("biases", 1), 2**43, "bias of point 1 must be from"),
         ("guard", ("biases", 0), 1, "biases of 0 and 1 must be 0"),
         ("guard", ("unknown",), 2**40, "unknown must be from"),
         ("guard", ("most_unresolved",), 1, "unresolved must be from 0 to 1"),

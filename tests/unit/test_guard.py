@@ -118,7 +118,7 @@ def expected_cell(g: tc.Guard, hint: float) -> int:
     ones[0] = zeros[-1] = False
     takes = {1: ones[:-1] | ones[1:], 0: zeros[:-1] | zeros[1:]}
     is_open = takes[0] & takes[1]
-    assert g.open_cells.tolist() == is_open.tolist()
+    assert (g.open_cells == is_open).all()
     holding = [i for i in np.flatnonzero((points[:-1] <= hint * N) & (hint * N <= points[1:])).tolist() if is_open[i]]
     if holding:
         return holding[-1]
@@ -154,6 +154,29 @@ def test_the_open_cell_is_found_when_nearly_all_are_closed(m: int, closed: str) 
         assert g._asked == (low, high, said)
         assert said == min(max(hint, low / N), high / N)
         g.observe(int(rng.integers(2)))
+
+
+@pytest.mark.parametrize("m", [60, 126, 4_090, 262_140])
+def test_open_cells_are_kept_through_splits(m: int) -> None:
+    """Also where the number of cells outgrows a word of 64, or 64 of these, or 64 of those."""
+    rng = np.random.default_rng(m)
+    g = tc.Guard(slack=1)
+    width = N >> (m.bit_length() - 1)
+    points = np.append(np.arange(0, N, width), N)
+    points = np.sort(np.append(points, points[: m + 1 - len(points)] + width // 2))
+    state = np.where(rng.random(m + 1) < 0.8, rng.choice([-N, N], m + 1), 0) + rng.integers(-1, 2, m + 1)
+    state[[0, -1]] = 0
+    spent = [N - 1] * m  # so that a cell is split as soon as it has to pay
+    saved = {"points": points.tolist(), "biases": state.tolist(), "spent": spent, "rounds": m, "deviation": sum(spent)}
+    g.load(g.state() | saved)
+    assert g.cells == m
+    for hint in rng.random(40).tolist():
+        i = expected_cell(g, hint)
+        g.predict(hint)
+        assert g._asked[0] == g.points[i]
+        g.observe(int(rng.integers(2)))
+    assert g.cells > m + 10
+    expected_cell(g, 0.5)
 
 
 def test_ten_million_rounds_without_drift() -> None:

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace truecast {
@@ -27,19 +28,46 @@ inline std::size_t highest_bit(std::uint64_t word) {
 // 0.
 class CellSet {
     std::vector<std::vector<std::uint64_t>> levels;
+    std::size_t size = 0;
 
     static std::uint64_t bit(std::size_t k) { return std::uint64_t{1} << (k & 63); }
+
+    // All levels above the lowest anew.
+    void raise() {
+        levels.resize(1);
+        while (levels.back().size() > 1) {
+            const std::vector<std::uint64_t>& under = levels.back();
+            std::vector<std::uint64_t> level((under.size() + 63) / 64, 0);
+            for (std::size_t k = 0; k < under.size(); ++k)
+                if (under[k]) level[k >> 6] |= bit(k);
+            levels.push_back(std::move(level));
+        }
+    }
 
   public:
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     // Numbers from 0 to size - 1 can be members; none is one yet.
-    void clear(std::size_t size) {
-        levels.clear();
-        do {
-            size = (size + 63) / 64;
-            levels.emplace_back(size, 0);
-        } while (size > 1);
+    void clear(std::size_t size_) {
+        size = size_;
+        levels.assign(1, std::vector<std::uint64_t>((size + 63) / 64, 0));
+        raise();
+    }
+
+    // Every member from k on becomes the next number; k is none. O(m / 64).
+    void make_room(std::size_t k) {
+        std::vector<std::uint64_t>& words = levels[0];
+        if (size++ == 64 * words.size()) words.push_back(0);
+        std::size_t at = k >> 6;
+        const std::uint64_t stay = words[at] & (bit(k) - 1);
+        std::uint64_t carry = words[at] >> 63;
+        words[at] = stay | ((words[at] ^ stay) << 1);
+        while (++at < words.size()) {
+            const std::uint64_t next = words[at] >> 63;
+            words[at] = words[at] << 1 | carry;
+            carry = next;
+        }
+        raise();
     }
 
     bool has(std::size_t k) const { return levels[0][k >> 6] & bit(k); }

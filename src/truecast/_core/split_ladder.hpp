@@ -60,7 +60,7 @@ struct SplitLadder {
     }
 
     // Cell i becomes cells i and i + 1. O(m), but a cell splits after so many rounds that all splits of T rounds
-    // together cost O(T).
+    // together cost O(T); if L outcomes are late at a time, O(T + L^2), as they can make a cell each.
     void split(std::size_t i) {
         const auto at = static_cast<std::ptrdiff_t>(i);
         points.insert(points.begin() + at + 1, points[i] + (points[i + 1] - points[i]) / 2);
@@ -138,7 +138,7 @@ struct Guarded : SplitLadder {
 
     void reopen() {
         open.clear(cells());
-        for (std::size_t i = 0; i < cells(); ++i) open.set(i, is_open(i));
+        for (std::size_t i = 0; i < cells(); ++i) reopen(i);
     }
 
     bool takes(std::size_t j, bool y) const {
@@ -214,15 +214,19 @@ struct Guarded : SplitLadder {
         finish(j, i);
     }
 
+    void reopen(std::size_t i) { open.set(i, is_open(i)); }
+
     // Cell `charged` has paid, and the bias of point `credited` has changed.
     void finish(std::size_t credited, std::size_t charged) {
         if (threshold != 0 && splits(charged, threshold)) {
             split(charged);
-            reopen();
-            return;
+            open.make_room(charged + 1);
+            reopen(charged);
+            reopen(charged + 1);
+            credited += credited > charged;
         }
-        if (credited > 0) open.set(credited - 1, is_open(credited - 1));
-        if (credited < cells()) open.set(credited, is_open(credited));
+        if (credited > 0) reopen(credited - 1);
+        if (credited < cells()) reopen(credited);
     }
 
     std::size_t index_of(std::int64_t point) const {

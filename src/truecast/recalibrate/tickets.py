@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -57,7 +57,7 @@ class Tickets:
     def __init__(self, most: int) -> None:
         self.most = most
         self.issued = 0
-        self.awaited: dict[int, Awaited] = {}
+        self.awaited: OrderedDict[int, Awaited] = OrderedDict()  # a dict is slow to find its first entry
 
     def add(self, forecast: Awaited) -> Ticket:
         """Remember a forecast; there must be room for it."""
@@ -93,7 +93,7 @@ class Tickets:
         if not isinstance(rows, list) or len(rows) > self.most:
             raise StateError(f"the saved tickets must be a list of at most {self.most}")
         points = [set(guard.points.tolist()) for guard in guards]
-        awaited: dict[int, Awaited] = {}
+        awaited: OrderedDict[int, Awaited] = OrderedDict()
         last = -1
         for row in rows:
             last, forecast = _read(row, last, issued, points, notes)

@@ -260,12 +260,18 @@ def worst(rounds: int) -> None:
         print(f"T = {t}: {most}, {float(most) / math.sqrt(t):.3f} √T, {len(states):,} states", flush=True)
 
 
+def late_streams(delay: int) -> Iterator[real.Stream]:
+    """Yield scores of models that learn outcomes as late as we do."""
+    yield real.flights(rate=0.01, late=delay).first(30_000)
+    yield real.weather("airports", ("EWR", "JFK", "LGA"), late=delay)
+
+
 def late() -> None:
     """Play the default recalibrator, its cells and slack made for late outcomes or not."""
     print("\n`Recalibrator`, outcomes after so many more forecasts: certificate / √T\n")
     head("stream", "outcomes after", "late = 0", "late as many")
-    for made in (real.flights().first(30_000), real.airports()):
-        for delay in (25, 250):
+    for delay in (25, 250):
+        for made in late_streams(delay):
             figures = []
             for expected in (0, delay):
                 r = tc.Recalibrator(late=expected)

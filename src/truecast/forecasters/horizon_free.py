@@ -45,7 +45,8 @@ class HorizonFree(_core.Walk, SplitLadder):
         Where in the cell to forecast: at its "outer" end, the one farther from 1/2, or in its "middle", which never
         says 0 or 1 and has the larger bound. In the first cell both say 1/2.
     split
-        The deviation at which a cell is split: 1, 1/2, 1/4, ... or 1/1024.
+        The deviation at which a cell is split: 1, 1/2, 1/4, ... or 1/1024. Small ones need many cells, of which there
+        are at most 2**20: with 1/16 `a_priori` says better than T up to 2**28 rounds, with 1/256 up to 2**16 only.
 
     Raises
     ------

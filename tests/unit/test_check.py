@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -205,6 +206,43 @@ def test_groups_of_lists_and_arrays() -> None:
     for values, rounds in ((["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
         with pytest.raises(InputError, match="^groups must "):
             _check.groups(values, rounds)
+
+
+def test_groups_that_have_no_order_or_another_are_refused() -> None:
+    for values in ({"a", "b"}, {"a": 1, "b": 2}, np.array("ab"), np.array(7)):
+        with pytest.raises(InputError, match="^groups must be a sequence with the group of each round"):
+            _check.groups(values, 2)
+    pandas = pytest.importorskip("pandas")
+    scores, groups = pandas.Series([0.5, 0.6]), pandas.Series(["a", "b"])
+    assert _check.groups(groups, 2, scores) == ["a", "b"]
+    with pytest.raises(InputError, match="^groups must have the index of scores"):
+        _check.groups(groups[::-1], 2, scores)
+
+
+def test_a_group_of_an_enumeration_is_its_value() -> None:
+    airport = Enum("Airport", {"KENNEDY": "JFK"}, type=str)
+    assert _check.group(airport.KENNEDY) == "JFK"
+
+
+def test_a_number_that_turns_into_another_is_refused() -> None:
+    class Liar(float):
+        def __float__(self) -> float:
+            return 7.0
+
+    with pytest.raises(InputError, match="^score must be between 0 and 1"):
+        _check.probability("score", Liar(0.5))
+
+
+def test_output_may_be_what_is_read_but_not_overlap_it() -> None:
+    buffer, y = np.full(9, 0.5), np.zeros(8, np.uint8)
+    assert _check.output(buffer[1:], y, np.full(8, 0.5)).base is buffer
+    assert _check.output(buffer[1:], y, buffer[1:]).base is buffer
+    with pytest.raises(InputError, match="^out must not overlap"):
+        _check.output(buffer[1:], y, buffer[:8])
+    unaligned = np.zeros(65, np.uint8)[1:].view(np.float64)
+    with pytest.raises(InputError, match="^out must be a .* aligned"):
+        _check.output(unaligned, y)
+    assert _check.probabilities("scores", unaligned).flags.aligned
 
 
 def test_long_values_are_cut_in_messages() -> None:

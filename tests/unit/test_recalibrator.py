@@ -211,6 +211,44 @@ def test_forecasts_are_written_where_they_are_told() -> None:
     assert (out >= 0).all()
 
 
+def test_forecasts_may_replace_the_scores_but_not_scores_to_come() -> None:
+    rng = np.random.default_rng(6)
+    buffer, y = rng.random(101), rng.random(100) < 0.4
+    scores = buffer[:100].copy()
+    for make, many in ((tc.Recalibrator, "recalibrate_many"), (tc.Guard, "guard_many")):
+        said = getattr(make(), many)(scores, y)
+        place = scores.copy()
+        assert getattr(make(), many)(place, y, out=place).tolist() == said.tolist()
+        with pytest.raises(tc.InputError, match="overlap"):
+            getattr(make(), many)(buffer[:100], y, out=buffer[1:])
+    assert buffer[:100].tolist() == scores.tolist()
+
+
+def test_groups_of_other_rows_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    scores, groups = pandas.Series([0.5, 0.6]), pandas.Series(["a", "b"])
+    r = tc.Recalibrator()
+    with pytest.raises(tc.InputError, match="groups must have the index"):
+        r.recalibrate_many(scores, [0, 1], groups=groups[::-1])
+    with pytest.raises(tc.InputError, match="groups must have the index"):
+        r.predict_many(scores, groups=groups[::-1])
+    assert not r.groups
+
+
+def test_many_outcomes_late_at_once_are_learned_in_time() -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
+    rng = np.random.default_rng(7)
+    tickets = [r.issue(x) for x in rng.random(5_000)]
+    for ticket in tickets:
+        r.resolve(ticket, 1)
+    guard = r.groups[None]
+    assert guard.cells > 2_000  # as good as one a round: each split must be cheap
+    takes = guard.biases >= -guard.denominator, guard.biases <= guard.denominator
+    takes[0][0] = takes[1][-1] = False
+    expected = (takes[0][1:] | takes[0][:-1]) & (takes[1][1:] | takes[1][:-1])
+    assert guard.open_cells.tolist() == expected.tolist()
+
+
 def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None:
     r = tc.Recalibrator(max_groups=2)
     rng = np.random.default_rng(4)

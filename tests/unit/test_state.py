@@ -375,3 +375,48 @@ def test_impossible_states_of_the_new_kinds_are_refused(kind: str, path: tuple, 
     with pytest.raises(tc.StateError, match=message):
         f.load(replaced(f.state(), path, value))
     assert f.to_json() == before
+
+
+def test_a_mix_of_mixes_of_mixes_is_refused() -> None:
+    entries = json.loads(tc.Recalibrator().to_json())
+    hint: dict[str, Any] = {"kind": "Identity"}
+    for _ in range(400):
+        hint = {"kind": "Mix", "hints": [hint]}
+    entries["config"]["hint"] = hint
+    with pytest.raises(tc.StateError):
+        tc.Recalibrator.from_json(sealed(entries))
+
+
+def test_numbers_too_long_to_print_are_refused() -> None:
+    guard = tc.Guard(grid=20)
+    entries = json.loads(guard.to_json())
+    entries["state"]["spent"] = [int("9" * 4300)] * 20
+    with pytest.raises(tc.StateError, match="spent of cell 0"):
+        tc.Guard.from_json(sealed(entries))
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_tickets_count_for_what_they_are_worth(change: int) -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
+    for score in (0.9, 0.3, 0.5):
+        r.issue(score, group="a")
+    r.issue(0.7, group="b")
+    entries = json.loads(r.to_json())
+    assert tc.Recalibrator.from_json(sealed(entries)).to_json() == r.to_json()
+    entries["state"]["guards"][1]["unknown"] += change
+    with pytest.raises(tc.StateError, match="unknown of a guard must be that of its tickets"):
+        tc.Recalibrator.from_json(sealed(entries))
+    r.give_up(1)
+    entries = json.loads(r.to_json())
+    entries["state"]["guards"][1]["unknown"] += change * 2**40
+    with pytest.raises(tc.StateError, match="unknown of a guard must be that of its tickets"):
+        tc.Recalibrator.from_json(sealed(entries))
+
+
+def test_what_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = tc.HorizonFree()
+    monkeypatch.setattr(state, "_LONGEST", len(f.to_json()))
+    assert tc.HorizonFree.from_bytes(f.to_bytes()).to_json() == f.to_json()
+    monkeypatch.setattr(state, "_LONGEST", len(f.to_json()) - 1)
+    with pytest.raises(tc.StateError, match="save it as JSON"):
+        f.to_bytes()

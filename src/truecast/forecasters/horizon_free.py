@@ -25,7 +25,7 @@ class HorizonFree(_core.Walk, SplitLadder):
     It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it have deviated by
     `split` from what One-Step-Ahead would have said. So the grid becomes fine where the outcomes keep it, and nowhere
     else. Whatever the outcomes, its distance to calibration after T rounds is below 2 sqrt(T) + 1 for every T at once,
-    up to 2**35, with the default `split`; and at most
+    up to 2**34, with the default `split`; and at most
 
     ==================  ===================================================
     `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + O(1)

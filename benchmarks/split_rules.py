@@ -2,7 +2,7 @@
 
     python benchmarks/split_rules.py     # about two minutes; prints the tables of docs/adaptive.md
     python benchmarks/split_rules.py --worst 26     # the largest certificate of so few rounds; a minute or two
-    python benchmarks/split_rules.py --late     # outcomes that come late; needs what streams.py needs
+    python benchmarks/split_rules.py --late     # outcomes that come late; a minute, and what streams.py needs
 
 Rules that `HorizonFree` has are played by it, others by a plain ladder here, over fewer rounds.
 """
@@ -283,6 +283,26 @@ def late() -> None:
                         r.resolve(tickets[t], made.y[t])
                 figures.append(r.certificate.bound / math.sqrt(len(made)))
             row(f"{made.name}, {len(made):,} rounds | {delay}", iter(figures))
+    for delay in (25, 100):
+        row(f"an opponent, 16,000 rounds | {delay}", (held_back(delay, expected, 16_000) for expected in (0, delay)))
+
+
+def held_back(late: int, expected: int, rounds: int) -> float:
+    """Return the certificate / √T against one who asks at one hint until so many wait, then lets all end alike.
+
+    Of eight hints and the two ends it takes what makes the certificate largest.
+    """
+    g, rng = tc.Guard(late=expected), np.random.default_rng(3)
+    while g.rounds < rounds:
+        before, worst = g.state(), (-1.0, g.state())
+        points = g.points / g.denominator
+        for hint, y in product((*rng.random(4), *rng.choice(points, 4)), (False, True)):
+            g.load(before)
+            for forecast in [g._issue(hint) for _ in range(late + 1)]:
+                g._resolve(*forecast, y)
+            worst = max(worst, (g.certificate.bound, g.state()), key=lambda game: game[0])
+        g.load(worst[1])
+    return g.certificate.bound / math.sqrt(g.rounds)
 
 
 def main() -> None:

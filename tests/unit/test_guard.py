@@ -208,6 +208,7 @@ def test_sums_beyond_64_bits_are_exact_and_saved() -> None:
     assert g.deviation == rounds * Fraction(7, 8)
     assert g._deviation > 2**64
     assert g.biases.tolist() == [0, 0]
+    assert g.spent.tolist() == [2**62 - 1]  # counted no further: it decides nothing on a fixed grid
     assert tc.Guard.from_json(g.to_json()).to_json() == g.to_json()
 
 

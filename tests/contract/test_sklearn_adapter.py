@@ -423,6 +423,17 @@ def test_splits_that_are_refused() -> None:
     assert "both classes" in refused(blocks.fit, X[order], y[order]).rule
 
 
+def test_rows_that_were_learned_or_come_twice_are_not_tested() -> None:
+    X, y = rows(60)
+    every = np.arange(60)
+    seen = refused(RecalibratedClassifier(learner(), cv=[(every[:41], every[40:])]).fit, X, y)
+    assert (seen.argument, seen.value, seen.position) == ("cv", 40, 0)
+    masks = refused(RecalibratedClassifier(learner(), cv=[(every < 41, every >= 40)]).fit, X, y)
+    assert (masks.argument, masks.value, masks.position) == ("cv", 40, 0)
+    twice = refused(RecalibratedClassifier(learner(), cv=[(every[:40], [50, 45, 50])]).fit, X, y)
+    assert (twice.argument, twice.value, twice.position) == ("cv", 2, 50)
+
+
 def test_options_that_are_refused() -> None:
     X, y = rows()
     assert refused(RecalibratedClassifier(learner(), slack=-1).fit, X, y).argument == "slack"

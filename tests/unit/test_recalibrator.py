@@ -125,6 +125,17 @@ def test_a_ticket_is_an_int_with_its_forecast() -> None:
     assert {ticket: "found"}[1] == "found"
 
 
+def test_a_ticket_of_another_is_refused() -> None:
+    r, other = tc.Recalibrator(), tc.Recalibrator()
+    ticket, foreign = r.issue(0.3), other.issue(0.9)
+    before = r.to_json()
+    for use in (lambda: r.resolve(foreign, 1), lambda: r.give_up(foreign)):
+        with pytest.raises(tc.InputError, match="must be one of this recalibrator"):
+            use()
+    assert r.to_json() == before
+    r.resolve(ticket, 1)
+
+
 def test_tickets_outlive_the_process() -> None:
     r = tc.Recalibrator()
     tickets = [r.issue(k / 10, group=k % 3) for k in range(11)]

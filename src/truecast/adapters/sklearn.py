@@ -326,12 +326,15 @@ def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _check_splits(splits: list[tuple[Any, Any]], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """The rows that are tested, in order; refused if a row is tested twice or a split teaches nothing."""
-    tested = np.zeros(len(labels), np.intp)
+    """The rows that are tested, in order; refused if one is tested twice or learned too, or a split teaches nothing."""
+    rows, tested = np.arange(len(labels)), np.zeros(len(labels), np.intp)
     for number, (train, test) in enumerate(splits):
-        tested[test] += 1
+        np.add.at(tested, rows[test], 1)
         if len(np.unique(labels[train])) < 2:
             raise InputError("cv", "must leave both classes in every training part", "1 class", number)
+        learned = np.intersect1d(rows[train], rows[test])
+        if len(learned):
+            raise InputError("cv", "must not test a row of the training part", int(learned[0]), number)
     if (tested > 1).any():
         raise InputError("cv", "must test no row twice", int(tested.max()), int(tested.argmax()))
     return np.flatnonzero(tested)

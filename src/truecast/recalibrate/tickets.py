@@ -74,6 +74,8 @@ class Tickets:
         """Return the number of a ticket that awaits its outcome, or refuse."""
         number = _check.whole_number("ticket", ticket, least=0, most=1 << 62)
         if number in self.awaited:
+            if isinstance(ticket, Ticket) and ticket.p != self.awaited[number].p:
+                raise InputError("ticket", "must be one of this recalibrator, not of another", ticket)
             return number
         if number >= self.issued:
             raise InputError("ticket", f"must be one that was issued, below {self.issued}", number)

@@ -519,6 +519,20 @@ def speeds(rounds: int) -> None:
         )
 
 
+def searches() -> None:
+    """Print what finding an open cell costs at worst: the hint is at 0, and no cell but the last takes ones."""
+    print("\n## Search for an open cell, ns a forecast from Python\n")
+    print("| cells | all are open | all are closed but the farthest |\n|---|---|---|")
+    for cells in (2**6, 2**10, 2**14, 2**18):
+        guard = tc.Guard(slack=0, grid=cells)
+        figures = [seconds(lambda guard=guard: [guard.predict(0.0) for _ in range(10_000)], 5) / 1e4]
+        state = guard.state() | {"rounds": cells, "issued": False, "asked": 0.0, "asked_cell": []}
+        guard.load(state | {"biases": [0, *[-1] * (cells - 1), 0]})
+        assert guard.predict(0.0) == float(guard.points[-2]) / guard.denominator
+        figures.append(seconds(lambda guard=guard: [guard.predict(0.0) for _ in range(10_000)], 5) / 1e4)
+        print(f"| {cells:,} | " + " | ".join(f"{1e9 * figure:.0f}" for figure in figures) + " |", flush=True)
+
+
 def at_once(method: Any, scores: list[float], outcomes: list[int]) -> None:
     predict, observe = method.at_once
     for score, outcome in zip(scores, outcomes, strict=True):
@@ -598,6 +612,7 @@ def main() -> None:
             runs = table(on_stream(methods, stream, delay, given.limit))
             results.setdefault(name, runs)
     speeds(10**5 if given.quick else 10**6)
+    searches()
     verdict(results)
 
 

@@ -98,13 +98,14 @@ def notes(values: Any, count: int) -> list[float]:
 
 def group(value: Any, position: int | None = None) -> str | int | None:
     """Return the name or number of a group, or None."""
-    if value is None or type(value) is str or type(value) is int:
+    if value is None or type(value) is str:
         return value
     if isinstance(value, str):
         return str.__str__(value)  # that of an enumeration would be the name of its member
-    if isinstance(value, np.integer):
+    if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
-    raise InputError("group" if position is None else "groups", "must be a str, an int or None", value, position)
+    rule = "must be a str, an int of 64 bits or None"
+    raise InputError("group" if position is None else "groups", rule, value, position)
 
 
 def groups(values: Any, rounds: int, scores: Any = None) -> list[str | int | None]:

@@ -190,11 +190,11 @@ def test_group_takes_names_and_numbers(value: Any) -> None:
     assert type(_check.group(value)) in (str, int, type(None))
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", ("a",), ["a"], Fraction(1)])
+@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", ("a",), ["a"], Fraction(1), 2**63])
 def test_group_refuses_all_else(value: Any) -> None:
-    with pytest.raises(InputError, match="^group must be a str, an int or None, got "):
+    with pytest.raises(InputError, match="^group must be a str, an int of 64 bits or None, got "):
         _check.group(value)
-    with pytest.raises(InputError, match="^groups must be a str, an int or None, got .* at position 1"):
+    with pytest.raises(InputError, match="^groups must be a str, an int of 64 bits or None, got .* at position 1"):
         _check.groups(["a", value], 2)
 
 

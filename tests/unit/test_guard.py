@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -266,3 +267,10 @@ def test_what_is_given_up_is_counted_at_its_worst_for_ever() -> None:
     assert (certificate.rounds, certificate.unresolved, certificate.unknown) == (1, 1, 0.875)
     assert certificate.bound == certificate.deviation + 0.875
     assert certificate.per_round == certificate.bound / 2
+
+
+def test_minus_zero_is_said_as_zero() -> None:
+    for nudge in (False, True):
+        guard = tc.Guard(nudge=nudge)
+        assert math.copysign(1.0, guard.predict(-0.0)) == 1.0
+        assert np.copysign(1.0, guard.guard_many([-0.0], [0]))[0] == 1.0

@@ -203,7 +203,7 @@ def test_batches_are_refused_whole() -> None:
     bad = [
         (([0.5, 1.5], [0, 1]), {"groups": ["b", "c"]}, "scores must be between 0 and 1, got 1.5 at position 1"),
         (([0.5, 0.5], [0, 2]), {"groups": ["b", "c"]}, "outcomes must be 0 or 1, got 2 at position 1"),
-        (([0.5, 0.5], [0, 1]), {"groups": ["b", 0.5]}, "groups must be a str, an int or None, got 0.5 at position 1"),
+        (([0.5, 0.5], [0, 1]), {"groups": ["b", 0.5]}, "groups must be a str, an int of 64 bits or None, got 0.5"),
         (([0.5, 0.5], [0, 1]), {"groups": ["b"]}, "groups must have an entry for each of the 2 rounds"),
         (([0.5, 0.5], [0, 1]), {"groups": "bc"}, "groups must be a sequence"),
         (([0.5], [0, 1]), {}, "scores must have an entry for each of the 2 outcomes"),

@@ -170,7 +170,10 @@ struct Guarded : SplitLadder {
         return {points[i], points[i + 1], std::min(std::max(hint, unscaled(points[i])), unscaled(points[i + 1]))};
     }
 
-    double nudged(double hint) const { return nudges ? nudge.apply(hint) : hint; }
+    double nudged(double hint) const {
+        hint += 0.0;  // -0.0 becomes 0.0
+        return nudges ? nudge.apply(hint) : hint;
+    }
 
     Placed place(double hint) const {
         const double aim = nudged(hint);

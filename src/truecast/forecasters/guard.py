@@ -53,7 +53,8 @@ class Guard(_core.Guarded, SplitLadder):
         0 copes with late outcomes, too, and usually best; but if they are held back on purpose, or L of them come
         alike, little is proved before T is some hundred times L**2. If an opponent may hold back up to this many
         outcomes at a time, give their number: slack and cells are made wider then, which lowers the proved bound from
-        about L sqrt(T) to sqrt(L T), and in good times costs sharpness and a larger certificate.
+        about L sqrt(T) to sqrt(L T), and in good times costs sharpness and a larger certificate. It also helps where
+        hints drift and do not learn while hundreds of outcomes are outstanding: the guard alone can swing then.
     nudge
         Whether to shift each hint a little against what the forecasts around it have missed so far. That takes out what
         a hint is off by for long, and costs little; but then a hint is not followed to the letter.

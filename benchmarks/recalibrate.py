@@ -515,7 +515,7 @@ def speeds(rounds: int) -> None:
             for play in (at_once, by_ticket)
         ]
         print(
-            f"| {name} | {rounds / batch:,.0f} | ", " | ".join(f"{s / few * 1e6:.2f}" for s in singles), "|", flush=True
+            f"| {name} | {rounds / batch:,.0f} |", " | ".join(f"{s / few * 1e6:.2f}" for s in singles), "|", flush=True
         )
 
 

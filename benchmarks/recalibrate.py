@@ -569,8 +569,9 @@ both; then its upper bound over all rounds, to the square root of their number, 
 method proves of itself. rounds/s is in one call for ours and a round at a time from Python for peers; against
 opponents and with late outcomes, a round at a time for all. *Guard over* a hint follows it without nudges; Guard and
 recalibrator have their default options. On *flights* the delay of every flight is known before the next one leaves,
-which no airport can have: the scores owe much to that. *landing* is the same with outcomes 250 flights late; there, and on
-*airports*, the model that gives the scores learns its outcomes as late as the methods do. Cancelled flights are left out.
+which no airport can have: the scores owe much to that. *landing* is the same with outcomes 250 flights late; there, and
+on *airports*, the model that gives the scores learns its outcomes as late as the methods do. Cancelled flights are left
+out.
 """
 DELAYS = {"drift": (1, 25, 250)}
 

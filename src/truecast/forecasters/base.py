@@ -1,10 +1,10 @@
-"""What the forecasters on a fixed ladder share: the thin shell around configuration and state."""
+"""What forecasters share: batches, and on a fixed ladder the thin shell around configuration and state."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +15,48 @@ from truecast.errors import InputError, StateError
 from truecast.ladder import MAX_ROUNDS, CellRule, Ladder
 from truecast.state import Saveable
 
-__all__ = ["LadderForecaster"]
+__all__ = ["LadderForecaster", "OutcomeForecaster"]
 
 MAX_HORIZON = 1 << 47
 
 
-class LadderForecaster(Ladder, Saveable):
+class OutcomeForecaster:
+    """A forecaster that sees past outcomes and nothing else; the compiled core plays its rounds."""
+
+    if TYPE_CHECKING:
+
+        def _run(self, outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None: ...
+
+    def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Play a round for every outcome: forecast it, then learn it.
+
+        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and some
+        twenty times faster.
+
+        Parameters
+        ----------
+        outcomes
+            The outcomes, 0 or 1, in order: a one-dimensional array of bool, integers or floats.
+        out
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
+
+        Returns
+        -------
+        forecasts
+            One a round, each made before its outcome was used.
+
+        Raises
+        ------
+        InputError
+            If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
+        """
+        y = _check.outcomes(outcomes)
+        said = np.empty(len(y)) if out is None else _check.output(out, y)
+        self._run(y, said)
+        return said
+
+
+class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
     """A forecaster whose state is a ladder with fixed points.
 
     `predict` and `observe` are the compiled core's. A subclass says where the points lie, what is forecast in each
@@ -59,34 +95,6 @@ class LadderForecaster(Ladder, Saveable):
         a_priori = self.a_priori(max(self.rounds, self.horizon or 0))
         parts = Parts(self.rounds, self.deviation, self.bias_sums, self.squared_error, a_priori)
         return certify([parts], self.horizon)
-
-    def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Play a round for every outcome: forecast it, then learn it.
-
-        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and some
-        twenty times faster.
-
-        Parameters
-        ----------
-        outcomes
-            The outcomes, 0 or 1, in order: a one-dimensional array of bool, integers or floats.
-        out
-            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
-
-        Returns
-        -------
-        forecasts
-            One a round, each made before its outcome was used.
-
-        Raises
-        ------
-        InputError
-            If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
-        """
-        y = _check.outcomes(outcomes)
-        said = np.empty(len(y)) if out is None else _check.output(out, y)
-        self._run(y, said)
-        return said
 
     @classmethod
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:

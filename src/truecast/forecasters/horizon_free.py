@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast.errors import StateError
+from truecast.forecasters.base import OutcomeForecaster
 from truecast.split_ladder import WHOLE, SplitLadder, claimed, core_state, entries, number
 
 __all__ = ["HorizonFree"]
@@ -19,7 +19,7 @@ Place = Literal["outer", "middle"]
 SPLITS = tuple(2.0**-k for k in range(11))
 
 
-class HorizonFree(_core.Walk, SplitLadder):
+class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     r"""The forecaster to use when the number of rounds is not known: nothing to choose.
 
     It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it have deviated by
@@ -90,33 +90,6 @@ class HorizonFree(_core.Walk, SplitLadder):
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
         return {"at": self._at, "split": self._split}
-
-    def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Play a round for every outcome: forecast it, then learn it.
-
-        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and faster.
-
-        Parameters
-        ----------
-        outcomes
-            The outcomes, 0 or 1, in order: a one-dimensional array of bool, integers or floats.
-        out
-            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
-
-        Returns
-        -------
-        forecasts
-            One a round, each made before its outcome was used.
-
-        Raises
-        ------
-        InputError
-            If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
-        """
-        y = _check.outcomes(outcomes)
-        said = np.empty(len(y)) if out is None else _check.output(out, y)
-        self._run(y, said)
-        return said
 
     def _bound(self, rounds: int) -> Fraction:
         """docs/adaptive.md, theorems 3 to 5; never more than the number of rounds."""

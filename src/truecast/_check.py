@@ -212,18 +212,18 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def within(name: str, value: object, low: float, high: float) -> float:
+def within(name: str, value: Any, low: float, high: float) -> float:
     """Return `value` as a float from `low` to `high`."""
-    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not low <= value <= high:  # type: ignore[operator]
+    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not low <= value <= high:
         raise InputError(name, f"must be a number from {low:g} to {high:g}", value)
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
-def option(name: str, value: object, options: Sequence[float]) -> float:
+def option(name: str, value: Any, options: Sequence[float]) -> float:
     """Return `value` if it is one of these numbers."""
     if isinstance(value, (bool, np.bool_)) or not _is_number(value) or value not in options:
         raise InputError(name, "must be one of " + ", ".join(f"{number:g}" for number in options), value)
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def between(name: str, value: object, low: float, high: float) -> float:

@@ -13,6 +13,7 @@
 
 #include "arrays.hpp"
 #include "edge.hpp"
+#include "mix.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,0 +1,192 @@
+// A mix of hints: weighted by how they did, together with one more member that is learned from what they say.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hints.hpp"
+
+namespace truecast::hints {
+
+// sigmoid(sum of w_i logit(p_i)) of members that say p_i: logistic regression on what they say, by Newton steps as in
+// Platt, all rounds counted alike. The curvature is kept as L D L', L with ones on its diagonal, and only ever grows:
+// nothing is subtracted, so no number of rounds makes it lose its sign.
+class Stack {
+  public:
+    explicit Stack(std::size_t members)
+        : n(members),
+          weights(n, 1.0 / static_cast<double>(n)),
+          diagonal(n, pull),
+          lower(n * (n - 1) / 2, 0.0),
+          logits(n),
+          along(n),
+          step(n) {}
+
+    double say(const double* p) {
+        double z = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            logits[i] = logit(p[i]);
+            z += weights[i] * logits[i];
+        }
+        return sigmoid(clip(z, -farthest, farthest));
+    }
+
+    // After `say` of the same round.
+    void learn(double p, bool y) {
+        const double error = (y ? 1.0 : 0.0) - p, bend = std::fabs(error) / 2.0;
+        const double length = solve();
+        const double rate = error / (1.0 + bend * length);
+        for (std::size_t i = 0; i < n; ++i) weights[i] = clip(weights[i] + rate * step[i], -most_weight, most_weight);
+        grow(bend);
+    }
+
+    std::vector<Field> fields() {
+        return {{"stack", weights, -most_weight, most_weight},
+                {"diagonal", diagonal, pull, 1e20},
+                {"lower", lower, -1e10, 1e10}};
+    }
+
+  private:
+    double* below(std::size_t row) { return lower.data() + row * (row - 1) / 2; }
+
+    // step = (L D L')^-1 logits, along = L^-1 logits; returns logits . step.
+    double solve() {
+        double length = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            double v = logits[i];
+            const double* row = below(i);
+            for (std::size_t j = 0; j < i; ++j) v -= row[j] * along[j];
+            along[i] = v;
+            step[i] = v / diagonal[i];
+            length += v * step[i];
+        }
+        for (std::size_t i = n; i-- > 0;)
+            for (std::size_t j = 0; j < i; ++j) step[j] -= below(i)[j] * step[i];
+        return length;
+    }
+
+    // L D L' += bend logits logits'.
+    void grow(double bend) {
+        for (std::size_t j = 0; j < n; ++j) {
+            const double before = diagonal[j];
+            diagonal[j] = before + bend * along[j] * along[j];
+            const double share = along[j] * bend / diagonal[j];
+            bend = bend * before / diagonal[j];
+            for (std::size_t i = j + 1; i < n; ++i) {
+                double& entry = below(i)[j];
+                logits[i] -= along[j] * entry;
+                entry += share * logits[i];
+            }
+        }
+    }
+
+    static constexpr double pull = 10.0, most_weight = 64.0;
+    std::size_t n;
+    std::vector<double> weights, diagonal, lower;  // of L what is below its diagonal, row by row
+    std::vector<double> logits, along, step;       // of one round
+};
+
+// A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
+// a small part of the weight is handed out anew, so that whoever is best after a change is found again). The first
+// member starts with half of the weight. Where outcomes come late, what they have in common would be taken for
+// evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the weights change.
+class Mix final : public Hint {
+  public:
+    explicit Mix(std::vector<std::unique_ptr<Hint>> hints)
+        : own(std::move(hints)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
+        std::fill(start.begin(), start.end(), 0.5 / static_cast<double>(own.size()));
+        start[0] = 0.5;
+        weights = start;
+    }
+    Mix(const Mix& other)
+        : Hint(other),
+          stack(other.stack),
+          start(other.start),
+          weights(other.weights),
+          rounds(other.rounds),
+          lag(other.lag),
+          at(other.at) {
+        for (const auto& hint : other.own) own.push_back(hint->clone());
+    }
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
+    std::size_t notes() const override { return weights.size() + 1; }
+
+    std::vector<Hint*> members() override {
+        std::vector<Hint*> all;
+        for (const auto& hint : own) all.push_back(hint.get());
+        return all;
+    }
+    std::vector<Field> fields() override {
+        std::vector<Field> all{
+            {"rounds", rounds, 0.0, most_rounds}, {"lag", lag, 0.0, most_rounds}, {"weights", weights, 0.0, 1.0}};
+        for (const Field& field : stack.fields()) all.push_back(field);
+        return all;
+    }
+    bool settle() override {
+        double total = 0.0;
+        for (const double w : weights) total += w;
+        return Hint::settle() && std::fabs(total - 1.0) < 1e-6 && rounds == std::floor(rounds) && lag <= rounds;
+    }
+
+  protected:
+    double say(const Score& score) override {
+        for (std::size_t i = 0; i < own.size(); ++i) at.said[i] = own[i]->predict(score);
+        at.said.back() = at.stacked = stack.say(at.said.data());
+        at.round = rounds;
+        double p = 0.0;
+        for (std::size_t i = 0; i < weights.size(); ++i) p += weights[i] * at.said[i];
+        return std::min(p, 1.0);
+    }
+
+    void absorb(const Score& score, double, bool y) override {
+        stack.learn(at.stacked, y);
+        lag += (std::max(rounds - at.round, 0.0) - lag) / 64.0;
+        reweigh(y);
+        rounds += 1.0;
+        for (const auto& hint : own) hint->learn(score, y);
+    }
+
+    // The number of rounds is kept over a power of two: exact, and from 0 to 1 like the others.
+    void note(double* kept) const override {
+        *std::copy(at.said.begin(), at.said.end(), kept) = at.round / most_rounds;
+    }
+    void recall(const double* kept) override {
+        std::copy(kept, kept + at.said.size(), at.said.begin());
+        at.round = kept[at.said.size()] * most_rounds;
+        at.stacked = stack.say(at.said.data());
+    }
+
+  private:
+    // What the members and their stack said, after so many rounds.
+    struct Forecast {
+        std::vector<double> said;
+        double round = 0.0;
+        double stacked = 0.0;  // by the stack as it is now
+    };
+
+    void reweigh(bool y) {
+        const double pace = 1.0 / (1.0 + lag / 25.0);
+        double total = 0.0;
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            const double chance = y ? at.said[i] : 1.0 - at.said[i];
+            at.said[i] = weights[i] * (pace < 1.0 ? std::pow(chance, pace) : chance);
+            total += at.said[i];
+        }
+        if (!(total > 0.0)) return;  // nobody thought it possible
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            weights[i] = (1.0 - share * pace) * (at.said[i] / total) + share * pace * start[i];
+    }
+
+    static constexpr double share = 0.0003;
+    std::vector<std::unique_ptr<Hint>> own;
+    Stack stack;
+    std::vector<double> start, weights;
+    double rounds = 0.0, lag = 0.0;  // lag: how many outcomes come between a forecast and its own, lately
+    Forecast at;                     // what say or recall left for absorb
+};
+
+}  // namespace truecast::hints

@@ -1,5 +1,7 @@
 """Probability forecasts that stay calibrated, with a proof that travels with them."""
 
+from typing import TYPE_CHECKING, Any
+
 from truecast.certificate import Certificate
 from truecast.distance import Distance, Witness, calibration_distance, verify_witness
 from truecast.errors import InputError, OrderError, StateError, TruecastError, VersionError
@@ -41,6 +43,9 @@ from truecast.measures import (
 from truecast.recalibrate import Recalibrator, Ticket, hints
 from truecast.tally import RunningTally, Tally
 
+if TYPE_CHECKING:
+    from truecast import arena
+
 __all__ = [
     "AlmostOneStepAhead",
     "Band",
@@ -68,6 +73,7 @@ __all__ = [
     "Uncertainty",
     "VersionError",
     "Witness",
+    "arena",
     "binned_calibration_error",
     "brier_score",
     "calibration_decision_loss",
@@ -90,3 +96,12 @@ __all__ = [
     "verify_witness",
 ]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import the arena when it is first asked for: who does not play should not wait for it."""
+    if name == "arena":
+        import importlib
+
+        return importlib.import_module("truecast.arena")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

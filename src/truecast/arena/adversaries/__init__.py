@@ -1,0 +1,23 @@
+"""Adversaries: who chooses the outcomes, and what they see when they do."""
+
+from truecast.arena.adversaries.base import Adversary, Sees, Stream
+from truecast.arena.adversaries.early_stop import EarlyStop
+from truecast.arena.adversaries.greedy import GreedyBias, GreedyCertificate
+from truecast.arena.adversaries.streams import Blocks, Coins, Constant, Drift, Given, Periodic
+from truecast.arena.adversaries.threshold import Threshold
+
+__all__ = [
+    "Adversary",
+    "Blocks",
+    "Coins",
+    "Constant",
+    "Drift",
+    "EarlyStop",
+    "Given",
+    "GreedyBias",
+    "GreedyCertificate",
+    "Periodic",
+    "Sees",
+    "Stream",
+    "Threshold",
+]

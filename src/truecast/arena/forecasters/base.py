@@ -1,0 +1,179 @@
+"""What the forecasters of the literature share: the order of calls, saving, and draws that a seed repeats."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.errors import OrderError, StateError
+from truecast.forecasters.base import OutcomeForecaster
+from truecast.state import Saveable
+
+__all__ = ["Distribution", "LiteratureForecaster", "Measure", "RandomForecaster"]
+
+Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
+Measure = Literal["distance", "by value", "smooth"]
+_DRAWS = 1 << 10  # made at a time
+_MOST_SEED = 2**63
+
+
+class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
+    """A deterministic forecaster in plain Python: a subclass says what it forecasts and how it learns.
+
+    All it remembers between rounds are the lists and arrays in `_memory`, changed in place.
+    """
+
+    #: of which measure, in total, `a_priori` is a bound; None if nothing is proved about one of these
+    bounds: ClassVar[Measure | None] = None
+
+    def __init__(self, **memory: list[int] | list[float] | NDArray[np.float64]) -> None:
+        self._memory: dict[str, Any] = memory
+        self._rounds = 0
+        self._said: float | None = None
+
+    @property
+    def rounds(self) -> int:
+        """Outcomes observed."""
+        return self._rounds
+
+    def a_priori(self, rounds: int) -> float:
+        """The bound on the measure that `bounds` names, in total, proved before the first of so many rounds.
+
+        For a forecaster that draws it is a bound on the expectation, against whoever does not see the draws.
+        """
+        return self._bound(_check.whole_number("rounds", rounds, least=0, most=2**53))
+
+    def _bound(self, rounds: int) -> float:
+        return math.inf
+
+    @abstractmethod
+    def _forecast(self) -> float:
+        """What to say in this round; changes nothing."""
+
+    @abstractmethod
+    def _learn(self, p: float, y: int) -> None:
+        """Take in the outcome of the round in which p was said."""
+
+    def predict(self) -> float:
+        """Return the forecast of the next outcome; asked again, the same."""
+        if self._said is None:
+            self._said = self._forecast()
+        return self._said
+
+    def observe(self, outcome: object, /) -> None:
+        """Take in the outcome, 0 or 1, of what `predict` forecast.
+
+        Raises
+        ------
+        InputError
+            If the outcome is neither 0 nor 1; nothing is changed then.
+        OrderError
+            If nothing was forecast.
+        """
+        y = _check.outcome(outcome)
+        if self._said is None:
+            raise OrderError("observe() needs a forecast: call predict() first, once for every outcome")
+        self._learn(self._said, y)
+        self._rounds += 1
+        self._said = None
+
+    @property
+    def distribution(self) -> Distribution:
+        """What may be said in this round, and how likely: one forecast, unless the forecaster draws."""
+        return ((self.predict(), 1.0),)
+
+    def scored(self, outcome: int) -> float:
+        """What this round's forecast is judged by: the forecast itself, except for forecasters of intervals."""
+        return self.predict()
+
+    def _run(self, outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None:
+        for t, y in enumerate(outcomes.tolist()):
+            said[t] = p = self.predict()
+            self._learn(p, y)
+            self._rounds += 1
+            self._said = None
+
+    def state(self) -> dict[str, Any]:
+        """Everything a round can change, as plain data."""
+        kept = {name: np.asarray(values).tolist() for name, values in self._memory.items()}
+        return {"rounds": self._rounds, "issued": self._said is not None, **kept}
+
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+        present = self.state()
+        if not isinstance(state, dict) or set(state) != set(present):
+            raise StateError(f"the saved state must have exactly the entries {', '.join(present)}")
+        for name, values in present.items():
+            if not _alike(state[name], values):
+                raise StateError(f"the saved {name} must be like {values!r:.60}, got {state[name]!r:.60}")
+        if not 0 <= state["rounds"] <= 2**53:
+            raise StateError(f"the saved rounds must be from 0 to 2**53, got {state['rounds']}")
+        for name, values in self._memory.items():
+            values[:] = state[name]
+        self._rounds, self._said = state["rounds"], None
+        if state["issued"]:
+            self.predict()
+
+
+def _alike(found: object, present: object) -> bool:
+    """Whether a saved value is of the kind and length of the present one, and finite."""
+    if type(found) is not type(present):
+        return False
+    if isinstance(found, list) and isinstance(present, list):
+        return len(found) == len(present) and all(map(_alike, found, present))
+    return not isinstance(found, float) or math.isfinite(found)
+
+
+class RandomForecaster(LiteratureForecaster):
+    """A forecaster that draws: a subclass says from which distribution.
+
+    The draw of a round depends on the seed and the number of the round alone, so that asking twice, saving and
+    playing in batches change nothing.
+    """
+
+    def __init__(self, seed: int, **memory: list[int] | list[float] | NDArray[np.float64]) -> None:
+        super().__init__(**memory)
+        self._seed = _check.whole_number("seed", seed, least=0, most=_MOST_SEED)
+        self._drawn: tuple[int, list[float]] = (-1, [])
+        self._mixed: tuple[int, Distribution] = (-1, ())
+
+    @property
+    def seed(self) -> int:
+        """What the draws are made from."""
+        return self._seed
+
+    @abstractmethod
+    def _mixture(self) -> Distribution:
+        """The distribution to draw this round's forecast from; changes nothing."""
+
+    @property
+    def distribution(self) -> Distribution:
+        """What may be said in this round, and how likely."""
+        if self._mixed[0] != self._rounds:
+            self._mixed = self._rounds, self._mixture()
+        return self._mixed[1]
+
+    def _forecast(self) -> float:
+        mixture = self.distribution
+        u = self._draw()
+        for p, weight in mixture[:-1]:
+            if u < weight:
+                return p
+            u -= weight
+        return mixture[-1][0]
+
+    def _draw(self) -> float:
+        block, at = divmod(self._rounds, _DRAWS)
+        if self._drawn[0] != block:
+            self._drawn = block, np.random.default_rng([self._seed, 0, block]).random(_DRAWS).tolist()
+        return self._drawn[1][at]
+
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+        self._mixed = -1, ()
+        super().load(state)

@@ -1,0 +1,42 @@
+"""A rate that was known beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truecast import _check
+from truecast.arena.forecasters.base import LiteratureForecaster
+
+__all__ = ["Climatology"]
+
+
+class Climatology(LiteratureForecaster):
+    """Says the same rate in every round, as a forecaster does who knows the climate and nothing else.
+
+    Calibrated if the rate is right, as far from calibrated as any if it is wrong. It never learns.
+
+    Parameters
+    ----------
+    rate
+        What it says.
+
+    Examples
+    --------
+    >>> Climatology(rate=0.3).forecast_many([1, 0]).tolist()
+    [0.3, 0.3]
+    """
+
+    def __init__(self, *, rate: float = 0.5) -> None:
+        super().__init__()
+        self._rate = _check.probability("rate", rate)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this forecaster anew."""
+        return {"rate": self._rate}
+
+    def _forecast(self) -> float:
+        return self._rate
+
+    def _learn(self, p: float, y: int) -> None:
+        pass

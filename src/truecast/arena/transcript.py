@@ -1,0 +1,70 @@
+"""What is left of a game: forecasts and outcomes, measured and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import measures
+from truecast.certificate import Certificate
+from truecast.distance import Distance, calibration_distance
+from truecast.measures import Report
+from truecast.tally import Tally
+
+if TYPE_CHECKING:
+    from truecast.arena.adversaries.base import Adversary
+
+__all__ = ["Transcript"]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """A game that was played.
+
+    Attributes
+    ----------
+    forecaster, adversary : str
+        Who played, with their options.
+    seed : int
+        Of the adversary's coins.
+    p, y : array
+        What each round's forecast was, and the outcome. Of a forecaster of intervals, p is the end it is scored by.
+    certificate : Certificate or None
+        The forecaster's own bound on the distance, if it keeps one; of all its rounds, should it have begun earlier.
+    """
+
+    forecaster: str
+    adversary: str
+    seed: int
+    p: NDArray[np.float64] = field(repr=False)
+    y: NDArray[np.uint8] = field(repr=False)
+    certificate: Certificate | None = field(repr=False)
+
+    def __len__(self) -> int:
+        """How many rounds were played."""
+        return len(self.p)
+
+    @property
+    def tally(self) -> Tally:
+        """The counts of zeros and ones at each forecast."""
+        return Tally.from_predictions(self.y, self.p)
+
+    def measure(self) -> Report:
+        """All measures at once, as `truecast.measure` gives them."""
+        return measures.measure(self.y, self.p)
+
+    def distance(self, **options: Any) -> Distance:
+        """The distance to calibration in total, as `truecast.calibration_distance` finds it, with its options."""
+        return calibration_distance(self.y, self.p, **{"total": True} | options)
+
+
+def written(
+    forecaster: Any, adversary: Adversary, seed: int, p: NDArray[np.float64], y: NDArray[np.uint8]
+) -> Transcript:
+    """Write down a game."""
+    p.setflags(write=False)
+    y.setflags(write=False)
+    return Transcript(repr(forecaster), repr(adversary), seed, p, y, getattr(forecaster, "certificate", None))

@@ -23,57 +23,24 @@ from timing import header
 import truecast as tc
 
 Rounds = tuple[np.ndarray, np.ndarray]
-Rule = Callable[[int, float, Any], int]  # from the number of rounds before, the forecast and who made it to the outcome
 
 
-def coin(rounds: int, seed: int = 0) -> Rule:
-    bits = np.random.default_rng(rounds + seed).integers(0, 2, rounds, np.uint8).tobytes()
-    return lambda t, _p, _: bits[t]
+def coin(rounds: int, seed: int = 0) -> tc.arena.Adversary:
+    return tc.arena.Given(np.random.default_rng(rounds + seed).integers(0, 2, rounds, np.uint8))
 
 
-def periodic(_: int, _seed: int = 0) -> Rule:
-    return lambda t, _p, _: t % 2
+OUTCOMES: dict[str, Callable[[int, int], tc.arena.Adversary]] = {
+    "coin": coin,
+    "periodic": lambda _rounds, _seed: tc.arena.Periodic((0, 1)),
+    "threshold": lambda _rounds, _seed: tc.arena.Threshold(),
+    "greedy": lambda _rounds, _seed: tc.arena.GreedyCertificate(),
+    "all ones": lambda _rounds, _seed: tc.arena.Constant(1),
+}
 
 
-def threshold(_: int, _seed: int = 0) -> Rule:
-    return lambda _t, p, _: int(p <= 0.5)
-
-
-def greedy(_: int, _seed: int = 0) -> Rule:
-    """Take the outcome after which D + A, deviation plus biases of the ladder, is larger."""
-    points: list[float] = []
-    biases: list[float] = []
-
-    def rule(_: int, p: float, forecaster: Any) -> int:
-        if not points:
-            points.extend(forecaster.points / forecaster.denominator)
-            biases.extend(0.0 for _ in points)
-        cell = forecaster.open_cell
-        after = [biases[cell + y] + points[cell + y] - y for y in (0, 1)]
-        more = [abs(p - points[cell + y]) + abs(after[y]) - abs(biases[cell + y]) for y in (0, 1)]
-        y = int(more[1] >= more[0])
-        biases[cell + y] = after[y]
-        return y
-
-    return rule
-
-
-def ones(_: int, _seed: int = 0) -> Rule:
-    return lambda _t, _p, _: 1
-
-
-OUTCOMES = {"coin": coin, "periodic": periodic, "threshold": threshold, "greedy": greedy, "all ones": ones}
-
-
-def play(forecaster: Any, rule: Rule, rounds: int) -> Rounds:
-    """Return outcomes and forecasts, round by round: the rule sees the forecast."""
-    y, p = np.empty(rounds, np.uint8), np.empty(rounds)
-    for t in range(rounds):
-        said = forecaster.predict()
-        outcome = rule(t, said, forecaster)
-        forecaster.observe(outcome)
-        y[t], p[t] = outcome, said
-    return y, p
+def play(forecaster: Any, kind: str, rounds: int, seed: int = 0) -> Rounds:
+    game = tc.arena.play(forecaster, OUTCOMES[kind](rounds, seed), rounds)
+    return game.y, game.p
 
 
 def model(rate: Callable[[np.ndarray], Any], rounds: int, seed: int) -> Rounds:
@@ -88,7 +55,7 @@ def constant(rounds: int, seed: int) -> Rounds:
 
 
 def forecasters(at: Any, kind: str, rounds: int, seed: int) -> Rounds:
-    return play(tc.AlmostOneStepAhead(horizon=rounds, at=at), OUTCOMES[kind](rounds, seed), rounds)
+    return play(tc.AlmostOneStepAhead(horizon=rounds, at=at), kind, rounds, seed)
 
 
 KINDS = ("coin", "periodic", "threshold", "greedy")

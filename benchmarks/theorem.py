@@ -60,7 +60,7 @@ def measured(rounds: int, name: str, kind: str, limit: float) -> Row:
     """Play, measure, and insist on the theorem."""
     print(f"{name}, {kind}, {rounds:,} rounds", file=sys.stderr, flush=True)
     forecaster = FORECASTERS[name](rounds)
-    y, p = play(forecaster, OUTCOMES[kind](rounds), rounds)
+    y, p = play(forecaster, kind, rounds)
     rtol = 0.0 if rounds <= EXACTLY else RTOL
     found = tc.calibration_distance(y, p, rtol=rtol, time_limit=limit, total=True)
     proved = forecaster.certificate

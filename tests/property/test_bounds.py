@@ -13,11 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truecast as tc
-from opponents import OPPONENTS, play
+from truecast.arena import Adversary, Coins, Constant, Drift, GreedyCertificate, Periodic, Threshold
 from truecast.forecasters.base import LadderForecaster
 from truecast.ladder import CELL_RULES
 from truecast.reference import PlainLadder, calibration_distance
 
+OPPONENTS: dict[str, Adversary] = {
+    "coin": Coins(),
+    "rare": Coins(0.05),
+    "alternating": Periodic((0, 1)),
+    "period 5": Periodic((0, 0, 1, 0, 1)),
+    "all ones": Constant(1),
+    "all zeros": Constant(0),
+    "drift": Drift(997),
+    "threshold": Threshold(),
+    "greedy": GreedyCertificate(),
+}
 END_OPTIONS = [{"at": end, "cell": rule} for end in ("lower", "upper", "middle") for rule in CELL_RULES]
 
 
@@ -25,6 +36,11 @@ def forecasters(horizon: int) -> list[LadderForecaster]:
     return [tc.AlmostOneStepAhead(horizon=horizon, **options) for options in END_OPTIONS] + [
         tc.BentGrid(horizon=horizon, cell=rule) for rule in CELL_RULES
     ]
+
+
+def play(f: LadderForecaster, opponent: str, rounds: int) -> tuple[list[float], list[int]]:
+    game = tc.arena.play(f, OPPONENTS[opponent], rounds)
+    return game.p.tolist(), game.y.tolist()
 
 
 def check_chain(f: LadderForecaster, p: list[float], y: list[int]) -> None:
@@ -39,7 +55,7 @@ def check_chain(f: LadderForecaster, p: list[float], y: list[int]) -> None:
 def test_exact_distance_within_certificate_against_opponents(opponent: str) -> None:
     for rounds in (29, 60):
         for f in forecasters(rounds):
-            p, y = play(f, OPPONENTS[opponent], rounds)
+            p, y = play(f, opponent, rounds)
             check_chain(f, p, y)
 
 
@@ -57,9 +73,9 @@ def test_exact_distance_within_certificate_on_any_outcomes(y: list[int], grid: i
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
 def test_certificate_within_a_priori_bound_on_long_streams(opponent: str) -> None:
-    rounds = 500 if opponent == "greedy" else 3_000
+    rounds = 3_000
     for f in forecasters(rounds):
-        play(f, OPPONENTS[opponent], rounds)
+        play(f, opponent, rounds)
         certificate = f.certificate
         assert f.deviation + min(f.bias_sums) <= f.a_priori(rounds)
         assert certificate.bound <= certificate.a_priori < 2 * math.sqrt(rounds) + 1
@@ -67,7 +83,7 @@ def test_certificate_within_a_priori_bound_on_long_streams(opponent: str) -> Non
 
 def test_more_rounds_than_the_horizon_stay_certified() -> None:
     for f in forecasters(16):
-        p, y = play(f, OPPONENTS["greedy"], 50)
+        p, y = play(f, "greedy", 50)
         check_chain(f, p, y)
         assert f.certificate.a_priori >= float(f.a_priori(50))
 
@@ -107,13 +123,13 @@ def test_lemma_4_on_any_grid(inner: set[Fraction], y: list[int], rule: str, plac
 @pytest.mark.parametrize("opponent", ["coin", "greedy"])
 def test_exact_distance_within_certificate_after_120_rounds(opponent: str) -> None:
     for f in (tc.AlmostOneStepAhead(horizon=120, at="middle"), tc.BentGrid(horizon=120)):
-        check_chain(f, *play(f, OPPONENTS[opponent], 120))
+        check_chain(f, *play(f, opponent, 120))
 
 
 def test_contradicting_every_forecast_makes_ece_half_the_rounds() -> None:
     """Section 7 of the theory page: no deterministic forecaster escapes, so ECE by value is not what is promised."""
     for f in forecasters(300):
-        p, y = play(f, OPPONENTS["threshold"], 300)
+        p, y = play(f, "threshold", 300)
         by_value: dict[float, Fraction] = defaultdict(Fraction)
         for said, bit in zip(p, y, strict=True):
             by_value[said] += Fraction(said) - bit

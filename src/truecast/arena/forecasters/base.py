@@ -98,6 +98,9 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
             self._rounds += 1
             self._said = None
 
+    def _refuse(self, state: dict[str, Any]) -> None:
+        """Raise StateError if no rounds lead to these entries, all of the right kind; for subclasses that can tell."""
+
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
         kept = {name: np.asarray(values).tolist() for name, values in self._memory.items()}
@@ -113,6 +116,7 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
                 raise StateError(f"the saved {name} must be like {values!r:.60}, got {state[name]!r:.60}")
         if not 0 <= state["rounds"] <= 2**53:
             raise StateError(f"the saved rounds must be from 0 to 2**53, got {state['rounds']}")
+        self._refuse(state)
         for name, values in self._memory.items():
             values[:] = state[name]
         self._rounds, self._said = state["rounds"], None

@@ -16,6 +16,7 @@ inline void require(bool holds, const char* otherwise) {
 void bind_distance(nanobind::module_& m);
 void bind_hints(nanobind::module_& m);
 void bind_measures(nanobind::module_& m);
+void bind_minimax(nanobind::module_& m);
 void bind_recalibrate(nanobind::module_& m);
 void bind_split_ladder(nanobind::module_& m);
 

@@ -171,4 +171,5 @@ NB_MODULE(kernels, m) {
     bind_split_ladder(m);
     bind_hints(m);
     bind_measures(m);
+    bind_minimax(m);
 }

@@ -17,7 +17,7 @@ from truecast.state import Saveable
 __all__ = ["Distribution", "LiteratureForecaster", "Measure", "RandomForecaster"]
 
 Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
-Measure = Literal["distance", "by value", "smooth"]
+Measure = Literal["distance", "lower distance", "by value", "smooth"]
 _DRAWS = 1 << 10  # made at a time
 _MOST_SEED = 2**63
 

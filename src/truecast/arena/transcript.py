@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import measures
+from truecast import _check, measures
 from truecast.certificate import Certificate
 from truecast.distance import Distance, calibration_distance
 from truecast.measures import Report
@@ -16,6 +16,7 @@ from truecast.tally import Tally
 
 if TYPE_CHECKING:
     from truecast.arena.adversaries.base import Adversary
+    from truecast.arena.course import Course
 
 __all__ = ["Transcript"]
 
@@ -59,6 +60,44 @@ class Transcript:
     def distance(self, **options: Any) -> Distance:
         """The distance to calibration in total, as `truecast.calibration_distance` finds it, with its options."""
         return calibration_distance(self.y, self.p, **{"total": True} | options)
+
+    def course(self, *, points: int = 32, rtol: float = 0.01, time_limit: float = 20.0) -> Course:
+        """Return the game in time, as `draw` draws it.
+
+        Parameters
+        ----------
+        points
+            How often to measure the distance on the way.
+        rtol
+            How close its bounds shall be.
+        time_limit
+            How many seconds that may take, for all points together. Bounds that meet it are wider, and drawn so.
+        """
+        from truecast.arena.course import Course
+
+        points = _check.whole_number("points", points, least=1, most=10_000)
+        return Course.of(self, points, rtol, _check.between("time_limit", time_limit, 0, float("inf")))
+
+    def draw(self, figure: Any = None, **options: Any) -> Any:
+        """Draw the game in time: forecasts and share of ones above, distance to calibration and bounds below.
+
+        The share of ones is of the rounds around, so it knows the future; a forecaster cannot be expected to follow it
+        at once. Needs matplotlib.
+
+        Parameters
+        ----------
+        figure
+            A matplotlib figure or part of one to draw on; a new one if not given. To draw on axes of your own, see
+            `Course.draw_forecasts` and `Course.draw_distance` of what `course` returns.
+        options
+            As of `course`.
+
+        Returns
+        -------
+        figure
+            What was drawn on.
+        """
+        return self.course(**options).draw(figure)
 
 
 def written(

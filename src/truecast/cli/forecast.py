@@ -1,4 +1,4 @@
-"""The `truecast` command: parse, call, print."""
+"""`truecast forecast`: forecasts of the outcomes in a file, with a certificate."""
 
 from __future__ import annotations
 
@@ -21,13 +21,7 @@ _VALUES = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 _ROWS = 1 << 16
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(tc.__version__, prog_name="truecast")
-def main() -> None:
-    """Keep probability forecasts true."""
-
-
-@main.command(short_help="Forecast outcomes from those before them, with a certificate.")
+@click.command(short_help="Forecast outcomes from those before them, with a certificate.")
 @click.argument("file", type=click.File("r", encoding="utf-8-sig"))
 @click.option("--outcome", "column", metavar="NAME", help="Column with the outcomes, if the CSV has several.")
 @click.option(

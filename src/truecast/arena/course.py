@@ -1,0 +1,130 @@
+"""The course of one game: what is drawn of a transcript, and how."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast.arena.style import COLORS, GREY, ink, new_figure
+from truecast.distance import calibration_distance
+
+if TYPE_CHECKING:
+    from truecast.arena.transcript import Transcript
+
+__all__ = ["Course"]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A game in time.
+
+    Attributes
+    ----------
+    title : str
+        Who played.
+    p : array
+        The forecast of each round.
+    rate : array
+        The share of ones among the `window` outcomes around each round.
+    window : int
+        About the root of the number of rounds.
+    signed : array
+        Forecasts minus outcomes, summed up to each round. The distance is at least as large as that, either way.
+    rounds : array
+        After how many rounds the distance was measured.
+    lower, upper : array
+        Proven bounds on the distance in total after those.
+    certificate : float or None
+        The forecaster's own bound at the end.
+    """
+
+    title: str
+    p: NDArray[np.float64] = field(repr=False)
+    rate: NDArray[np.float64] = field(repr=False)
+    window: int
+    signed: NDArray[np.float64] = field(repr=False)
+    rounds: NDArray[np.int64] = field(repr=False)
+    lower: NDArray[np.float64] = field(repr=False)
+    upper: NDArray[np.float64] = field(repr=False)
+    certificate: float | None
+
+    @classmethod
+    def of(cls, game: Transcript, points: int, rtol: float, time_limit: float) -> Course:
+        """Measure a game at so many points of time."""
+        rounds = np.unique(np.linspace(0, len(game), points + 1).round().astype(np.int64)[1:])
+        found = [
+            calibration_distance(game.y[:t], game.p[:t], rtol=rtol, time_limit=time_limit / points, total=True).totals
+            for t in rounds
+        ]
+        lower, upper = np.array(found).reshape(-1, 2).T
+        window = max(1, round(math.sqrt(len(game))))
+        return cls(
+            title=f"{game.forecaster}\nagainst {game.adversary}",
+            p=game.p,
+            rate=_shares(game.y, window),
+            window=window,
+            signed=np.cumsum(game.p - game.y),
+            rounds=rounds,
+            lower=lower,
+            upper=upper,
+            certificate=None if game.certificate is None else game.certificate.bound,
+        )
+
+    def draw(self, figure: Any = None) -> Any:
+        """Draw forecasts and distance, one above the other, on a matplotlib figure, or on a new one; return it."""
+        if figure is None:
+            figure = new_figure(7, 5.5)
+        above, below = figure.subplots(2, 1, sharex=True)
+        self.draw_forecasts(above)
+        self.draw_distance(below)
+        above.set_xlabel("")
+        figure.suptitle(self.title, fontsize=9)
+        return figure
+
+    def draw_forecasts(self, axes: Any) -> None:
+        """Draw the forecasts and the running share of ones on matplotlib axes."""
+        t = np.arange(1, len(self.p) + 1)
+        share = f"share of ones in the {self.window:,} rounds around"
+        axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
+        size = min(4.0, max(1.0, 40 / math.sqrt(len(t) + 1)))
+        # a picture within the picture: a file with a hundred thousand points is slow to open
+        axes.plot(t, self.p, ls="", marker=".", ms=size, color=COLORS[0], zorder=2, label="forecast", rasterized=True)
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_ylabel("probability", fontsize=9)
+        _finish(axes)
+
+    def draw_distance(self, axes: Any) -> None:
+        """Draw the distance to calibration so far, and bounds on it, on matplotlib axes."""
+        t = np.arange(len(self.signed) + 1)
+        signed = np.abs(np.concatenate([[0.0], self.signed]))
+        axes.plot(t, 2 * np.sqrt(t) + 1, color=ink(axes), ls=":", lw=1.3, label="2 sqrt(T) + 1")
+        if self.certificate is not None:
+            axes.plot(t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate")
+        axes.fill_between(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.4, lw=0)
+        axes.plot(self.rounds, self.upper, color=COLORS[2], marker="o", ms=3, lw=1.2, label="distance to calibration")
+        axes.plot(t, signed, color=COLORS[1], lw=0.8, label="|sum of forecasts - outcomes|")
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("in total", fontsize=9)
+        _finish(axes)
+
+
+def _shares(y: NDArray[np.uint8], window: int) -> NDArray[np.float64]:
+    """Return the share of ones among as many outcomes around each round, fewer at the ends."""
+    ones = np.concatenate([[0], np.cumsum(y, dtype=np.int64)])
+    start = np.maximum(np.arange(len(y)) - window // 2, 0)
+    end = np.minimum(start + window, len(y))
+    start = np.maximum(end - window, 0)
+    shares: NDArray[np.float64] = (ones[end] - ones[start]) / np.maximum(end - start, 1)
+    return shares
+
+
+def _finish(axes: Any) -> None:
+    axes.set_xlabel("T, rounds", fontsize=9)
+    axes.grid(color=GREY, alpha=0.35, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8)
+    axes.legend(fontsize=8, frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2)

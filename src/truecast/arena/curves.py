@@ -1,0 +1,164 @@
+"""Distances against the number of rounds: what is drawn of a tournament, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from truecast.arena.adversaries.base import Sees
+from truecast.arena.style import COLORS, DASHES, GREY, MARKERS, ink, new_figure
+
+if TYPE_CHECKING:
+    from truecast.arena.results import Results
+    from truecast.arena.rows import Row
+
+__all__ = ["Curve", "Curves", "Panel"]
+
+_COLOURS: dict[Sees, str] = {"nothing": COLORS[0], "distribution": COLORS[1], "forecast": COLORS[2]}
+_SEEN = "adversaries, who see nothing (blue), what may be forecast and how likely (green), or the forecast (orange)"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Numbers of rounds, and a value for each."""
+
+    rounds: tuple[int, ...]
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Mapping[int, float]) -> Curve:
+        """Return a curve in order of the rounds."""
+        return cls(tuple(sorted(values)), tuple(values[rounds] for rounds in sorted(values)))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A forecaster's distances, or rather the upper bounds on them.
+
+    Attributes
+    ----------
+    forecaster : str
+        Its name.
+    adversaries : mapping
+        The worst over seeds, for each adversary.
+    worst : Curve
+        The worst of them all.
+    against : str
+        Whose it is in the longest game.
+    bound : Curve or None
+        What was proved before the first round, if it is about the distance.
+    """
+
+    forecaster: str
+    adversaries: Mapping[str, Curve]
+    worst: Curve
+    against: str
+    bound: Curve | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A panel for every forecaster, and what each adversary sees."""
+
+    panels: tuple[Panel, ...]
+    sees: Mapping[str, Sees]
+
+    @classmethod
+    def of(cls, results: Results) -> Curves:
+        """Return the curves of a tournament."""
+        panels = (_panel(name, [row for row in results.rows if row.forecaster == name]) for name in results.forecasters)
+        return cls(tuple(panels), {row.adversary: row.sees for row in results.rows})
+
+    def draw(self, figure: Any = None) -> Any:
+        """Draw an overview and all panels on a matplotlib figure, or on a new one; return it."""
+        columns = 4
+        lines = 2 + math.ceil(len(self.panels) / columns)
+        if figure is None:
+            figure = new_figure(11, 2.1 * lines + 0.9)
+        grid = figure.add_gridspec(lines, columns)
+        overview = figure.add_subplot(grid[:2, :])
+        self.draw_overview(overview)
+        axes = None
+        for at, panel in enumerate(self.panels):
+            line, column = divmod(at, columns)
+            axes = figure.add_subplot(grid[line + 2, column], sharex=axes, sharey=axes)
+            self.draw_panel(axes, panel)
+            axes.tick_params(labelleft=column == 0, labelbottom=at + columns >= len(self.panels))
+        if axes is not None:
+            style = {"frameon": False, "fontsize": 8, "title_fontsize": 8}
+            figure.legend(*self._legend(axes), title=_SEEN, ncols=5, loc="outside lower center", **style)
+        return figure
+
+    def draw_overview(self, axes: Any) -> None:
+        """Draw the worst distance of every forecaster on matplotlib axes."""
+        order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
+        for panel in order:
+            at = self.panels.index(panel)
+            style = {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
+            dashes = DASHES[at // len(COLORS) % len(DASHES)]
+            axes.plot(*_points(panel.worst), label=panel.forecaster, ls=dashes, lw=1.3, ms=5, mfc="none", **style)
+        self._reference(axes)
+        _scales(axes)
+        axes.set_title("worst of all adversaries and seeds", fontsize=10)
+        axes.set_ylabel("distance to calibration, in total", fontsize=9)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+
+    def draw_panel(self, axes: Any, panel: Panel) -> None:
+        """Draw a forecaster's distances against each adversary on matplotlib axes."""
+        for name, curve in panel.adversaries.items():
+            axes.plot(*_points(curve), label=name, lw=0.9, ms=4, mfc="none", **self._style(name))
+        if panel.bound is not None:
+            axes.plot(*_points(panel.bound), color=GREY, lw=3.5, zorder=1, label="proved bound")
+        self._reference(axes)
+        _scales(axes)
+        axes.set_title(panel.forecaster, fontsize=9, pad=3)
+        where = {"transform": axes.transAxes, "va": "top", "fontsize": 7}
+        axes.text(0.03, 0.97, f"worst: {panel.against}", color=ink(axes), **where)
+
+    def _style(self, adversary: str) -> dict[str, Any]:
+        """Colours tell what an adversary sees, markers which of those it is."""
+        sees = self.sees[adversary]
+        among = [name for name, seen in self.sees.items() if seen == sees].index(adversary)
+        return {"color": _COLOURS[sees], "marker": MARKERS[among % len(MARKERS)]}
+
+    def _reference(self, axes: Any) -> None:
+        rounds = sorted({rounds for panel in self.panels for rounds in panel.worst.rounds})
+        theirs = [2 * math.sqrt(number) + 1 for number in rounds]
+        axes.plot(rounds, theirs, color=ink(axes), ls=":", lw=1.3, zorder=2, label="2 sqrt(T) + 1")
+
+    def _legend(self, axes: Any) -> tuple[list[Any], list[str]]:
+        """Return an entry for every adversary and bound, whether or not it is in this panel."""
+        from matplotlib.lines import Line2D
+
+        names = sorted(self.sees, key=lambda name: list(_COLOURS).index(self.sees[name]))
+        entries = {name: Line2D([], [], lw=0.9, ms=4, mfc="none", **self._style(name)) for name in names}
+        entries["proved bound"] = Line2D([], [], color=GREY, lw=3.5)
+        entries["2 sqrt(T) + 1"] = Line2D([], [], color=ink(axes), ls=":", lw=1.3)
+        return list(entries.values()), list(entries)
+
+
+def _panel(name: str, rows: list[Row]) -> Panel:
+    worst: dict[int, float] = {}
+    against: dict[str, dict[int, float]] = {}
+    for row in rows:
+        for values in (worst, against.setdefault(row.adversary, {})):
+            values[row.rounds] = max(values.get(row.rounds, 0.0), row.upper)
+    bound = {row.rounds: row.bound for row in rows if row.bound is not None and row.bounds == "distance"}
+    curves = {adversary: Curve.of(values) for adversary, values in against.items()}
+    last = max(rows, key=lambda row: (row.rounds, row.upper))
+    return Panel(name, curves, Curve.of(worst), last.adversary, Curve.of(bound) if bound else None)
+
+
+def _points(curve: Curve) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    return curve.rounds, curve.values
+
+
+def _scales(axes: Any) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log", nonpositive="mask")
+    axes.minorticks_off()
+    axes.grid(color=GREY, alpha=0.35, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=8)

@@ -1,0 +1,112 @@
+"""The games of a tournament: which there are, and how one is played and measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from truecast.arena.adversaries.base import Adversary
+from truecast.arena.forecasters.base import Measure
+from truecast.arena.game import Player, play
+from truecast.arena.journal import Key
+from truecast.arena.rows import Row
+from truecast.certificate import round_up
+from truecast.distance import calibration_distance
+from truecast.errors import InputError
+from truecast.measures import brier_score, calibration_error_by_value, smooth_calibration_error
+
+__all__ = ["Game", "Make", "schedule"]
+
+Make = Callable[[int, int], Player]  # of rounds and seed
+
+
+@dataclass(frozen=True)
+class Game:
+    """A forecaster, an adversary, rounds and a seed, which is None where nobody tosses coins."""
+
+    key: Key
+    make: Make
+    adversary: Adversary
+    rounds: int
+    seed: int | None
+
+    def measured(self, rtol: float, time_limit: float) -> Row:
+        """Play and measure."""
+        try:
+            return self._measured(rtol, time_limit)
+        except Exception as error:
+            forecaster, adversary, *_ = self.key
+            seed = "" if self.seed is None else f", seed {self.seed}"
+            error.add_note(f"In the game of {forecaster} against {adversary}, {self.rounds:,} rounds{seed}")
+            raise
+
+    def _measured(self, rtol: float, time_limit: float) -> Row:
+        forecaster = self.make(self.rounds, self.seed or 0)
+        game = play(forecaster, self.adversary, self.rounds, seed=self.seed or 0)
+        tally = game.tally
+        distance = calibration_distance(tally, rtol=rtol, time_limit=time_limit, total=True)
+        if distance.ended == "interrupted":
+            raise KeyboardInterrupt  # which the search took for the end of its time
+        bound, bounds = _promise(forecaster, self.adversary, self.rounds)
+        return Row(
+            forecaster=self.key[0],
+            adversary=self.key[1],
+            sees=self.adversary.sees,
+            rounds=self.rounds,
+            seed=self.seed,
+            lower=float(distance.lower),
+            upper=float(distance.upper),
+            by_value=float(calibration_error_by_value(tally, total=True)),
+            smooth=float(smooth_calibration_error(tally, total=True)),
+            brier=float(brier_score(tally)),
+            certificate=None if game.certificate is None else game.certificate.bound,
+            bound=bound,
+            bounds=bounds,
+        )
+
+
+def schedule(
+    forecasters: Mapping[str, Make], adversaries: Mapping[str, Adversary], horizons: Sequence[int], seeds: Sequence[int]
+) -> Iterator[Game]:
+    """Yield the games to play, in order of forecasters, adversaries, rounds and seeds."""
+    for name, make in forecasters.items():
+        entrants = {rounds: _entrants(name, make, rounds, seeds) for rounds in horizons}
+        for against, adversary in adversaries.items():
+            for rounds, built in entrants.items():
+                if not adversary.plays(built[None]):
+                    continue
+                tossed = adversary.random or _draws(built[None])
+                for seed in seeds if tossed else [None]:
+                    options = _options(built.get(seed, built[None])), _options(adversary)
+                    yield Game((name, against, *options, rounds, seed), make, adversary, rounds, seed)
+
+
+def _entrants(name: str, make: Make, rounds: int, seeds: Sequence[int]) -> dict[int | None, Player]:
+    """Build the forecaster of each seed, to know it by its options; but one, for None, if the seed is nothing to it."""
+    first = make(rounds, 0)
+    if not (hasattr(first, "predict") and hasattr(first, "observe")):
+        raise InputError("forecasters", f"must build what can predict and observe, and {name!r} does not", first)
+    return {None: first} | ({seed: make(rounds, seed) for seed in seeds} if _draws(first) else {})
+
+
+def _draws(forecaster: object) -> bool:
+    return hasattr(forecaster, "seed")
+
+
+def _options(player: object) -> str:
+    """Return the player with its options, the same in every process."""
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(player))
+
+
+def _promise(forecaster: Any, adversary: Adversary, rounds: int) -> tuple[float | None, Measure | None]:
+    """Return the bound that is proved before the first round, and the measure it is about; our own is the distance."""
+    measure: Measure | None = getattr(forecaster, "bounds", "distance")
+    seen = adversary.sees == "forecast" and _draws(forecaster)
+    if measure is None or seen or not hasattr(forecaster, "a_priori"):
+        return None, None
+    bound = forecaster.a_priori(rounds)
+    return (None, None) if bound == math.inf else (round_up(Fraction(bound)), measure)

@@ -3,6 +3,7 @@
 from truecast.arena.adversaries.base import Adversary, Sees, Stream
 from truecast.arena.adversaries.early_stop import EarlyStop
 from truecast.arena.adversaries.greedy import GreedyBias, GreedyCertificate
+from truecast.arena.adversaries.sign_preservation import SignPreservation
 from truecast.arena.adversaries.streams import Blocks, Coins, Constant, Drift, Given, Periodic
 from truecast.arena.adversaries.threshold import Threshold
 
@@ -18,6 +19,7 @@ __all__ = [
     "GreedyCertificate",
     "Periodic",
     "Sees",
+    "SignPreservation",
     "Stream",
     "Threshold",
 ]

@@ -1,6 +1,25 @@
 """Forecasters of the literature, one a file, each with its reference and, where it has one, its guarantee as code."""
 
+from truecast.arena.forecasters.arc_defensive import ArcDefensive
+from truecast.arena.forecasters.calibeating import Calibeating
 from truecast.arena.forecasters.climatology import Climatology
+from truecast.arena.forecasters.defensive import Defensive
+from truecast.arena.forecasters.foster import Foster
+from truecast.arena.forecasters.foster_vohra import FosterVohra
+from truecast.arena.forecasters.gupta_ramdas import GuptaRamdas
+from truecast.arena.forecasters.kakade_foster import KakadeFoster
+from truecast.arena.forecasters.online_platt import OnlinePlatt
 from truecast.arena.forecasters.running_mean import RunningMean
 
-__all__ = ["Climatology", "RunningMean"]
+__all__ = [
+    "ArcDefensive",
+    "Calibeating",
+    "Climatology",
+    "Defensive",
+    "Foster",
+    "FosterVohra",
+    "GuptaRamdas",
+    "KakadeFoster",
+    "OnlinePlatt",
+    "RunningMean",
+]

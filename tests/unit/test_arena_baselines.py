@@ -176,6 +176,8 @@ def test_options(kind: Any) -> None:
     assert kind().config["base"] == {"kind": "RunningMean"}
     assert kind({"kind": "Climatology", "rate": 0.2}).base.predict() == 0.2
     assert repr(kind({"kind": "Climatology"})).startswith(kind.__name__ + "(base={'kind': 'Climatology', 'rate': 0.5}")
+    option = {"bins": 7} if kind is Calibeating else {"memory": 7}
+    assert kind(**option).config == {"base": {"kind": "RunningMean"}} | option
     imposter = type("Climatology", (Climatology,), {})
     wrong = [
         tc.Guard(),

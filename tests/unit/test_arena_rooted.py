@@ -228,8 +228,19 @@ def test_horizon_chooses_a_grid_with_the_bounds_that_are_stated(rounds: int) -> 
 @given(y=OUTCOMES, m=st.integers(1, 20))
 def test_defensive_forecasting_with_the_identity_is_kakade_and_foster(y: list[int], m: int) -> None:
     f = Defensive(grid=m)
-    f._kernel = (np.arange(-m, m + 1) == 0).astype(float)
+    f._falling = np.eye(m + 1)[0]
+    f._rising = np.eye(m + 1)[m]
     assert f.forecast_many(y).tolist() == KakadeFoster(grid=m).forecast_many(y).tolist()
+
+
+def test_first_forecasts_by_hand() -> None:
+    """0 while S(0) <= 0; then 1 while S(1) >= 0; then the lowest root that halving finds."""
+    assert KakadeFoster(grid=4).forecast_many([1, 1, 0, 0]).tolist() == [0, 1, 1, 0.25]
+    assert KakadeFoster(grid=4).forecast_many([0, 0, 1, 0, 1]).tolist() == [0, 0, 0, 1, 0.25]
+    e = math.exp(-1)
+    said = Defensive(grid=1).forecast_many([1, 0, 1, 1])
+    assert said[:3].tolist() == [0, 1, 0.5]  # S = 1 - e at 0 and e - 1 at 1
+    assert said[3] == pytest.approx((1 - e + (1 + e) / 4) / (2 * (1 - e)))
 
 
 def test_contradiction_makes_the_error_by_value_half_of_the_rounds() -> None:

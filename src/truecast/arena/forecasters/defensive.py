@@ -78,9 +78,8 @@ class Defensive(RootedForecaster):
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
         super().__init__(horizon, grid)
-        m = self._grid
-        self._kernel = np.exp(-np.abs(np.arange(-m, m + 1)) / m)
-        self._change, self._other = np.empty(m + 1), np.empty(m + 1)
+        self._falling = np.exp(-np.arange(self._grid + 1) / self._grid)
+        self._rising = self._falling[::-1].copy()
 
     @staticmethod
     def _best_grid(horizon: int) -> int:
@@ -91,11 +90,9 @@ class Defensive(RootedForecaster):
         return np.zeros(grid + 1)
 
     def _add(self, cell: int, left: float, right: float) -> None:
-        m, kernel = self._grid, self._kernel
-        np.multiply(kernel[m - cell : 2 * m + 1 - cell], left, self._change)
-        np.multiply(kernel[m - cell - 1 : 2 * m - cell], right, self._other)
-        self._change += self._other
-        self._sums += self._change
+        near = float(self._falling[1])  # from one end of the cell to the other
+        self._sums[: cell + 1] += (left + near * right) * self._rising[self._grid - cell :]
+        self._sums[cell + 1 :] += (near * left + right) * self._falling[: self._grid - cell]
 
     def _bound(self, rounds: int) -> float:
         return self._bound_by(rounds, _SLOPE, math.sqrt(2) + math.sqrt(rounds) / (2 * self._grid))

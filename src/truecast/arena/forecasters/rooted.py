@@ -101,7 +101,7 @@ class RootedForecaster(LiteratureForecaster):
         `slope` is the norm of 1 - 2p: since (y - p)**2 = p(1 - p) + (1 - 2p)(y - p), and the sum of the last is at
         most slope times the root of V, V <= T/4 + slope sqrt(V).
 
-        Doubles: with u = 2**-53, S is off by at most u(|S| + 8) more after each round, and the forecast by 5u, where
+        Doubles: with u = 2**-53, S is off by at most u(|S| + 10) more after each round, and the forecast by 5u, where
         the slopes of S are at most m sqrt(2) times its norm; so the norm's square is at most V + 32 u T**1.5 (T + m),
         as long as that adds no more than a quarter to T. Later nothing is claimed.
         """

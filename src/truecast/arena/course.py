@@ -55,7 +55,8 @@ class Course:
     @classmethod
     def of(cls, game: Transcript, points: int, rtol: float, time_limit: float) -> Course:
         """Measure a game at so many points of time."""
-        rounds = np.unique(np.linspace(0, len(game), points + 1).round().astype(np.int64)[1:])
+        rounds = np.unique(np.linspace(0, len(game), points + 1).round().astype(np.int64))
+        rounds = rounds[rounds > 0]
         found = [
             calibration_distance(game.y[:t], game.p[:t], rtol=rtol, time_limit=time_limit / points, total=True).totals
             for t in rounds

@@ -17,14 +17,21 @@ from truecast.arena.adversaries import (
     GreedyBias,
     GreedyCertificate,
     Periodic,
+    SignPreservation,
     Threshold,
 )
-from truecast.arena.forecasters.calibeating import Calibeating
-from truecast.arena.forecasters.climatology import Climatology
-from truecast.arena.forecasters.defensive import Defensive
-from truecast.arena.forecasters.kakade_foster import KakadeFoster
-from truecast.arena.forecasters.online_platt import OnlinePlatt
-from truecast.arena.forecasters.running_mean import RunningMean
+from truecast.arena.forecasters import (
+    ArcDefensive,
+    Calibeating,
+    Climatology,
+    Defensive,
+    Foster,
+    FosterVohra,
+    GuptaRamdas,
+    KakadeFoster,
+    OnlinePlatt,
+    RunningMean,
+)
 from truecast.arena.schedule import Make
 from truecast.forecasters import AlmostOneStepAhead, BentGrid, HorizonFree
 
@@ -39,6 +46,10 @@ def _planned(kind: Any, rounds: int, seed: int, **options: Any) -> Any:
     return kind(horizon=rounds, **options)
 
 
+def _drawing(kind: Any, rounds: int, seed: int) -> Any:
+    return kind(horizon=rounds, seed=seed)
+
+
 #: how to build each forecaster for a number of rounds and a seed
 FORECASTERS: Mapping[str, Make] = MappingProxyType(
     {
@@ -46,8 +57,12 @@ FORECASTERS: Mapping[str, Make] = MappingProxyType(
         "aosa-middle": partial(_planned, AlmostOneStepAhead, at="middle"),
         "bent-grid": partial(_planned, BentGrid),
         "horizon-free": partial(_plain, HorizonFree),
+        "foster-vohra": partial(_drawing, FosterVohra),
+        "foster": partial(_drawing, Foster),
+        "gupta-ramdas": partial(_planned, GuptaRamdas),
         "kakade-foster": partial(_planned, KakadeFoster),
         "defensive": partial(_planned, Defensive),
+        "arc-defensive": partial(_planned, ArcDefensive),
         "calibeating": partial(_plain, Calibeating),
         "online-platt": partial(_plain, OnlinePlatt),
         "running-mean": partial(_plain, RunningMean),
@@ -65,6 +80,7 @@ ADVERSARIES: Mapping[str, Adversary] = MappingProxyType(
         "drift": Drift(),
         "blocks": Blocks(),
         "early-stop": EarlyStop(),
+        "sign-preservation": SignPreservation(),
         "threshold": Threshold(),
         "threshold-mean": Threshold(sees="distribution"),
         "greedy-bias": GreedyBias(),

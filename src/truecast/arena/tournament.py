@@ -37,7 +37,7 @@ def tournament(
     path: str | Path | None = None,
     workers: int | None = None,
     rtol: float = 0.01,
-    time_limit: float = 20.0,
+    time_limit: float = 10.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Results:
     """Let every forecaster play against every adversary, and measure the games.

@@ -1,0 +1,93 @@
+"""Up the ladder, and no point left in balance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.arena.adversaries.base import Adversary
+from truecast.arena.game import Round
+
+__all__ = ["LeaveBiased"]
+
+
+class LeaveBiased(Adversary):
+    """Goes down a ladder and up again, and leaves every point with as many ones too many as it can; then ones.
+
+    On the way up it goes to and fro across a point, so that nothing but the point's bias changes, and goes on when
+    that is as low as it becomes (docs/theory.md, section 5). All biases have one sign then, and if the deviations
+    have it too, the sum of y - p, which CalDist is never below, is near what is proved for the ladder. Sees the
+    forecast and the ladder that it comes from, so it plays against ladders only.
+
+    Parameters
+    ----------
+    stay
+        How many rounds to be credited to each point of the lower half, at least.
+    look
+        How many more rounds to go to and fro for a lower bias.
+    fine
+        Of ladders that split their cells: a cell below a point g of the lower half is to become no wider than
+        fine / (g (5/4 - g)), which makes the most of the rounds if cells are split at 1/4.
+    towards
+        0 is the mirror image.
+    """
+
+    sees = "forecast"
+
+    def __init__(self, stay: int = 0, look: int = 16, fine: float | None = None, towards: Literal[0, 1] = 1) -> None:
+        self._stay = _check.whole_number("stay", stay, least=0, most=2**53)
+        self._look = _check.whole_number("look", look, least=0, most=2**20)
+        self._fine = None if fine is None else _check.between("fine", fine, 0.0, float("inf"))
+        self._towards = _check.outcome(towards)
+
+    def plays(self, forecaster: object) -> bool:
+        """Whether the forecaster is on a ladder."""
+        return all(hasattr(forecaster, name) for name in ("points", "biases", "open_cell", "denominator"))
+
+    def outcomes(self, game: Round) -> Iterator[int]:
+        """Yield an outcome for every round."""
+        f, passed, stayed = game.forecaster, 0, 0
+        whole = f.denominator
+        while True:
+            points, biases, cell = self._seen(f)
+            at = int(np.searchsorted(points, passed, side="right"))  # the lowest point that is not left behind
+            point = int(points[at])
+            if (
+                cell == at
+                and point < whole
+                and self._leaves(whole, point, int(biases[at]), int(points[at - 1]), stayed)
+            ):
+                passed, stayed = point, 0
+                continue
+            y = int(cell < at)
+            stayed += cell + y == at
+            yield y if self._towards else 1 - y
+
+    def _seen(self, f: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        if self._towards:
+            return f.points, f.biases, f.open_cell
+        return f.denominator - f.points[::-1], -f.biases[::-1], f.cells - 1 - f.open_cell
+
+    def _leaves(self, whole: int, point: int, bias: int, below: int, stayed: int) -> bool:
+        if bias >= 0:
+            return False
+        if 2 * point <= whole:
+            g, width = point / whole, (point - below) / whole
+            if stayed < self._stay or (self._fine is not None and width * g * (1.25 - g) > self._fine):
+                return False
+        return not _falls(whole, point, bias, self._look)
+
+
+def _falls(whole: int, point: int, bias: int, look: int) -> bool:
+    """Whether going to and fro across a point, from above it, makes its bias lower than it is within some rounds."""
+    now, above = bias, True
+    for _ in range(look):
+        now += point if above else point - whole
+        above = now <= 0 if above else now < 0
+        if now < bias:
+            return True
+    return False

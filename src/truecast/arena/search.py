@@ -1,0 +1,302 @@
+"""Best response: a search for outcomes that lead a deterministic forecaster far from calibrated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import product
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast import _check
+from truecast.arena.adversaries.leave_biased import LeaveBiased
+from truecast.arena.exhaustive import copied, distances, key, remembered, returned
+from truecast.arena.game import play
+from truecast.distance import Distance, calibration_distance
+from truecast.errors import InputError
+
+__all__ = ["Response", "best_response"]
+
+MAX_ROUNDS = 1 << 20
+_FEW, _MANY = 40, 2_000  # rounds up to which many distances are found at once, and one within some 20 ms
+_PARENTS, _CHILDREN = 16, 128
+_HEAT = 0.15  # by how much of the best a worse string may pass for better, at first
+
+Tell = Callable[[float, int, float], None]
+Outcomes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """What `best_response` returns.
+
+    Attributes
+    ----------
+    outcomes : tuple of int
+        The worst outcomes found; play them again by `truecast.arena.Given`.
+    distance : Distance
+        How far from calibrated, in total, they leave the forecaster: proven bounds, with their witness.
+    bound : float or None
+        What is proved of all outcomes before the first, if anything is.
+    tried : int
+        The outcome strings whose distance was looked at.
+    """
+
+    outcomes: tuple[int, ...]
+    distance: Distance
+    bound: float | None
+    tried: int
+
+    @property
+    def ratio(self) -> float | None:
+        """How much of the bound is reached, at least: 1 would show that the bound cannot be improved."""
+        return None if not self.bound else self.distance.lower / self.bound
+
+
+def best_response(
+    forecaster: Any,
+    rounds: int,
+    *,
+    width: int = 64,
+    tries: int = 2_000,
+    seed: int = 0,
+    time_limit: float = 60.0,
+    starts: Iterable[ArrayLike] = (),
+    progress: Tell | None = None,
+) -> Response:
+    """Search for outcomes that lead a deterministic forecaster as far from calibrated as possible.
+
+    If that is possible with so many tries, all strings. Else first constants, and against ladders `LeaveBiased`; then a
+    beam: round by round, the histories with the largest
+    sum of y - p and the largest certificate are kept; last, the best outcomes so far are changed here and there, and
+    the better ones kept. The distance of what is found is proven. That nothing is worse is not: `exhaustive` finds
+    the very worst of short games.
+
+    Parameters
+    ----------
+    forecaster
+        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`, `to_json` and
+        `from_json`, and must not draw.
+    rounds
+        T.
+    width
+        How many histories the beam keeps.
+    tries
+        About how many strings' distances to look at.
+    seed
+        Of the changes. The same seed finds the same, unless the time limit ends the search.
+    time_limit
+        Seconds for the search; the distance of what is found may take a little longer.
+    starts
+        Outcomes to begin with as well, such as those found before.
+    progress
+        Called with the largest distance so far, the strings tried and the seconds, whenever one grows.
+
+    Raises
+    ------
+    InputError
+        If the forecaster draws or cannot be saved, or an option breaks its rule.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> found = best_response(tc.AlmostOneStepAhead(horizon=9), 9, tries=600)
+    >>> found.outcomes, round(found.distance.upper, 6)
+    ((0, 1, 1, 1, 1, 1, 1, 1, 1), 3.333333)
+
+    Notes
+    -----
+    The beam costs 2 * width * T rounds, with saving and loading. A distance takes some milliseconds; beyond 2,000 rounds
+    outcomes are compared by their sum of y - p instead, which CalDist is never below.
+    """
+    f = copied(forecaster)
+    rounds = _check.whole_number("rounds", rounds, least=1, most=MAX_ROUNDS)
+    width = _check.whole_number("width", width, least=2, most=1 << 20)
+    tries = _check.whole_number("tries", tries, least=1, most=1 << 40)
+    seed = _check.whole_number("seed", seed, least=0, most=2**63)
+    time_limit = _check.between("time_limit", time_limit, 0.0, float("inf"))
+    given = [_given(start, rounds) for start in starts]
+    if not (progress is None or callable(progress)):
+        raise InputError("progress", "must be a function or None", progress)
+    search = _Search(f, rounds, tries, time_limit, progress)
+    search.consider(given)
+    if 2**rounds <= tries:
+        search.consider(np.array(y, np.uint8) for y in product((0, 1), repeat=rounds))
+        return search.result(_proved(f, rounds))
+    search.consider(search.promising(_constructed(f, rounds)))
+    search.consider(search.promising(_beam(f, rounds, width, search.start + time_limit / 3)))
+    search.evolve(np.random.default_rng([seed, 2]))
+    return search.result(_proved(f, rounds))
+
+
+def _given(start: ArrayLike, rounds: int) -> Outcomes:
+    y = _check.outcomes(start)
+    if len(y) != rounds:
+        raise InputError("starts", f"must have {rounds} outcomes each", y.shape)
+    return y
+
+
+def _proved(f: Any, rounds: int) -> float | None:
+    """Return what is proved of CalDist; a bound on the error by value is one, as its q are calibrated."""
+    if not hasattr(f, "a_priori") or getattr(f, "bounds", "distance") not in ("distance", "by value"):
+        return None
+    bound = float(f.a_priori(rounds))
+    return bound if bound < float("inf") else None
+
+
+class _Search:
+    """The strings tried so far and how far they lead; the best of them."""
+
+    def __init__(self, f: Any, rounds: int, tries: int, seconds: float, tell: Tell | None) -> None:
+        self.f, self.rounds, self.tries, self.tell = f, rounds, tries, tell
+        self.fresh = remembered(f)
+        self.start = time.monotonic()
+        self.deadline = self.start + seconds
+        self.found: dict[bytes, float] = {}
+        self.best = -1.0
+
+    def over(self) -> bool:
+        return bool(self.found) and (len(self.found) >= self.tries or time.monotonic() >= self.deadline)
+
+    def said(self, y: Outcomes) -> NDArray[np.float64]:
+        """What the forecasts are judged by."""
+        f = returned(self.f, self.fresh)
+        said = np.empty(len(y))
+        for t, bit in enumerate(y.tolist()):
+            p = f.predict()
+            said[t] = f.scored(bit) if hasattr(f, "scored") else p
+            f.observe(bit)
+        return said
+
+    def promising(self, strings: Iterable[Outcomes]) -> list[Outcomes]:
+        """Return those with the largest sum of y - p if it takes long to look at all more closely."""
+        if self.rounds <= _FEW:
+            return list(strings)
+        errors: dict[bytes, float] = {}
+        for y in strings:
+            errors[y.tobytes()] = self.error(y)
+            if time.monotonic() >= self.deadline:
+                break
+        return [np.frombuffer(name, np.uint8) for name in nlargest(_PARENTS, errors, key=errors.__getitem__)]
+
+    def error(self, y: Outcomes) -> float:
+        """The sum of y - p, without its sign: CalDist is never below (docs/theory.md, lemma 1)."""
+        return abs(float(np.sum(y - self.said(y))))
+
+    def consider(self, strings: Iterable[Outcomes]) -> None:
+        """Look how far these outcomes lead."""
+        new = {y.tobytes(): y for y in strings if y.tobytes() not in self.found}
+        if self.rounds <= _FEW:
+            self.take(dict(zip(new, distances([self.tally(y) for y in new.values()]).tolist(), strict=True)))
+            return
+        for name, y in new.items():
+            if self.over():
+                return
+            self.take({name: self.far(y)})
+
+    def tally(self, y: Outcomes) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        p = self.said(y)
+        return tuple(np.sort(p[y == 0]).tolist()), tuple(np.sort(p[y == 1]).tolist())
+
+    def far(self, y: Outcomes) -> float:
+        """The distance, rounded so that it is the same in every run; of long games, what it is not below."""
+        if self.rounds > _MANY:
+            return self.error(y)
+        left = max(self.deadline - time.monotonic(), 1.0)
+        return round(calibration_distance(y, self.said(y), time_limit=left, total=True).upper, 6)
+
+    def take(self, found: dict[bytes, float]) -> None:
+        self.found |= found
+        best = max(found.values(), default=-1.0)
+        if best > self.best:
+            self.best = best
+            if self.tell is not None:
+                self.tell(best, len(self.found), time.monotonic() - self.start)
+
+    def evolve(self, rng: np.random.Generator) -> None:
+        """Change outcomes here and there; go on from the best of old and new, at first not too strictly."""
+        while not self.over():
+            names, values = list(self.found), np.array(list(self.found.values()))
+            heat = _HEAT * self.best * (1 - len(names) / self.tries)
+            parents = np.argsort(values + heat * rng.random(len(values)), kind="stable")[-_PARENTS:]
+            chosen = rng.choice(parents, _CHILDREN).tolist()
+            self.consider([_changed(np.frombuffer(names[k], np.uint8), rng) for k in chosen])
+
+    def result(self, bound: float | None) -> Response:
+        y = np.frombuffer(max(self.found, key=self.found.__getitem__), np.uint8)
+        left = max(self.deadline - time.monotonic(), 10.0)
+        distance = calibration_distance(y, self.said(y), time_limit=left, total=True)
+        return Response(tuple(y.tolist()), distance, bound, len(self.found))
+
+
+def _changed(y: Outcomes, rng: np.random.Generator) -> Outcomes:
+    """Return outcomes with one to three changes: an outcome or a stretch flipped, moved, repeated or made constant."""
+    y = y.copy()
+    for _ in range(rng.integers(1, 4)):
+        low, high = np.sort(rng.integers(0, len(y) + 1, 2)).tolist()
+        move = int(rng.integers(0, 6))
+        if move <= 1:
+            y[min(low, len(y) - 1)] ^= 1
+        elif move == 2:
+            y[low:high] = np.roll(y[low:high], int(rng.choice((-1, 1))))
+        elif move == 3:
+            y[low:] = rng.integers(0, 2)
+        elif move == 4:
+            y[low:high] ^= 1
+        else:
+            y[low:high] = np.resize(y[max(low - int(rng.integers(1, 9)), 0) : max(low, 1)], high - low)
+    return y
+
+
+def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
+    """Yield constants and, for a ladder, what `LeaveBiased` does with options that use up the rounds or nearly so."""
+    yield np.zeros(rounds, np.uint8)
+    yield np.ones(rounds, np.uint8)
+    if not LeaveBiased().plays(f):
+        return
+    stays, fines = [0], [None]
+    if hasattr(f, "spent"):
+        fines = [0.1 * 2 ** (k / 4) / rounds**0.5 for k in range(-2, 8)]
+    else:
+        stays = sorted({int(share * rounds / max(f.cells // 2, 1)) for share in (0, 0.5, 0.8, 0.9, 0.95, 1)})
+    for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 16), (0, 1)):
+        yield play(copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds).y
+
+
+class _Branch(NamedTuple):
+    state: Any
+    outcomes: tuple[Any, ...]  # the last, and those before it: () or another such pair
+    error: float
+    certificate: float
+
+
+def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes]:
+    """Yield the histories that are left in the end; if the time is over before, with constants after them."""
+    layer = [_Branch(remembered(f), (), 0.0, 0.0)]
+    for _ in range(rounds):
+        if time.monotonic() > deadline:
+            break
+        found = {key(f, after.state): after for before in layer for after in _branches(f, before)}
+        half = nlargest(width // 2, found, key=lambda name: abs(found[name].error))
+        rest = nlargest(width, found, key=lambda name: found[name].certificate)
+        layer = [found[name] for name in dict.fromkeys([*half, *rest][:width])]
+    for branch, bit in product(layer, (0, 1)):
+        y, outcomes = [], branch.outcomes
+        while outcomes:
+            outcomes, last = outcomes
+            y.append(last)
+        yield np.array(y[::-1] + [bit] * (rounds - len(y)), np.uint8)
+
+
+def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
+    for y in (0, 1):
+        f = returned(f, before.state)
+        p = f.predict()
+        error = before.error + y - (f.scored(y) if hasattr(f, "scored") else p)
+        f.observe(y)
+        certified = float(f.deviation + min(f.bias_sums)) if hasattr(f, "bias_sums") else abs(y - p)
+        yield _Branch(remembered(f), (before.outcomes, y), error, certified)

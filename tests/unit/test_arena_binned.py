@@ -136,15 +136,38 @@ class TestAll:
         assert make(horizon=10**6).a_priori(10**6) <= rate * 10**4
         assert leading <= make(horizon=10**12).a_priori(10**12) / 10**8 <= leading + 0.001
 
+    @pytest.mark.parametrize("m", [1, 2, 5, 30])
+    @pytest.mark.parametrize("rounds", [0, 1, 10, 1_000, 10**6])
+    def test_bounds_are_the_formulas_stated(self, m: int, rounds: int) -> None:
+        def stated(coarse: float, a: float, b: float) -> float:
+            """T/(2m) and the less of `coarse` and the largest root of u^2 = a + b u; never more than T."""
+            return min(rounds / (2 * m) + min(coarse, max(np.roots([1, -b, -a]))), rounds)
+
+        h, tilt = 1 / (2 * m), 1 - 1 / m**2
+        foster = stated((1 - 1 / m) * math.sqrt(m * rounds), m * rounds * ((0.5 + h) ** 2 + tilt * h), m * tilt)
+        assert Foster(grid=m).a_priori(rounds) == pytest.approx(foster, rel=1e-9, abs=1e-9)
+        for decay in (0, 1, 4):
+            s2, s3, s4 = (sum(k ** (e - decay) for k in range(1, m + 1)) for e in (2, 3, 4))
+            scale, slope = (m + 1) * (1 + 1 / s2), s2 + s3 / m
+            fine = scale * (rounds * (s2 / 4 + s3 / (2 * m) + s4 / (4 * m**2)) + slope * rounds * h)
+            vohra = stated(math.sqrt((m + 1) * (1 + s2) * rounds), fine, scale * slope)
+            assert FosterVohra(grid=m, decay=decay).a_priori(rounds) == pytest.approx(vohra, rel=1e-9, abs=1e-9)
+        ramdas = rounds / (2 * m) + 3 * m / 4 - 1 / 2
+        assert min(ramdas, rounds) - 1 / m < GuptaRamdas(grid=m).a_priori(rounds) <= min(ramdas, rounds)
+
     @pytest.mark.parametrize("make", [Foster, GuptaRamdas])
-    @pytest.mark.parametrize("excess", [[5, 0], [1, 1], [-1, -2], [0, 2]])
-    def test_states_of_no_rounds_are_refused(self, make: Callable[..., Any], excess: list[int]) -> None:
+    @pytest.mark.parametrize("interval", [(0, -1), (3, -4), (-3, 2), (-1, -1)])
+    def test_states_of_no_rounds_are_refused(self, make: Callable[..., Any], interval: tuple[int, int]) -> None:
+        """Half a one, two ones or minus one in a round, or a round too many."""
         f = make(grid=2)
         f.forecast_many([1, 0])
         before = f.state()
+        assert (before["excess"], before["deficit"]) == ([1, -2], [-2, 1])
+        wrong = before | {"excess": [interval[0], -2], "deficit": [interval[1], 1]}
         with pytest.raises(tc.StateError, match="rounds"):
-            f.load(before | {"excess": excess})
+            f.load(wrong)
         assert f.state() == before
+        f.load(before | {"excess": [-1, -2], "deficit": [0, 1]})  # as after [0, 0]
 
     @pytest.mark.parametrize("wrong", [{"biases": [-1.0, 0.0]}, {"biases": [0.0, 0.5]}, {"counts": [-1.0, 1.0]}])
     def test_regrets_of_no_rounds_are_refused(self, wrong: dict[str, Any]) -> None:

@@ -18,22 +18,21 @@ __all__ = ["FosterVohra"]
 
 
 class FosterVohra(RandomForecaster):
-    r"""Draws a point of the grid so that nobody regrets not having said another one in its place.
+    """Draws a point of the grid so that nobody regrets not having said another one in its place.
 
-    The regret R_ij is the sum over the rounds of (v_i - y)^2 - (v_j - y)^2, times the probability that v_i = i/m had,
-    for all pairs of points i and j (Foster and Vohra 1998, Asymptotic calibration). A point without a positive regret
-    may be said for sure. If there is none, there are neighbours i and i + 1 of which the lower regrets not having
-    been higher and the upper not having been lower; they are drawn with probabilities inversely proportional to
-    g_i = sum over j of w_ij R_ij^+ \|v_i - v_j\|, where w_ij = \|i - j\|^-decay weighs the pairs.
+    The regret R_ij is the sum over the rounds of (v_i - y)^2 - (v_j - y)^2, each times the probability that v_i = i/m
+    had, for all pairs of points i and j (Foster and Vohra 1998, Asymptotic calibration). A point without a positive
+    regret may be said for sure. If there is none, there are neighbours i and i + 1 of which the lower regrets not
+    having been higher and the upper not having been lower; they are drawn with probabilities inversely proportional to
+    g_i = sum over j of w_ij R_ij^+ |v_i - v_j|, where w_ij = |i - j|^-decay weighs the pairs.
 
-    The paper draws from a distribution that balances the flow between all points, sum over j of
-    mu_i R_ij^+ - mu_j R_ji^+ = 0, and weighs all pairs alike. Two neighbours that regret only each other, which is
-    soon so, balance it; before that they still do all that the proof asks for (see the notes), and no system of
-    equations has to be solved. The larger the decay, the more this is the rule of `Foster` with an interval around each
-    point.
+    The paper draws from a distribution that balances the flow between all points, sum over j of mu_i R_ij^+ - mu_j
+    R_ji^+ = 0, and weighs all pairs alike. Two neighbours that regret only each other, which is soon so, balance it;
+    before that they still do all that the proof asks for (see the notes), and no system of equations has to be solved.
+    The larger the decay, the more this is the rule of `Foster` with an interval around each point.
 
-    The expected calibration error by value after T rounds, against whoever does not see the draws, is at most
-    T/(2m) + u, where, with S_e the sum over k = 1, ..., m of k^(e - decay), u is the less of
+    The expected calibration error by value after T rounds, against whoever does not see the draws, is at most T/(2m) +
+    u, where, with S_e the sum over k = 1, ..., m of k^(e - decay), u is the less of
 
     - sqrt((m + 1)(1 + S_2) T),
     - the largest u with u^2 = (m + 1)(1 + 1/S_2)(T (S_2/4 + S_3/(2m) + S_4/(4m^2)) + (S_2 + S_3/m)(T/(2m) + u)).
@@ -57,22 +56,23 @@ class FosterVohra(RandomForecaster):
 
     Notes
     -----
-    Proof. Let b_i and n_i be the sums of (y - v_i) and of 1 over the rounds, times the probability of v_i. With
-    d = v_j - v_i, R_ij = 2 d b_i - n_i d^2: positive at most on the side of i to which b_i points, and there for some j
-    only if it is for the neighbour. With k = \|i - j\|, R_ij = (2k/m) x_ij, where x_ij is by how much b_i exceeds
-    n_i k/(2m) on the side of j. A round in which v_i has the probability mu_i changes x_ij by mu_i (y - z_ij) if j is
-    above and by the opposite if it is below, less so if x_ij becomes negative, with z_ij the middle between v_i and
-    v_j. So P, the sum over all pairs of k^2 w_ij (x_ij^+)^2, grows by at most m^2 times the sum of
-    +-mu_i g_i (y - z_i), where z_i is a mean of the z_ij that regret, and by the squares. For two neighbours the signs
-    differ and mu_i g_i is the same, so the sum is minus a multiple of z_i - z_(i+1), and z_i is not below the middle
-    between the two, z_(i+1) not above it. The squares are at most mu_i^2 q_i, where q_i is the sum over k of
-    k^(2 - decay) (\|y - v_i\| + k/(2m))^2 or, if that is less, of k^(2 - decay).
+    Proof. Let b_i and n_i be the sums of (y - v_i) and of 1 over the rounds, times the probability of v_i. With d = v_j
+    - v_i, R_ij = 2 d b_i - n_i d^2: positive at most on the side of i to which b_i points, and there for some j only if
+    it is for the neighbour. With k = |i - j|, R_ij = (2k/m) x_ij, where x_ij is by how much b_i exceeds n_i k/(2m) on
+    the side of j. A round in which v_i has the probability mu_i changes x_ij by mu_i (y - z_ij) if j is above and by
+    the opposite if it is below, less so if x_ij becomes negative, with z_ij the middle between v_i and v_j. So P, the
+    sum over all pairs of k^2 w_ij (x_ij^+)^2, grows by at most m^2 times the sum of +-mu_i g_i (y - z_i), where z_i is
+    a mean of the z_ij that regret, and by the squares. For two neighbours the signs differ and mu_i g_i is the same, so
+    the sum is minus a multiple of z_i - z_(i+1), and z_i is not below the middle between the two, z_(i+1) not above it.
+    The squares are at most mu_i^2 q_i, where q_i is the sum over k of k^(2 - decay) (|y - v_i| + k/(2m))^2 or, if that
+    is less, of k^(2 - decay).
 
-    So the sum of \|b_i\| is at most T/(2m) + sqrt((m + 1) P), with P at most the sum of mu_i^2 q_i over all rounds,
-    whoever chooses the outcomes. What was drawn differs from this by the sum over i of
-    \|sum over t of (1[v_i drawn] - mu_i)(y - v_i)\|: martingales, together in expectation at most the root of m + 1
-    times the expected sum of mu_i (1 - mu_i)(y - v_i)^2. By Cauchy and Schwarz the two roots are at most
-    sqrt((m + 1)(1 + 1/S_2) sum of mu_i q_i). That is the first bound, and the second follows as for `Foster`.
+    Since |b_i| exceeds n_i/(2m) by at most the x_ij^+ of its neighbour, the sum of |b_i| is at most T/(2m) + sqrt((m +
+    1) P), with P at most the sum of mu_i^2 q_i over all rounds, whoever chooses the outcomes. What was drawn differs
+    from this by the sum over i of |sum over t of (1[v_i drawn] - mu_i)(y - v_i)|: martingales, together in expectation
+    at most the root of m + 1 times the expected sum of mu_i (1 - mu_i)(y - v_i)^2. By Cauchy and Schwarz the two roots
+    are at most sqrt((m + 1)(1 + 1/S_2) sum of mu_i q_i). That is the first bound, and the second follows as for
+    `Foster`.
 
     A round costs O(log m).
 

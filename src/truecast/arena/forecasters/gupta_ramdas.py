@@ -22,17 +22,17 @@ class GuptaRamdas(LiteratureForecaster):
     That is the power of two choices (Gupta and Ramdas 2022, Faster online calibration without randomization).
 
     Whatever the outcomes, and whoever chooses them, the total calibration error by value of the *scored* points is at
-    most T/(2m) + 3m/4 - 1/2. (The paper, theorem 1, has m for what is beyond T/(2m).) For an excess grows only from
-    rest, when a one comes, by 1 - r with r the upper end, and so never exceeds 1 - r; a deficit never exceeds the
-    lower end, l; and the error in an interval is at most 1/(2m) for each of its rounds and the excess or the deficit.
-    The sum of max(1 - r, l) is at most 3m/4 - 1/2. With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
+    most T/(2m) + 3m/4 - 1/2. (The paper, theorem 1, as later work has it: T/(2m) + m.) For an excess grows only from
+    rest, when a one comes, by 1 - r with r the upper end, and so never exceeds 1 - r; a deficit never exceeds the lower
+    end, l; and the error in an interval is at most 1/(2m) for each of its rounds and the excess or the deficit. The sum
+    of max(1 - r, l) is at most 3m/4 - 1/2. With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
 
-    It is a bound on the scored points, of which there are two to choose from when the outcome is known, and not on
-    what `predict` says, their middle. The middle is at most 1/(2m) from the scored point, so its *distance* to
-    calibration is at most T/(2m) more than the bound; its error by value may be anything.
+    It is a bound on the scored points, of which there are two to choose from when the outcome is known, and not on what
+    `predict` says, their middle. The middle is at most 1/(2m) from the scored point, so its *distance* to calibration
+    is at most T/(2m) more than the bound; its error by value may be anything.
 
     `OneStepAhead` has the same two choices, but is stricter: its points are ends of the intervals, each with its bias,
-    and only a bias of 0 is at rest. Where the two differ in the literature, it is in that.
+    and an interval is said whose lower end has a bias of at most 0 and whose upper end one of at least 0.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class GuptaRamdas(LiteratureForecaster):
 
     Notes
     -----
-    Of several intervals at rest and pairs that would do, a bisection takes what it meets first, be it a pair; the
-    paper wants an interval at rest if there is one. The proof above holds for both. A round costs O(log m).
+    Of several intervals at rest and pairs that would do, a bisection takes what it meets first, be it a pair; the paper
+    wants an interval at rest if there is one. The proof above holds for both. A round costs O(log m).
 
     Examples
     --------

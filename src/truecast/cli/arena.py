@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -74,21 +74,19 @@ def arena(
       truecast arena --rounds 100,1000,10000 --resume games.jsonl
       truecast arena --forecaster aosa --forecaster bent-grid --adversary early-stop --no-plot
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
-    from truecast.arena import roster
-    from truecast.arena.tournament import tournament
-
-    chosen = _chosen("--forecaster", roster.FORECASTERS, forecasters)
-    opponents = _chosen("--adversary", roster.ADVERSARIES, adversaries)
-    if only_list:
-        _list(chosen, opponents)
-        return
-    picture = _picture(plot, no_plot)
+    picture = None if only_list else _picture(plot, no_plot)
     _refuse_folders(picture, csv, resume)
-    with _errors(), _resumable(resume), _progress() as progress:
-        options: dict[str, Any] = {"path": resume, "workers": workers, "progress": progress}
-        results = tournament(chosen, opponents, rounds, seeds, **options)
-    _print(results, markdown)
-    with _errors():
+    with _errors(), _resumable(resume):
+        from truecast.arena import ADVERSARIES, FORECASTERS, tournament
+
+        chosen = _chosen("--forecaster", FORECASTERS, forecasters)
+        opponents = _chosen("--adversary", ADVERSARIES, adversaries)
+        if only_list:
+            _list(chosen, opponents)
+            return
+        with _progress() as progress:
+            results = tournament(chosen, opponents, rounds, seeds, path=resume, workers=workers, progress=progress)
+        _print(results, markdown)
         if csv is not None:
             results.to_csv(csv)
             click.echo(f"games written to {csv}", err=True)
@@ -122,7 +120,7 @@ def _picture(plot: Path | None, no_plot: bool) -> Path | None:
         return None
     if plot is not None and plot.suffix.lower() not in _FORMATS:
         raise click.UsageError(f"--plot must end in {', '.join(_FORMATS)}; got {str(plot)!r}")
-    if find_spec("matplotlib") is None:
+    if importlib.util.find_spec("matplotlib") is None:
         if plot is not None:
             raise click.UsageError("--plot needs matplotlib: pip install 'truecast[plot]'")
         click.echo("no picture: that needs matplotlib (pip install 'truecast[plot]')", err=True)

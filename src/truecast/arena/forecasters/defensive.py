@@ -27,7 +27,7 @@ class Defensive(RootedForecaster):
         \sqrt V \le \tfrac12\big(g + \sqrt{T + g^2}\big), \quad g^2 = \tfrac{19}6
 
     which is about :math:`0.83\sqrt T + 1.5` with the grid of `horizon=T`, and :math:`0.71\sqrt T + 1.3` on the finest.
-    It says nothing of the error by value, which a contradicting adversary makes about T/2, nor of sharpness.
+    The bound says nothing of the error by value, which a contradicting adversary makes about T/2, nor of sharpness.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ class KakadeFoster(RootedForecaster):
         \sqrt V \le \tfrac12\big(g + \sqrt{T + g^2}\big), \quad g^2 = \frac{(m + 1)(m + 2)}{3m}
 
     which is about :math:`0.61\,T^{2/3}` with the grid of `horizon=T`. Of `Defensive` and the forecasters of truecast
-    it grows like :math:`\sqrt T`. The bound says nothing of the error by value, which a contradicting adversary makes about T/2, nor of
-    sharpness.
+    it grows like :math:`\sqrt T`. The bound says nothing of the error by value, which a contradicting adversary makes
+    about T/2, nor of sharpness.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def chosen_grid(horizon: int | None, grid: int | None, best: Callable[[int], int
 def least(bounds: Callable[[int, int], Array], rounds: int) -> int:
     """Return the grid with the least of the `bounds(rounds, most)`, which are those of the grids 1 to `most`.
 
-    They are at least T/(2m) + sqrt(mT)/2, which falls until m = (4T)^(1/3) and rises from there.
+    They are close to T/(2m) + sqrt(c mT) with c >= 1/4, which falls until m = (T/c)^(1/3) and rises from there.
     """
     most = 8 + 2 * round(rounds ** (1 / 3))
     return 1 + int(np.argmin(bounds(rounds, most)))

@@ -110,10 +110,10 @@ def best_response(
 
     Notes
     -----
-    The beam costs 2 * width * T rounds, with saving and loading. A distance takes some milliseconds; beyond 2,000 rounds
-    outcomes are compared by their sum of y - p instead, which CalDist is never below.
+    The beam costs 2 * width * T rounds, with saving and loading. A distance takes some milliseconds; beyond 2,000
+    rounds outcomes are compared by their sum of y - p instead, which CalDist is never below.
     """
-    f = copied(forecaster)
+    fresh = copied(forecaster)
     rounds = _check.whole_number("rounds", rounds, least=1, most=MAX_ROUNDS)
     width = _check.whole_number("width", width, least=2, most=1 << 20)
     tries = _check.whole_number("tries", tries, least=1, most=1 << 40)
@@ -122,15 +122,15 @@ def best_response(
     given = [_given(start, rounds) for start in starts]
     if not (progress is None or callable(progress)):
         raise InputError("progress", "must be a function or None", progress)
-    search = _Search(f, rounds, tries, time_limit, progress)
+    search = _Search(copied(fresh), rounds, tries, time_limit, progress)
     search.consider(given)
     if 2**rounds <= tries:
         search.consider(np.array(y, np.uint8) for y in product((0, 1), repeat=rounds))
-        return search.result(_proved(f, rounds))
-    search.consider(search.promising(_constructed(f, rounds)))
-    search.consider(search.promising(_beam(f, rounds, width, search.start + time_limit / 3)))
+        return search.result(_proved(fresh, rounds))
+    search.consider(search.promising(_constructed(fresh, rounds)))
+    search.consider(search.promising(_beam(copied(fresh), rounds, width, search.start + time_limit / 3)))
     search.evolve(np.random.default_rng([seed, 2]))
-    return search.result(_proved(f, rounds))
+    return search.result(_proved(fresh, rounds))
 
 
 def _given(start: ArrayLike, rounds: int) -> Outcomes:

@@ -173,13 +173,20 @@ def follow(method: Method, x: np.ndarray, y: np.ndarray, delay: int = 0) -> np.n
     return p
 
 
-def play(method: Method, opponent: Any, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    p, y = np.empty(rounds), np.empty(rounds, np.uint8)
-    for t in range(rounds):
-        p[t], ticket = method.issue(opponent.score)
-        y[t] = opponent.outcome(p[t])
-        method.resolve(ticket, int(y[t]))
-    return p, y
+class Scoreless:
+    """A method whose model says 0.5 and no more, as a forecaster."""
+
+    def __init__(self, method: Method) -> None:
+        self._method, self._issued = method, None
+
+    def predict(self) -> float:
+        if self._issued is None:
+            self._issued = self._method.issue(0.5)
+        return self._issued[0]
+
+    def observe(self, outcome: int) -> None:
+        self._method.resolve(self._issued[1], outcome)
+        self._issued = None
 
 
 def available() -> dict[str, Callable[[], Method]]:
@@ -210,12 +217,12 @@ def against(methods: dict[str, Callable[[], Method]], opponent: str, rounds: int
     """Yield of each method the game that it did worst in, or one that its certificate does not hold for."""
     for name, make in methods.items():
         games = []
-        for enemy in streams.OPPONENTS[opponent](rounds):
+        for enemy, seed in streams.OPPONENTS[opponent](rounds):
             method = make()
             start = time.perf_counter()
-            p, y = play(method, enemy, rounds)
+            game = tc.arena.play(Scoreless(method), enemy, rounds, seed=seed)
             speed = math.inf if name == RAW else rounds / (time.perf_counter() - start)
-            games.append(Run(name, p, y, method.certificate, speed, limit))
+            games.append(Run(name, game.p, game.y, method.certificate, speed, limit))
         yield max(games, key=lambda run: (run.near > (run.certificate or math.inf), run.far))
 
 

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+import truecast as tc
+
 ROUNDS = 50_000
 
 
@@ -224,53 +226,24 @@ def distorted(rounds: int = ROUNDS, seed: int = 13) -> Stream:
     return drawn("distorted", sigmoid(2 * z + 0.7), sigmoid(z), rng)
 
 
-# -- opponents, who see the forecast ---------------------------------------------------------------
+# -- opponents; the score says nothing, 0.5, nor that coins have stopped ----------------------------
+
+Game = tuple[tc.arena.Adversary, int]  # and the seed of its coins
 
 
-class Contradict:
-    """The outcome is what the forecast thinks less likely. The score says nothing: 0.5."""
-
-    score = 0.5
-
-    def outcome(self, p: float) -> int:
-        return int(p <= 0.5)
-
-
-class EarlyStopping:
-    """Fair coins until the forecasts are off by ``enough`` in sum, then for ever the bit that never pays that back.
-
-    After Qiao & Zheng (2024). The score says nothing: 0.5, and not that the coins have stopped.
-    """
-
-    score = 0.5
-
-    def __init__(self, rounds: int, enough: float, seed: int) -> None:
-        self._coins = np.random.default_rng(seed).integers(0, 2, rounds).tolist()
-        self._enough = enough
-        self._off = 0.0
-        self._bit: int | None = None
-
-    def outcome(self, p: float) -> int:
-        y = self._coins.pop() if self._bit is None else self._bit
-        self._off += p - y
-        if self._bit is None and abs(self._off) >= self._enough:
-            self._bit = int(self._off < 0)
-        return y
-
-
-def early_stopping(rounds: int) -> list[EarlyStopping]:
+def early_stopping(rounds: int) -> list[Game]:
     """Return opponents who stop at T^(1/3), a half or a quarter of it, with some coins each.
 
     One game says little: forecasts that lean back to the coins may never be off by as much, or be so by luck.
     """
-    return [EarlyStopping(rounds, rounds ** (1 / 3) / part, seed) for part in (1, 2, 4) for seed in (14, 15, 16, 17)]
+    return [(tc.arena.EarlyStop(rounds ** (1 / 3) / part), seed) for part in (1, 2, 4) for seed in (14, 15, 16, 17)]
 
 
 REAL: dict[str, Callable[[], Stream]] = {"flights": flights, "weather": weather, "seattle": seattle}
 LATE: dict[str, Callable[[], Stream]] = {"landing": landing, "airports": airports}
 MADE: dict[str, Callable[[], Stream]] = {"drift": drift, "flip": flip, "distorted": distorted}
-OPPONENTS: dict[str, Callable[[int], list[Any]]] = {
-    "contradict": lambda rounds: [Contradict()],
+OPPONENTS: dict[str, Callable[[int], list[Game]]] = {
+    "contradict": lambda rounds: [(tc.arena.Threshold(), 0)],
     "early stopping": early_stopping,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truecast.arena.forecasters.base import LiteratureForecaster
+from truecast.errors import StateError
 
 __all__ = ["RunningMean"]
 
@@ -37,3 +38,7 @@ class RunningMean(LiteratureForecaster):
 
     def _learn(self, p: float, y: int) -> None:
         self._memory["ones"][0] += y
+
+    def _refuse(self, state: dict[str, Any]) -> None:
+        if not 0 <= state["ones"][0] <= state["rounds"]:
+            raise StateError(f"the saved ones must be from 0 to the {state['rounds']} rounds, got {state['ones'][0]}")

@@ -1,0 +1,160 @@
+"""All forecasters of the arena against all adversaries: the page docs/arena.md and its pictures.
+
+    python benchmarks/arena.py --plot docs/arena.svg --game docs/game.svg > docs/arena.md     # some minutes
+
+Goes on where it was stopped if given `--resume FILE`. Needs the package installed, and matplotlib for the pictures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import matplotlib as mpl
+from distance import sizes
+from timing import header
+
+import truecast as tc
+from truecast.arena.rows import Row
+
+SOURCES = {
+    "aosa": "Arunachaleswaran, Collina, Roth and Shi 2024; sharper constants [ours](theory.md)",
+    "aosa-middle": "the same, in the middle of the cell; [ours](theory.md)",
+    "bent-grid": "[ours](theory.md)",
+    "horizon-free": "[ours](adaptive.md)",
+    "foster-vohra": "Foster and Vohra 1998",
+    "foster": "Foster 1999",
+    "gupta-ramdas": "Gupta and Ramdas 2022; scored by the end of its interval that the outcome chooses",
+    "kakade-foster": "Kakade and Foster 2004; Foster and Hart 2018",
+    "defensive": "Vovk, Takemura and Shafer 2005 (K29), Laplace kernel",
+    "arc-defensive": "Vovk 2005 (K29*), [our kernel](defensive.md)",
+    "calibeating": "Foster and Hart 2023, over the running mean",
+    "online-platt": "Platt 1999, online, over the running mean",
+    "running-mean": "Krichevsky and Trofimov 1981",
+    "climatology": "says 1/2",
+}
+WHAT = """
+Every forecaster here plays under one interface against the same opponents, and is measured by the same yardstick:
+CalDist, the distance to calibration, in total ([how it is computed](distance.md)).
+
+```python
+import truecast as tc
+
+game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.EarlyStop(), rounds=1_000) game.p, game.y,
+game.distance(), game.measure() # and game.draw() results = tc.arena.tournament(horizons=[100], seeds=2) # all against
+all; a table to print, draw or make a frame of ```
+
+`truecast arena --rounds 100,1000,10000` plays the tournament of this page and prints its tables; `--resume FILE` goes
+on after Ctrl-C.
+
+Other pages: [exact worst cases of short games, and bad outcomes of long ones](worst-case.md); [the minimax game,
+solved](minimax.md); [defensive forecasting on the arc](defensive.md), the forecaster that came out of this.
+"""
+READING = """
+How to read the tables:
+
+- CalDist of a single game bounds nothing but that game. What is proved holds for all games; the table of promises
+  says what, and how close the games came. Bounds on one measure say little about another: the forecasters that draw
+  keep the error by value small against whoever does not see the draw, the deterministic ones keep the distance or the
+  smooth error small against everybody.
+- *gupta-ramdas* is not a forecaster in the sense of the others: it names two neighbouring points, and the outcome
+  chooses the one it is scored by.
+- A forecaster that draws does so anew with each seed. Adversaries that see the forecast see the draw; no promise is
+  made against them.
+- The Brier score is a mean over games of very different kinds, and only there to show that nobody bought calibration
+  with nonsense.
+- *running-mean*, *online-platt* and *calibeating* do well on outcomes that nobody steers, and have no bound on the
+  distance: early stopping shows why.
+"""
+
+
+def forecasters(results: Any) -> None:
+    """Who plays, what is promised, and the worst that was measured of it."""
+    longest = results.horizons[-1]
+    kept: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in results.rows:
+        if row.rounds == longest and row.bound is not None:
+            kept[row.forecaster][row.adversary].append(row)
+    print(f"\n## Forecasters and their promises, T = {longest:,}\n")
+    print("| name | built by | from | bound on | is | worst game, or mean if it draws |\n|---|---|---|---|---|---|")
+    for name in results.forecasters:
+        built = tc.arena.FORECASTERS[name](longest, 0)
+        promise = "| | "
+        if name in kept:
+            one = next(iter(kept[name].values()))[0]
+            most = max(of_measure(rows, hasattr(built, "seed")) for rows in kept[name].values())
+            promise = f"{one.bounds} | {one.bound:.1f} | {'at most ' * (one.bounds == 'lower distance')}{most:.1f}"
+            if most > one.bound * (1 + 1e-9):
+                raise RuntimeError(f"{name} breaks its promise: {most} of {one.bounds} above {one.bound}")
+        print(f"| {name} | `{built!r}` | {SOURCES[name]} | {promise} |")
+
+
+def of_measure(rows: list[Row], draws: bool) -> float:
+    """The largest of what the bound is about; of those who draw, the mean, which it is an expectation for."""
+    fields = {"by value": "by_value", "smooth": "smooth", "distance": "lower", "lower distance": "upper"}
+    figures = [getattr(row, fields[row.bounds or "distance"]) for row in rows]
+    return fmean(figures) if draws else max(figures)
+
+
+def adversaries() -> None:
+    print("\n## Adversaries\n\n| name | built by | sees of the present forecast | what it does |\n|---|---|---|---|")
+    for name, adversary in tc.arena.ADVERSARIES.items():
+        what = (type(adversary).__doc__ or "").splitlines()[0]
+        print(f"| {name} | `{adversary!r}` | {adversary.sees} | {what} |")
+
+
+def save(figure: Any, path: Path) -> None:
+    with mpl.rc_context({"svg.hashsalt": "truecast"}):  # names in the file are the same in every run
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
+
+
+def progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done} of {total} games", end="", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=sizes, default=[100, 1_000, 10_000], help="such as 100,1000")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--plot", type=Path, help="where to draw the distances, such as docs/arena.svg")
+    parser.add_argument("--game", type=Path, help="where to draw a single game")
+    parser.add_argument("--resume", type=Path, help="file to keep finished games in")
+    options = parser.parse_args()
+    header("The arena", f"arena.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    print(WHAT.rstrip())
+    file = options.resume or Path(tempfile.mkdtemp()) / "games.jsonl"
+    spent = {}
+    for rounds in options.rounds:
+        start = time.perf_counter()
+        tc.arena.tournament(horizons=[rounds], seeds=options.seeds, path=file, progress=progress)
+        spent[rounds] = time.perf_counter() - start
+    # what was played is not played again: this reads it
+    results = tc.arena.tournament(horizons=options.rounds, seeds=options.seeds, path=file)
+    forecasters(results)
+    adversaries()
+    print("\n## Distances\n")
+    print(results.markdown())
+    if options.plot:
+        save(results.draw(), options.plot)
+        print(f"\n![CalDist against T: an overview, and a panel for each forecaster]({options.plot.name})")
+    print(READING.rstrip())
+    for rounds in options.rounds:
+        print(f"\n### T = {rounds:,}: means over {options.seeds} seeds, {spent[rounds]:.0f} s on all processors\n")
+        print(results.against(rounds).markdown())
+    if options.game:
+        game = tc.arena.play(tc.BentGrid(horizon=10_000), tc.arena.EarlyStop(), 10_000)
+        save(game.draw(), options.game)
+        print(f"\n## One game\n\n`{game.forecaster}` against `{game.adversary}`, as `game.draw()` draws it.\n")
+        print(f"![Forecasts above, distance and bounds below]({options.game.name})")
+
+
+if __name__ == "__main__":
+    main()

@@ -47,9 +47,10 @@ CalDist, the distance to calibration, in total ([how it is computed](distance.md
 ```python
 import truecast as tc
 
-game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.EarlyStop(), rounds=1_000) game.p, game.y,
-game.distance(), game.measure() # and game.draw() results = tc.arena.tournament(horizons=[100], seeds=2) # all against
-all; a table to print, draw or make a frame of ```
+game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.EarlyStop(), rounds=1_000)
+game.p, game.y, game.distance(), game.measure()  # and game.draw()
+results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all; to print, to draw, to make a frame of
+```
 
 `truecast arena --rounds 100,1000,10000` plays the tournament of this page and prints its tables; `--resume FILE` goes
 on after Ctrl-C.
@@ -150,7 +151,7 @@ def main() -> None:
         print(f"\n### T = {rounds:,}: means over {options.seeds} seeds, {spent[rounds]:.0f} s on all processors\n")
         print(results.against(rounds).markdown())
     if options.game:
-        game = tc.arena.play(tc.BentGrid(horizon=10_000), tc.arena.EarlyStop(), 10_000)
+        game = tc.arena.play(tc.BentGrid(horizon=10_000), tc.arena.SignPreservation(), 10_000)
         save(game.draw(), options.game)
         print(f"\n## One game\n\n`{game.forecaster}` against `{game.adversary}`, as `game.draw()` draws it.\n")
         print(f"![Forecasts above, distance and bounds below]({options.game.name})")

@@ -280,6 +280,7 @@ def bound_game(
     points: NDArray[np.int64],
     denominator: int,
     rounds: int,
+    determined: bool,
     values: NDArray[np.float64],
     first: NDArray[np.int64],
     said: NDArray[np.int64],

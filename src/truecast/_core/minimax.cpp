@@ -35,8 +35,8 @@ void solve_game(Numbers points, std::int64_t denominator, std::size_t rounds, bo
     game.solve(determined, values.data());
 }
 
-double bound_game(Numbers points, std::int64_t denominator, std::size_t rounds, Array<const double, 1> values,
-                  Numbers first, Numbers said, Array<double, 1> chances) {
+double bound_game(Numbers points, std::int64_t denominator, std::size_t rounds, bool determined,
+                  Array<const double, 1> values, Numbers first, Numbers said, Array<double, 1> chances) {
     const Board game = board(points, denominator, rounds);
     require(values.shape(0) == game.states.before(rounds + 1), "values must have an entry for each state");
     const std::size_t moves = said.shape(0), cells = first.shape(0) - 1;
@@ -46,8 +46,9 @@ double bound_game(Numbers points, std::int64_t denominator, std::size_t rounds, 
     for (std::size_t i = 0; i < moves; ++i)
         require(said.data()[i] >= 0 && said.data()[i] < static_cast<std::int64_t>(points.shape(0)),
                 "there is no such point");
-    Hidden hidden(game, values.data(), {first.data(), first.data() + cells + 1}, {said.data(), said.data() + moves});
-    require(chances.shape(0) == hidden.seen().before(rounds), "chances must have an entry for each sequence of cells");
+    Hidden hidden(game, determined, values.data(), {first.data(), first.data() + cells + 1},
+                  {said.data(), said.data() + moves});
+    require(chances.shape(0) == hidden.sights(), "chances must have an entry for all that is seen");
     nb::gil_scoped_release unlocked;
     return hidden.bound(chances.data());
 }
@@ -56,8 +57,8 @@ double bound_game(Numbers points, std::int64_t denominator, std::size_t rounds, 
 
 void bind_minimax(nb::module_& m) {
     m.def("solve_game", &solve_game, "points"_a, "denominator"_a, "rounds"_a, "determined"_a, "values"_a);
-    m.def("bound_game", &bound_game, "points"_a, "denominator"_a, "rounds"_a, "values"_a, "first"_a, "said"_a,
-          "chances"_a);
+    m.def("bound_game", &bound_game, "points"_a, "denominator"_a, "rounds"_a, "determined"_a, "values"_a, "first"_a,
+          "said"_a, "chances"_a);
 }
 
 }  // namespace truecast

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -59,7 +60,7 @@ class Multisets {
     }
 
   private:
-    static constexpr std::size_t many = std::size_t{1} << 62;
+    static constexpr std::size_t many = std::size_t{1} << 50;
     std::size_t choose(std::size_t n, std::size_t k) const { return choose_[n * (most_ + 2) + k]; }
 
     std::size_t items_, most_;
@@ -194,14 +195,16 @@ struct Board {
     Columns blank() const { return {std::vector<double>(points.size()), std::vector<double>(points.size())}; }
 };
 
-// A lower bound on the value with forecasts anywhere in [0, 1], docs/minimax.md, theorem 4: the adversary sees no more
-// of a forecast than a cell, and the forecaster may as well say an end of it. A move is a cell and a point of it; the
+// A lower bound on the value with forecasts anywhere in [0, 1], docs/minimax.md, theorem 3: the adversary sees no more
+// of a forecast than a cell, and the forecaster may as well say a point of it. A move is a cell and a point of it; the
 // moves of a cell stand together. Whatever chances the adversary plays, the best answer to them is a bound; these are
 // chosen so that no state loses more, against its value on the points, than what its column has to spare.
 class Hidden {
   public:
-    Hidden(const Board& board, const double* values, std::vector<std::size_t> first, std::vector<std::size_t> said)
+    Hidden(const Board& board, bool determined, const double* values, std::vector<std::size_t> first,
+           std::vector<std::size_t> said)
         : board_(board),
+          determined_(determined),
           values_(values),
           first_(std::move(first)),
           said_(std::move(said)),
@@ -213,17 +216,18 @@ class Hidden {
                     item_.push_back(2 * said_[move] + y);
     }
 
-    const Multisets& seen() const { return seen_; }
+    // How many chances the adversary's play has: one for all he sees before an outcome.
+    std::size_t sights() const { return seen_.before(board_.rounds) * (determined_ ? first_.size() - 1 : 1); }
 
-    // Writes the chances of a one, those after t rounds from seen().before(t) on.
+    // Writes the chances of a one: in order of rounds, of the cells before, and of the present cell if he sees it.
     double bound(double* chances) {
         spare();
         std::vector<double> later;
         for (std::size_t t = board_.rounds; t-- > 0;) {
             std::vector<double> now(held_.count(t));
             Multisets::Sequence cells{};
-            double* to = chances + seen_.before(t);
-            do *to++ = settle(cells, t, later, now);
+            double* to = chances + seen_.before(t) * (determined_ ? first_.size() - 1 : 1);
+            do to = settle(cells, t, later, now, to);
             while (seen_.advance(cells, t));
             later.swap(now);
         }
@@ -231,25 +235,36 @@ class Hidden {
     }
 
   private:
-    // The cells are known: fix the chance of a one, and store what then is the cheapest for every choice of points.
-    double settle(const Multisets::Sequence& cells, std::size_t t, const std::vector<double>& later,
-                  std::vector<double>& now) {
+    // The cells are known: fix the chances, and store what then is the cheapest for every choice of points.
+    double* settle(const Multisets::Sequence& cells, std::size_t t, const std::vector<double>& later,
+                   std::vector<double>& now, double* to) {
         ranks_.clear();
+        targets_.clear();
         all_.zero.clear();
         all_.one.clear();
-        targets_.clear();
         Multisets::Sequence held{};
         choose(cells, t, 0, held, later);
         const std::size_t width = all_.size() / ranks_.size();
-        for (std::size_t i = 0; i < all_.size(); ++i) {
-            all_.zero[i] -= targets_[i / width];
-            all_.one[i] -= targets_[i / width];
-        }
-        const double nu = all_.chance(all_.value());
-        for (std::size_t k = 0; k < ranks_.size(); ++k) {
-            double least = all_.at(k * width, nu);
-            for (std::size_t i = k * width; i < (k + 1) * width; ++i) least = std::min(least, all_.at(i, nu));
-            now[ranks_[k]] = least + targets_[k];
+        least_.assign(ranks_.size(), std::numeric_limits<double>::infinity());
+        for (std::size_t cell = 0; cell + 1 < (determined_ ? first_.size() : 2); ++cell)
+            *to++ = determined_ ? play(width, first_[cell], first_[cell + 1]) : play(width, 0, width);
+        for (std::size_t k = 0; k < ranks_.size(); ++k) now[ranks_[k]] = least_[k] + targets_[k];
+        return to;
+    }
+
+    // Fix one chance for these columns of all choices of points.
+    double play(std::size_t width, std::size_t from, std::size_t until) {
+        part_.zero.clear();
+        part_.one.clear();
+        for (std::size_t k = 0; k < ranks_.size(); ++k)
+            for (std::size_t i = k * width + from; i < k * width + until; ++i) {
+                part_.zero.push_back(all_.zero[i] - targets_[k]);
+                part_.one.push_back(all_.one[i] - targets_[k]);
+            }
+        const double nu = part_.chance(part_.value());
+        for (std::size_t i = 0; i < part_.size(); ++i) {
+            double& least = least_[i / (until - from)];
+            least = std::min(least, part_.at(i, nu));
         }
         return nu;
     }
@@ -271,12 +286,16 @@ class Hidden {
         const std::size_t state = board_.states.before(t) + board_.states.rank(points, t);
         ranks_.push_back(held_.rank(held, t));
         targets_.push_back(values_[state] - spare_[state]);
-        if (t + 1 == board_.rounds) {  // nobody sees the last forecast: a point is all there is to it
-            board_.look_ahead(points, t, values_, next_, columns_);
-            all_.zero.insert(all_.zero.end(), columns_.zero.begin(), columns_.zero.end());
-            all_.one.insert(all_.one.end(), columns_.one.begin(), columns_.one.end());
-            return;
+        if (t + 1 < board_.rounds) return look_further(held, t, later);
+        board_.look_ahead(points, t, values_, next_, columns_);
+        const std::size_t width = determined_ ? said_.size() : columns_.size();  // if he does not see, the point is all
+        for (std::size_t i = 0; i < width; ++i) {
+            all_.zero.push_back(columns_.zero[determined_ ? said_[i] : i]);
+            all_.one.push_back(columns_.one[determined_ ? said_[i] : i]);
         }
+    }
+
+    void look_further(const Multisets::Sequence& held, std::size_t t, const std::vector<double>& later) {
         held_.ranks_with(held, t, next_held_);
         for (std::size_t cell = 0; cell + 1 < first_.size(); ++cell) {
             const std::size_t start = 2 * first_[cell], moves = first_[cell + 1] - first_[cell];
@@ -288,21 +307,25 @@ class Hidden {
     }
 
     // What each state may lose without harm to the first: what its parents may, and what its column costs above theirs.
+    // An outcome that nobody would choose may lose all.
     void spare() {
         const Multisets& states = board_.states;
-        spare_.assign(states.before(board_.rounds + 1), 1e9);
+        spare_.assign(states.before(board_.rounds + 1), static_cast<double>(board_.rounds));
         spare_[0] = 0;
         for (std::size_t t = 0; t < board_.rounds; ++t) {
             Multisets::Sequence s{};
             std::size_t at = states.before(t);
             do {
                 board_.look_ahead(s, t, values_, next_, columns_);
-                const double nu = columns_.chance(values_[at]);
+                const double nu = determined_ ? 0 : columns_.chance(values_[at]);
                 for (std::size_t i = 0; i < columns_.size(); ++i) {
-                    const double more = spare_[at] + std::max(columns_.at(i, nu) - values_[at], 0.0);
+                    const double most = std::max(columns_.zero[i], columns_.one[i]);
+                    const double cost = determined_ ? most : columns_.at(i, nu);
+                    const double more = spare_[at] + std::max(cost - values_[at], 0.0);
                     for (std::size_t y = 0; y < 2; ++y) {
                         double& child = spare_[states.before(t + 1) + next_[2 * i + y]];
-                        child = std::min(child, more);
+                        if (!determined_ || (y ? columns_.one[i] : columns_.zero[i]) == most)
+                            child = std::min(child, more);
                     }
                 }
                 ++at;
@@ -311,14 +334,15 @@ class Hidden {
     }
 
     const Board& board_;
+    bool determined_;
     const double* values_;
     std::vector<std::size_t> first_, said_;
     Multisets seen_, held_;  // seen: item 2 cell + y; held: the moves of a cell with outcome 0, then those with 1
     std::vector<std::size_t> item_;
-    std::vector<double> spare_, targets_;
+    std::vector<double> spare_, targets_, least_;
     std::vector<std::size_t> ranks_, next_ = std::vector<std::size_t>(board_.states.items());
     std::vector<std::size_t> next_held_ = std::vector<std::size_t>(held_.items());
-    Columns columns_ = board_.blank(), all_;
+    Columns columns_ = board_.blank(), all_, part_;
 };
 
 }  // namespace truecast

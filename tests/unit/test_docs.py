@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("page", ["theory", "measures", "distance", "adaptive"])
+PAGES = ("theory", "measures", "distance", "adaptive", "defensive", "minimax")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_theorem_names_tests_and_they_exist(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
     defined = set()
@@ -36,7 +39,7 @@ def test_links_and_named_files_exist() -> None:
 
 def test_theorems_cited_in_the_code_exist() -> None:
     named = set()
-    for page in ("theory", "measures", "distance", "adaptive"):
+    for page in PAGES:
         text = (ROOT / "docs" / f"{page}.md").read_text()
         found = re.findall(r"\*\*(Lemma|Theorem) (\d+)", text)
         found += [("section", number) for number in re.findall(r"^## (\d)\. ", text, re.MULTILINE)]
@@ -49,7 +52,7 @@ def test_theorems_cited_in_the_code_exist() -> None:
             re.IGNORECASE,
         ):
             cited |= {(page or "theory", kind.lower(), number) for number in re.split(" and | to ", numbers)}
-    assert {page for page, _, _ in cited} == {"theory", "measures", "distance", "adaptive"}
+    assert {page for page, _, _ in cited} == {*PAGES}
     assert cited <= named, cited - named
 
 

@@ -82,14 +82,10 @@ class Minimax(RandomForecaster):
         games, rest = divmod(rounds, self._horizon)
         return games * self.solution.value() + (_most(self._horizon, rest, ()) if rest else 0.0)
 
-    def load(self, state: object) -> None:
-        """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        rounds, game = (state.get("rounds"), state.get("game")) if isinstance(state, dict) else (None, None)
-        if isinstance(rounds, int) and isinstance(game, list) and all(isinstance(item, int) for item in game):
-            played, kinds = rounds % self._horizon, 2 * len(self.solution.points)
-            if any(not 0 <= item < kinds for item in game[:played]) or any(item != _NONE for item in game[played:]):
-                raise StateError(f"the saved game must be of {played} rounds, got {game!r:.60}")
-        super().load(state)
+    def _refuse(self, state: dict[str, Any]) -> None:
+        game, played, kinds = state["game"], state["rounds"] % self._horizon, 2 * len(farey(_ORDERS[self._horizon]))
+        if any(not 0 <= item < kinds for item in game[:played]) or any(item != _NONE for item in game[played:]):
+            raise StateError(f"the saved game must be of {played} rounds, got {game!r:.60}")
 
 
 @cache

@@ -124,6 +124,17 @@ def test_a_full_disk_is_a_plain_error() -> None:
         assert isinstance(result.exception, SystemExit)
 
 
+def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:
+    Path("start.py").write_text(START)
+    command = [sys.executable, "start.py", "arena", "--rounds", "5", *QUICK, "--no-plot"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
 def test_without_matplotlib_there_is_a_table_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = run("--rounds", "5", *QUICK)

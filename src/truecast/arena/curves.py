@@ -78,21 +78,25 @@ class Curves:
         if figure is None:
             figure = new_figure(11, 2.1 * lines + 0.9)
         grid = figure.add_gridspec(lines, columns)
-        overview = figure.add_subplot(grid[:2, :])
-        self.draw_overview(overview)
+        overview, names = figure.add_subplot(grid[:2, :3]), figure.add_subplot(grid[:2, 3])
+        self.draw_overview(overview, legend=False)
+        names.axis("off")
+        names.legend(*overview.get_legend_handles_labels(), loc="center left", frameon=False, fontsize=9)
         axes = None
         for at, panel in enumerate(self.panels):
             line, column = divmod(at, columns)
             axes = figure.add_subplot(grid[line + 2, column], sharex=axes, sharey=axes)
             self.draw_panel(axes, panel)
-            axes.tick_params(labelleft=column == 0, labelbottom=at + columns >= len(self.panels))
+            lowest = at + columns >= len(self.panels)
+            axes.tick_params(labelleft=column == 0, labelbottom=lowest)
+            axes.set_xlabel("T, rounds" if lowest else "", fontsize=8)
         if axes is not None:
             style = {"frameon": False, "fontsize": 8, "title_fontsize": 8}
             figure.legend(*self._legend(axes), title=_SEEN, ncols=5, loc="outside lower center", **style)
         return figure
 
-    def draw_overview(self, axes: Any) -> None:
-        """Draw the worst distance of every forecaster on matplotlib axes."""
+    def draw_overview(self, axes: Any, *, legend: bool = True) -> None:
+        """Draw the worst distance of every forecaster on matplotlib axes; in the legend the worst come first."""
         order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
         for panel in order:
             at = self.panels.index(panel)
@@ -102,8 +106,10 @@ class Curves:
         self._reference(axes)
         _scales(axes)
         axes.set_title("worst of all adversaries and seeds", fontsize=10)
+        axes.set_xlabel("T, rounds", fontsize=9)
         axes.set_ylabel("distance to calibration, in total", fontsize=9)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+        if legend:
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
 
     def draw_panel(self, axes: Any, panel: Panel) -> None:
         """Draw a forecaster's distances against each adversary on matplotlib axes."""

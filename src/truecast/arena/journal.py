@@ -25,9 +25,9 @@ class Journal:
 
     def __init__(self, path: Path, head: bytes, played: dict[Key, Row], kept: int) -> None:
         self.played = played
-        self._file = open(path, "r+b" if path.exists() else "x+b")  # noqa: SIM115 - closed by close
+        # to append: two tournaments at a time then write one line after the other, and at worst play a game twice
+        self._file = open(path, "ab")  # noqa: SIM115 - closed by close
         self._file.truncate(kept)
-        self._file.seek(kept)
         if not kept:
             self._write(head)
 

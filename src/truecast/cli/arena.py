@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import shlex
 import sys
@@ -143,7 +144,9 @@ def _errors() -> Iterator[None]:
         option = {"horizons": "--rounds", "path": "--resume"}.get(error.argument, f"--{error.argument}")
         raise click.UsageError(option + str(error).removeprefix(error.argument)) from error
     except OSError as error:
-        raise click.FileError(str(error.filename), str(error.strerror)) from error
+        if error.errno == errno.EPIPE:
+            raise  # the reader has gone: click ends quietly
+        raise click.ClickException(str(error)) from error
 
 
 @contextmanager

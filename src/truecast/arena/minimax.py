@@ -144,7 +144,7 @@ def minimax_value(
     The upper bound is the value with forecasts from the `points` only, the lower one that against an adversary who
     sees of each forecast only in which cell between the `ends` it lies (docs/minimax.md, theorems 2 and 3); both are
     exact but for rounding, which is accounted for. For up to 4 rounds the value is known: 1/2, 1/2, 2/3, 47/64
-    (theorem 4). That the value is so small for so few rounds says nothing of many.
+    (docs/minimax.md, theorem 4). That the value is so small for so few rounds says nothing of many.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truecast as tc
+from truecast._core import bound_game, solve_game
 from truecast.arena.adversaries import Adversary, Coins, Constant, EarlyStop, Periodic, Threshold
 from truecast.arena.forecasters.minimax import Minimax
 from truecast.arena.game import play
@@ -87,6 +88,27 @@ def test_without_farey_fractions_only_rounding_bounds_the_value():
 def test_wrong_arguments_are_refused(wrong):
     with pytest.raises(InputError):
         minimax_value(**wrong)
+
+
+def test_kernels_refuse_what_does_not_fit():
+    points, first, said = (np.array(x, np.int64) for x in ([0, 1, 2], [0, 2, 4], [0, 1, 1, 2]))
+    values, chances = np.empty(28), np.empty(5)  # C(6 + 2, 2) states, C(4 + 1, 1) sights
+    solve_game(points, 2, 2, False, values)
+    assert bound_game(points, 2, 2, False, values, first, said, chances) == 0.5
+    for wrong in (
+        lambda: solve_game(points, 2, 2, False, np.empty(27)),
+        lambda: solve_game(points, 2, 3, False, np.empty(84)),  # thirds are not halves
+        lambda: solve_game(points, 2, 17, False, values),
+        lambda: solve_game(points[::-1].copy(), 2, 2, False, values),
+        lambda: solve_game(points * 2, 2, 2, False, values),
+        lambda: bound_game(points, 2, 2, True, values, first, said, chances),
+        lambda: bound_game(points, 2, 2, False, values, first, said + 1, chances),
+        lambda: bound_game(points, 2, 2, False, values, first[:2], said, chances),
+        lambda: bound_game(points, 2, 2, False, values, np.array([0, 0, 4]), said, chances),
+        lambda: bound_game(points, 2, 2, False, np.empty(27), first, said, chances),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
 
 
 SOLUTIONS = [solve(3, farey(3)), solve(4, farey(4)), solve(3, tuple(Fraction(k, 7) for k in range(8)))]

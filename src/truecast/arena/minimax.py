@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import comb, lcm
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
 from truecast._core import bound_game, solve_game
-from truecast.arena.forecasters.base import Distribution
 from truecast.errors import InputError
+
+if TYPE_CHECKING:  # forecasters import this module
+    from truecast.arena.forecasters.base import Distribution
 
 __all__ = ["GameValue", "Solution", "farey", "minimax_value", "solve"]
 
@@ -168,7 +171,7 @@ def minimax_value(
     ------
     InputError
         If the rounds are not from 1 to 12, the points or ends break their rules, or there are too many states; without
-        points, at most 7 are allowed: 5 take some seconds, 7 some minutes and 1 GB.
+        points, at most 7 are allowed: 5 take some seconds, 7 some minutes and 1.5 GB.
 
     Examples
     --------

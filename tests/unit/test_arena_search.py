@@ -45,10 +45,10 @@ class Drawing(RandomForecaster):
 
 @pytest.mark.parametrize("name", MAKES)
 def test_search_finds_the_very_worst_of_short_games(name: str) -> None:
-    for rounds, tries in ((8, 300), (13, 900)):  # all strings, and a ninth of them
+    for rounds, tries in ((8, 300), (12, 700)):  # all strings, and a sixth of them
         f = MAKES[name](rounds)
         worst, found = exhaustive(f, rounds), best_response(f, rounds, tries=tries)
-        assert found.tried <= tries + 500
+        assert found.tried <= tries + 500  # a beam or a generation more
         assert found.distance.exact
         assert found.distance.lower <= worst.distance + 1e-12
         assert found.distance.upper >= worst.distance
@@ -81,8 +81,8 @@ def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
 
 def test_changes_improve_on_beam_and_constructions() -> None:
     f = tc.HorizonFree(at="middle")
-    few, many = (best_response(f, 24, width=8, tries=tries).distance.upper for tries in (1, 1_500))
-    assert many > few + 0.1
+    few, many = (best_response(f, 20, width=8, tries=tries).distance.upper for tries in (1, 1_000))
+    assert many > few + 0.05
 
 
 def test_starts_are_taken_up() -> None:

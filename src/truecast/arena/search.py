@@ -70,11 +70,11 @@ def best_response(
 ) -> Response:
     """Search for outcomes that lead a deterministic forecaster as far from calibrated as possible.
 
-    If that is possible with so many tries, all strings. Else first constants, and against ladders `LeaveBiased`; then a
-    beam: round by round, the histories with the largest
-    sum of y - p and the largest certificate are kept; last, the best outcomes so far are changed here and there, and
-    the better ones kept. The distance of what is found is proven. That nothing is worse is not: `exhaustive` finds
-    the very worst of short games.
+    If there are no more strings than tries, all of them. Else first constants, and against ladders `LeaveBiased`;
+    then a beam: round by round, the histories are kept that have the largest sum of y - p and the largest certificate
+    (or, without one, error by value); last, the best outcomes so far are changed here and there, and the better ones
+    kept. The distance of what is found is proven. That nothing is worse is not: `exhaustive` finds the very worst of
+    short games.
 
     Parameters
     ----------
@@ -104,9 +104,12 @@ def best_response(
     Examples
     --------
     >>> import truecast as tc
-    >>> found = best_response(tc.AlmostOneStepAhead(horizon=9), 9, tries=600)
-    >>> found.outcomes, round(found.distance.upper, 6)
-    ((0, 1, 1, 1, 1, 1, 1, 1, 1), 3.333333)
+    >>> found = best_response(tc.AlmostOneStepAhead(horizon=1_000), 1_000, width=2, tries=10)
+    >>> 0.9 < found.ratio < 1
+    True
+    >>> game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.Given(found.outcomes), 1_000)
+    >>> game.distance().upper == found.distance.upper
+    True
 
     Notes
     -----
@@ -269,21 +272,25 @@ def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
 
 class _Branch(NamedTuple):
     state: Any
-    outcomes: tuple[Any, ...]  # the last, and those before it: () or another such pair
-    error: float
-    certificate: float
+    outcomes: tuple[Any, ...]  # those before, as another such pair or (), and the last
+    errors: dict[float, float]  # the sum of y - p at each forecast
+    certificate: float  # or, of a forecaster that is no ladder, the calibration error by value
+
+    @property
+    def error(self) -> float:
+        return abs(sum(self.errors.values()))
 
 
 def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes]:
     """Yield the histories that are left in the end; if the time is over before, with constants after them."""
-    layer = [_Branch(remembered(f), (), 0.0, 0.0)]
+    layer = [_Branch(remembered(f), (), {}, 0.0)]
     for _ in range(rounds):
         if time.monotonic() > deadline:
             break
         found = {key(f, after.state): after for before in layer for after in _branches(f, before)}
-        half = nlargest(width // 2, found, key=lambda name: abs(found[name].error))
+        half = nlargest(width // 2, found, key=lambda name: found[name].error)
         rest = nlargest(width, found, key=lambda name: found[name].certificate)
-        layer = [found[name] for name in dict.fromkeys([*half, *rest][:width])]
+        layer = [found[name] for name in list(dict.fromkeys([*half, *rest]))[:width]]
     for branch, bit in product(layer, (0, 1)):
         y, outcomes = [], branch.outcomes
         while outcomes:
@@ -296,7 +303,8 @@ def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
     for y in (0, 1):
         f = returned(f, before.state)
         p = f.predict()
-        error = before.error + y - (f.scored(y) if hasattr(f, "scored") else p)
+        said = f.scored(y) if hasattr(f, "scored") else p
         f.observe(y)
-        certified = float(f.deviation + min(f.bias_sums)) if hasattr(f, "bias_sums") else abs(y - p)
-        yield _Branch(remembered(f), (before.outcomes, y), error, certified)
+        errors = before.errors | {said: before.errors.get(said, 0.0) + y - said}
+        certified = f.deviation + min(f.bias_sums) if hasattr(f, "bias_sums") else sum(map(abs, errors.values()))
+        yield _Branch(remembered(f), (before.outcomes, y), errors, float(certified))

@@ -1,0 +1,270 @@
+"""The worst case: outcomes that lead forecasters as far from calibrated as possible, beside what is proved of them.
+
+    python benchmarks/worst_case.py > docs/worst-case.md     # some minutes
+
+Needs the package installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from timing import header
+
+import truecast as tc
+from truecast.arena.adversaries.leave_biased import LeaveBiased
+from truecast.arena.exhaustive import Worst, exhaustive
+from truecast.arena.forecasters.base import LiteratureForecaster
+from truecast.arena.search import Response, best_response
+
+AOSA, RULES = tc.AlmostOneStepAhead, ("walk", "lowest", "highest")
+SEARCHED: dict[str, Callable[[int], Any]] = {
+    "AOSA, lower end": lambda rounds: AOSA(horizon=rounds),
+    "AOSA, middle": lambda rounds: AOSA(horizon=rounds, at="middle"),
+    "BentGrid": lambda rounds: tc.BentGrid(horizon=rounds),
+    "HorizonFree": lambda rounds: tc.HorizonFree(),
+    "HorizonFree, middle": lambda rounds: tc.HorizonFree(at="middle"),
+}
+WHAT = """
+CalDist, the distance to calibration in total, of `AlmostOneStepAhead` (AOSA), `BentGrid` and `HorizonFree` on the worst
+outcomes there are (first part) or that a search found (second part). Proved bounds are `a_priori(T)`, from theorems 5
+and 7 of [the theory](theory.md) and 3 to 5 of [ladders that adapt](adaptive.md); the paper's is 2 √T + 1. All rows of
+the first part are exact, by rational arithmetic; those of the second are distances that `calibration_distance` proves,
+of outcomes that may not be the worst.
+"""
+EXACT = """
+## The exact worst of all outcome strings
+
+`truecast.arena.exhaustive` goes through all pairs of a state and a tally that the 2^T strings lead to. Bold: the proved
+bound is reached, so no smaller one is true. A certificate is D + min(A, B), and its maximum may be of other outcomes.
+"""
+SEARCH = """
+## Outcomes found by search
+
+`truecast.arena.best_response`: constants and `LeaveBiased` with many options, a beam, and changes here and there to the
+best of them. Strings whose distance was asked for: {tries}.
+"""
+LONG = """
+## The constants
+
+For AOSA at the middle the proved bound is below √T, for `BentGrid` it is √(T/2) + ¼ ln T + O(1); sections 5 and 6 of
+the theory show that neither constant, 1 and 0.7071, can be improved for these forecasters. `LeaveBiased` plays such
+outcomes. With the best of some options, |Σ(y - p)| / √T, which CalDist / √T is never below (lemma 1 of the theory), and
+the proved bound / √T:
+"""
+BENT = """
+## Other forecasters
+
+`BentGrid` with other numbers of cells, {rounds:,} rounds. The search comes near the proved bound for each, so that
+choosing m anew cannot gain much.
+"""
+HALVES = """
+`HorizonFree` with other thresholds for splitting a cell, {rounds:,} rounds.
+"""
+LEANING = """
+A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
+of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but the outcomes that are worst for the others
+do not hurt it, since Σ(y - p) stays small. T = {few} is exact. For more rounds the search has no construction to
+start from, as it has for the others, so what it finds says little: whether a forecaster like this one beats √(T/2) is
+open.
+"""
+
+
+class Leaning(LiteratureForecaster):
+    """AOSA's walk on a uniform grid, in integers over 2m; see above."""
+
+    def __init__(self, *, grid: int, leans: bool = True) -> None:
+        super().__init__(alpha=[0] * (grid + 1), cell=[grid // 2], off=[0])
+        self.grid = self.denominator = grid
+        self.leans = leans
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"grid": self.grid, "leans": self.leans}
+
+    def _forecast(self) -> float:
+        off, i = self._memory["off"][0], self._memory["cell"][0]
+        lean = (off > self.grid) - (off < -self.grid) if self.leans else 0
+        return (2 * i + 1 + lean) / (2 * self.grid)
+
+    def _learn(self, p: float, y: int) -> None:
+        alpha, cell, m = self._memory["alpha"], self._memory["cell"], self.grid
+        self._memory["off"][0] += 2 * m * y - round(2 * m * p)
+        credited = cell[0] + y
+        alpha[credited] += credited - m * y
+        cell[0] += int(y == 1 and alpha[credited] < 0) - int(y == 0 and alpha[credited] > 0)
+
+    # for LeaveBiased
+    cells = property(lambda self: self.grid)
+    points = property(lambda self: np.arange(self.grid + 1))
+    biases = property(lambda self: np.array(self._memory["alpha"]))
+    open_cell = property(lambda self: self._memory["cell"][0])
+
+
+def row(*cells: object) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def head(*cells: str) -> None:
+    print()
+    row(*cells)
+    print("|---" * len(cells) + "|")
+
+
+def say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+def shown(value: Fraction) -> str:
+    """A fraction, if it is a short one."""
+    return str(value) if value.denominator < 10**4 else f"{float(value):.6f}"
+
+
+def worst_of(make: Callable[[int], Any], rounds: int) -> tuple[Worst, Fraction]:
+    """Go through all strings, and insist on the theorems."""
+    f = make(rounds)
+    found, bound = exhaustive(f, rounds), f.a_priori(rounds)
+    if not found.distance <= found.certificate <= bound <= 2 * math.sqrt(rounds) + 1:
+        raise RuntimeError(f"what was proved of {f!r} is wrong: {found}, {bound}")
+    return found, bound
+
+
+def exact_table(title: str, makes: dict[str, Callable[[int], Any]], most: int, cells: bool) -> None:
+    print(f"\n### {title}")
+    names = [f"CalDist, {name}".removesuffix(", ") for name in makes]
+    certificates = [f"certificate, {name}".removesuffix(", ") for name in makes]
+    ratios = [f"CalDist / √T, {name}".removesuffix(", ") for name in makes]
+    head("T", *(["m"] if cells else []), *names, *certificates, "proved bound", "2 √T + 1", *ratios)
+    for rounds in range(1, most + 1):
+        say(f"{title}, {rounds} rounds")
+        found = [worst_of(make, rounds) for make in makes.values()]
+        far = [f"**{shown(w.distance)}**" if w.distance == bound else shown(w.distance) for w, bound in found]
+        certified = [shown(w.certificate or Fraction(0)) for w, _ in found]
+        ratio = [f"{float(w.distance) / math.sqrt(rounds):.3f}" for w, _ in found]
+        grid = [next(iter(makes.values()))(rounds).grid] if cells else []
+        row(rounds, *grid, *far, *certified, shown(found[0][1]), f"{2 * math.sqrt(rounds) + 1:.3f}", *ratio)
+
+
+def exact(most: int) -> None:
+    print(EXACT.rstrip())
+    for at in ("lower", "upper", "middle"):
+        makes = {cell: (lambda rounds, at=at, cell=cell: AOSA(horizon=rounds, at=at, cell=cell)) for cell in RULES}
+        exact_table(f'AlmostOneStepAhead(horizon=T, at="{at}"), by cell', makes, most, cells=True)
+    makes = {cell: (lambda rounds, cell=cell: tc.BentGrid(horizon=rounds, cell=cell)) for cell in RULES}
+    exact_table("BentGrid(horizon=T), by cell", makes, most, cells=True)
+    for at in ("outer", "middle"):
+        exact_table(f'HorizonFree(at="{at}")', {"": lambda rounds, at=at: tc.HorizonFree(at=at)}, most, cells=False)
+
+
+def tries(rounds: int) -> int:
+    return 2_000 if rounds <= 32 else 600 if rounds <= 256 else 50
+
+
+def searched(f: Any, rounds: int) -> Response:
+    """Search for as long as it takes, so that every run finds the same."""
+    say(f"{f!r}, {rounds:,} rounds")
+    found = best_response(f, rounds, tries=tries(rounds), width=64 if rounds <= 256 else 4, time_limit=3_600.0)
+    if found.bound is not None and found.distance.lower > found.bound * (1 + 1e-12) + rounds * 2.0**-54:
+        raise RuntimeError(f"what was proved of {f!r} is wrong: {found}")
+    return found
+
+
+def far(found: Response) -> str:
+    d = found.distance
+    return f"{d.upper:.6f}" if d.exact else f"{d.lower:.6f} to {d.upper:.6f}"
+
+
+def search(sizes: list[int]) -> None:
+    spent = ", ".join(f"{tries(rounds):,} of {rounds:,} rounds" for rounds in sizes)
+    print(SEARCH.format(tries=spent).rstrip())
+    head("forecaster", "T", "CalDist found", "certificate there", "proved bound", "CalDist / bound", "CalDist / √T")
+    for name, make in SEARCHED.items():
+        for rounds in sizes:
+            found = searched(make(rounds), rounds)
+            f = make(rounds)
+            f.forecast_many(found.outcomes)
+            numbers = f"{f.certificate.bound:.6f}", f"{found.bound:.6f}", f"{found.ratio:.3f}"
+            row(name, f"{rounds:,}", far(found), *numbers, f"**{found.distance.lower / math.sqrt(rounds):.3f}**")
+
+
+def constants(sizes: list[int]) -> None:
+    print(LONG.rstrip())
+    head("T", *(f"{name}{what}" for name in list(SEARCHED)[1:4] for what in ("", ", proved")))
+    for rounds in sizes:
+        cells = []
+        for name in list(SEARCHED)[1:4]:
+            say(f"{name}, {rounds:,} rounds, constants")
+            f = SEARCHED[name](rounds)
+            best = max(error(SEARCHED[name](rounds), option, rounds) for option in options(f, name, rounds))
+            cells += [f"**{best / math.sqrt(rounds):.4f}**", f"{float(f.a_priori(rounds)) / math.sqrt(rounds):.4f}"]
+        row(f"{rounds:,}", *cells)
+
+
+def options(f: Any, name: str, rounds: int) -> list[LeaveBiased]:
+    if name == "HorizonFree":
+        return [LeaveBiased(look=4, fine=x / math.sqrt(rounds), towards=0) for x in (0.1, 0.12, 0.14, 0.17, 0.2)]
+    if name == "BentGrid":
+        return [LeaveBiased(stay=int(x * rounds / (f.grid // 2)), look=8, towards=0) for x in (0.5, 0.65, 0.8, 0.9)]
+    return [LeaveBiased(look=look) for look in (4, 8, 16, 32)]
+
+
+def error(f: Any, adversary: LeaveBiased, rounds: int) -> float:
+    game = tc.arena.play(f, adversary, rounds)
+    return abs(math.fsum((game.y - game.p).tolist()))
+
+
+def others(rounds: int, few: int) -> None:
+    print(BENT.format(rounds=rounds).rstrip())
+    best = tc.BentGrid.best_grid(rounds)
+    head("m", "CalDist found", "proved bound", "CalDist / bound", "CalDist / √T")
+    for grid in (best // 2 // 2 * 2, best - 6, best, best + 6, 2 * best):
+        found = searched(tc.BentGrid(grid=grid), rounds)
+        ratio = f"{found.ratio:.3f}", f"{found.distance.lower / math.sqrt(rounds):.3f}"
+        row(f"{grid}{' (the best bound)' if grid == best else ''}", far(found), f"{found.bound:.6f}", *ratio)
+    print(HALVES.format(rounds=rounds).rstrip())
+    head("split", "CalDist found", "proved bound", "CalDist / bound", "CalDist / √T")
+    for split in (1.0, 0.5, 0.25, 0.125):
+        found = searched(tc.HorizonFree(split=split), rounds)
+        ratio = f"{found.ratio:.3f}", f"{found.distance.lower / math.sqrt(rounds):.3f}"
+        row(split, far(found), f"{found.bound:.6f}", *ratio)
+    print(LEANING.format(few=few).rstrip())
+    head("T", "m", "middle of the cell", "/ √T", "leaning", "/ √T")
+    for size, grid in [(few, m) for m in range(2, 8)] + [(64, 9), (256, 16), (rounds, 32)]:
+        cells: list[str] = []
+        for leans in (False, True):
+            f = Leaning(grid=grid, leans=leans)
+            value = float(exhaustive(f, size).distance) if size <= few else searched(f, size).distance.lower
+            cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
+        row(f"{size:,}", grid, *cells)
+
+
+def sizes(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--exact", type=int, default=16, help="the most rounds whose outcomes all to go through")
+    parser.add_argument("--rounds", type=sizes, default=[16, 32, 64, 128, 256, 1_000, 10_000], help="to search")
+    parser.add_argument("--long", type=sizes, default=[1_000, 10_000, 100_000], help="for the constants")
+    given = parser.parse_args()
+    start = time.monotonic()
+    header("The worst case", f"worst_case.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    print(WHAT.rstrip())
+    exact(given.exact)
+    search(given.rounds)
+    constants(given.long)
+    others(1_000, given.exact)
+    print(f"\nAll of it took {(time.monotonic() - start) / 60:.0f} minutes.")
+
+
+if __name__ == "__main__":
+    main()

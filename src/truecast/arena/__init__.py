@@ -13,10 +13,12 @@ from truecast.arena.adversaries import (
     Given,
     GreedyBias,
     GreedyCertificate,
+    LeaveBiased,
     Periodic,
     SignPreservation,
     Threshold,
 )
+from truecast.arena.exhaustive import Worst, exhaustive
 from truecast.arena.forecasters import (
     ArcDefensive,
     Calibeating,
@@ -26,12 +28,15 @@ from truecast.arena.forecasters import (
     FosterVohra,
     GuptaRamdas,
     KakadeFoster,
+    Minimax,
     OnlinePlatt,
     RunningMean,
 )
 from truecast.arena.game import play
+from truecast.arena.minimax import GameValue, minimax_value
 from truecast.arena.results import Results
 from truecast.arena.roster import ADVERSARIES, FORECASTERS
+from truecast.arena.search import Response, best_response
 from truecast.arena.tournament import tournament
 from truecast.arena.transcript import Transcript
 
@@ -50,18 +55,26 @@ __all__ = [
     "EarlyStop",
     "Foster",
     "FosterVohra",
+    "GameValue",
     "Given",
     "GreedyBias",
     "GreedyCertificate",
     "GuptaRamdas",
     "KakadeFoster",
+    "LeaveBiased",
+    "Minimax",
     "OnlinePlatt",
     "Periodic",
+    "Response",
     "Results",
     "RunningMean",
     "SignPreservation",
     "Threshold",
     "Transcript",
+    "Worst",
+    "best_response",
+    "exhaustive",
+    "minimax_value",
     "play",
     "tournament",
 ]

@@ -3,6 +3,7 @@
 from truecast.arena.adversaries.base import Adversary, Sees, Stream
 from truecast.arena.adversaries.early_stop import EarlyStop
 from truecast.arena.adversaries.greedy import GreedyBias, GreedyCertificate
+from truecast.arena.adversaries.leave_biased import LeaveBiased
 from truecast.arena.adversaries.sign_preservation import SignPreservation
 from truecast.arena.adversaries.streams import Blocks, Coins, Constant, Drift, Given, Periodic
 from truecast.arena.adversaries.threshold import Threshold
@@ -17,6 +18,7 @@ __all__ = [
     "Given",
     "GreedyBias",
     "GreedyCertificate",
+    "LeaveBiased",
     "Periodic",
     "Sees",
     "SignPreservation",

@@ -8,6 +8,7 @@ from truecast.arena.forecasters.foster import Foster
 from truecast.arena.forecasters.foster_vohra import FosterVohra
 from truecast.arena.forecasters.gupta_ramdas import GuptaRamdas
 from truecast.arena.forecasters.kakade_foster import KakadeFoster
+from truecast.arena.forecasters.minimax import Minimax
 from truecast.arena.forecasters.online_platt import OnlinePlatt
 from truecast.arena.forecasters.running_mean import RunningMean
 
@@ -20,6 +21,7 @@ __all__ = [
     "FosterVohra",
     "GuptaRamdas",
     "KakadeFoster",
+    "Minimax",
     "OnlinePlatt",
     "RunningMean",
 ]

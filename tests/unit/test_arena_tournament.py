@@ -228,6 +228,7 @@ def test_errors_of_players_come_through_and_finished_games_are_kept(tmp_path: Pa
     with pytest.raises(tc.InputError, match="at most the 3 outcomes given") as caught:
         tournament(players, opponents, [3, 8], path=path, workers=workers)
     assert any("own against given, 8 rounds" in note for note in caught.value.__notes__)
+    assert any("In another process" in note for note in caught.value.__notes__) == (workers > 1)
     if workers == 1:
         kept = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
         assert [(row["adversary"], row["rounds"]) for row in kept] == [("constant", 8)]  # long games come first
@@ -356,6 +357,8 @@ def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str
         assert process.returncode == -signal.SIGINT
         assert errors.count("Traceback") == 1  # of the interrupted call, and none of its processes
         assert errors.rstrip().endswith("KeyboardInterrupt")
+    else:
+        assert errors == ""  # its processes go without a word when nobody listens any more
     deadline = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -16,6 +16,7 @@ from truecast.arena.adversaries import (
     EarlyStop,
     GreedyBias,
     GreedyCertificate,
+    LeaveBiased,
     Periodic,
     SignPreservation,
     Threshold,
@@ -86,5 +87,6 @@ ADVERSARIES: Mapping[str, Adversary] = MappingProxyType(
         "greedy-bias": GreedyBias(),
         "greedy-bias-mean": GreedyBias(sees="distribution"),
         "greedy-certificate": GreedyCertificate(),
+        "leave-biased": LeaveBiased(),
     }
 )

@@ -23,14 +23,15 @@ class SignPreservation(Adversary):
     pointer stops when it likes, and scores the signs that are left. It is solved exactly here, for few cells.
 
     The adversary is the pointer, the forecaster the labeler. A move is an epoch of coins whose rate is the middle of
-    the named cell, until the forecasts of the epoch are off in sum by as much as coins are by chance; the sign of that
-    error is what the labeler wrote. A plus is an excess of ones at forecasts in the cell: only rates below it could
-    pay it back. In the end constant outcomes keep what is on the board.
+    the named cell, until the forecasts of the epoch are off in sum by the root of its length, which coins are by chance
+    now and then; the sign of that error is what the labeler wrote. A plus is an excess of ones at forecasts in the
+    cell: only rates below it could pay it back. In the end constant outcomes, ones if there are no fewer plus than
+    minus signs, keep all signs of that kind.
 
-    It aims at the calibration error by value, for which it proves a lower bound of T\ :sup:`0.54` (Dagan et al.) when
-    played at a scale that no game here has. Rules of the game are as in Dai and Fishelson (2026); how the signs become
-    an adversary, the lengths above all, is reconstructed from the scaling of the proofs, not taken from a paper. Sees
-    nothing of the present forecast; the past ones it does.
+    It aims at the calibration error by value. Dagan et al. prove a lower bound of T\ :sup:`0.54` for it by this game,
+    at a scale that no game here has; for what is played here nothing is proved. Rules of the game are as in Dai and
+    Fishelson (2026); how the signs become an adversary, the lengths above all, is reconstructed from the scaling of the
+    proofs, not taken from a paper. Sees nothing of the present forecast; the past ones it does.
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ class ArcDefensive(LiteratureForecaster):
 
     .. math:: \mathrm{LowerCalDist} \le 0.528 \sqrt{T} + \frac{\pi}{2m} \, T
 
-    for every T (docs/defensive.md, theorem 3); with `horizon` the second term is at most 0.4 T\ :sup:`1/3`.
+    for every T (docs/defensive.md, theorem 3) if m is 32 or more, where 0.528 is computed and not proved for all m at
+    once; `a_priori` has the number of the m at hand. With `horizon` the second term is at most 0.4 T\ :sup:`1/3`.
 
     The lower distance is the distance to calibration with rounds that may be split. The distance itself is larger by
     at most 41 T\ :sup:`1/3` according to Wang and Yang (2026); with that, it beats sqrt(T/2), the bound of `BentGrid`,

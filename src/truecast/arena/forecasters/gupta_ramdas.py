@@ -22,10 +22,10 @@ class GuptaRamdas(LiteratureForecaster):
     That is the power of two choices (Gupta and Ramdas 2022, Faster online calibration without randomization).
 
     Whatever the outcomes, and whoever chooses them, the total calibration error by value of the *scored* points is at
-    most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has it: T/(2m) + m.) An excess grows only from
-    rest, when a one comes, by 1 - r with r the upper end, and so never exceeds 1 - r; a deficit never exceeds the lower
-    end, l; and the error in an interval is at most 1/(2m) for each of its rounds and the excess or the deficit. The sum
-    of max(1 - r, l) is at most 3m/4 - 1/2. With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
+    most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has it: T/(2m) + m.) An interval in excess is
+    given no ones, so an excess grows only while it is not positive, by 1 - r with r the upper end, and never exceeds
+    1 - r; a deficit never exceeds the lower end, l; and the error in an interval is at most 1/(2m) for each of its
+    rounds and the excess or the deficit. The sum of max(1 - r, l) is at most 3m/4 - 1/2. With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
 
     It is a bound on the scored points, of which there are two to choose from when the outcome is known, and not on what
     `predict` says, their middle. The middle is at most 1/(2m) from the scored point, so its *distance* to calibration

@@ -25,7 +25,8 @@ class GuptaRamdas(LiteratureForecaster):
     most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has it: T/(2m) + m.) An interval in excess is
     given no ones, so an excess grows only while it is not positive, by 1 - r with r the upper end, and never exceeds
     1 - r; a deficit never exceeds the lower end, l; and the error in an interval is at most 1/(2m) for each of its
-    rounds and the excess or the deficit. The sum of max(1 - r, l) is at most 3m/4 - 1/2. With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
+    rounds and the excess or the deficit. The sum of max(1 - r, l) is at most 3m/4 - 1/2.
+    With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
 
     It is a bound on the scored points, of which there are two to choose from when the outcome is known, and not on what
     `predict` says, their middle. The middle is at most 1/(2m) from the scored point, so its *distance* to calibration

@@ -63,16 +63,16 @@ How to read the tables:
 
 - CalDist of a single game bounds nothing but that game. What is proved holds for all games; the table of promises
   says what, and how close the games came. Bounds on one measure say little about another: the forecasters that draw
-  keep the error by value small against whoever does not see the draw, the deterministic ones keep the distance or the
-  smooth error small against everybody.
+  keep the error by value small against whoever does not see the draw; the deterministic ones of which something is
+  proved keep the distance, the lower distance or the smooth error small against everybody.
 - *gupta-ramdas* is not a forecaster in the sense of the others: it names two neighbouring points, and the outcome
   chooses the one it is scored by.
 - A forecaster that draws does so anew with each seed. Adversaries that see the forecast see the draw; no promise is
   made against them.
 - The Brier score is a mean over games of very different kinds, and only there to show that nobody bought calibration
   with nonsense.
-- *running-mean*, *online-platt* and *calibeating* do well on outcomes that nobody steers, and have no bound on the
-  distance: early stopping shows why.
+- *running-mean*, *online-platt* and *calibeating* do well while the rate stays what it is, worse when it drifts, and
+  have no bound on the distance: early stopping shows why.
 """
 
 

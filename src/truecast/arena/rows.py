@@ -38,7 +38,7 @@ class Row:
         What was proved before the first round of this game; of a forecaster that draws, about the expectation, so
         nothing against who sees what it drew.
     bounds : str or None
-        Of which measure that is a bound: "distance", "by value" or "smooth".
+        Of which measure that is a bound: "distance", "lower distance", "by value" or "smooth".
     """
 
     forecaster: str

@@ -65,7 +65,8 @@ class FosterVohra(RandomForecaster):
     a mean of the z_ij that regret, and by the squares. For two neighbours the signs differ and mu_i g_i is the same, so
     the sum is minus a multiple of z_i - z_(i+1), and z_i is not below the middle between the two, z_(i+1) not above it.
     The squares are at most mu_i^2 q_i, where q_i is the sum over k of k^(2 - decay) (|y - v_i| + k/(2m))^2 or, if that
-    is less, of k^(2 - decay).
+    is less, of k^(2 - decay). There may be a j on either side at the distance k, but it counts once: if the round turns
+    b_i round, the x_ij^+ that appears on the other side is at most what its change exceeds x_ij^+ by on this one.
 
     Since |b_i| exceeds n_i/(2m) by at most the x_ij^+ of its neighbour, the sum of |b_i| is at most T/(2m) + sqrt((m +
     1) P), with P at most the sum of mu_i^2 q_i over all rounds, whoever chooses the outcomes. What was drawn differs

@@ -151,7 +151,7 @@ def main() -> None:
         print(f"\n### T = {rounds:,}: means over {options.seeds} seeds, {spent[rounds]:.0f} s on all processors\n")
         print(results.against(rounds).markdown())
     if options.game:
-        game = tc.arena.play(tc.BentGrid(horizon=10_000), tc.arena.SignPreservation(), 10_000)
+        game = tc.arena.play(tc.BentGrid(horizon=2_000), tc.arena.SignPreservation(), 2_000)
         save(game.draw(), options.game)
         print(f"\n## One game\n\n`{game.forecaster}` against `{game.adversary}`, as `game.draw()` draws it.\n")
         print(f"![Forecasts above, distance and bounds below]({options.game.name})")

@@ -16,7 +16,8 @@ __all__ = ["GreedyBias", "GreedyCertificate"]
 class GreedyBias(Adversary):
     """Takes the outcome after which the calibration error by value is larger; a one if neither is.
 
-    Sees the forecast, or its distribution and then goes by the expectation.
+    Sees the forecast, or its distribution and then goes by the expectation. Of two points to be scored by, it knows
+    the middle only.
 
     Parameters
     ----------

@@ -50,7 +50,8 @@ SEARCH = """
 ## Outcomes found by search
 
 `truecast.arena.best_response`: constants and `LeaveBiased` with many options, a beam, and changes here and there to the
-best of them. Strings whose distance was asked for: {tries}.
+best of them. So many strings' distances were asked for:
+{tries}.
 """
 LONG = """
 ## The constants
@@ -63,8 +64,8 @@ the proved bound / √T:
 BENT = """
 ## Other forecasters
 
-`BentGrid` with other numbers of cells, {rounds:,} rounds. The search comes near the proved bound for each, so that
-choosing m anew cannot gain much.
+`BentGrid` with other numbers of cells, {rounds:,} rounds. The worst of each is at least what was found, and at most its
+proved bound: of these m, none has a worst case much below that of the m with the best bound.
 """
 HALVES = """
 `HorizonFree` with other thresholds for splitting a cell, {rounds:,} rounds.
@@ -72,8 +73,8 @@ HALVES = """
 LEANING = """
 A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
 of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but the outcomes that are worst for the others
-do not hurt it, since Σ(y - p) stays small. T = {few} is exact. For more rounds the search has no construction to
-start from, as it has for the others, so what it finds says little: whether a forecaster like this one beats √(T/2) is
+hurt it less, since it pays back what it can of Σ(y - p). T = {few} is exact. For more rounds the search has no
+construction made for it to start from, so what it finds says little: whether a forecaster like this one beats √(T/2) is
 open.
 """
 

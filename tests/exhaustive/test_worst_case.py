@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ import truecast as tc
 from truecast.arena.exhaustive import distances, exhaustive
 from truecast.arena.forecasters.base import Distribution, RandomForecaster
 from truecast.arena.forecasters.running_mean import RunningMean
+from truecast.ladder import CELL_RULES
 from truecast.reference import calibration_distance
 
 
@@ -47,6 +49,17 @@ class Interval(RunningMean):
 
     def scored(self, outcome: int) -> float:
         return (0.2, 0.8)[outcome]
+
+
+class Impressed(RunningMean):
+    """Says 1/2 twice, and then for ever what the first outcome has taught it: another future with the same tally."""
+
+    def _forecast(self) -> float:
+        return 0.5 if self._rounds < 2 or not self._memory["ones"][0] else 0.9
+
+    def _learn(self, p: float, y: int) -> None:
+        if self._rounds == 0:
+            self._memory["ones"][0] = y
 
 
 class Drawing(RandomForecaster):
@@ -92,6 +105,7 @@ SMALL = [
     tc.HorizonFree(at="middle"),
     RunningMean(),
     Interval(),
+    Impressed(),
     Alternating(),
 ]
 
@@ -146,6 +160,20 @@ def test_worst_is_within_the_bounds() -> None:
         for f in (tc.AlmostOneStepAhead(horizon=rounds), tc.BentGrid(horizon=rounds), tc.HorizonFree()):
             worst = exhaustive(f, rounds)
             assert 0 < worst.distance <= worst.certificate <= f.a_priori(rounds)
+
+
+@pytest.mark.parametrize("at", ["lower", "upper", "middle"])
+def test_the_page_of_worst_cases_tells_the_truth(at: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "worst-case.md").read_text(encoding="utf-8")
+    table = page.split(f'### AlmostOneStepAhead(horizon=T, at="{at}"), by cell')[1].split("###")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    assert [int(cells[0]) for cells in rows] == list(range(1, 17))
+    for cells in rows[:10]:
+        makes = [tc.AlmostOneStepAhead(horizon=int(cells[0]), at=at, cell=cell) for cell in CELL_RULES]
+        found = [exhaustive(f, int(cells[0])) for f in makes]
+        bound = makes[0].a_priori(int(cells[0]))
+        far = [f"**{each.distance}**" if each.distance == bound else str(each.distance) for each in found]
+        assert cells[1:9] == [str(makes[0].grid), *far, *(str(each.certificate) for each in found), str(bound)]
 
 
 def test_refusals() -> None:

@@ -104,10 +104,10 @@ def best_response(
     Examples
     --------
     >>> import truecast as tc
-    >>> found = best_response(tc.AlmostOneStepAhead(horizon=1_000), 1_000, width=2, tries=10)
+    >>> found = best_response(tc.AlmostOneStepAhead(horizon=400), 400, width=2, tries=10)
     >>> 0.9 < found.ratio < 1
     True
-    >>> game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.Given(found.outcomes), 1_000)
+    >>> game = tc.arena.play(tc.AlmostOneStepAhead(horizon=400), tc.arena.Given(found.outcomes), 400)
     >>> game.distance().upper == found.distance.upper
     True
 
@@ -261,12 +261,15 @@ def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
     yield np.ones(rounds, np.uint8)
     if not LeaveBiased().plays(f):
         return
-    stays, fines = [0], [None]
+    stays: list[int] = [0]
+    fines: list[float | None] = [None]
     if hasattr(f, "spent"):
-        fines = [0.1 * 2 ** (k / 4) / rounds**0.5 for k in range(-2, 8)]
+        fines = [0.1 * 2 ** (k / 8) / rounds**0.5 for k in range(-2, 13)]
     else:
-        stays = sorted({int(share * rounds / max(f.cells // 2, 1)) for share in (0, 0.5, 0.8, 0.9, 0.95, 1)})
-    for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 16), (0, 1)):
+        stays = sorted(
+            {rounds * share // (20 * max(f.cells // 2, 1)) for share in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19)}
+        )
+    for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 12, 16), (0, 1)):
         yield play(copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds).y
 
 

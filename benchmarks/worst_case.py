@@ -75,7 +75,8 @@ A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end
 of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but the outcomes that are worst for the others
 hurt it less, since it pays back what it can of Σ(y - p). T = {few} is exact. For more rounds the search has no
 construction made for it to start from, so what it finds says little: whether a forecaster like this one beats √(T/2) is
-open.
+open. It is the best, on short games with m from 4 to 6, of three such rules that were tried; the other two always say
+an end of the cell, or do so unless the sum is 0.
 """
 
 

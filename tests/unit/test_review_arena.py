@@ -1,4 +1,4 @@
-"""Two statements of the arena that no other test looks at: a lemma inside a proof, and a bound on the log loss."""
+"""Statements of the arena that no other test looks at: a lemma inside a proof, and the formulas of two bounds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truecast.arena.forecasters.arc_defensive import ArcDefensive
 from truecast.arena.forecasters.running_mean import RunningMean
 
 ANGLES = st.floats(0, math.pi)
@@ -34,3 +35,22 @@ def test_running_mean_is_as_good_as_the_best_constant_nearly(outcomes: list[int]
     assert loss <= best + math.log(len(y)) / 2 + math.log(2) + 1e-12
     if 0 in counts:  # where the bound is nearly met: for constant outcomes the excess is ln(pi T)/2, nearly
         assert loss >= best + math.log(math.pi * len(y)) / 2 - 1e-12
+
+
+@pytest.mark.parametrize(("grid", "close"), [(2, 1.03), (12, 1.02), (60, 1.002)])
+def test_bound_on_the_arc_is_that_of_theorem_3(grid: int, close: float) -> None:
+    """The largest p(1-p)K(p,p), looked for at many p with K from the matrix of the norm, is what `a_priori` has."""
+    h = math.pi / grid
+    at = h * (np.arange(grid) + 0.5)
+    weight = np.sin(at) ** 2 * np.sqrt(-np.log(abs(np.cos(at)))) * (1.0 + (np.minimum(at, math.pi - at) < h))
+    weight /= weight.sum()
+    one, next_ = np.eye(grid, grid + 1), np.eye(grid, grid + 1, 1)
+    mean, slope = (one + next_) / 2, (next_ - one) / h
+    kernel = np.linalg.inv((mean.T * weight) @ mean + (slope.T * weight) @ slope)
+    x = np.linspace(0, grid, 20 * grid + 1)
+    w = np.maximum(1 - abs(x[:, np.newaxis] - np.arange(grid + 1)), 0)
+    most = (np.sin(h * x) ** 2 / 4 * np.einsum("xi,ij,xj->x", w, kernel, w)).max()
+    for rounds in (1, 100, 10**6):
+        least = math.sqrt(rounds * most)
+        grid_hides = rounds * h / 2
+        assert least + grid_hides <= ArcDefensive(grid=grid).a_priori(rounds) <= close * least + grid_hides * (1 + 1e-8)

@@ -1,4 +1,4 @@
-"""Statements of the arena that no other test looks at: a lemma inside a proof, and the formulas of two bounds."""
+"""Statements of the arena that no other test looks at: a lemma in a proof, two bounds, the end of a game."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import truecast as tc
 from truecast.arena.forecasters.arc_defensive import ArcDefensive
 from truecast.arena.forecasters.running_mean import RunningMean
 
@@ -54,3 +55,10 @@ def test_bound_on_the_arc_is_that_of_theorem_3(grid: int, close: float) -> None:
         least = math.sqrt(rounds * most)
         grid_hides = rounds * h / 2
         assert least + grid_hides <= ArcDefensive(grid=grid).a_priori(rounds) <= close * least + grid_hides * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_sign_preservation_keeps_the_signs_that_are_there(rate: int) -> None:
+    """Against 0 all signs are plus, and ones keep them; against 1 all are minus, and zeros do."""
+    game = tc.arena.play(tc.arena.Climatology(rate=rate), tc.arena.SignPreservation(), 2_000)
+    assert set(game.y[-200:].tolist()) == {1 - rate}

@@ -70,6 +70,11 @@ proved bound: of these m, none has a worst case much below that of the m with th
 HALVES = """
 `HorizonFree` with other thresholds for splitting a cell, {rounds:,} rounds.
 """
+ROOTS = """
+Forecasters at a root ([defensive forecasting](defensive.md)), which have no ladder and no proved bound on the distance
+itself. T = {few} is exact. For more rounds the search has no construction to start from, so there may well be worse
+outcomes than it found; of what it found for `ArcDefensive`, all is below √(T/2).
+"""
 LEANING = """
 A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
 of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but the outcomes that are worst for the others
@@ -167,7 +172,7 @@ def exact(most: int) -> None:
 
 
 def tries(rounds: int) -> int:
-    return 2_000 if rounds <= 32 else 600 if rounds <= 256 else 50
+    return 4_000 if rounds <= 32 else 1_200 if rounds <= 256 else 80
 
 
 def searched(f: Any, rounds: int) -> Response:
@@ -214,7 +219,8 @@ def options(f: Any, name: str, rounds: int) -> list[LeaveBiased]:
     if name == "HorizonFree":
         return [LeaveBiased(look=4, fine=x / math.sqrt(rounds), towards=0) for x in (0.1, 0.12, 0.14, 0.17, 0.2)]
     if name == "BentGrid":
-        return [LeaveBiased(stay=int(x * rounds / (f.grid // 2)), look=8, towards=0) for x in (0.5, 0.65, 0.8, 0.9)]
+        stays = [int(x * rounds / (f.grid // 2)) for x in (0.65, 0.8, 0.9)]
+        return [LeaveBiased(stay=stay, look=look, towards=0) for stay in stays for look in (8, 16, 32)]
     return [LeaveBiased(look=look) for look in (4, 8, 16, 32)]
 
 
@@ -237,6 +243,7 @@ def others(rounds: int, few: int) -> None:
         found = searched(tc.HorizonFree(split=split), rounds)
         ratio = f"{found.ratio:.3f}", f"{found.distance.lower / math.sqrt(rounds):.3f}"
         row(split, far(found), f"{found.bound:.6f}", *ratio)
+    roots(rounds)
     print(LEANING.format(few=few).rstrip())
     head("T", "m", "middle of the cell", "/ √T", "leaning", "/ √T")
     for size, grid in [(few, m) for m in range(2, 8)] + [(64, 9), (256, 16), (rounds, 32)]:
@@ -246,6 +253,23 @@ def others(rounds: int, few: int) -> None:
             value = float(exhaustive(f, size).distance) if size <= few else searched(f, size).distance.lower
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         row(f"{size:,}", grid, *cells)
+
+
+def roots(most: int, few: int = 12) -> None:
+    print(ROOTS.format(few=few).rstrip())
+    kinds = {"Defensive": tc.arena.Defensive, "ArcDefensive": tc.arena.ArcDefensive}
+    head(
+        "T", *(f"{name}{what}" for name in kinds for what in ("", " / √T")), "ArcDefensive, lower distance proved / √T"
+    )
+    for size in (few, 64, 256, most):
+        cells: list[str] = []
+        for kind in kinds.values():
+            f = kind(horizon=size)
+            value = float(exhaustive(f, size).distance) if size == few else searched(f, size).distance.lower
+            cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
+        if value >= math.sqrt(size / 2):
+            raise RuntimeError(f"ArcDefensive is beyond the root of T/2 after {size} rounds, unlike the text: {value}")
+        row(f"{size:,}", *cells, f"{tc.arena.ArcDefensive(horizon=size).a_priori(size) / math.sqrt(size):.3f}")
 
 
 def sizes(text: str) -> list[int]:

@@ -142,7 +142,7 @@ def test_every_forecast_costs_the_same(grid: int) -> None:
     f = ArcDefensive(grid=grid)
     cost = np.sin(np.linspace(0, math.pi, grid + 1)) ** 2 / 4 * f._kernel
     np.testing.assert_allclose(cost[grid // 10 : -grid // 10], 1.10975 / 4, rtol=8e-3)
-    assert max(cost) <= f._most() <= 0.528**2
+    assert max(cost) <= f._most <= 0.528**2
 
 
 def test_closed_form_of_the_bound_for_every_horizon() -> None:

@@ -56,3 +56,23 @@ def test_copies_go_on_alone(name: str) -> None:
     before = f.to_json()
     twin.forecast_many([1])
     assert f.to_json() == before
+
+
+def test_sums_of_no_rounds_are_refused() -> None:
+    f = tc.arena.ArcDefensive(grid=16)
+    f.forecast_many([1, 0, 1])
+    good = f.state()
+    for sums in ([good["sums"][0], 3.5], [good["sums"][0], -0.1], [9.0, good["sums"][1]]):
+        with pytest.raises(tc.StateError, match="sums must be of 3 rounds"):
+            f.load(good | {"sums": sums})
+    assert f.state() == good
+
+
+def test_who_follows_one_that_draws_draws() -> None:
+    """So that nobody takes one game for all: searches refuse it, tournaments play it with every seed."""
+    drawing = tc.arena.Calibeating(tc.arena.Foster(grid=3, seed=1))
+    assert drawing.seed == 1
+    assert not hasattr(tc.arena.Calibeating(), "seed")
+    for search in (tc.arena.exhaustive, tc.arena.best_response):
+        with pytest.raises(tc.InputError, match="forecaster must not draw"):
+            search(drawing, 4)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.arena.forecasters.base import LiteratureForecaster
+from truecast.arena.forecasters.base import LiteratureForecaster, Planned
+from truecast.errors import StateError
 from truecast.forecasters.base import check_horizon, need_horizon_or_grid
 
 __all__ = ["ArcDefensive"]
 
-_MOST_GRID = 1 << 22
+_MOST_GRID = 1 << 17  # beyond, rounding would be worth more than the cells
 _PARTS = 32  # of a cell, to bound what one round adds
 _STEPS, _SMALL = 100, 1e-14  # of the search for a root, and what is as good as 0
-_UP = 1 + 1e-9  # for what floating sums and roots lose
 
 
-class ArcDefensive(LiteratureForecaster):
+class ArcDefensive(Planned, LiteratureForecaster):
     r"""K29* of Vovk (2005) with a kernel made for the lower distance to calibration: that stays near 0.53 sqrt(T).
 
     Forecasts lie on an arc: p = (1 - cos(angle))/2. Every pair of prices that proves a lower distance is topped by a
@@ -60,10 +61,12 @@ class ArcDefensive(LiteratureForecaster):
         self._horizon = check_horizon(horizon, most=10**9)
         need_horizon_or_grid(horizon, grid)
         if grid is None:
-            grid = 2 * max(16, math.ceil(2 * (self._horizon or 1) ** (2 / 3)))
+            grid = min(2 * max(16, math.ceil(2 * (self._horizon or 1) ** (2 / 3))), _MOST_GRID)
         self._grid = _check.whole_number("grid", grid, least=2, most=_MOST_GRID)
         self._grid += self._grid % 2  # the mean is infinite, though integrable, at the middle of the arc
         self._width = math.pi / self._grid
+        # what doubles lose: ten times what was found beside 140 bits, where the kernel grows to m**2 at its ends
+        self._up = 1 + 1e-9 + self._grid**2 * 2.0**-53
         self._rising = _rising(self._grid)
         self._falling = self._rising[::-1].copy()
         self._kernel = self._rising * self._falling
@@ -72,20 +75,16 @@ class ArcDefensive(LiteratureForecaster):
         super().__init__(bias=np.zeros(self._grid + 1), sums=[0.0, 0.0])
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self._horizon, "grid": self._grid}
-
-    @property
     def lower_distance_bound(self) -> float:
         """A proved bound on the lower distance to calibration of the forecasts so far, in total."""
         square, off = self._memory["sums"]
-        return (math.sqrt(max(float(square), 0.0)) + float(off) * self._width / 2) * _UP
+        return (math.sqrt(max(float(square), 0.0)) + float(off) * self._width / 2) * self._up
 
     def _bound(self, rounds: int) -> float:
         """docs/defensive.md, theorem 3: root of T times what a round adds at most, and what the grid hides."""
-        return (math.sqrt(rounds * self._most()) + rounds * self._width / 2) * _UP
+        return (math.sqrt(rounds * self._most) + rounds * self._width / 2) * self._up
 
+    @cached_property
     def _most(self) -> float:
         """The most that p(1-p)K(p,p) comes to: K is convex in a cell, so at most its values at the ends of a part."""
         x = np.linspace(0.0, 1.0, _PARTS + 1)[:, np.newaxis]
@@ -150,6 +149,11 @@ class ArcDefensive(LiteratureForecaster):
         rise = (1 - x) * self._rising[cell] + x * self._rising[cell + 1]
         bias[: cell + 1] += (off * fall) * self._rising[: cell + 1]
         bias[cell + 1 :] += (off * rise) * self._falling[cell + 1 :]
+
+    def _refuse(self, state: dict[str, Any]) -> None:
+        (square, off), rounds = state["sums"], state["rounds"]
+        if not (0 <= off <= rounds and square <= rounds * self._most * self._up):
+            raise StateError(f"the saved sums must be of {rounds} rounds, got {state['sums']!r:.60}")
 
 
 def _rising(grid: int) -> NDArray[np.float64]:

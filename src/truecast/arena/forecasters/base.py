@@ -14,7 +14,7 @@ from truecast.errors import OrderError, StateError
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.state import Saveable
 
-__all__ = ["Distribution", "LiteratureForecaster", "Measure", "RandomForecaster"]
+__all__ = ["Distribution", "LiteratureForecaster", "Measure", "Planned", "RandomForecaster"]
 
 Distribution = tuple[tuple[float, float], ...]  # forecasts and their probabilities
 Measure = Literal["distance", "lower distance", "by value", "smooth"]
@@ -131,6 +131,28 @@ def _alike(found: object, present: object) -> bool:
     if isinstance(found, list) and isinstance(present, list):
         return len(found) == len(present) and all(map(_alike, found, present))
     return not isinstance(found, float) or math.isfinite(found)
+
+
+class Planned:
+    """What forecasters on a grid share that is chosen for a number of rounds, unless it is given."""
+
+    _horizon: int | None
+    _grid: int
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of rounds this was built for; more are allowed."""
+        return self._horizon
+
+    @property
+    def grid(self) -> int:
+        """The number of cells, m."""
+        return self._grid
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this forecaster anew."""
+        return {"horizon": self._horizon, "grid": self._grid}
 
 
 class RandomForecaster(LiteratureForecaster):

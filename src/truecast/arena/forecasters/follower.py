@@ -33,6 +33,11 @@ class Follower(LiteratureForecaster):
         return self._base
 
     @property
+    def seed(self) -> Any:
+        """What the base draws from; there is no such attribute if it does not draw."""
+        return self._base.seed
+
+    @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
         return {"base": {"kind": type(self._base).__name__, **self._base.config}}

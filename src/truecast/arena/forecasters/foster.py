@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from truecast.arena.forecasters.base import Distribution, RandomForecaster
+from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import (
     MAX_HORIZON,
     Array,
@@ -22,7 +22,7 @@ from truecast.forecasters.base import check_horizon
 __all__ = ["Foster"]
 
 
-class Foster(RandomForecaster):
+class Foster(Planned, RandomForecaster):
     """Draws between two neighbouring intervals, one with too many ones and one with too few.
 
     For each interval [i/m, (i + 1)/m] it keeps the excess, the sum of (outcome - upper end) over the rounds in which
@@ -88,24 +88,14 @@ class Foster(RandomForecaster):
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None, seed: int = 0) -> None:
         self._horizon = check_horizon(horizon, most=MAX_HORIZON)
-        m = chosen_grid(self._horizon, grid, partial(least, _bounds))
-        self._intervals = Intervals(m)
+        self._grid = chosen_grid(self._horizon, grid, partial(least, _bounds))
+        self._intervals = Intervals(self._grid)
         super().__init__(seed, excess=self._intervals.excess, deficit=self._intervals.deficit)
-
-    @property
-    def horizon(self) -> int | None:
-        """The number of rounds this was built for."""
-        return self._horizon
-
-    @property
-    def grid(self) -> int:
-        """The number of intervals, m."""
-        return self._intervals.count
 
     @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self.horizon, "grid": self.grid, "seed": self.seed}
+        return super().config | {"seed": self.seed}
 
     def _bound(self, rounds: int) -> float:
         return min(float(_bounds(rounds, self.grid)[-1]), rounds)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from truecast import _check
-from truecast.arena.forecasters.base import Distribution, RandomForecaster
+from truecast.arena.forecasters.base import Distribution, Planned, RandomForecaster
 from truecast.arena.forecasters.intervals import MAX_HORIZON, Array, chosen_grid, largest, least, neighbours
 from truecast.errors import StateError
 from truecast.forecasters.base import check_horizon
@@ -17,7 +17,7 @@ from truecast.forecasters.base import check_horizon
 __all__ = ["FosterVohra"]
 
 
-class FosterVohra(RandomForecaster):
+class FosterVohra(Planned, RandomForecaster):
     """Draws a point of the grid so that nobody regrets not having said another one in its place.
 
     The regret R_ij is the sum over the rounds of (v_i - y)^2 - (v_j - y)^2, each times the probability that v_i = i/m
@@ -101,16 +101,6 @@ class FosterVohra(RandomForecaster):
         super().__init__(seed, biases=self._biases, counts=self._counts)
 
     @property
-    def horizon(self) -> int | None:
-        """The number of rounds this was built for."""
-        return self._horizon
-
-    @property
-    def grid(self) -> int:
-        """The number of steps between 0 and 1, m."""
-        return self._grid
-
-    @property
     def decay(self) -> int:
         """How much less the regret of far pairs weighs."""
         return self._decay
@@ -118,7 +108,7 @@ class FosterVohra(RandomForecaster):
     @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self.horizon, "grid": self.grid, "decay": self.decay, "seed": self.seed}
+        return super().config | {"decay": self.decay, "seed": self.seed}
 
     def _bound(self, rounds: int) -> float:
         return min(float(_bounds(self.decay, rounds, self.grid)[-1]), rounds)

@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 from truecast import _check
-from truecast.arena.forecasters.base import LiteratureForecaster
+from truecast.arena.forecasters.base import LiteratureForecaster, Planned
 from truecast.arena.forecasters.intervals import MAX_HORIZON, Intervals, chosen_grid, neighbours
 from truecast.forecasters.base import check_horizon
 
 __all__ = ["GuptaRamdas"]
 
 
-class GuptaRamdas(LiteratureForecaster):
+class GuptaRamdas(Planned, LiteratureForecaster):
     """Names two neighbouring points, or one, and is judged by the one nearer to the outcome: no draws are needed.
 
     Excess and deficit of the intervals [i/m, (i + 1)/m] are those of `Foster`. An interval at rest is said alone, by
@@ -62,23 +62,9 @@ class GuptaRamdas(LiteratureForecaster):
 
     def __init__(self, *, horizon: int | None = None, grid: int | None = None) -> None:
         self._horizon = check_horizon(horizon, most=MAX_HORIZON)
-        self._intervals = Intervals(chosen_grid(self._horizon, grid, _best))
+        self._grid = chosen_grid(self._horizon, grid, _best)
+        self._intervals = Intervals(self._grid)
         super().__init__(excess=self._intervals.excess, deficit=self._intervals.deficit)
-
-    @property
-    def horizon(self) -> int | None:
-        """The number of rounds this was built for."""
-        return self._horizon
-
-    @property
-    def grid(self) -> int:
-        """The number of intervals, m."""
-        return self._intervals.count
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self.horizon, "grid": self.grid}
 
     @property
     def interval(self) -> tuple[float, float]:

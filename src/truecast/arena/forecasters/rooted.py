@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.arena.forecasters.base import LiteratureForecaster, Measure
+from truecast.arena.forecasters.base import LiteratureForecaster, Measure, Planned
 from truecast.forecasters.base import check_horizon, need_horizon_or_grid
 
 __all__ = ["RootedForecaster"]
@@ -19,7 +19,7 @@ MAX_GRID = 1 << 20
 _ROUNDING = 2.0**-48
 
 
-class RootedForecaster(LiteratureForecaster):
+class RootedForecaster(Planned, LiteratureForecaster):
     r"""Forecasts a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`, where K is linear between grid points.
 
     Let :math:`w(p)` be the weights of the grid points j/m in p: at most two are positive, they sum to 1 and have the
@@ -43,21 +43,6 @@ class RootedForecaster(LiteratureForecaster):
         self._horizon, self._grid = rounds, m
         self._sums = self._start(m)
         super().__init__(sums=self._sums)
-
-    @property
-    def horizon(self) -> int | None:
-        """The number of rounds this was built for; more are allowed."""
-        return self._horizon
-
-    @property
-    def grid(self) -> int:
-        """The number of cells, m."""
-        return self._grid
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
-        return {"horizon": self._horizon, "grid": self._grid}
 
     @staticmethod
     @abstractmethod

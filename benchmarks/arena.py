@@ -148,7 +148,8 @@ def main() -> None:
         print(f"\n![CalDist against T: an overview, and a panel for each forecaster]({options.plot.name})")
     print(READING.rstrip())
     for rounds in options.rounds:
-        print(f"\n### T = {rounds:,}: means over {options.seeds} seeds, {spent[rounds]:.0f} s on all processors\n")
+        played = "" if options.resume else f"; played and measured in {spent[rounds]:.0f} s on all processors"
+        print(f"\n### T = {rounds:,}: means over {options.seeds} seeds{played}\n")
         print(results.against(rounds).markdown())
     if options.game:
         game = tc.arena.play(tc.BentGrid(horizon=2_000), tc.arena.SignPreservation(), 2_000)

@@ -43,8 +43,9 @@ of outcomes that may not be the worst.
 EXACT = """
 ## The exact worst of all outcome strings
 
-`truecast.arena.exhaustive` goes through all pairs of a state and a tally that the 2^T strings lead to. Bold: the proved
-bound is reached, so no smaller one is true. A certificate is D + min(A, B), and its maximum may be of other outcomes.
+`truecast.arena.exhaustive` goes through all pairs of a state and a tally that the 2^T strings lead to. Bold, in this
+part: the proved bound is reached, so no smaller one is true. A certificate is D + min(A, B), and its maximum may be of
+other outcomes.
 """
 SEARCH = """
 ## Outcomes found by search
@@ -77,11 +78,10 @@ outcomes than it found; of what it found for `ArcDefensive`, all is below √(T/
 """
 LEANING = """
 A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
-of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but the outcomes that are worst for the others
-hurt it less, since it pays back what it can of Σ(y - p). T = {few} is exact. For more rounds the search has no
-construction made for it to start from, so what it finds says little: whether a forecaster like this one beats √(T/2) is
-open. It is the best, on short games with m from 4 to 6, of three such rules that were tried; the other two always say
-an end of the cell, or do so unless the sum is 0.
+of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but on fine grids the outcomes that are worst for
+the others hurt it less, since it pays back what it can of Σ(y - p); on coarse ones it is worse than the middle. T =
+{few} is exact. For more rounds the search has no construction made for it to start from, so what it finds says little:
+whether a forecaster like this one beats √(T/2) is open.
 """
 
 

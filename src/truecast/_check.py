@@ -36,31 +36,31 @@ def choice(name: str, value: object, options: Sequence[str]) -> str:
     return value
 
 
-def outcome(value: Any) -> int:
+def outcome(value: Any, *, name: str = "outcome") -> int:
     """Return one outcome as 0 or 1: a bool, an integer or a float equal to 0 or 1, Python's or numpy's."""
     if _is_outcome(value):
         return int(value == 1)
-    raise InputError("outcome", _OUTCOME, value)
+    raise InputError(name, _OUTCOME, value)
 
 
-def outcomes(values: ArrayLike, *, dimensions: int = 1) -> NDArray[np.uint8]:
+def outcomes(values: ArrayLike, *, name: str = "outcomes", dimensions: int = 1) -> NDArray[np.uint8]:
     """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
-    array = _numeric("outcomes", values, _OUTCOME)
+    array = _numeric(name, values, _OUTCOME)
     if array.ndim != dimensions:
         shape = "(rounds,)" if dimensions == 1 else "(streams, rounds)"
-        raise InputError("outcomes", f"must have shape {shape}", array.shape)
+        raise InputError(name, f"must have shape {shape}", array.shape)
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind in "biu" and flat.dtype.itemsize == 1:
         flat = flat.view(np.uint8)  # a negative byte becomes one above 127
         if flat.size and flat.max() > 1:
-            _refuse_first("outcomes", _OUTCOME, array, flat > 1)
+            _refuse_first(name, _OUTCOME, array, flat > 1)
         return flat.reshape(array.shape)
     bits = np.empty(flat.size, np.uint8)
     for start in range(0, flat.size, _CHUNK):
         part = flat[start : start + _CHUNK]
         ones = part == 1
         if not np.logical_or(ones, part == 0).all():
-            _refuse_first("outcomes", _OUTCOME, array, (flat != 0) & (flat != 1))
+            _refuse_first(name, _OUTCOME, array, (flat != 0) & (flat != 1))
         bits[start : start + _CHUNK] = ones
     return bits.reshape(array.shape)
 

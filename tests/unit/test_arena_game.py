@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,29 @@ class Drawing(RandomForecaster):
 
     def _learn(self, p: float, y: int) -> None:
         self._memory["last"][0] = y
+
+
+class Says:
+    """Says what it is told."""
+
+    def __init__(self, said: list[Any]) -> None:
+        self.said = iter(said)
+
+    def predict(self) -> Any:
+        return next(self.said)
+
+    def observe(self, outcome: int) -> None:
+        pass
+
+
+class Few(Stream):
+    """Always the same outcomes, however many are asked for."""
+
+    def __init__(self, kept: list[int]) -> None:
+        self.kept = np.array(kept, np.uint8)
+
+    def stream(self, rounds: int, rng: np.random.Generator) -> Any:
+        return self.kept
 
 
 class Looking(tc.arena.Adversary):
@@ -147,7 +171,7 @@ class Ends(Looking):
         yield from [1, 0, *self.last]
 
 
-@pytest.mark.parametrize("last", [[], [2], [None], ["1"]])
+@pytest.mark.parametrize("last", [[], [2], [None], ["1"], [np.array([0, 1])]])
 def test_an_adversary_must_choose_0_or_1(last: list[Any]) -> None:
     with pytest.raises(tc.InputError, match="adversary must choose 0 or 1 in every round, got .* at position 2"):
         tc.arena.play(tc.HorizonFree(), Ends(last), 4)
@@ -162,6 +186,8 @@ def test_an_adversary_must_choose_0_or_1(last: list[Any]) -> None:
         ({"adversary": "coins"}, "adversary must be an Adversary"),
         ({"forecaster": tc.arena.RunningMean(), "adversary": tc.arena.GreedyCertificate()}, "forecaster must be one"),
         ({"adversary": tc.arena.Given([1, 0]), "rounds": 3}, "rounds must be at most the 2 outcomes given"),
+        ({"adversary": Few([1, 0])}, r"adversary must choose 0 or 1 in every round, got \(2,\)"),
+        ({"adversary": Few([1, 0, 2, 0, 0])}, "adversary must be 0 or 1, got 2 at position 2"),
     ],
 )
 def test_bad_games_are_refused(changes: dict[str, Any], match: str) -> None:
@@ -171,25 +197,50 @@ def test_bad_games_are_refused(changes: dict[str, Any], match: str) -> None:
     assert options["forecaster"].rounds == 0
 
 
+@pytest.mark.parametrize("adversary", [tc.arena.Coins(), tc.arena.Threshold(), tc.arena.GreedyCertificate()])
+@pytest.mark.parametrize("other", [None, 0.5, tc.HorizonFree, tc.Guard(), tc.Recalibrator()])
+def test_only_who_forecasts_from_outcomes_alone_can_play(other: Any, adversary: tc.arena.Adversary) -> None:
+    with pytest.raises(tc.InputError, match=r"forecaster must have predict\(\) and observe\(outcome\)"):
+        tc.arena.play(other, adversary, 3)
+
+
+@pytest.mark.parametrize("wrong", [1.5, -0.1, float("nan"), None, "x"])
+def test_a_forecaster_must_say_probabilities(wrong: Any) -> None:
+    with pytest.raises(tc.InputError, match="forecaster must say a number from 0 to 1 .*, got .* at position 2"):
+        tc.arena.play(Says([0, Fraction(1, 3), wrong]), tc.arena.Periodic(), 3)
+    assert tc.arena.play(Says([0, Fraction(1, 3), wrong]), tc.arena.Periodic(), 2).p.tolist() == [0, 1 / 3]
+
+
+def test_a_stream_may_keep_its_outcomes() -> None:
+    kept = Few([1, 0, 1])
+    game = tc.arena.play(tc.HorizonFree(), kept, 3)
+    kept.kept[0] = 0
+    assert game.y.tolist() == [1, 0, 1]
+
+
 @pytest.mark.parametrize(
-    "make",
+    ("kind", "options"),
     [
-        lambda: tc.arena.Constant(2),
-        lambda: tc.arena.Periodic(()),
-        lambda: tc.arena.Periodic((0, 3)),
-        lambda: tc.arena.Coins(1.5),
-        lambda: tc.arena.Drift(0),
-        lambda: tc.arena.Blocks(0),
-        lambda: tc.arena.Threshold("nothing"),
-        lambda: tc.arena.GreedyBias("nothing"),
-        lambda: tc.arena.EarlyStop(0.0),
-        lambda: tc.arena.SignPreservation(9),
-        lambda: tc.arena.Given([0, 2]),
+        (tc.arena.Constant, {"bit": 2}),
+        (tc.arena.Periodic, {"pattern": ()}),
+        (tc.arena.Periodic, {"pattern": (0, 3)}),
+        (tc.arena.Coins, {"rate": 1.5}),
+        (tc.arena.Drift, {"period": 0}),
+        (tc.arena.Blocks, {"length": 0}),
+        (tc.arena.Threshold, {"sees": "nothing"}),
+        (tc.arena.GreedyBias, {"sees": "nothing"}),
+        (tc.arena.EarlyStop, {"enough": 0.0}),
+        (tc.arena.SignPreservation, {"cells": 9}),
+        (tc.arena.Given, {"outcomes": [0, 2]}),
+        (tc.arena.LeaveBiased, {"stay": -1}),
+        (tc.arena.LeaveBiased, {"look": 1.0}),
+        (tc.arena.LeaveBiased, {"fine": 0.0}),
+        (tc.arena.LeaveBiased, {"towards": 2}),
     ],
 )
-def test_bad_options_of_adversaries_are_refused(make: Any) -> None:
-    with pytest.raises(tc.InputError):
-        make()
+def test_bad_options_of_adversaries_are_refused(kind: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(tc.InputError, match=f"^{next(iter(options))} must be|must have an outcome"):
+        kind(**options)
 
 
 def test_streams_are_what_they_are_called() -> None:

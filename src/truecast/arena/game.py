@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.arena.adversaries.base import Adversary, Sees, Stream
 from truecast.arena.forecasters.base import Distribution
 from truecast.arena.transcript import Transcript, written
 from truecast.errors import InputError
+from truecast.forecasters import Guard
+from truecast.forecasters.base import OutcomeForecaster
+from truecast.recalibrate import Recalibrator
 
-__all__ = ["Player", "Round", "play"]
+__all__ = ["Player", "Round", "can_play", "play"]
 
 MAX_ROUNDS = 10**9
+_CHOICE = "must choose 0 or 1 in every round"
 
 
 class Player(Protocol):
@@ -96,8 +102,9 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     Raises
     ------
     InputError
-        If rounds or seed break their rules, the adversary cannot play against this forecaster, or it chooses
-        something else than 0 or 1; what was played until then stays played.
+        If rounds or seed break their rules, the forecaster wants hints or scores, or the adversary cannot play against
+        it; or if one says what is no probability, or the other chooses something else than 0 or 1: what was played
+        until then stays played.
 
     Examples
     --------
@@ -110,26 +117,52 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     seed = _check.whole_number("seed", seed, least=0, most=2**63)
     if not isinstance(adversary, Adversary):
         raise InputError("adversary", "must be an Adversary of truecast.arena", adversary)
+    if not can_play(forecaster):
+        raise InputError("forecaster", "must have predict() and observe(outcome), and need nothing else", forecaster)
     if not adversary.plays(forecaster):
         raise InputError("forecaster", f"must be one that {adversary!r} can play against", forecaster)
     game = Round(forecaster, rounds, np.random.default_rng([seed, 1]), adversary.sees)
     scored = getattr(forecaster, "scored", None)
-    many = getattr(forecaster, "forecast_many", None)
-    if isinstance(adversary, Stream) and many is not None and getattr(forecaster, "interval", None) is None:
-        y = adversary.stream(rounds, game.rng)
-        return written(forecaster, adversary, seed, many(y), y)
+    single = not hasattr(forecaster, "interval")
+    if isinstance(adversary, Stream) and isinstance(forecaster, OutcomeForecaster) and single:
+        y = _all(adversary.stream(rounds, game.rng), rounds)
+        return written(forecaster, adversary, seed, forecaster.forecast_many(y), y)
     choices = adversary.outcomes(game)
     for t in range(rounds):
         p = forecaster.predict()
         y_t = _next(choices, t)
-        game.said.append(p if scored is None else scored(y_t))
+        game.said.append(_probability(p if scored is None else scored(y_t), t))
         forecaster.observe(y_t)
         game.outcomes.append(y_t)
     return written(forecaster, adversary, seed, np.array(game.said, np.float64), np.array(game.outcomes, np.uint8))
 
 
+def can_play(forecaster: object) -> bool:
+    """Whether it forecasts from past outcomes alone, as far as one can tell; a class, for one, does not."""
+    named = all(callable(getattr(forecaster, name, None)) for name in ("predict", "observe"))
+    return named and not isinstance(forecaster, type | Guard | Recalibrator)
+
+
+def _all(chosen: NDArray[np.uint8], rounds: int) -> NDArray[np.uint8]:
+    y = np.array(_check.outcomes(chosen, name="adversary"))  # a copy: the adversary may keep its own
+    if len(y) != rounds:
+        raise InputError("adversary", _CHOICE, y.shape)
+    return y
+
+
 def _next(choices: Iterator[int], t: int) -> int:
     y = next(choices, None)
-    if y not in (0, 1):
-        raise InputError("adversary", "must choose 0 or 1 in every round", y, t)
-    return int(y)
+    try:
+        return _check.outcome(y)
+    except InputError:
+        raise InputError("adversary", _CHOICE, y, t) from None
+
+
+def _probability(said: Any, t: int) -> float:
+    try:
+        p = float(said)
+    except (TypeError, ValueError):
+        p = math.nan
+    if not 0 <= p <= 1:
+        raise InputError("forecaster", "must say a number from 0 to 1 in every round", said, t)
+    return p

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from truecast.arena.game import Round
 
-__all__ = ["Adversary", "Sees", "Stream"]
+__all__ = ["Adversary", "LadderAdversary", "Sees", "Stream"]
 
 Sees = Literal["nothing", "distribution", "forecast"]
 
@@ -58,3 +58,13 @@ class Stream(Adversary):
     def outcomes(self, game: Round) -> Iterator[int]:
         """Yield an outcome for every round."""
         yield from self.stream(game.rounds, game.rng).tolist()
+
+
+class LadderAdversary(Adversary):
+    """An adversary that looks at the ladder which the forecast comes from, and plays against ladders only."""
+
+    sees: Sees = "forecast"
+
+    def plays(self, forecaster: object) -> bool:
+        """Whether the forecaster is on a ladder."""
+        return all(hasattr(forecaster, name) for name in ("points", "biases", "open_cell", "denominator"))

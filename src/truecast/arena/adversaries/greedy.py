@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from truecast import _check
-from truecast.arena.adversaries.base import Adversary
+from truecast.arena.adversaries.base import Adversary, LadderAdversary
 from truecast.arena.game import Round
 
 __all__ = ["GreedyBias", "GreedyCertificate"]
@@ -42,17 +42,11 @@ class GreedyBias(Adversary):
             yield int(one >= zero)
 
 
-class GreedyCertificate(Adversary):
+class GreedyCertificate(LadderAdversary):
     """Takes the outcome after which D + A of the forecaster's certificate is larger; a one if neither is.
 
     Sees the forecast and the ladder that it comes from, so it plays against ladders only.
     """
-
-    sees = "forecast"
-
-    def plays(self, forecaster: object) -> bool:
-        """Whether the forecaster is on a ladder."""
-        return all(hasattr(forecaster, name) for name in ("points", "biases", "open_cell", "denominator"))
 
     def outcomes(self, game: Round) -> Iterator[int]:
         """Yield an outcome for every round."""

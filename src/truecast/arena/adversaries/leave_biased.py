@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.arena.adversaries.base import Adversary
+from truecast.arena.adversaries.base import LadderAdversary
 from truecast.arena.game import Round
 
 __all__ = ["LeaveBiased"]
 
 
-class LeaveBiased(Adversary):
+class LeaveBiased(LadderAdversary):
     """Goes down a ladder and up again, and leaves every point with as many ones too many as it can; then ones.
 
     On the way up it goes to and fro across a point, so that nothing but the point's bias changes, and goes on when
@@ -36,17 +36,11 @@ class LeaveBiased(Adversary):
         0 is the mirror image.
     """
 
-    sees = "forecast"
-
     def __init__(self, stay: int = 0, look: int = 16, fine: float | None = None, towards: Literal[0, 1] = 1) -> None:
         self._stay = _check.whole_number("stay", stay, least=0, most=2**53)
         self._look = _check.whole_number("look", look, least=0, most=2**20)
         self._fine = None if fine is None else _check.between("fine", fine, 0.0, float("inf"))
-        self._towards = _check.outcome(towards)
-
-    def plays(self, forecaster: object) -> bool:
-        """Whether the forecaster is on a ladder."""
-        return all(hasattr(forecaster, name) for name in ("points", "biases", "open_cell", "denominator"))
+        self._towards = _check.outcome(towards, name="towards")
 
     def outcomes(self, game: Round) -> Iterator[int]:
         """Yield an outcome for every round."""

@@ -20,7 +20,7 @@ class Constant(Stream):
     """The same outcome for ever. Sees nothing."""
 
     def __init__(self, bit: int = 1) -> None:
-        self._bit = _check.outcome(bit)
+        self._bit = _check.outcome(bit, name="bit")
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Return the outcomes of so many rounds."""
@@ -31,7 +31,7 @@ class Periodic(Stream):
     """A pattern, over and over. Sees nothing."""
 
     def __init__(self, pattern: Sequence[int] = (0, 1)) -> None:
-        bits = _check.outcomes(pattern)
+        bits = _check.outcomes(pattern, name="pattern")
         if not len(bits):
             raise InputError("pattern", "must have an outcome or more", pattern)
         self._pattern = tuple(bits.tolist())

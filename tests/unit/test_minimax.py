@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
 import zlib
 from fractions import Fraction
 from itertools import pairwise
+from math import comb
 
 import numpy as np
 import pytest
@@ -81,6 +83,8 @@ def test_without_farey_fractions_only_rounding_bounds_the_value():
         {"rounds": 3, "points": [0, "x", 1]},
         {"rounds": 3, "points": [0, float("nan"), 1]},
         {"rounds": 3, "points": [0, 1e-15, 1]},
+        {"rounds": 3, "points": [0, "1/0", 1]},
+        {"rounds": 1, "points": [Fraction(k, 1024) for k in range(1025)]},
         {"rounds": 3, "points": farey(3), "ends": [0, Fraction(1, 4), 1]},
         {"rounds": 12, "points": farey(12)},
     ],
@@ -88,6 +92,36 @@ def test_without_farey_fractions_only_rounding_bounds_the_value():
 def test_wrong_arguments_are_refused(wrong):
     with pytest.raises(InputError):
         minimax_value(**wrong)
+
+
+def test_as_many_points_as_are_allowed():
+    value = minimax_value(1, points=[Fraction(k, 1023) for k in range(1024)])
+    assert value.lower <= 0.5 <= value.upper
+
+
+def test_ctrl_c_is_heard_while_the_game_is_solved():
+    class Heard(Exception):
+        pass
+
+    def hear(*_):
+        raise Heard
+
+    points, solved = np.arange(13), np.zeros(comb(26 + 7, 7))  # some seconds of work; the start of the game comes last
+    values, chances = np.full(len(solved), np.nan), np.full(comb(2 + 6, 6), np.nan)
+    work = (
+        lambda: solve_game(points * 35, 420, 7, False, values),
+        lambda: bound_game(points * 35, 420, 7, False, solved, np.array([0, 13]), points, chances),
+    )
+    before = signal.signal(signal.SIGALRM, hear)
+    try:
+        for long in work:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(Heard):
+                long()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert np.isnan(values[0])
+    assert np.isnan(chances[0])
 
 
 def test_kernels_refuse_what_does_not_fit():

@@ -27,12 +27,18 @@ Board board(const Numbers& points, std::int64_t denominator, std::size_t rounds)
     return {{points.data(), points.data() + points.shape(0)}, denominator, rounds};
 }
 
+// Ends long work at Ctrl-C.
+void look_for_interrupts() {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 void solve_game(Numbers points, std::int64_t denominator, std::size_t rounds, bool determined,
                 Array<double, 1> values) {
     const Board game = board(points, denominator, rounds);
     require(values.shape(0) == game.states.before(rounds + 1), "values must have an entry for each state");
     nb::gil_scoped_release unlocked;
-    game.solve(determined, values.data());
+    game.solve(determined, values.data(), look_for_interrupts);
 }
 
 double bound_game(Numbers points, std::int64_t denominator, std::size_t rounds, bool determined,
@@ -40,14 +46,14 @@ double bound_game(Numbers points, std::int64_t denominator, std::size_t rounds, 
     const Board game = board(points, denominator, rounds);
     require(values.shape(0) == game.states.before(rounds + 1), "values must have an entry for each state");
     const std::size_t moves = said.shape(0), cells = first.shape(0) - 1;
-    require(first.shape(0) >= 2 && moves <= 1024 && first.data()[0] == 0, "there must be cells, and not too many");
+    require(first.shape(0) >= 2 && moves <= 2048 && first.data()[0] == 0, "there must be cells, and not too many");
     require(first.data()[cells] == static_cast<std::int64_t>(moves), "first must end with the number of moves");
     for (std::size_t c = 0; c < cells; ++c) require(first.data()[c] < first.data()[c + 1], "every cell has a move");
     for (std::size_t i = 0; i < moves; ++i)
         require(said.data()[i] >= 0 && said.data()[i] < static_cast<std::int64_t>(points.shape(0)),
                 "there is no such point");
     Hidden hidden(game, determined, values.data(), {first.data(), first.data() + cells + 1},
-                  {said.data(), said.data() + moves});
+                  {said.data(), said.data() + moves}, look_for_interrupts);
     require(chances.shape(0) == hidden.sights(), "chances must have an entry for all that is seen");
     nb::gil_scoped_release unlocked;
     return hidden.bound(chances.data());

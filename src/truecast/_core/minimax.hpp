@@ -8,11 +8,25 @@
 #include <cstdlib>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace truecast {
 
 constexpr std::size_t most_game_rounds = 16;
+
+// Calls a function now and then in long work; that may throw.
+class Pause {
+  public:
+    explicit Pause(void (*look)()) : look_(look) {}
+    void operator()() {
+        if (++calls_ % 16384 == 0) look_();
+    }
+
+  private:
+    void (*look_)();
+    std::size_t calls_ = 0;
+};
 
 // Multisets of `items` kinds of things, as increasing sequences; those of one size are numbered in colexicographic
 // order, sequence s by the sum of C(s[j] + j, j + 1).
@@ -24,8 +38,7 @@ class Multisets {
         const std::size_t rows = items + most + 1, columns = most + 2;
         choose_.assign(rows * columns, 0);
         for (std::size_t n = 0; n < rows; ++n)
-            for (std::size_t k = 0; k < columns && k <= n;
-                 ++k)  // saturated: too many to store is all one needs to know
+            for (std::size_t k = 0; k < columns && k <= n; ++k)  // saturated: too many to store is enough to know
                 choose_[n * columns + k] = k == 0 ? 1 : std::min(choose(n - 1, k - 1) + choose(n - 1, k), many);
     }
 
@@ -163,7 +176,8 @@ struct Board {
 
     // Values of all states, those after t rounds from states.before(t) on. Against a `determined` forecaster the
     // outcome is chosen after the forecast.
-    void solve(bool determined, double* values) const {
+    void solve(bool determined, double* values, void (*look)()) const {
+        Pause pause(look);
         const std::vector<Step> all = steps();
         Columns columns = blank();
         std::vector<std::size_t> next(states.items());
@@ -171,6 +185,7 @@ struct Board {
             Multisets::Sequence s{};
             double* to = values + states.before(t);
             do {
+                pause();
                 if (t == rounds) {
                     *to++ = distance(s, all);
                 } else {
@@ -202,8 +217,9 @@ struct Board {
 class Hidden {
   public:
     Hidden(const Board& board, bool determined, const double* values, std::vector<std::size_t> first,
-           std::vector<std::size_t> said)
-        : board_(board),
+           std::vector<std::size_t> said, void (*look)())
+        : pause_(look),
+          board_(board),
           determined_(determined),
           values_(values),
           first_(std::move(first)),
@@ -280,6 +296,7 @@ class Hidden {
     }
 
     void collect(const Multisets::Sequence& held, std::size_t t, const std::vector<double>& later) {
+        pause_();
         Multisets::Sequence points{};
         for (std::size_t k = 0; k < t; ++k) points[k] = item_[held[k]];
         std::sort(points.begin(), points.begin() + t);
@@ -316,6 +333,7 @@ class Hidden {
             Multisets::Sequence s{};
             std::size_t at = states.before(t);
             do {
+                pause_();
                 board_.look_ahead(s, t, values_, next_, columns_);
                 const double nu = determined_ ? 0 : columns_.chance(values_[at]);
                 for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -333,6 +351,7 @@ class Hidden {
         }
     }
 
+    Pause pause_;
     const Board& board_;
     bool determined_;
     const double* values_;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # forecasters import this module
 __all__ = ["GameValue", "Solution", "farey", "minimax_value", "solve"]
 
 MOST_ROUNDS = 12
+MOST_POINTS = 1024
 MOST_STATES = 250_000_000  # of 8 bytes each
 _ROUNDING = 1e-12  # far more than the doubles of so few rounds can be off
 
@@ -225,10 +226,12 @@ def _points(name: str, given: Sequence[Fraction]) -> tuple[Fraction, ...]:
     rule = "must be increasing fractions from 0 to 1, both among them"
     try:
         found = tuple(map(Fraction, given))
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
         raise InputError(name, rule, given) from error
     if len(found) < 2 or found[0] != 0 or found[-1] != 1 or any(a >= b for a, b in pairwise(found)):
         raise InputError(name, rule, given)
+    if len(found) > MOST_POINTS:
+        raise InputError(name, f"must be at most {MOST_POINTS:,}", len(found))
     return found
 
 

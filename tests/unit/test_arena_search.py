@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -115,14 +116,31 @@ def test_refusals() -> None:
     f = RunningMean()
     with pytest.raises(tc.InputError, match="must not draw"):
         best_response(Drawing(), 3)
+    for other in (None, RunningMean, tc.Guard(), tc.Recalibrator()):
+        with pytest.raises(tc.InputError, match=r"^forecaster must have predict\(\)"):
+            best_response(other, 3)
     bad: list[dict[str, Any]] = [{"width": 1}, {"tries": 0}, {"seed": -1}, {"time_limit": 0}, {"progress": 3}]
+    bad += [{"starts": starts} for starts in (None, [[0, 1]], [[0, 1, 2]], ["011"], [0, 1, 1])]
     for options in bad:
-        with pytest.raises(tc.InputError, match=next(iter(options))):
+        with pytest.raises(tc.InputError, match=f"^{next(iter(options))} must "):
             best_response(f, 3, **options)
     with pytest.raises(tc.InputError, match="rounds"):
         best_response(f, 0)
     assert best_response(f, 3).bound is None
     assert best_response(f, 3).ratio is None
+
+
+def test_ctrl_c_during_a_distance_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    from truecast.arena import yardstick
+
+    def interrupted(*data: Any, **options: Any) -> Any:
+        return dataclasses.replace(tc.calibration_distance(*data, **options), ended="interrupted")
+
+    monkeypatch.setattr(yardstick, "calibration_distance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        best_response(RunningMean(), 50, width=2, tries=2)
+    with pytest.raises(KeyboardInterrupt):
+        tc.arena.play(RunningMean(), tc.arena.Coins(), 50).course()
 
 
 @pytest.mark.parametrize("make", [lambda: tc.AlmostOneStepAhead(horizon=900), lambda: tc.BentGrid(horizon=900)])

@@ -212,8 +212,11 @@ def test_a_damaged_line_is_refused(tmp_path: Path, line: bytes) -> None:
 
 
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "nowhere" / "games"):
+    for path in (tmp_path, tmp_path / "nowhere" / "games", Path(os.devnull)):
         with pytest.raises(tc.InputError, match="must be a file to read and write"):
+            tiny(path)
+    for path in (3, b"games"):
+        with pytest.raises(tc.InputError, match="path must be a path"):
             tiny(path)
 
 
@@ -286,7 +289,7 @@ def test_arguments_are_checked_before_anything_is_written(tmp_path: Path, change
 
 
 def test_ctrl_c_during_a_distance_is_not_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from truecast.arena import schedule
+    from truecast.arena import yardstick
 
     measured: list[int] = []
 
@@ -295,7 +298,7 @@ def test_ctrl_c_during_a_distance_is_not_lost(monkeypatch: pytest.MonkeyPatch, t
         measured.append(1)
         return found if len(measured) < 3 else dataclasses.replace(found, ended="interrupted")
 
-    monkeypatch.setattr(schedule, "calibration_distance", interrupted)
+    monkeypatch.setattr(yardstick, "calibration_distance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tiny(tmp_path / "games")
     assert (tmp_path / "games").read_bytes().count(b"\n") == 1 + 2
@@ -547,6 +550,18 @@ def test_pictures_are_drawn_where_they_are_told_and_nowhere_else(results: Result
     assert len({(line.get_color(), line.get_marker()) for line in drawn.values()}) == len(drawn)
     assert dict(mpl.rcParams) == before
     Results((), 0.01).draw()
+
+
+def test_bounds_are_seen_also_if_all_games_are_of_one_length() -> None:
+    from matplotlib.figure import Figure
+
+    curves = tournament({"aosa": aosa}, {"constant": Constant()}, [25], workers=1).curves()
+    axes = Figure().subplots()
+    curves.draw_panel(axes, curves.panels[0])
+    drawn = {line.get_label(): line for line in axes.lines}
+    for name, height in (("proved bound", float(aosa(25, 0).a_priori(25))), ("2 sqrt(T) + 1", 11.0)):
+        assert tuple(drawn[name].get_ydata()) == (height,)
+        assert drawn[name].get_marker() == "_"  # a line has no length
 
 
 def test_each_player_has_a_look_of_its_own() -> None:

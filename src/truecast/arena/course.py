@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast.arena.style import COLORS, GREY, ink, new_figure
-from truecast.distance import calibration_distance
+from truecast.arena.yardstick import distance
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
@@ -57,10 +57,7 @@ class Course:
         """Measure a game at so many points of time."""
         rounds = np.unique(np.linspace(0, len(game), points + 1).round().astype(np.int64))
         rounds = rounds[rounds > 0]
-        found = [
-            calibration_distance(game.y[:t], game.p[:t], rtol=rtol, time_limit=time_limit / points, total=True).totals
-            for t in rounds
-        ]
+        found = [distance(game.y[:t], game.p[:t], rtol=rtol, time_limit=time_limit / points).totals for t in rounds]
         lower, upper = np.array(found).reshape(-1, 2).T
         window = max(1, round(math.sqrt(len(game))))
         return cls(

@@ -116,7 +116,7 @@ class Curves:
         for name, curve in panel.adversaries.items():
             axes.plot(*_points(curve), label=name, lw=0.9, ms=4, mfc="none", **self._style(name))
         if panel.bound is not None:
-            axes.plot(*_points(panel.bound), color=GREY, lw=3.5, zorder=1, label="proved bound")
+            _draw_bound(axes, panel.bound, color=GREY, lw=3.5, zorder=1, label="proved bound")
         self._reference(axes)
         _scales(axes)
         axes.set_title(panel.forecaster, fontsize=9, pad=3)
@@ -130,9 +130,9 @@ class Curves:
         return {"color": _COLOURS[sees], "marker": MARKERS[among % len(MARKERS)]}
 
     def _reference(self, axes: Any) -> None:
-        rounds = sorted({rounds for panel in self.panels for rounds in panel.worst.rounds})
-        theirs = [2 * math.sqrt(number) + 1 for number in rounds]
-        axes.plot(rounds, theirs, color=ink(axes), ls=":", lw=1.3, zorder=2, label="2 sqrt(T) + 1")
+        rounds = {rounds for panel in self.panels for rounds in panel.worst.rounds}
+        theirs = Curve.of({number: 2 * math.sqrt(number) + 1 for number in rounds})
+        _draw_bound(axes, theirs, color=ink(axes), ls=":", lw=1.3, zorder=2, label="2 sqrt(T) + 1")
 
     def _legend(self, axes: Any) -> tuple[list[Any], list[str]]:
         """Return an entry for every adversary and bound, whether or not it is in this panel."""
@@ -155,6 +155,12 @@ def _panel(name: str, rows: list[Row]) -> Panel:
     curves = {adversary: Curve.of(values) for adversary, values in against.items()}
     last = max(rows, key=lambda row: (row.rounds, row.upper))
     return Panel(name, curves, Curve.of(worst), last.adversary, Curve.of(bound) if bound else None)
+
+
+def _draw_bound(axes: Any, bound: Curve, *, lw: float, **style: Any) -> None:
+    """Draw a line, or a dash where it would be but a point."""
+    dash = {"marker": "_", "ms": 14, "mew": lw} if len(bound.rounds) == 1 else {}
+    axes.plot(*_points(bound), lw=lw, **style, **dash)
 
 
 def _points(curve: Curve) -> tuple[tuple[int, ...], tuple[float, ...]]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
+from truecast.arena.game import can_play
 from truecast.errors import InputError
 from truecast.forecasters.base import LadderForecaster
 from truecast.reference.distance import calibration_distance
@@ -107,8 +108,9 @@ def copied(forecaster: Any) -> Any:
     """Return a copy that goes on from the same state; refuse a forecaster that draws or that cannot be saved."""
     if hasattr(forecaster, "seed"):
         raise InputError("forecaster", "must not draw: what is the worst for one seed is not for another", forecaster)
-    if not all(callable(getattr(forecaster, name, None)) for name in ("predict", "observe", "to_json", "from_json")):
-        raise InputError("forecaster", "must have predict, observe, to_json and from_json", forecaster)
+    if not can_play(forecaster) or not all(hasattr(forecaster, name) for name in ("to_json", "from_json")):
+        rule = "must have predict(), observe(outcome), to_json and from_json, and need nothing else"
+        raise InputError("forecaster", rule, forecaster)
     return forecaster.from_json(forecaster.to_json())
 
 

@@ -34,7 +34,7 @@ class Journal:
     @classmethod
     def open(cls, path: str | Path, settings: dict[str, Any]) -> Self:
         """Open a file or begin one; one that is not of this kind, or was made by other settings, is left alone."""
-        path = Path(path)
+        path = _path(path)
         head = _line({"truecast": "tournament", "format": _FORMAT, **settings})
         try:
             found = path.read_bytes() if path.exists() else b""
@@ -61,6 +61,17 @@ class Journal:
     def _write(self, line: bytes) -> None:
         self._file.write(line)
         self._file.flush()
+
+
+def _path(given: str | Path) -> Path:
+    """Return a path to a file, there or not yet: what has no end, such as a device, is not to be read."""
+    try:
+        path = Path(given)
+    except TypeError as error:
+        raise InputError("path", "must be a path", given) from error
+    if path.exists() and not path.is_file():
+        raise InputError("path", "must be a file to read and write, which it is not", str(path))
+    return path
 
 
 def _line(entries: dict[str, Any]) -> bytes:

@@ -11,11 +11,11 @@ from typing import Any
 
 from truecast.arena.adversaries.base import Adversary
 from truecast.arena.forecasters.base import Measure
-from truecast.arena.game import Player, play
+from truecast.arena.game import Player, can_play, play
 from truecast.arena.journal import Key
 from truecast.arena.rows import Row
+from truecast.arena.yardstick import distance
 from truecast.certificate import round_up
-from truecast.distance import calibration_distance
 from truecast.errors import InputError
 from truecast.measures import brier_score, calibration_error_by_value, smooth_calibration_error
 
@@ -48,9 +48,7 @@ class Game:
         forecaster = self.make(self.rounds, self.seed or 0)
         game = play(forecaster, self.adversary, self.rounds, seed=self.seed or 0)
         tally = game.tally
-        distance = calibration_distance(tally, rtol=rtol, time_limit=time_limit, total=True)
-        if distance.ended == "interrupted":
-            raise KeyboardInterrupt  # which the search took for the end of its time
+        found = distance(tally, rtol=rtol, time_limit=time_limit)
         bound, bounds = _promise(forecaster, self.adversary, self.rounds)
         return Row(
             forecaster=self.key[0],
@@ -58,8 +56,8 @@ class Game:
             sees=self.adversary.sees,
             rounds=self.rounds,
             seed=self.seed,
-            lower=float(distance.lower),
-            upper=float(distance.upper),
+            lower=float(found.lower),
+            upper=float(found.upper),
             by_value=float(calibration_error_by_value(tally, total=True)),
             smooth=float(smooth_calibration_error(tally, total=True)),
             brier=float(brier_score(tally)),
@@ -88,7 +86,7 @@ def schedule(
 def _entrants(name: str, make: Make, rounds: int, seeds: Sequence[int]) -> dict[int | None, Player]:
     """Build the forecaster of each seed, to know it by its options; but one, for None, if the seed is nothing to it."""
     first = make(rounds, 0)
-    if not (hasattr(first, "predict") and hasattr(first, "observe")):
+    if not can_play(first):
         raise InputError("forecasters", f"must build what can predict and observe, and {name!r} does not", first)
     return {None: first} | ({seed: make(rounds, seed) for seed in seeds} if _draws(first) else {})
 

@@ -16,7 +16,8 @@ from truecast import _check
 from truecast.arena.adversaries.leave_biased import LeaveBiased
 from truecast.arena.exhaustive import copied, distances, key, remembered, returned
 from truecast.arena.game import play
-from truecast.distance import Distance, calibration_distance
+from truecast.arena.yardstick import distance
+from truecast.distance import Distance
 from truecast.errors import InputError
 
 __all__ = ["Response", "best_response"]
@@ -122,6 +123,8 @@ def best_response(
     tries = _check.whole_number("tries", tries, least=1, most=1 << 40)
     seed = _check.whole_number("seed", seed, least=0, most=2**63)
     time_limit = _check.between("time_limit", time_limit, 0.0, float("inf"))
+    if not isinstance(starts, Iterable):
+        raise InputError("starts", "must be outcomes, one string after the other", starts)
     given = [_given(start, rounds) for start in starts]
     if not (progress is None or callable(progress)):
         raise InputError("progress", "must be a function or None", progress)
@@ -137,7 +140,7 @@ def best_response(
 
 
 def _given(start: ArrayLike, rounds: int) -> Outcomes:
-    y = _check.outcomes(start)
+    y = _check.outcomes(start, name="starts")
     if len(y) != rounds:
         raise InputError("starts", f"must have {rounds} outcomes each", y.shape)
     return y
@@ -210,7 +213,7 @@ class _Search:
         if self.rounds > _MANY:
             return self.error(y)
         left = max(self.deadline - time.monotonic(), 1.0)
-        return round(calibration_distance(y, self.said(y), time_limit=left, total=True).upper, 6)
+        return round(distance(y, self.said(y), time_limit=left).upper, 6)
 
     def take(self, found: dict[bytes, float]) -> None:
         self.found |= found
@@ -232,8 +235,7 @@ class _Search:
     def result(self, bound: float | None) -> Response:
         y = np.frombuffer(max(self.found, key=self.found.__getitem__), np.uint8)
         left = max(self.deadline - time.monotonic(), 10.0)
-        distance = calibration_distance(y, self.said(y), time_limit=left, total=True)
-        return Response(tuple(y.tolist()), distance, bound, len(self.found))
+        return Response(tuple(y.tolist()), distance(y, self.said(y), time_limit=left), bound, len(self.found))
 
 
 def _changed(y: Outcomes, rng: np.random.Generator) -> Outcomes:

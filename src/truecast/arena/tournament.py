@@ -63,7 +63,8 @@ def tournament(
     seeds
         How many seeds, counted from 0; or which.
     path
-        A file to keep the games in; one that was begun with other players, rounds or seeds is good too.
+        A file to keep the games in; one that was begun with other players, rounds or seeds is good too. Players are
+        known by their names here and by their `repr`: change one of them, or begin another file, if you change yours.
     workers
         How many processes play; 1 plays in this one. As many as there are processors, if not given.
     rtol, time_limit

@@ -1,0 +1,17 @@
+"""The distance of a game, measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truecast.distance import Distance, calibration_distance
+
+__all__ = ["distance"]
+
+
+def distance(*judged: Any, **options: Any) -> Distance:
+    """The distance to calibration in total, unless Ctrl-C ends more than the search, which would return what it has."""
+    found = calibration_distance(*judged, total=True, **options)
+    if found.ended == "interrupted":
+        raise KeyboardInterrupt
+    return found

@@ -102,6 +102,8 @@ def test_list_names_everybody() -> None:
         (["--plot", "nowhere/a.svg"], "there is no folder 'nowhere'"),
         (["--csv", "nowhere/a.csv"], "there is no folder 'nowhere'"),
         (["--resume", "nowhere/a.jsonl"], "there is no folder 'nowhere'"),
+        (["--resume", "a", "--csv", "./a"], "--csv and --resume must not be the same file; got 'a'"),
+        (["--plot", "a.svg", "--csv", "a.svg"], "--plot and --csv must not be the same file; got 'a.svg'"),
         (["--resume", "precious"], "--resume must be a file of a tournament, or not exist yet, got 'precious'"),
     ],
 )

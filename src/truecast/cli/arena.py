@@ -77,6 +77,7 @@ def arena(
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     picture = None if only_list else _picture(plot, no_plot)
     _refuse_folders(picture, csv, resume)
+    _refuse_twice({"--plot": picture, "--csv": csv, "--resume": resume})
     with _errors(), _resumable(resume):
         from truecast.arena import ADVERSARIES, FORECASTERS, tournament
 
@@ -133,6 +134,15 @@ def _refuse_folders(*files: Path | None) -> None:
     for file in files:
         if file is not None and not file.absolute().parent.is_dir():
             raise click.UsageError(f"there is no folder {str(file.parent)!r}")
+
+
+def _refuse_twice(files: Mapping[str, Path | None]) -> None:
+    """Refuse a file that one option would write over another's."""
+    seen: dict[Path, str] = {}
+    for option, file in files.items():
+        other = option if file is None else seen.setdefault(file.resolve(), option)
+        if other != option:
+            raise click.UsageError(f"{other} and {option} must not be the same file; got {str(file)!r}")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -73,8 +73,9 @@ HALVES = """
 """
 ROOTS = """
 Forecasters at a root ([defensive forecasting](defensive.md)), which have no ladder and no proved bound on the distance
-itself. T = {few} is exact. For more rounds the search has no construction to start from, so there may well be worse
-outcomes than it found; of what it found for `ArcDefensive`, all is below √(T/2).
+itself. T = {few} is exact. For more rounds the search starts from what the adversaries of [the arena](arena.md) play,
+and has no construction made for these forecasters, so there may well be worse outcomes than it found; of what it found
+for `ArcDefensive`, all is below √(T/2).
 """
 LEANING = """
 A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
@@ -175,10 +176,11 @@ def tries(rounds: int) -> int:
     return 4_000 if rounds <= 32 else 1_200 if rounds <= 256 else 80
 
 
-def searched(f: Any, rounds: int) -> Response:
+def searched(f: Any, rounds: int, starts: Iterable[np.ndarray] = ()) -> Response:
     """Search for as long as it takes, so that every run finds the same."""
     say(f"{f!r}, {rounds:,} rounds")
-    found = best_response(f, rounds, tries=tries(rounds), width=64 if rounds <= 256 else 4, time_limit=3_600.0)
+    width = 64 if rounds <= 256 else 4
+    found = best_response(f, rounds, tries=tries(rounds), width=width, time_limit=3_600.0, starts=starts)
     if found.bound is not None and found.distance.lower > found.bound * (1 + 1e-12) + rounds * 2.0**-54:
         raise RuntimeError(f"what was proved of {f!r} is wrong: {found}")
     return found
@@ -219,7 +221,7 @@ def options(f: Any, name: str, rounds: int) -> list[LeaveBiased]:
     if name == "HorizonFree":
         return [LeaveBiased(look=4, fine=x / math.sqrt(rounds), towards=0) for x in (0.1, 0.12, 0.14, 0.17, 0.2)]
     if name == "BentGrid":
-        stays = [int(x * rounds / (f.grid // 2)) for x in (0.65, 0.8, 0.9)]
+        stays = [int(x * rounds / (f.grid // 2)) for x in (0.5, 0.65, 0.8, 0.9)]
         return [LeaveBiased(stay=stay, look=look, towards=0) for stay in stays for look in (8, 16, 32)]
     return [LeaveBiased(look=look) for look in (4, 8, 16, 32)]
 
@@ -265,7 +267,9 @@ def roots(most: int, few: int = 12) -> None:
         cells: list[str] = []
         for kind in kinds.values():
             f = kind(horizon=size)
-            value = float(exhaustive(f, size).distance) if size == few else searched(f, size).distance.lower
+            opponents = [adversary for adversary in tc.arena.ADVERSARIES.values() if adversary.plays(f)]
+            starts = [tc.arena.play(kind(horizon=size), adversary, size).y for adversary in opponents]
+            value = float(exhaustive(f, size).distance) if size == few else searched(f, size, starts).distance.lower
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         if value >= math.sqrt(size / 2):
             raise RuntimeError(f"ArcDefensive is beyond the root of T/2 after {size} rounds, unlike the text: {value}")

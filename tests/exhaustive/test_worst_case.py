@@ -110,7 +110,7 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize("forecaster", SMALL, ids=repr)
+@pytest.mark.parametrize("forecaster", SMALL, ids=lambda f: repr(f).split(" at ")[0])
 def test_worst_is_that_of_all_strings(forecaster: Any) -> None:
     before = forecaster.to_json()
     for rounds in range(7):

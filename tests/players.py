@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from typing import Any
 
 import truecast as tc
@@ -61,3 +62,18 @@ def deadly(rounds: int, seed: int) -> Any:
     if multiprocessing.parent_process() is not None:  # so in one that plays
         os._exit(3)
     return Own()
+
+
+class DeafFromTheStart:
+    """Becomes, where it is unpacked, whether Ctrl-C is ignored there."""
+
+    def __reduce__(self) -> Any:
+        return _deaf, ()
+
+
+def deaf(from_the_start: bool, task: int) -> tuple[bool, bool]:
+    return from_the_start, _deaf()
+
+
+def _deaf() -> bool:
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -268,6 +268,18 @@ def test_threshold_and_greedy_contradict_a_constant() -> None:
         assert tc.calibration_error_by_value(game.y, game.p, total=True) == pytest.approx(6 * max(rate, 1 - rate))
 
 
+def test_greed_remembers_the_errors_so_far() -> None:
+    mixtures = [((0.9, 1.0),), ((0.9, 0.5), (0.05, 0.5))]
+
+    class Mixing(Says):
+        @property
+        def distribution(self) -> Any:
+            return mixtures.pop(0)
+
+    game = tc.arena.play(Mixing([0.9, 0.9]), tc.arena.GreedyBias("distribution"), 2)
+    assert game.y.tolist() == [0, 0]  # 0.925 and not 0.875; a one, were it for the second round alone
+
+
 def test_seen_by_its_mean_a_mixture_is_contradicted() -> None:
     game = tc.arena.play(Drawing(1), tc.arena.Threshold("distribution"), 40)
     assert game.y.tolist() == [0, 0] * 20  # 0.625 on average after every zero
@@ -291,15 +303,16 @@ def test_greedy_on_the_certificate_takes_the_larger(make: Any) -> None:
         again.observe(y)
 
 
-def test_early_stop_freezes_the_error() -> None:
+@pytest.mark.parametrize(("given", "enough"), [(6.0, 6.0), (None, 500 ** (1 / 3))])
+def test_early_stop_freezes_the_error(given: float | None, enough: float) -> None:
     for seed in range(10):
-        game = tc.arena.play(tc.arena.RunningMean(), tc.arena.EarlyStop(6.0), 500, seed=seed)
+        game = tc.arena.play(tc.arena.RunningMean(), tc.arena.EarlyStop(given), 500, seed=seed)
         off = np.cumsum(game.p - game.y)
-        stop = int(np.argmax(abs(off) >= 6.0))
-        if abs(off[stop]) < 6.0:
+        stop = int(np.argmax(abs(off) >= enough))
+        if abs(off[stop]) < enough:
             continue
         assert set(game.y[stop + 1 :].tolist()) <= {int(off[stop] < 0)}
-        assert abs(off[-1]) >= 6.0
+        assert abs(off[-1]) >= enough
         assert len(set(game.y[: stop + 1].tolist())) == 2 or stop < 12
 
 
@@ -320,6 +333,13 @@ def test_sign_preservation_is_played_by_its_rules() -> None:
         if move is not None:
             assert board[move] == 0
             assert value(board, 5) == min(value(after(board, move, sign), 4) for sign in (1, -1))
+
+
+def test_an_epoch_of_sign_preservation_ends_with_its_sign() -> None:
+    """Against who is off by half and more in every round, after some times the root of the epoch's length."""
+    game = tc.arena.play(tc.arena.Climatology(rate=0.0), tc.arena.SignPreservation(), 4_800)
+    assert set(game.y[:100].tolist()) == {0, 1}
+    assert set(game.y[1_500:].tolist()) == {1}  # 12 epochs of up to 360 rounds else
 
 
 def test_sign_preservation_leaves_errors_behind() -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from players import Own, aosa, broken, deadly, dice, own
+from players import DeafFromTheStart, Own, aosa, broken, deadly, deaf, dice, own
 from truecast.arena import Coins, Constant, GreedyCertificate, Periodic, Threshold, play
 from truecast.arena.results import Results
 from truecast.arena.roster import ADVERSARIES, FORECASTERS
 from truecast.arena.rows import COLUMNS
 from truecast.arena.tournament import tournament
+from truecast.arena.workers import in_processes
 
 FEW = {"aosa": aosa, "dice": dice, "own": own}
 SOME = {"constant": Constant(), "coins": Coins(), "threshold": Threshold(), "certificate": GreedyCertificate()}
@@ -250,6 +252,15 @@ def test_a_process_that_dies_is_an_error_and_no_wait_for_ever() -> None:
         tournament({"deadly": deadly, "own": own}, SOME, [3], workers=2)
 
 
+def test_processes_never_hear_ctrl_c() -> None:
+    """Neither while they start nor later, and later also if a thread has started them."""
+    work = partial(deaf, DeafFromTheStart())
+    assert list(in_processes(work, [0], 1)) == [(True, True)]
+    with ThreadPoolExecutor(1) as thread:
+        ((_, later),) = thread.submit(lambda: list(in_processes(work, [0], 1))).result()
+    assert later
+
+
 def test_what_cannot_travel_is_refused_unless_it_need_not() -> None:
     local = {"own": lambda rounds, seed: Own()}
     with pytest.raises(tc.InputError, match="forecasters must be defined at the top of a file.*'own' is not"):
@@ -421,6 +432,8 @@ def test_summary(results: Results) -> None:
         games = [[row for row in rows if row.adversary == adversary] for adversary in {row.adversary for row in rows}]
         assert one.mean == pytest.approx(np.mean([np.mean([row.upper for row in played]) for played in games]))
         assert one.brier == pytest.approx(np.mean([np.mean([row.brier for row in played]) for played in games]))
+        certificates = [row.certificate for row in rows if row.certificate is not None]
+        assert one.certificate == (max(certificates) if certificates else None)
     assert [(one.forecaster, one.rounds) for one in results.summary()] == [
         (name, rounds) for name in FEW for rounds in (25, 100, 400)
     ]
@@ -456,6 +469,8 @@ def test_distances_that_are_not_close_are_marked(results: Results) -> None:
     cells = [cell for row in Results(tuple(wide), 0.01).table().rows for cell in row[1:4]]
     assert all(cell.startswith("<=") for cell in cells)
     assert "<=" not in "".join(cell for row in results.table().rows for cell in row)
+    rounded = tuple(dataclasses.replace(row, lower=row.upper - 1e-12) for row in results.rows)
+    assert "<=" not in str(Results(rounded, 0.0)).split("\n\n")[1]
     assert all(
         cell.startswith("<=") or not cell for row in Results(tuple(wide), 0.01).against(25).rows for cell in row[1:]
     )
@@ -480,6 +495,7 @@ def test_means_against_each_adversary(results: Results) -> None:
 def test_tables_too_wide_come_in_parts() -> None:
     from truecast.arena.tables import Table
 
+    assert Table(("a", "b", "c"), (("1", "2", "3"),)).text(1) == "a  b\n1  2\n\na  c\n1  3"
     table = Table(("name", *(f"some-adversary-{at}" for at in range(30))), (("a", *map(str, range(30))),))
     lines = table.text(60).splitlines()
     assert max(map(len, lines)) <= 60

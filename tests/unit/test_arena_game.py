@@ -268,6 +268,12 @@ def test_threshold_and_greedy_contradict_a_constant() -> None:
         assert tc.calibration_error_by_value(game.y, game.p, total=True) == pytest.approx(6 * max(rate, 1 - rate))
 
 
+def test_greed_that_sees_the_forecast_contradicts() -> None:
+    for f in (tc.AlmostOneStepAhead(grid=5), tc.HorizonFree(), Drawing(), tc.arena.RunningMean()):
+        games = [tc.arena.play(copy.deepcopy(f), a, 200) for a in (tc.arena.GreedyBias(), tc.arena.Threshold())]
+        assert games[0].y.tolist() == games[1].y.tolist()
+
+
 def test_greed_remembers_the_errors_so_far() -> None:
     mixtures = [((0.9, 1.0),), ((0.9, 0.5), (0.05, 0.5))]
 

@@ -179,7 +179,7 @@ def test_the_page_of_worst_cases_tells_the_truth(at: str) -> None:
 def test_refusals() -> None:
     with pytest.raises(tc.InputError, match="must not draw"):
         exhaustive(Drawing(), 3)
-    with pytest.raises(tc.InputError, match="must have predict, observe, to_json and from_json"):
+    with pytest.raises(tc.InputError, match=r"must have predict\(\), observe\(outcome\), to_json and from_json"):
         exhaustive(object(), 3)
     with pytest.raises(tc.InputError, match="rounds"):
         exhaustive(RunningMean(), 31)

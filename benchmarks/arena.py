@@ -69,6 +69,9 @@ How to read the tables:
   chooses the one it is scored by.
 - A forecaster that draws does so anew with each seed. Adversaries that see the forecast see the draw; no promise is
   made against them.
+- *greedy-bias*, where it sees the forecast, chooses what *threshold* chooses: the first outcome at a value is the
+  farther one, and the same again is always worse. Against forecasters that do not draw, the four of these two kinds
+  are one game.
 - The Brier score is a mean over games of very different kinds, and only there to show that nobody bought calibration
   with nonsense.
 - *running-mean*, *online-platt* and *calibeating* do well while the rate stays what it is, worse when it drifts, and

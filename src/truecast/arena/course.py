@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
 
 __all__ = ["Course"]
+
+blank = partial(new_figure, 7, 5.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +77,7 @@ class Course:
 
     def draw(self, figure: Any = None) -> Any:
         """Draw forecasts and distance, one above the other, on a matplotlib figure, or on a new one; return it."""
-        if figure is None:
-            figure = new_figure(7, 5.5)
+        figure = blank() if figure is None else figure
         above, below = figure.subplots(2, 1, sharex=True)
         self.draw_forecasts(above)
         self.draw_distance(below)
@@ -86,7 +88,7 @@ class Course:
     def draw_forecasts(self, axes: Any) -> None:
         """Draw the forecasts and the running share of ones on matplotlib axes."""
         t = np.arange(1, len(self.p) + 1)
-        share = f"share of ones in the {self.window:,} rounds around"
+        share = f"share of ones in the {self.window:,} round{'s' * (self.window > 1)} around"
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
         size = min(4.0, max(1.0, 40 / math.sqrt(len(t) + 1)))
         # a picture within the picture: a file with a hundred thousand points is slow to open

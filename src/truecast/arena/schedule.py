@@ -72,23 +72,26 @@ def schedule(
 ) -> Iterator[Game]:
     """Yield the games to play, in order of forecasters, adversaries, rounds and seeds."""
     for name, make in forecasters.items():
-        entrants = {rounds: _entrants(name, make, rounds, seeds) for rounds in horizons}
+        entrants = {rounds: _entrant(name, make, rounds) for rounds in horizons}
         for against, adversary in adversaries.items():
             for rounds, built in entrants.items():
-                if not adversary.plays(built[None]):
+                if not adversary.plays(built):
                     continue
-                tossed = adversary.random or _draws(built[None])
-                for seed in seeds if tossed else [None]:
-                    options = _options(built.get(seed, built[None])), _options(adversary)
-                    yield Game((name, against, *options, rounds, seed), make, adversary, rounds, seed)
+                key = name, against, _options(built), _options(adversary), rounds
+                for seed in seeds if adversary.random or _draws(built) else [None]:
+                    yield Game((*key, seed), make, adversary, rounds, seed)
 
 
-def _entrants(name: str, make: Make, rounds: int, seeds: Sequence[int]) -> dict[int | None, Player]:
-    """Build the forecaster of each seed, to know it by its options; but one, for None, if the seed is nothing to it."""
-    first = make(rounds, 0)
-    if not can_play(first):
-        raise InputError("forecasters", f"must build what can predict and observe, and {name!r} does not", first)
-    return {None: first} | ({seed: make(rounds, seed) for seed in seeds} if _draws(first) else {})
+def _entrant(name: str, make: Make, rounds: int) -> Player:
+    """Build the forecaster of seed 0, to know it by its options."""
+    try:
+        built = make(rounds, 0)
+    except Exception as error:
+        error.add_note(f"While {name} was built for {rounds:,} rounds")
+        raise
+    if not can_play(built):
+        raise InputError("forecasters", f"must build what can predict and observe, and {name!r} does not", built)
+    return built
 
 
 def _draws(forecaster: object) -> bool:

@@ -97,6 +97,9 @@ class Transcript:
         figure
             What was drawn on.
         """
+        from truecast.arena.course import blank
+
+        figure = blank() if figure is None else figure  # before all is measured, should matplotlib be missing
         return self.course(**options).draw(figure)
 
 

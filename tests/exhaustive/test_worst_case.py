@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truecast as tc
+from players import Dice
 from truecast.arena.exhaustive import distances, exhaustive
-from truecast.arena.forecasters.base import Distribution, RandomForecaster
 from truecast.arena.forecasters.running_mean import RunningMean
 from truecast.ladder import CELL_RULES
 from truecast.reference import calibration_distance
@@ -60,21 +60,6 @@ class Impressed(RunningMean):
     def _learn(self, p: float, y: int) -> None:
         if self._rounds == 0:
             self._memory["ones"][0] = y
-
-
-class Drawing(RandomForecaster):
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return {"seed": self.seed}
-
-    def _mixture(self) -> Distribution:
-        return ((0.0, 0.5), (1.0, 0.5))
-
-    def _learn(self, p: float, y: int) -> None:
-        pass
 
 
 def by_brute_force(f: Any, rounds: int) -> tuple[Fraction, tuple[int, ...], Fraction | None]:
@@ -178,7 +163,7 @@ def test_the_page_of_worst_cases_tells_the_truth(at: str) -> None:
 
 def test_refusals() -> None:
     with pytest.raises(tc.InputError, match="must not draw"):
-        exhaustive(Drawing(), 3)
+        exhaustive(Dice(0), 3)
     with pytest.raises(tc.InputError, match=r"must have predict\(\), observe\(outcome\), to_json and from_json"):
         exhaustive(object(), 3)
     with pytest.raises(tc.InputError, match="rounds"):

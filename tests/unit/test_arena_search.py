@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from players import Dice
 from truecast.arena.adversaries.leave_biased import LeaveBiased
 from truecast.arena.exhaustive import exhaustive
-from truecast.arena.forecasters.base import Distribution, RandomForecaster
 from truecast.arena.forecasters.running_mean import RunningMean
 from truecast.arena.search import best_response
 
@@ -27,21 +27,6 @@ MAKES: dict[str, Callable[[int], Any]] = {
     "horizon-free, middle": lambda rounds: tc.HorizonFree(at="middle"),
     "mean": lambda rounds: RunningMean(),
 }
-
-
-class Drawing(RandomForecaster):
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return {"seed": self.seed}
-
-    def _mixture(self) -> Distribution:
-        return ((0.0, 0.5), (1.0, 0.5))
-
-    def _learn(self, p: float, y: int) -> None:
-        pass
 
 
 @pytest.mark.parametrize("name", MAKES)
@@ -115,7 +100,7 @@ def test_search_comes_near_the_bounds_of_long_games(name: str, share: float) -> 
 def test_refusals() -> None:
     f = RunningMean()
     with pytest.raises(tc.InputError, match="must not draw"):
-        best_response(Drawing(), 3)
+        best_response(Dice(0), 3)
     for other in (None, RunningMean, tc.Guard(), tc.Recalibrator()):
         with pytest.raises(tc.InputError, match=r"^forecaster must have predict\(\)"):
             best_response(other, 3)

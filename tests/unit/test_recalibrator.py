@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 import threading
 from typing import Any
 
@@ -287,26 +288,36 @@ def test_better_than_a_model_that_is_off() -> None:
 
 
 def test_nothing_else_while_a_batch_runs() -> None:
-    """Another thread is refused until the batch has ended; nothing is lost or counted twice."""
+    """Another thread is refused until the batch has ended; nothing is lost or counted twice, whenever one begins."""
     r = tc.Recalibrator()
-    rounds, done = 300_000, threading.Event()
+    batches, rounds, done = 300, 1_000, threading.Event()
+    switching = sys.getswitchinterval()
 
-    def batch() -> None:
-        r.recalibrate_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
+    def run() -> None:
+        for _ in range(batches):
+            r.recalibrate_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
         done.set()
 
-    thread = threading.Thread(target=batch)
-    thread.start()
+    thread = threading.Thread(target=run)
     tickets: list[tc.Ticket] = []
-    resolved = refused = 0
-    while not done.is_set():
-        try:
-            tickets.append(r.issue(0.4))
-            r.resolve(tickets[-1], 1)
-            resolved += 1
-        except tc.OrderError:
-            refused += 1
-    thread.join()
+    resolved = observed = refused = 0
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        while not done.is_set():
+            try:
+                tickets.append(r.issue(0.4))
+                r.resolve(tickets[-1], 1)
+                resolved += 1
+                r.predict(0.6)
+                r.observe(1)
+                observed += 1
+            except tc.OrderError:
+                refused += 1
+        thread.join()
+    finally:
+        sys.setswitchinterval(switching)
     assert refused > 0
-    assert r.rounds == rounds + resolved
+    assert resolved > 0
+    assert r.rounds == batches * rounds + resolved + observed
     assert r.unresolved == len(tickets) - resolved

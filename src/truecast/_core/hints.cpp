@@ -19,6 +19,16 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace truecast {
+
+// A list of floats, as `issue` gave it, at once; everything else goes through the checks in Python.
+std::vector<double> notes_of(nb::handle notes, std::size_t count) {
+    if (!PyList_CheckExact(notes.ptr()) || nb::len(notes) != count)
+        return nb::cast<std::vector<double>>(nb::module_::import_("truecast._check").attr("notes")(notes, count));
+    std::vector<double> kept;
+    for (nb::handle note : notes) kept.push_back(probability("notes", note));
+    return kept;
+}
+
 namespace {
 
 using hints::Held;
@@ -84,15 +94,6 @@ nb::tuple issue(Held& held, nb::handle score) {
     std::vector<double> kept(at_rest(held).hint->notes());
     const double p = held.hint->issue(x, kept.data());
     return nb::make_tuple(p, kept);
-}
-
-// A list of floats, as `issue` gave it, at once; everything else goes through the checks in Python.
-std::vector<double> notes_of(nb::handle notes, std::size_t count) {
-    if (!PyList_CheckExact(notes.ptr()) || nb::len(notes) != count)
-        return nb::cast<std::vector<double>>(nb::module_::import_("truecast._check").attr("notes")(notes, count));
-    std::vector<double> kept;
-    for (nb::handle note : notes) kept.push_back(probability("notes", note));
-    return kept;
 }
 
 void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {

@@ -159,6 +159,10 @@ def recalibrate(
     outcomes: NDArray[np.uint8],
     said: NDArray[np.float64],
 ) -> None: ...
+def settle(hint: Hint, guard: Guarded, score: float, outcome: bool) -> None: ...
+def settle_late(
+    hint: Hint, guard: Guarded, score: float, outcome: bool, notes: object, low: int, high: int, said: float
+) -> None: ...
 def place_many(
     hint: Hint,
     guards: Sequence[Guarded],

@@ -15,6 +15,17 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace truecast {
+
+// A forecast made earlier, as `issue` described it.
+Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said) {
+    const auto is_point = [&](std::int64_t x) {
+        return std::binary_search(guard.points.begin(), guard.points.end(), x);
+    };
+    require(low < high && is_point(low) && is_point(high), "low and high must be points of the ladder");
+    require(said >= unscaled(low) && said <= unscaled(high), "said must lie between low and high");
+    return {low, high, said};
+}
+
 namespace {
 
 using Points = Array<const std::int64_t, 1>;
@@ -76,16 +87,6 @@ void run(Guarded& guard, Array<const double, 1> hints, Array<const std::uint8_t,
     nb::gil_scoped_release unlocked;
     for (std::size_t t = 0; t < y.shape(0); ++t)
         said.data()[t] = guard.round(checked(hints.data()[t]), y.data()[t] & 1);
-}
-
-// A forecast made earlier, as `issue` described it.
-Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said) {
-    const auto is_point = [&](std::int64_t x) {
-        return std::binary_search(guard.points.begin(), guard.points.end(), x);
-    };
-    require(low < high && is_point(low) && is_point(high), "low and high must be points of the ladder");
-    require(said >= unscaled(low) && said <= unscaled(high), "said must lie between low and high");
-    return {low, high, said};
 }
 
 nb::tuple as_tuple(const Placed& made) { return nb::make_tuple(made.low, made.high, made.said); }

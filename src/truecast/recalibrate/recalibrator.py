@@ -172,8 +172,7 @@ class Recalibrator(Saveable):
         if self._asked is None:
             raise OrderError("observe() needs a forecast to judge: call predict() before each observe()")
         score, number = self._asked
-        self._guards[number].observe(y)
-        self._hint.learn(score, y)
+        _core.settle(self._hint, self._guards[number], score, bool(y))
         self._asked = None
 
     def issue(self, score: float, *, group: Group = None) -> Ticket:
@@ -214,9 +213,9 @@ class Recalibrator(Saveable):
             nothing is changed then, so an outcome delivered twice is counted once.
         """
         y = _check.outcome(outcome)
-        forecast = self._tickets.awaited[number := self._tickets.find(ticket)]
-        self._guards[forecast.guard]._resolve(forecast.low, forecast.high, forecast.p, bool(y))
-        self._hint.learn(forecast.score, y, forecast.notes)
+        number = self._tickets.find(ticket)
+        guard, score, low, high, p, notes = self._tickets.awaited[number]
+        _core.settle_late(self._hint, self._guards[guard], score, bool(y), notes, low, high, p)
         del self._tickets.awaited[number]
 
     def give_up(self, ticket: int) -> None:

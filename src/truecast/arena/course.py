@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.arena.style import COLORS, GREY, ink, new_figure
+from truecast.plot.style import COLORS, GREY, ink, new_figure
 from truecast.arena.yardstick import distance
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truecast.arena.adversaries.base import Sees
-from truecast.arena.style import COLORS, DASHES, GREY, MARKERS, ink, new_figure
+from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, ink, new_figure
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results

@@ -1,4 +1,4 @@
-"""How pictures of the arena look: on light and dark grounds, and to the colour-blind."""
+"""How pictures look: on light and dark grounds, and to the colour-blind."""
 
 from __future__ import annotations
 

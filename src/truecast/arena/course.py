@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.plot.style import COLORS, GREY, ink, new_figure
 from truecast.arena.yardstick import distance
+from truecast.plot.style import COLORS, GREY, ink, new_figure
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript

@@ -2,49 +2,48 @@
 
 from typing import TYPE_CHECKING, Any
 
-from truecast.certificate import Certificate
-from truecast.distance import Distance, Witness, calibration_distance, verify_witness
-from truecast.errors import InputError, OrderError, StateError, TruecastError, VersionError
-from truecast.forecasters import (
-    AlmostOneStepAhead,
-    BentGrid,
-    Guard,
-    HorizonFree,
-    OneStepAhead,
-    Streams,
-    forecast_streams,
-)
-from truecast.measures import (
-    Band,
-    Bins,
-    Decomposition,
-    LowerDistance,
-    ReliabilityCurve,
-    Report,
-    SmoothWitness,
-    Uncertainty,
-    binned_calibration_error,
-    brier_score,
-    calibration_decision_loss,
-    calibration_error_by_value,
-    laplace_calibration_error,
-    log_loss,
-    lower_calibration_distance,
-    measure,
-    reliability_band,
-    reliability_bins,
-    reliability_curve,
-    smooth_calibration_error,
-    smooth_calibration_witness,
-    smooth_ece,
-    u_calibration_error,
-    uncertainty,
-)
-from truecast.recalibrate import Recalibrator, Ticket, hints
-from truecast.tally import RunningTally, Tally
-
 if TYPE_CHECKING:
     from truecast import arena
+    from truecast.certificate import Certificate
+    from truecast.distance import Distance, Witness, calibration_distance, verify_witness
+    from truecast.errors import InputError, OrderError, StateError, TruecastError, VersionError
+    from truecast.forecasters import (
+        AlmostOneStepAhead,
+        BentGrid,
+        Guard,
+        HorizonFree,
+        OneStepAhead,
+        Streams,
+        forecast_streams,
+    )
+    from truecast.measures import (
+        Band,
+        Bins,
+        Decomposition,
+        LowerDistance,
+        ReliabilityCurve,
+        Report,
+        SmoothWitness,
+        Uncertainty,
+        binned_calibration_error,
+        brier_score,
+        calibration_decision_loss,
+        calibration_error_by_value,
+        laplace_calibration_error,
+        log_loss,
+        lower_calibration_distance,
+        measure,
+        reliability_band,
+        reliability_bins,
+        reliability_curve,
+        smooth_calibration_error,
+        smooth_calibration_witness,
+        u_calibration_error,
+    )
+    from truecast.measures.smooth_ece import smooth_ece
+    from truecast.measures.uncertainty import uncertainty
+    from truecast.recalibrate import Recalibrator, Ticket, hints
+    from truecast.tally import RunningTally, Tally
 
 __all__ = [
     "AlmostOneStepAhead",
@@ -97,11 +96,21 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+_ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate")
+
 
 def __getattr__(name: str) -> Any:
-    """Import the arena when it is first asked for: who does not play should not wait for it."""
-    if name == "arena":
-        import importlib
+    """Import what is asked for when it is first asked for: who wants the command's help should not wait for numpy."""
+    from importlib import import_module
 
-        return importlib.import_module("truecast.arena")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in (*_ROOMS, "arena"):
+        return import_module(f"truecast.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    rooms = (import_module(f"truecast.{room}") for room in _ROOMS)
+    value = globals()[name] = next(getattr(room, name) for room in rooms if name in room.__all__)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -22,22 +22,21 @@ def test_versions_agree() -> None:
     assert importlib.metadata.version("truecast") == tc.__version__
 
 
-def test_import_loads_numpy_and_nothing_optional() -> None:
-    code = "import sys, truecast; print(*sys.modules)"
+def test_names_are_imported_when_asked_for() -> None:
+    code = "import sys, truecast; before = {*sys.modules}; truecast.Recalibrator; print(*before); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert "numpy" in loaded
-    for name in (
-        "click",
-        "truecast.cli",
-        "truecast.testing",
-        "truecast.reference",
-        "hypothesis",
-        "pytest",
-        "sklearn",
-        "river",
-    ):
-        assert name not in loaded
+    before, after = (line.split() for line in done.stdout.splitlines())
+    assert [name for name in before if name.startswith(("numpy", "truecast"))] == ["truecast"]
+    assert "numpy" in after
+    optional = ("click", "matplotlib", "polars", "rich", "hypothesis", "pytest", "sklearn", "river")
+    for name in (*optional, "truecast.cli", "truecast.testing", "truecast.reference"):
+        assert name not in after
+
+
+def test_rooms_and_names_can_be_listed_and_nothing_else_is_there() -> None:
+    code = "import truecast; assert {*truecast.__all__} <= {*dir(truecast)}; truecast.measures.report; truecast.nothing"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "AttributeError: module 'truecast' has no attribute 'nothing'"
 
 
 def test_reference_needs_neither_the_core_nor_numpy() -> None:

@@ -1,0 +1,71 @@
+"""What the site has beside docs/: the changes, how to contribute, and files of the repository that pages link to.
+
+Pages link to each other and to files as they lie in the repository, so that the links work where the code is read, too.
+In the site a linked file outside docs/ becomes a page under source/ that shows it, or a copy if it is no text to read.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+SHOWN = {
+    ".py": "python",
+    ".cpp": "cpp",
+    ".hpp": "cpp",
+    ".toml": "toml",
+    ".csv": "text",
+    ".txt": "text",
+    ".json": "json",
+}
+LONGEST = 60_000  # characters of a file that is shown in full
+
+_LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)(\)|#)")
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the pages from the root, and every file outside docs/ that a page links to."""
+    for path, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / path).read_text()))
+    for page in list(files.documentation_pages()):
+        for _, target, _ in _LINK.findall(page.content_string):
+            name = _outside(page.src_uri, target)
+            if name and files.get_file_from_path(_source(name)) is None and (ROOT / name).is_file():
+                files.append(File.generated(config, _source(name), content=_show(name)))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
+    """Point links to files outside docs/ at their pages."""
+    here = posixpath.dirname(page.file.src_uri)
+
+    def moved(match: re.Match[str]) -> str:
+        name = _outside(page.file.src_uri, match[2])
+        return f"{match[1]}{posixpath.relpath(_source(name), here or '.')}{match[3]}" if name else match[0]
+
+    return _LINK.sub(moved, markdown)
+
+
+def _outside(page: str, target: str) -> str | None:
+    """The path in the repository of a link's target, if that is a file outside docs/."""
+    path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
+    return None if path.startswith(("docs/", "../")) else path
+
+
+def _source(name: str) -> str:
+    return PAGES.get(name) or (f"source/{name}.md" if Path(name).suffix in SHOWN else f"source/{name}")
+
+
+def _show(name: str) -> str | bytes:
+    path = ROOT / name
+    if path.suffix not in SHOWN:
+        return path.read_bytes()
+    text = path.read_text()
+    cut = "" if len(text) <= LONGEST else f"\nThe first {LONGEST:,} of {len(text):,} characters.\n"
+    return f"# `{name}`\n{cut}\n``````{SHOWN[path.suffix]}\n{text[:LONGEST]}\n``````\n"

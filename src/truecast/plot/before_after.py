@@ -1,0 +1,80 @@
+"""Two reliability diagrams side by side: forecasts before and after they were recalibrated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from truecast.errors import InputError
+from truecast.measures.smooth import smooth_calibration_error
+from truecast.plot.reliability import ReliabilityDiagram, diagram_of
+from truecast.plot.spread import even_edges
+from truecast.tally import Tally, as_tally
+
+__all__ = ["BeforeAfter", "before_after"]
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfter:
+    """What `before_after` returns.
+
+    Attributes
+    ----------
+    before, after : ReliabilityDiagram
+        On the same edges.
+    error_before, error_after : float
+        The smooth calibration errors, per round. The Brier scores are in the diagrams.
+    """
+
+    before: ReliabilityDiagram
+    after: ReliabilityDiagram
+    error_before: float
+    error_after: float
+
+
+def before_after(
+    y_true: Any | Tally,
+    before: Any | Tally,
+    after: Any = None,
+    *,
+    sample_weight: Any = None,
+    level: float = 0.9,
+    resamples: int = 200,
+    random_state: int | np.random.Generator | None = 0,
+    bins: int = 50,
+) -> BeforeAfter:
+    """Return the reliability diagrams of two forecasts of the same rounds.
+
+    Recalibration is worth it if the Brier score falls, not only the calibration error: the mean outcome said
+    throughout is calibrated, and tells nothing.
+
+    Parameters
+    ----------
+    y_true, before, after, sample_weight
+        Outcomes and their two forecasts, as in `Tally.from_predictions`; or two tallies, before and after.
+    level, resamples, random_state, bins
+        As in `reliability_diagram`.
+
+    Examples
+    --------
+    >>> pair = before_after([0, 0, 1, 1], [0.4, 0.4, 0.4, 0.4], [0.0, 0.5, 0.5, 1.0], resamples=20)
+    >>> pair.before.brier.score, pair.after.brier.score
+    (0.26, 0.125)
+    >>> round(pair.error_before, 3), pair.error_after
+    (0.1, 0.0)
+
+    Notes
+    -----
+    Costs two diagrams and two smooth calibration errors: 0.4 s for a million rounds that are all distinct.
+    """
+    if after is None and isinstance(y_true, Tally) and isinstance(before, Tally) and sample_weight is None:
+        pair = as_tally(y_true), as_tally(before)
+    elif after is None or isinstance(y_true, Tally):
+        raise InputError("after", "must be forecasts, or there must be two Tallies and nothing else", after)
+    else:
+        pair = as_tally(y_true, before, sample_weight), as_tally(y_true, after, sample_weight)
+    edges = even_edges(bins, *pair)
+    earlier, later = (diagram_of(tally, edges, level, resamples, random_state) for tally in pair)
+    return BeforeAfter(earlier, later, *map(smooth_calibration_error, pair))

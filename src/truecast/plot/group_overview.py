@@ -1,0 +1,205 @@
+"""Groups beside each other: which of them are off, and by more than chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check, _core
+from truecast.errors import InputError
+from truecast.measures.scores import brier_score
+from truecast.measures.smooth import smooth_calibration_error
+from truecast.plot.spread import frozen
+from truecast.tally import Tally
+
+__all__ = ["GroupOverview", "group_overview"]
+
+_CELLS = 128  # of forecasts, to be resampled
+
+
+@dataclass(frozen=True, eq=False)
+class GroupOverview:
+    """What `group_overview` returns: an entry for each group, those with the most evidence against them first.
+
+    Attributes
+    ----------
+    names : tuple of str, int or None
+    rounds : array
+        How many, or their weight.
+    mean_outcome, mean_forecast : arrays
+    error : array
+        The smooth calibration error, per round.
+    chance, chance_high : arrays
+        What the error would be on average if the group's forecasts were calibrated, and what it would then not
+        exceed in `level` of all cases. nan where that was not simulated.
+    p_value : array
+        How often it would then be as large as it is: a gamma distribution fitted to the simulated ones. For one group
+        by itself: see `adjusted`. nan where nothing was simulated.
+    brier : array
+        The Brier score, which also tells how sharp the forecasts are.
+    level : float
+    """
+
+    names: tuple[str | int | None, ...]
+    rounds: NDArray[Any] = field(repr=False)
+    mean_outcome: NDArray[np.float64] = field(repr=False)
+    mean_forecast: NDArray[np.float64] = field(repr=False)
+    error: NDArray[np.float64] = field(repr=False)
+    chance: NDArray[np.float64] = field(repr=False)
+    chance_high: NDArray[np.float64] = field(repr=False)
+    p_value: NDArray[np.float64] = field(repr=False)
+    brier: NDArray[np.float64] = field(repr=False)
+    level: float
+
+    def __len__(self) -> int:
+        """The number of groups."""
+        return len(self.names)
+
+    @property
+    def adjusted(self) -> NDArray[np.float64]:
+        """The p-values, adjusted for all groups having been looked at (Holm, 1979); nan where there is none.
+
+        The chance that any group is below 0.05 here is at most 0.05 if all are calibrated, as far as the p-values are
+        right.
+        """
+        left = len(self) - np.arange(len(self))
+        return np.minimum(np.maximum.accumulate(self.p_value * left), 1.0)
+
+
+def group_overview(
+    y_true: Any | Mapping[Any, Tally],
+    y_prob: Any = None,
+    groups: Any = None,
+    *,
+    sample_weight: Any = None,
+    level: float = 0.9,
+    resamples: int = 100,
+    tested: int = 100,
+    random_state: int | np.random.Generator | None = 0,
+) -> GroupOverview:
+    """Return how calibrated each group is, beside what chance would make of it.
+
+    Small groups have large errors by chance, and among many groups some have small p-values: read `chance_high` beside
+    `error`, and `adjusted` before you accuse a group. A group without evidence need not be calibrated: it may be small.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a mapping from groups to their tallies, alone.
+    groups
+        The group of each round: str, int or None.
+    level
+        Of `chance_high`.
+    resamples
+        How often chance is simulated for a group.
+    tested
+        For how many groups it is: those whose error is largest against its scale.
+    random_state
+        A seed, a generator, or None.
+
+    Examples
+    --------
+    >>> y, p = [0, 1] * 400, [0.5] * 400 + [0.25] * 400
+    >>> overview = group_overview(y, p, ["a"] * 400 + ["b"] * 400)
+    >>> overview.names, overview.error
+    (('b', 'a'), array([0.25, 0.  ]))
+    >>> overview.adjusted < 0.05
+    array([ True, False])
+
+    Notes
+    -----
+    Some 2 ms for each group that is tested, and 30 µs for each other one, after the tallies. Chance is simulated with
+    forecasts pooled in 128 cells. With real weights it is not, and the order is that of the errors.
+    """
+    level = _check.between("level", level, 0, 1)
+    resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+    tested = _check.whole_number("tested", tested, least=0, most=10**9)
+    rng = _check.generator("random_state", random_state)
+    tallies = _tallies(y_true, y_prob, groups, sample_weight)
+    rows = sorted((_Row(name, tally) for name, tally in tallies.items()), key=_Row.strikingness, reverse=True)
+    for row in rows[:tested]:
+        row.test(resamples, level, rng)
+    rows.sort(
+        key=lambda row: row.p_value if row.p_value == row.p_value else 2.0
+    )  # the untested keep their order, behind
+    columns = {name: frozen(np.array([getattr(row, name) for row in rows])) for name in _COLUMNS}
+    return GroupOverview(tuple(row.name for row in rows), level=level, **columns)
+
+
+_COLUMNS = ("rounds", "mean_outcome", "mean_forecast", "error", "chance", "chance_high", "p_value", "brier")
+
+
+class _Row:
+    """A group while its figures are being computed."""
+
+    def __init__(self, name: str | int | None, tally: Tally) -> None:
+        self.name, self.tally = name, tally
+        self.rounds, self.mean_outcome = tally.total, tally.rate
+        self.mean_forecast = float(tally.p @ tally.weights / tally.total)
+        self.error, self.brier = smooth_calibration_error(tally), brier_score(tally)
+        self.chance = self.chance_high = self.p_value = math.nan
+
+    def strikingness(self) -> float:
+        """The error over the standard deviation of mean outcome less mean forecast; as it is for real weights."""
+        if self.tally.weighted or not self.error:
+            return self.error
+        variance = float((self.tally.weights * self.tally.p) @ (1 - self.tally.p))
+        return self.error * self.tally.total / math.sqrt(variance) if variance else math.inf
+
+    def test(self, resamples: int, level: float, rng: np.random.Generator) -> None:
+        if self.tally.weighted:
+            return
+        pooled, none = self.tally.coarsened(_CELLS), np.empty(0)
+        p, weights, total = pooled.p, pooled.weights, float(pooled.total)
+        draws = rng.binomial(weights, p, (resamples, len(p)))
+        errors = np.array([_core.smooth_error(p, weights - ones, ones, total, none) for ones in draws])
+        self.chance, self.chance_high = float(errors.mean()), float(np.quantile(errors, level))
+        self.p_value = _gamma_tail(self.error, self.chance, float(errors.std(ddof=1)))
+
+
+def _gamma_tail(value: float, mean: float, deviation: float) -> float:
+    """Return how often a gamma variable is that large: its cube root is nearly normal (Wilson and Hilferty, 1931)."""
+    if deviation <= 1e-9 * mean:  # there is but one value that chance can give
+        return float(value <= mean * (1 + 1e-9))
+    ninth = (deviation / mean) ** 2 / 9
+    return math.erfc(((value / mean) ** (1 / 3) - (1 - ninth)) / math.sqrt(2 * ninth)) / 2
+
+
+def _tallies(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[str | int | None, Tally]:
+    """Return the groups that have rounds."""
+    if isinstance(y_true, Mapping):
+        if not (y_prob is None and groups is None and sample_weight is None):
+            raise InputError("y_prob", "groups and sample_weight must be left out beside a mapping of tallies", y_prob)
+        tallies = {_check.group(name): tally for name, tally in y_true.items()}
+        for tally in tallies.values():
+            if not isinstance(tally, Tally):
+                raise InputError("y_true", "must be a mapping from groups to tallies, or outcomes", tally)
+    elif y_prob is None or groups is None:
+        raise InputError("groups", "and y_prob are needed unless the first argument is a mapping of tallies", groups)
+    else:
+        tallies = _split(y_true, y_prob, groups, sample_weight)
+    found = {name: tally for name, tally in tallies.items() if tally.total}
+    if not found:
+        raise InputError("y_true", "must have at least one round, of positive weight", y_true)
+    return found
+
+
+def _split(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[str | int | None, Tally]:
+    """Return the tally of each group, in order of appearance."""
+    y, p = _check.predictions(y_true, y_prob)
+    weights = None if sample_weight is None else _check.sample_weight(sample_weight, y_true, y_prob, len(y))
+    numbers: dict[str | int | None, int] = {}
+    labels = _check.groups(groups, len(y), y_prob)
+    codes = np.fromiter((numbers.setdefault(label, len(numbers)) for label in labels), np.int64, len(y))
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(numbers)))
+    parts = np.split(order, ends[:-1]) if len(y) else []
+    return {
+        name: Tally.from_predictions(y[part], p[part], sample_weight=None if weights is None else weights[part])
+        for name, part in zip(numbers, parts, strict=True)
+    }

@@ -1,4 +1,7 @@
-"""Docstrings for the site: formulas become MathML, which browsers draw by themselves, and names become links."""
+"""Docstrings for the site: formulas become MathML, which browsers draw by themselves, and names become links.
+
+The compiled core's docstrings are taken from its source, so that the site can be built without a compiler.
+"""
 
 from __future__ import annotations
 
@@ -11,42 +14,69 @@ import griffe
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
+KERNELS = "truecast._core.kernels."
 _BLOCK = re.compile(r"^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", re.MULTILINE)
 _INLINE = re.compile(r":math:`([^`]+)`")
 _PAGE = re.compile(r"\bdocs/([\w-]+)\.md\b")
-_NAME = re.compile(r"(?<![`\w])`((?:[a-z_]+\.)*(\w+))`(?![`\w])")
+_POWER = re.compile(r"(?<=[\w)])\*\*(\([^()]*\)|\d*/?\w+)")
+_NAME = re.compile(r"(?<![`\w])`((?:truecast\.)?([\w.]+))`(?![`\w])")
+_STRINGS = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 class Docstrings(griffe.Extension):
     """Rewrite every docstring once, when its object is loaded."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite one; doctests are left alone, they follow a line that starts with >>>."""
-        if obj.docstring and not isinstance(obj, griffe.Alias):
-            head, mark, rest = obj.docstring.value.partition(">>>")
-            obj.docstring.value = _rewrite(head) + mark + rest
+        """Give the core's objects their docstrings, and rewrite all of them."""
+        if obj.path.startswith(KERNELS) and not obj.docstring:
+            text = _core_docstrings().get(obj.path.removeprefix(KERNELS))
+            obj.docstring = griffe.Docstring(text, parent=obj) if text else None
+        if obj.docstring:
+            obj.docstring.value = "\n\n".join(_rewrite(part) for part in obj.docstring.value.split("\n\n"))
 
 
-def _rewrite(text: str) -> str:
-    text = _BLOCK.sub(lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", text)
-    text = _INLINE.sub(lambda m: convert(m[1]), text)
-    text = _PAGE.sub(r'<a href="../\1.html">\1</a>', text)
-    return _NAME.sub(_link, text)
+def _rewrite(paragraph: str) -> str:
+    if paragraph.lstrip().startswith((">>>", "Examples\n")):
+        return paragraph
+    paragraph = _BLOCK.sub(lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", paragraph)
+    paragraph = _INLINE.sub(lambda m: convert(m[1]), paragraph)
+    paragraph = _PAGE.sub(r'<a href="../\1.html">\1</a>', paragraph)
+    parts = re.split(r"(`+[^`]+`+)", _NAME.sub(_link, paragraph))
+    return "".join(part if "`" in part else _POWER.sub(_raised, part) for part in parts)
+
+
+def _raised(match: re.Match[str]) -> str:
+    return f"<sup>{match[1].removeprefix('(').removesuffix(')')}</sup>"
 
 
 def _link(match: re.Match[str]) -> str:
-    """A public name in backticks, as a link to its entry."""
-    target = _entries().get(match[1])
-    return f"[`{match[1]}`][{target}]" if target else match[0]
+    """A public name in backticks, or a member of one, as a link to its entry."""
+    head, dot, member = match[2].rpartition(".")
+    entries = _entries()
+    if match[2] in entries:
+        return f"[`{match[1]}`][{entries[match[2]]}]"
+    return f"[`{match[1]}`][{entries[head]}{dot}{member}]" if head in entries else match[0]
 
 
 @cache
 def _entries() -> dict[str, str]:
     """Every public name as a docstring may say it, with the path of its entry."""
-    paths = [
-        entry
-        for page in (ROOT / "docs" / "reference").glob("*.md")
-        for entry in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)
-    ]
-    names = {path.removeprefix("truecast."): path for path in paths}
-    return names | {path: path for path in paths}
+    pages = (ROOT / "docs" / "reference").glob("*.md")
+    paths = [path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
+    return {path.removeprefix("truecast."): path for path in paths}
+
+
+@cache
+def _core_docstrings() -> dict[str, str]:
+    """Class.member -> docstring: the last strings of each .def(...) in the core's source."""
+    found = {}
+    for source in sorted((ROOT / "src" / "truecast" / "_core").glob("*.cpp")):
+        for body in re.split(r"\bnb::class_<", source.read_text())[1:]:
+            name, *definitions = re.split(r"\n\s+\.def\w*\(\s*", body)
+            owner = _STRINGS.search(name)
+            for definition in definitions:
+                text = re.search(r'((?:"(?:[^"\\]|\\.)*"\s*)+)\)(?:;|\s*$)', definition)
+                member = _STRINGS.match(definition)
+                if owner and member and text:
+                    found[f"{owner[1]}.{member[1]}"] = "".join(_STRINGS.findall(text[1]))
+    return found

@@ -1,0 +1,73 @@
+"""The site's pages: every public name has an entry, and every page is in the navigation."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import truecast
+
+ROOT = Path(__file__).parents[2]
+MODULES = [
+    "truecast",
+    "truecast.hints",
+    "truecast.arena",
+    "truecast.plot",
+    "truecast.testing",
+    "truecast.adapters.duckdb",
+    "truecast.adapters.polars",
+    "truecast.adapters.river",
+    "truecast.adapters.sklearn",
+]
+ENTRIES = [
+    (page.name, entry)
+    for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
+    for entry in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
+]
+
+
+def module_of(name: str) -> object:
+    return truecast.hints if name == "truecast.hints" else importlib.import_module(name)
+
+
+def described() -> set[str]:
+    """Entries, and the modules whose names are all described."""
+    return {entry for _, entry in ENTRIES} | {*MODULES}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_has_an_entry(name: str) -> None:
+    public = {f"{name}.{member}" for member in module_of(name).__all__}  # type: ignore[attr-defined]
+    assert public
+    assert public <= described(), public - described()
+
+
+def test_every_entry_is_public_and_there_once() -> None:
+    entries = [entry for _, entry in ENTRIES]
+    assert len(entries) == len({*entries})
+    for entry in entries:
+        if entry in MODULES:
+            continue
+        module, _, member = entry.rpartition(".")
+        assert member in module_of(module).__all__, entry  # type: ignore[attr-defined]
+
+
+def navigation() -> list[str]:
+    _, _, nav = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")
+    return re.findall(r"([\w/.-]+\.md)$", nav, re.MULTILINE)
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} | {"changelog.md", "contributing.md"}
+    assert sorted(navigation()) == sorted(pages)
+
+
+def test_every_script_that_makes_a_page_is_named_on_it() -> None:
+    for script in (ROOT / "benchmarks").glob("*.py"):
+        for page in re.findall(rf"python benchmarks/{script.name}.*> (docs/\S+\.md)", script.read_text()):
+            text = (ROOT / page).read_text()
+            assert f"python benchmarks/{script.name}" in text, (script.name, page)

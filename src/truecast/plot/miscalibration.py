@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast.measures.scores import brier_score
-from truecast.measures.smooth import SmoothWitness, smooth_calibration_witness
+from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
 from truecast.tally import Tally, as_tally
 
@@ -48,31 +48,41 @@ class Miscalibration:
     Attributes
     ----------
     error : float
-        The smooth calibration error, per round: the sum of the contributions.
+        The smooth calibration error, per round: the sum of `overall` and of all contributions.
+    overall : float
+        The part of it that is due to all forecasts together being too high or too low: `base` times `bias`.
+    bias : float
+        Mean outcome less mean forecast.
     brier : float
         The Brier score of the same forecasts, which also tells how sharp they are.
     total : int or float
         Rounds, or their weight.
     p, f : arrays
         At most 512 of the forecasts, and there the function that attains the error: in [-1, 1], changing no faster
-        than p; above 0 where forecasts are too low on balance, below where they are too high.
+        than p.
+    base : float
+        The level of f that parts the forecasts best: where f is above, forecasts were too low on balance, and where it
+        is below too high. (That is true of every level; f as such is only fixed up to a constant if the bias is 0.)
     edges : array
         Of bins of equal width, as in `ReliabilityDiagram`.
     counts : array
         Rounds in each bin, or their weight.
     gaps : array
-        The sum of y - p in each bin, over all rounds: these add up to mean outcome less mean forecast.
+        The sum of y - p in each bin, over all rounds: these add up to the bias.
     contributions : array
-        The sum of (y - p) f(p) in each bin, over all rounds.
+        The sum of (y - p) (f(p) - base) in each bin, over all rounds.
     stretches : tuple of Stretch
-        Forecasts in order, cut where the function changes its sign; without those where it is 0.
+        All forecasts in order, cut where f crosses the base.
     """
 
     error: float
+    overall: float
+    bias: float
     brier: float
     total: int | float
     p: NDArray[np.float64] = field(repr=False)
     f: NDArray[np.float64] = field(repr=False)
+    base: float
     edges: NDArray[np.float64] = field(repr=False)
     counts: NDArray[Any] = field(repr=False)
     gaps: NDArray[np.float64] = field(repr=False)
@@ -100,12 +110,14 @@ def miscalibration(
     >>> where = miscalibration([1, 1, 0, 0], [0.25, 0.25, 0.75, 0.75], bins=4)
     >>> where.error, where.brier
     (0.1875, 0.5625)
-    >>> where.contributions
-    array([0.    , 0.1875, 0.    , 0.    ])
     >>> where.gaps
     array([ 0.   ,  0.375,  0.   , -0.375])
-    >>> where.stretches
-    (Stretch(low=0.25, high=0.25, rounds=2, gap=0.75, contribution=0.1875),)
+    >>> where.contributions
+    array([0.     , 0.09375, 0.     , 0.09375])
+    >>> for stretch in where.stretches:
+    ...     print(stretch)
+    Stretch(low=0.25, high=0.25, rounds=2, gap=0.75, contribution=0.09375)
+    Stretch(low=0.75, high=0.75, rounds=2, gap=-0.75, contribution=0.09375)
 
     Notes
     -----
@@ -114,19 +126,23 @@ def miscalibration(
     tally = as_tally(y_true, y_prob, sample_weight)
     witness = smooth_calibration_witness(tally)
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
-    parts, edges = surplus * witness.f, even_edges(bins, tally)
-    some = _thinned(tally.p)
+    some, bias, edges = _thinned(tally.p), float(surplus.sum()), even_edges(bins, tally)
+    base = _base(witness.f[some], np.add.reduceat(surplus, some))
+    parts = surplus * (witness.f - base)
     return Miscalibration(
         error=witness.error,
+        overall=base * bias,
+        bias=bias,
         brier=brier_score(tally),
         total=tally.total,
         p=frozen(tally.p[some]),
         f=frozen(witness.f[some]),
+        base=base,
         edges=edges,
         counts=in_bins(tally.weights, tally.p, edges),
         gaps=in_bins(surplus, tally.p, edges),
         contributions=in_bins(parts, tally.p, edges),
-        stretches=_stretches(tally, witness, surplus, parts),
+        stretches=_stretches(tally, witness.f > base, surplus, parts),
     )
 
 
@@ -141,13 +157,22 @@ def _thinned(p: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(cells, prepend=-1))
 
 
+def _base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
+    """Return the level with the most surplus where f is above and the most shortfall where it is not; 0 if outside."""
+    order = np.argsort(f, kind="stable")
+    levels, below = f[order], np.cumsum(surplus[order])
+    contrast = np.where(np.diff(levels, append=np.inf) > 0, below[-1] - 2 * below, -np.inf)
+    best = int(np.argmax(contrast[:-1])) if len(f) > 1 else 0
+    if len(f) == 1 or contrast[best] <= abs(below[-1]) * (1 + 1e-9):
+        return 0.0
+    return float(levels[best] + levels[best + 1]) / 2
+
+
 def _stretches(
-    tally: Tally, witness: SmoothWitness, surplus: NDArray[np.float64], parts: NDArray[np.float64]
+    tally: Tally, above: NDArray[np.bool_], surplus: NDArray[np.float64], parts: NDArray[np.float64]
 ) -> tuple[Stretch, ...]:
-    signs = np.sign(witness.f)
-    starts = np.flatnonzero(np.diff(signs, prepend=2))
-    ends = np.append(starts[1:], len(signs)) - 1
+    starts = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+    ends = np.append(starts[1:], len(above)) - 1
     rounds, off, part = (np.add.reduceat(values, starts) for values in (tally.weights, surplus, parts))
     columns = (tally.p[starts], tally.p[ends], rounds, off * tally.total / rounds, part)
-    rows = zip(*(column[signs[starts] != 0].tolist() for column in columns), strict=True)
-    return tuple(Stretch(*row) for row in rows)
+    return tuple(Stretch(*row) for row in zip(*(column.tolist() for column in columns), strict=True))

@@ -22,9 +22,9 @@ def even_edges(bins: int, *tallies: Tally) -> NDArray[np.float64]:
     bins = _check.whole_number("bins", bins, least=1, most=10_000)
     low, high = min(tally.p[0] for tally in tallies), max(tally.p[-1] for tally in tallies)
     if 0 < high <= _RARE:
-        return frozen(_round_above(high) * (np.arange(bins + 1) / bins))
+        return frozen(max(_round_above(high), high) * (np.arange(bins + 1) / bins))
     if 1 - _RARE <= low < 1:
-        return frozen(1 - _round_above(1 - low) * (np.arange(bins, -1, -1) / bins))
+        return frozen(1 - (1 - min(1 - _round_above(1 - low), low)) * (np.arange(bins, -1, -1) / bins))
     return frozen(np.arange(bins + 1) / bins)
 
 
@@ -41,7 +41,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _round_above(number: float) -> float:
-    """Return a short decimal number that is not below."""
-    number = max(number, 1e-9)  # narrower bins would have no width
+    """Return a short decimal number that is not below by more than rounding."""
+    number = max(number * (1 - 1e-12), 1e-9)  # narrower bins would have no width
     power = 10.0 ** math.floor(math.log10(number))
     return next(step * power for step in _ROUND if step * power >= number)

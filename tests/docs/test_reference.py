@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,9 @@ def test_every_script_that_makes_a_page_is_named_on_it() -> None:
         for page in re.findall(rf"python benchmarks/{script.name}.*> (docs/\S+\.md)", script.read_text()):
             text = (ROOT / page).read_text()
             assert f"python benchmarks/{script.name}" in text, (script.name, page)
+
+
+def test_the_overview_of_benchmarks_is_what_its_command_prints() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "overview.py")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert printed == (ROOT / "docs" / "benchmarks.md").read_text()

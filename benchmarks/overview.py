@@ -49,9 +49,8 @@ def forecast() -> str:
     page = sections("benchmarks-forecast.md")
     ratios = re.findall(r"\*\*([\d.]+)\*\*", page["Batch against the chain"])
     pair = re.search(r"\*\*([\d.]+)\*\*", page["predict + observe from Python"])
-    steps = {
-        row["way"]: row["times forecast_many"] for row in rows(page["Against plain Python and numpy, 1,000 cells"])
-    }
+    plain = rows(page["Against plain Python and numpy, 1,000 cells"])[1]
+    assert plain["way"].startswith("plain Python")
     assert pair
     return (
         f"a round of a batch costs {span(ratios)} times its bare chain of loads, a predict and an observe from Python "
@@ -124,8 +123,8 @@ PAGES = [
 
 HEAD = """# Benchmarks
 
-Made by `python benchmarks/overview.py` from the pages below. Each of them is printed by one run of its command, names the
-machine and the versions, and compares within that run: read ratios, not seconds. No test asserts a time.
+Made by `python benchmarks/overview.py` from the pages below. Each of them is printed by one run of its command, names
+the machine and the versions, and compares within that run: read ratios, not seconds. No test asserts a time.
 
 | page | made by | in short |
 |---|---|---|
@@ -134,8 +133,8 @@ machine and the versions, and compares within that run: read ratios, not seconds
 RECALIBRATION = """
 ## Recalibration: Brier score and smooth calibration error
 
-Each cell has the Brier score, then the smooth calibration error, of the forecasts in all rounds; lower is better. The two
-peers are each the best of their kind on that stream, chosen in hindsight, so the comparison favours them. A low
+Each cell has the Brier score, then the smooth calibration error, of the forecasts in all rounds; lower is better. The
+two peers are each the best of their kind on that stream, chosen in hindsight, so the comparison favours them. A low
 calibration error alone is no merit: a running mean can have one. What each method is, and figures with other measures:
 [the page](benchmarks-recalibrate.md).
 

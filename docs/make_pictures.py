@@ -1,0 +1,233 @@
+"""Make the pictures of the docs: SVG, for light and dark pages, the same bytes in every run.
+
+    python docs/make_pictures.py            # all, into docs/pictures
+    python docs/make_pictures.py days bins  # some
+
+They show real flights (examples/scores.csv), or what their captions say. `tests/unit/test_pictures.py` makes them anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+
+import truecast as tc
+from truecast.plot.style import COLORS, GREY, new_figure
+
+HERE = Path(__file__).parent
+BLUE, GREEN, ORANGE = COLORS[:3]
+INK = "#1f2733"
+#: what a light picture's colours become on a dark page; all have a contrast of 4.5 or more to it
+DARK = {INK: "#dde1e8", BLUE: "#5aaeea", GREEN: "#35c39a", ORANGE: "#f58b3c", GREY: "#a3a3a3"}
+STYLE = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "font.size": 9,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "truecast",
+}
+FONT = "-apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+
+
+def flights() -> tuple[np.ndarray, np.ndarray, list[str], list[int]]:
+    """Return outcomes, scores, airports and months of the flights."""
+    with (HERE.parent / "examples" / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    y, p = (np.array([float(row[name]) for row in rows]) for name in ("outcome", "score"))
+    return y, p, [row["airport"] for row in rows], [int(row["date"][5:7]) for row in rows]
+
+
+def recalibrated(scores: np.ndarray, outcomes: np.ndarray, late: int) -> tuple[np.ndarray, tc.Recalibrator]:
+    """Return what is said if each outcome comes after so many more flights, and who said it."""
+    r, tickets = tc.Recalibrator(), []
+    for t, score in enumerate(scores):
+        tickets.append(r.issue(score))
+        if t >= late:
+            r.resolve(tickets[t - late], outcomes[t - late])
+    return np.array([ticket.p for ticket in tickets]), r
+
+
+# -- explained ---------------------------------------------------------------------------------------
+
+
+def days() -> Any:
+    """Draw two made-up forecasters: 20 days at each forecast, wet ones filled."""
+    figure, rng = new_figure(7.2, 2.3), np.random.default_rng(4)
+    forecasters = {"calibrated": (2, 6, 10, 14, 18), "too sure of itself": (5, 8, 10, 12, 15)}
+    for axes, (title, wet) in zip(figure.subplots(1, 2), forecasters.items(), strict=True):
+        for row, (said, rained) in enumerate(zip((10, 30, 50, 70, 90), wet, strict=True)):
+            filled = rng.permutation(20) < rained
+            places = np.arange(20)
+            axes.scatter(places[filled], np.full(rained, row), 34, color=BLUE)
+            axes.scatter(places[~filled], np.full(20 - rained, row), 34, facecolor="none", edgecolor=GREY)
+            axes.text(-1.2, row, f"{said} %", ha="right", va="center")
+            axes.text(20.4, row, f"rained {rained} of 20", va="center")
+        axes.set(title=title, xlim=(-4.5, 28), ylim=(-0.6, 4.9))
+        axes.text(-1.2, 4.75, "said", ha="right", va="center", style="italic")
+        axes.axis("off")
+    return figure
+
+
+def reliability() -> Any:
+    """Draw the reliability diagram of the flights."""
+    y, p, _, _ = flights()
+    return tc.plot.reliability_diagram(y, p).draw().figure
+
+
+def calibrated() -> tuple[np.ndarray, np.ndarray]:
+    """Return 500 outcomes and the probabilities they were drawn with."""
+    rng = np.random.default_rng(1)
+    said = rng.beta(2, 3, 500)
+    return rng.random(500) < said, said
+
+
+def bins() -> Any:
+    """Draw calibrated forecasts in 5 and in 50 bins, and the error for all numbers of bins."""
+    y, p = calibrated()
+    figure = new_figure(7.2, 2.7)
+    *pair, curve = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
+    for axes, number in zip(pair, (5, 50), strict=True):
+        found = tc.reliability_bins(y, p, n_bins=number)
+        axes.plot([0, 1], [0, 1], color=GREY, lw=1)
+        axes.scatter(found.forecast, found.rate, 6 + 2 * found.counts**0.7, color=BLUE, alpha=0.8, lw=0, clip_on=False)
+        axes.set_title(f"{number} bins: ECE {found.error('l1'):.3f}")
+        axes.set(xlabel="forecast", xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+    pair[0].set_ylabel("share that came true")
+    numbers = np.arange(1, 101)
+    errors = [tc.binned_calibration_error(y, p, n_bins=int(number)) for number in numbers]
+    curve.plot(numbers, errors, color=BLUE, lw=1.4)
+    curve.scatter([5, 50], [errors[4], errors[49]], 30, color=ORANGE, zorder=3)
+    curve.set(title="the same 500 forecasts", xlabel="number of bins", ylabel="ECE", ylim=(0, None), xlim=(0, 100))
+    return figure
+
+
+def chance() -> Any:
+    """Draw the reliability diagram of the calibrated forecasts."""
+    y, p = calibrated()
+    return tc.plot.reliability_diagram(y, p).draw().figure
+
+
+def moves() -> Any:
+    """Draw four forecasts and how far each must move to the nearest calibrated ones."""
+    y, p = [0, 1, 0, 1], [0.2, 0.4, 0.5, 0.9]
+    found = tc.calibration_distance(y, p).witness.forecasts(y, p)
+    axes = new_figure(7.2, 1.9).subplots()
+    axes.plot([0, 1], [1, 1], color=GREY, lw=1, zorder=0)
+    axes.plot([0, 1], [0, 0], color=INK, lw=1)
+    for wet, said, moved in zip(y, p, found, strict=True):
+        if moved != said:
+            arrow = {"arrowstyle": "-|>", "color": ORANGE, "lw": 1.6, "shrinkA": 5, "shrinkB": 6}
+            axes.annotate("", (moved, 0.0), (said, 1.0), arrowprops=arrow)
+            side = 1 if moved > said else -1
+            axes.text((said + moved) / 2 + 0.03 * side, 0.55, f"{abs(moved - said):.1f}", color=ORANGE, ha="center")
+        color = BLUE if wet else GREY
+        axes.scatter([said], [1.0], 60, color=color if wet else "none", edgecolor=color, zorder=3)
+        axes.text(said, 1.2, f"{said * 100:.0f} %\n{'wet' if wet else 'dry'}", ha="center")
+    for value, label in {0.0: "dry, alone", 0.5: "one of two wet", 1.0: "wet, alone"}.items():
+        axes.plot([value, value], [-0.08, 0.08], color=INK, lw=1.5)
+        axes.text(value, -0.38, f"{value * 100:.0f} %\n{label}", ha="center", va="center")
+    axes.text(-0.13, 1.0, "said", ha="right", va="center", style="italic")
+    axes.text(-0.13, 0.0, "calibrated", ha="right", va="center", style="italic")
+    axes.set(xlim=(-0.3, 1.1), ylim=(-0.55, 1.65))
+    axes.axis("off")
+    return axes.figure
+
+
+def miscalibration() -> Any:
+    """Draw where the flights' error is."""
+    y, p, _, _ = flights()
+    return tc.plot.miscalibration(y, p).draw().figure
+
+
+def drift() -> Any:
+    """Draw month by month what was said and what happened; outcomes five flights late, about when they have landed."""
+    y, p, _, month = flights()
+    said, _ = recalibrated(p, y, late=5)
+    months = np.arange(4, 13)
+    figure = new_figure(7.2, 2.7)
+    axes = figure.subplots()
+    looks = [
+        ("happened", y, INK, "o", "-"),
+        ("the model said", p, ORANGE, "s", "--"),
+        ("recalibrated", said, BLUE, "^", "-"),
+    ]
+    for name, values, color, marker, dash in looks:
+        means = [values[np.array(month) == m].mean() for m in months]
+        axes.plot(months, means, color=color, marker=marker, ls=dash, ms=5, lw=1.6, label=name)
+    names = ["Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    axes.set(ylabel="share of flights late", ylim=(0, 0.42), xticks=months, xticklabels=names)
+    axes.legend(ncols=3, loc="upper center")
+    return figure
+
+
+def rounds() -> Any:
+    """Draw four rounds of a ladder with four cells: the open cell, the biases, and what the outcome does to one."""
+    f = tc.AlmostOneStepAhead(grid=4)
+    figure = new_figure(7.2, 2.5)
+    panels = figure.subplots(1, 4, sharey=True)
+    points = f.points / f.denominator
+    for number, (axes, y) in enumerate(zip(panels, (1, 0, 0, 1), strict=True), start=1):
+        cell, said, before = f.open_cell, f.predict(), f.biases / f.denominator
+        f.observe(y)
+        takes, after = cell + y, f.biases / f.denominator
+        axes.axvspan(points[cell], points[cell + 1], color=GREEN, alpha=0.2, lw=0)
+        axes.axhline(0, color=INK, lw=0.8)
+        axes.vlines(points, 0, before, color=BLUE, lw=5)
+        place = points[takes] + 0.06
+        arrow = {"arrowstyle": "-|>", "color": ORANGE, "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (place, after[takes]), (place, before[takes]), arrowprops=arrow)
+        axes.scatter(points, np.zeros(5), 14, color=INK, zorder=3)
+        axes.set_title(f"{number}. say {said:g}; {'rain' if y else 'dry'}")
+        axes.set(xticks=points, xticklabels=["0", "¼", "½", "¾", "1"], ylim=(-0.4, 0.65), xlim=(-0.08, 1.08))
+    panels[0].set_ylabel("bias")
+    figure.supxlabel("points of the ladder", fontsize=9)
+    return figure
+
+
+def certificate() -> Any:
+    """Draw the certificate of the flights, recalibrated, against the number of rounds."""
+    y, p, _, _ = flights()
+    return tc.plot.certificate_course(tc.Recalibrator(), y, scores=p).draw().figure
+
+
+EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
+PICTURES = {make.__name__: make for make in EXPLAINED}
+
+
+def drawn(name: str) -> dict[str, str]:
+    """Return the SVG of a picture by what its file is called, for a light page and a dark one."""
+    with mpl.rc_context(STYLE):
+        figure, file = PICTURES[name](), io.StringIO()
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", file.getvalue(), flags=re.DOTALL)
+    text = re.sub(r" ?font-family: [^;\"]*;", "", text)
+    text = text.replace("</style>", f" text {{font-family: {FONT}}}</style>", 1)
+    text = re.sub(r'="[^"]*"', lambda value: _TAIL.sub(r"\1", value[0]), text)
+    text = re.sub(r"\s*\n\s*", "\n", text)
+    dark = re.sub("#[0-9a-f]{6}", lambda color: _DARK.get(color[0], color[0]), text)
+    return {f"{name}-light.svg": text, f"{name}-dark.svg": dark}
+
+
+_TAIL = re.compile(r"(\d+\.\d\d)\d+")  # a hundredth of a point is finer than any screen
+_DARK = {light.lower(): dark for light, dark in DARK.items()}
+
+
+def main(names: list[str], folder: Path = HERE / "pictures") -> None:
+    """Write the pictures of these names, or all of them."""
+    for name in names or PICTURES:
+        for file, text in drawn(name).items():
+            (folder / file).write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

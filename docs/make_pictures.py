@@ -24,7 +24,8 @@ from truecast.plot.style import COLORS, GREY, new_figure
 HERE = Path(__file__).parent
 BLUE, GREEN, ORANGE = COLORS[:3]
 INK = "#1f2733"
-#: what a light picture's colours become on a dark page; all have a contrast of 4.5 or more to it
+#: what colours become on a light page and on a dark one, where they can be seen better
+LIGHT = {GREY: "#7d7d7d"}
 DARK = {INK: "#dde1e8", BLUE: "#5aaeea", GREEN: "#35c39a", ORANGE: "#f58b3c", GREY: "#a3a3a3"}
 STYLE = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
@@ -129,7 +130,7 @@ def moves() -> Any:
             arrow = {"arrowstyle": "-|>", "color": ORANGE, "lw": 1.6, "shrinkA": 5, "shrinkB": 6}
             axes.annotate("", (moved, 0.0), (said, 1.0), arrowprops=arrow)
             side = 1 if moved > said else -1
-            axes.text((said + moved) / 2 + 0.03 * side, 0.55, f"{abs(moved - said):.1f}", color=ORANGE, ha="center")
+            axes.text((said + moved) / 2 + 0.03 * side, 0.55, f"{abs(moved - said):.1f}", ha="center")
         color = BLUE if wet else GREY
         axes.scatter([said], [1.0], 60, color=color if wet else "none", edgecolor=color, zorder=3)
         axes.text(said, 1.2, f"{said * 100:.0f} %\n{'wet' if wet else 'dry'}", ha="center")
@@ -200,8 +201,31 @@ def certificate() -> Any:
     return tc.plot.certificate_course(tc.Recalibrator(), y, scores=p).draw().figure
 
 
+# -- guides ------------------------------------------------------------------------------------------
+
+
+def before_after() -> Any:
+    """Draw the flights before and after, outcomes told at once."""
+    y, p, _, _ = flights()
+    return tc.plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y)).draw()[0].figure
+
+
+def groups() -> Any:
+    """Draw the airports beside each other."""
+    y, p, airports, _ = flights()
+    return tc.plot.group_overview(y, p, airports).draw().figure
+
+
+def ladder() -> Any:
+    """Draw a ladder after 400 flights."""
+    y, _, _, _ = flights()
+    f = tc.AlmostOneStepAhead(grid=12)
+    f.forecast_many(y[:400])
+    return tc.plot.ladder_state(f).draw().figure
+
+
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
-PICTURES = {make.__name__: make for make in EXPLAINED}
+PICTURES = {make.__name__: make for make in (*EXPLAINED, before_after, groups, ladder)}
 
 
 def drawn(name: str) -> dict[str, str]:
@@ -214,12 +238,17 @@ def drawn(name: str) -> dict[str, str]:
     text = text.replace("</style>", f" text {{font-family: {FONT}}}</style>", 1)
     text = re.sub(r'="[^"]*"', lambda value: _TAIL.sub(r"\1", value[0]), text)
     text = re.sub(r"\s*\n\s*", "\n", text)
-    dark = re.sub("#[0-9a-f]{6}", lambda color: _DARK.get(color[0], color[0]), text)
-    return {f"{name}-light.svg": text, f"{name}-dark.svg": dark}
+    text = text.replace("<svg ", f"<!-- matplotlib {mpl.__version__} -->\n<svg ", 1)
+    pages = {"light": LIGHT, "dark": DARK}
+    return {f"{name}-{page}.svg": _recolored(text, colors) for page, colors in pages.items()}
+
+
+def _recolored(svg: str, colors: dict[str, str]) -> str:
+    new = {color.lower(): other for color, other in colors.items()}
+    return re.sub("#[0-9a-f]{6}", lambda color: new.get(color[0], color[0]), svg)
 
 
 _TAIL = re.compile(r"(\d+\.\d\d)\d+")  # a hundredth of a point is finer than any screen
-_DARK = {light.lower(): dark for light, dark in DARK.items()}
 
 
 def main(names: list[str], folder: Path = HERE / "pictures") -> None:

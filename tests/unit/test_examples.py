@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import truecast as tc
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SCORES = r"^  (\w[\w ,]*?) +Brier (\S+) +smCE (\S+)$"
 
 
 @pytest.mark.parametrize(("name", "rounds"), [("sklearn_classifier", ["569"]), ("river_pipeline", ["1,250", "1,250"])])
@@ -17,7 +25,7 @@ def test_recalibrated_is_better_and_certified(name: str, rounds: list[str]) -> N
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     assert not done.stderr
-    figures = re.findall(r"^  (\w[\w ]*?) +Brier (\S+) +smCE (\S+)$", done.stdout, re.MULTILINE)
+    figures = re.findall(SCORES, done.stdout, re.MULTILINE)
     assert [kind for kind, _, _ in figures[1::2]] == ["recalibrated"] * 2
     for (_, brier, error), (_, our_brier, our_error) in zip(figures[::2], figures[1::2], strict=True):
         assert float(our_brier) < 0.95 * float(brier)
@@ -43,3 +51,118 @@ def test_a_framework_is_needed_by_its_adapter_alone(framework: str) -> None:
 def test_the_package_imports_no_framework() -> None:
     code = "import sys, truecast; sys.exit(bool({'sklearn', 'river', 'truecast.adapters'} & {*sys.modules}))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def play(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run a script here, as `python examples/NAME.py` would, and return its names."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr(sys, "argv", [name])
+    return runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+
+
+def printed_scores(text: str) -> dict[str, tuple[float, float]]:
+    return {name: (float(brier), float(error)) for name, brier, error in re.findall(SCORES, text, re.MULTILINE)}
+
+
+def scores(y: Any, p: Any) -> tuple[float, float]:
+    return round(tc.brier_score(y, p), 4), round(tc.smooth_calibration_error(y, p), 4)
+
+
+def test_flights_as_late_as_they_land(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run = play("flights", monkeypatch)
+    text = capsys.readouterr().out
+    y, said, model, airports = run["y"], run["said"], run["scores"], run["airports"]
+    told = printed_scores(text)
+    assert told["the model"] == scores(y, model)
+    assert told["recalibrated"] == scores(y, said)
+    # better than the model, than its own mean, and worse than with outcomes that nobody had
+    assert told["as if told at once"][0] < told["recalibrated"][0] < told["the mean, in hindsight"][0]
+    assert told["recalibrated"][0] < 0.95 * told["the model"][0]
+    assert told["recalibrated"][1] < 0.2 * told["the model"][1]
+    most = re.search(r"at most (\d+) flights were in the air", text)
+    assert most
+    assert int(most[1]) > 100
+    months = np.array(re.findall(r"^\d+ +(\S+) +(\S+) +(\S+)$", text, re.MULTILINE), float)
+    assert len(months) == 9
+    late, by_model, by_us = months.T
+    assert abs(by_us - late).max() < abs(by_model - late).max() / 2
+    certificate = run["recalibrator"].certificate
+    assert (certificate.rounds, certificate.unresolved) == (len(y), 0)
+    for airport, guard in run["recalibrator"].groups.items():
+        here = airports == airport
+        assert guard.certificate.rounds == here.sum()
+        assert tc.smooth_calibration_error(y[here], said[here]) <= 2 * guard.certificate.per_round
+        assert f"{airport}   {here.sum():>7,} flights" in text
+    assert_csv_is_made_of(run["flights"])
+    assert_nothing_is_known_too_early(run)
+
+
+def assert_csv_is_made_of(table: Any) -> None:
+    """`scores.csv` is every 45th flight."""
+    with (EXAMPLES / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    some = table[::45]
+    assert [row["date"] for row in rows] == some.date.dt.strftime("%Y-%m-%d").tolist()
+    assert [row["airport"] for row in rows] == some.origin.tolist()
+    assert [int(row["outcome"]) for row in rows] == some.outcome.tolist()
+    assert [float(row["score"]) for row in rows] == pytest.approx(some.score.tolist(), abs=2e-4)
+
+
+def assert_nothing_is_known_too_early(run: dict[str, Any]) -> None:
+    """Played anew from the first flights alone, with all outcomes after an hour turned round, that hour is the same."""
+    first = 3_000
+    departure, landed = (run[name].to_numpy()[:first] for name in ("departure", "landed"))
+    y, hour = run["y"][:first], departure[first // 2]
+    other = np.where(landed >= hour, 1 - y, y)
+    recalibrator, tickets = tc.Recalibrator(), {}
+    for event in np.argsort(np.concatenate([departure, landed]), kind="stable").tolist():
+        if event < first:
+            tickets[event] = recalibrator.issue(run["scores"][event], group=run["airports"][event])
+        else:
+            recalibrator.resolve(tickets[event - first], other[event - first])
+    before = np.flatnonzero(departure <= hour)
+    assert [tickets[flight].p for flight in before] == run["said"][before].tolist()
+
+
+def printed_table(text: str, columns: int) -> dict[str, list[float]]:
+    rows = re.findall(r"^(\w.{21})" + r" +(\S+)" * columns + "$", text, re.MULTILINE)
+    return {name.strip(): [float(cell) for cell in cells] for name, *cells in rows}
+
+
+def test_models_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    run = play("compare_models", monkeypatch)
+    text = capsys.readouterr().out
+    y, forecasts = run["y"], run["forecasts"]
+    first, second = printed_table(text, columns=4), printed_table(text, columns=3)
+    assert list(first) == list(second) == list(forecasts)
+    for name, p in forecasts.items():
+        brier, log, miscalibration, discrimination = first[name]
+        assert brier == round(tc.brier_score(y, p), 4)
+        assert log == (pytest.approx(tc.log_loss(y, p), abs=6e-5) if math.isfinite(log) else math.inf)
+        assert brier == pytest.approx(miscalibration - discrimination + y.var(), abs=2e-4)
+        assert second[name][0] == round(tc.smooth_calibration_error(y, p), 4)
+    # what the text says of them
+    assert first["the mean outcome"][2] == first["the mean outcome"][3] == second["the mean outcome"][0] == 0
+    assert first["ten neighbours"][1] == math.inf
+    assert second["logistic regression"][2] > 0.05 > second["random forest"][2]
+    assert first["random forest"][3] > first["logistic regression"][3]
+    forest = forecasts["random forest"]
+    low, high = forest < 0.5, forest > 0.5
+    assert y[low].mean() < forest[low].mean()
+    assert y[high].mean() > forest[high].mean()
+
+
+def test_digits_before_and_after_with_a_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = play("digits_report", monkeypatch)
+    text = capsys.readouterr().out
+    y, model = run["y_new"], run["model"]
+    told = printed_scores(text)
+    assert told == {"the forest": scores(y, run["scores"]), "recalibrated": scores(y, model.forecasts_)}
+    assert told["recalibrated"][0] < 0.7 * told["the forest"][0]
+    assert told["recalibrated"][1] < 0.5 * told["the forest"][1]
+    assert f"after {len(y)} rounds" in text
+    assert "underconfident" in run["report"].verdicts["the forest"]
+    assert (tmp_path / "digits.html").read_text() == run["report"].html

@@ -1,0 +1,124 @@
+"""The pictures of the docs are what their script makes, and what the pages show."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import matplotlib as mpl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "pictures"
+NUMBER = re.compile(r"-?\d+\.?\d*")
+PAGE = {"light": "#ffffff", "dark": "#1e2129"}  # what the site's pages are drawn on
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_pictures", ROOT / "docs" / "make_pictures.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCRIPT = load_script()
+
+
+def texts(svg: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def parts(svg: str) -> tuple[str, list[float]]:
+    """What is drawn, and with which numbers; names that are hashes of what they name are left out."""
+    plain = re.sub(r'(id="|#|url\(#)[mpCh][0-9a-f]{10}[^")]*', r"\1", svg)
+    return NUMBER.sub("0", plain), [float(number) for number in NUMBER.findall(plain)]
+
+
+def assert_same(made: str, kept: str) -> None:
+    """The same words; and by the same matplotlib the same lines, to a quarter of a point."""
+    assert texts(made) == texts(kept)
+    version = re.compile("<!-- matplotlib .* -->")
+    if version.findall(made) == version.findall(kept):
+        (shape, numbers), (kept_shape, kept_numbers) = parts(made), parts(kept)
+        assert shape == kept_shape
+        assert numbers == pytest.approx(kept_numbers, abs=0.25)
+
+
+@pytest.mark.parametrize("name", SCRIPT.PICTURES)
+def test_a_picture_is_what_its_script_makes(name: str) -> None:
+    style = dict(mpl.rcParams)
+    for file, made in SCRIPT.drawn(name).items():
+        assert_same(made, (FOLDER / file).read_text())
+    assert dict(mpl.rcParams) == style
+
+
+def test_the_same_bytes_twice() -> None:
+    assert SCRIPT.drawn("rounds") == SCRIPT.drawn("rounds")
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ('<path d="M 1.00 2.00"/><text x="1.00">ECE 0.034</text>', True),
+        ('<path d="M 1.01 2.00"/><text x="1.00">ECE 0.034</text>', True),
+        ('<path d="M 1.50 2.00"/><text x="1.00">ECE 0.034</text>', False),
+        ('<path d="M 1.00 2.00 L 1.00 1.00"/><text x="1.00">ECE 0.034</text>', False),
+        ('<path d="M 1.00 2.00"/><text x="1.00">ECE 0.035</text>', False),
+    ],
+)
+def test_a_stale_picture_is_noticed(other: str, same: bool) -> None:
+    kept = '<path d="M 1.00 2.00"/><text x="1.00">ECE 0.034</text>'
+    if same:
+        assert_same(other, kept)
+    else:
+        with pytest.raises(AssertionError):
+            assert_same(other, kept)
+
+
+def test_every_file_is_made_and_shown_on_light_and_dark_pages_alike() -> None:
+    files = {path.name for path in FOLDER.iterdir()}
+    assert files == {f"{name}-{page}.svg" for name in SCRIPT.PICTURES for page in PAGE}
+    shown: list[tuple[str, str, str]] = []
+    for path in (ROOT / "docs").rglob("*.md"):
+        text = path.read_text()
+        found = re.findall(r"!\[([^]]+)\]\((?:\.\./)?pictures/(\w+)-(light|dark)\.svg#only-(light|dark)\)", text)
+        assert len(found) == text.count("pictures/")
+        assert all(page == only for _, _, page, only in found)
+        assert [row[:2] for row in found[::2]] == [row[:2] for row in found[1::2]]  # in pairs, with the same words
+        shown += [row[:3] for row in found]
+    assert {f"{name}-{page}.svg" for _, name, page in shown} == files
+
+
+def test_pictures_are_small_and_load_nothing() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 600_000
+    for path in FOLDER.iterdir():
+        names = re.findall(r"https?://[^\"'\s<]+", path.read_text())
+        assert all(name.startswith("http://www.w3.org/") for name in names)
+
+
+def brightness(color: str) -> float:
+    """Relative luminance, as in WCAG 2."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(color: str, ground: str) -> float:
+    low, high = sorted([brightness(color), brightness(ground)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("page", PAGE)
+def test_words_and_lines_can_be_seen(page: str) -> None:
+    """Words have a contrast of 4.5 to the page, and what is drawn one of 2.8, if it is not see-through on purpose."""
+    for path in FOLDER.glob(f"*-{page}.svg"):
+        svg = path.read_text()
+        words = re.findall(r"<text[^>]*fill: (#[0-9a-f]{6})", svg)
+        assert len(words) == len(texts(svg)), path.name
+        assert min(contrast(color, PAGE[page]) for color in words) > 4.5, path.name
+        drawn = re.findall(r"stroke: (#[0-9a-f]{6})", svg)
+        assert min(contrast(color, PAGE[page]) for color in drawn) > 2.8, path.name

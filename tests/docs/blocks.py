@@ -143,6 +143,7 @@ def run_console(block: Block, folder: Path, page: str) -> None:
     assert len(printed) == 2 * len(session) + 1, done.stdout
     for number, (command, expected) in enumerate(session):
         got, code = printed[2 * number], int(printed[2 * number + 1])
+        assert expected.strip() != "...", f"{page}, line {block.line}: dots alone would let anything pass"
         where = f"{page}, line {block.line}: $ {command}\n"
         assert alike(expected, got), f"{where}--- the page:\n{expected}\n--- the command:\n{got}"
         asked = number + 1 < len(session) and session[number + 1][0] == "echo $?"

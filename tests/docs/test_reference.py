@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +81,26 @@ def test_the_overview_of_benchmarks_is_what_its_command_prints() -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "overview.py")]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert printed == (ROOT / "docs" / "benchmarks.md").read_text()
+
+
+def claims() -> list[tuple[str, str, Any]]:
+    return runpy.run_path(str(ROOT / "benchmarks" / "comparison.py"))["CLAIMS"]
+
+
+def test_the_comparison_says_what_its_command_checks() -> None:
+    rows = re.findall(
+        r"^\| ([\w-]+) \| \d[\w.]* \| (.*) \|$", (ROOT / "docs" / "comparison.md").read_text(), re.MULTILINE
+    )
+    assert rows == [(package, said) for package, said, _ in claims()]
+
+
+@pytest.mark.filterwarnings("ignore")  # what peers warn of is not ours to mend
+@pytest.mark.parametrize(
+    ("package", "said", "check"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(claims())]
+)
+def test_what_is_said_of_a_peer_that_is_installed_is_so(package: str, said: str, check: Any) -> None:
+    try:
+        holds = check()
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"{package}: {missing}")
+    assert holds, said

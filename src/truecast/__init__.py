@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from truecast import arena
     from truecast.certificate import Certificate
     from truecast.distance import Distance, Witness, calibration_distance, verify_witness
-    from truecast.errors import InputError, OrderError, StateError, TruecastError, VersionError
+    from truecast.errors import FileError, InputError, OrderError, StateError, TruecastError, VersionError
     from truecast.forecasters import (
         AlmostOneStepAhead,
         BentGrid,
@@ -53,6 +53,7 @@ __all__ = [
     "Certificate",
     "Decomposition",
     "Distance",
+    "FileError",
     "Guard",
     "HorizonFree",
     "InputError",

@@ -4,6 +4,7 @@
 
     TruecastError
     ├── InputError    (also a ValueError)    an argument breaks a rule; nothing was changed
+    ├── FileError     (also a ValueError)    a file cannot be read, or a row of it breaks a rule
     ├── StateError    (also a ValueError)    a saved state is corrupted, or was not written by this forecaster
     │   └── VersionError                     a saved state was written by a newer truecast
     └── OrderError    (also a RuntimeError)  a call at the wrong time, such as observe() before predict()
@@ -11,7 +12,7 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "OrderError", "StateError", "TruecastError", "VersionError"]
+__all__ = ["FileError", "InputError", "OrderError", "StateError", "TruecastError", "VersionError"]
 
 _SHOWN = 80  # characters of a value in a message
 
@@ -57,6 +58,34 @@ def _shown(value: object) -> str:
         return f"{value!r:.{_SHOWN}}"
     except Exception:  # an int of thousands of digits, say: it must not hide the error
         return f"something of type {type(value).__name__}"
+
+
+class FileError(TruecastError, ValueError):
+    """A file cannot be read, or a row of it breaks a rule.
+
+    Attributes
+    ----------
+    file : str
+        Its name.
+    reason : str
+        What is wrong with it.
+    place : str or None
+        Where, such as "line 17".
+
+    Examples
+    --------
+    >>> print(FileError("scores.csv", "y must be 0 or 1, got '2'", "line 17"))
+    scores.csv, line 17: y must be 0 or 1, got '2'
+    """
+
+    def __init__(self, file: str, reason: str, place: str | None = None) -> None:
+        super().__init__(file, reason, place)
+        self.file = file
+        self.reason = reason
+        self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.reason}" if self.place is None else f"{self.file}, {self.place}: {self.reason}"
 
 
 class StateError(TruecastError, ValueError):

@@ -5,7 +5,8 @@ The JSON text is one object::
     {"format": "truecast", "version": 1, "kind": "AlmostOneStepAhead",
      "config": {...}, "state": {...}, "crc32": ...}
 
-where `crc32` is that of the other entries in canonical form. The bytes are ``b"TRUECAST"``, the version in one byte,
+where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run", of what it wants to
+know when it goes on; forecasters take no notice of it. The bytes are ``b"TRUECAST"``, the version in one byte,
 and that text compressed by zlib.
 """
 
@@ -27,9 +28,11 @@ _LONGEST = 1 << 30  # what would unpack to more is refused, whoever wrote it
 _ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}
 
 
-def to_json(kind: str, config: dict[str, Any], state: dict[str, Any]) -> str:
+def to_json(kind: str, config: dict[str, Any], state: dict[str, Any], run: dict[str, Any] | None = None) -> str:
     """Return what `from_json` reads."""
     saved = {"format": _FORMAT, "version": VERSION, "kind": kind, "config": config, "state": state}
+    if run is not None:
+        saved["run"] = run
     return json.dumps(saved | {"crc32": _crc32(saved)})
 
 
@@ -42,7 +45,7 @@ def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
     if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
         raise StateError('this is not a saved forecaster: it has no "format": "truecast"')
     _check_version(saved.get("version"))
-    if set(saved) != _ENTRIES:
+    if set(saved) - {"run"} != _ENTRIES:
         raise StateError(f"a saved forecaster has the entries {sorted(_ENTRIES)}, got {sorted(saved)}")
     try:
         checksum = _crc32({name: saved[name] for name in saved if name != "crc32"})

@@ -279,6 +279,11 @@ class RunningTally:
         if part.total:
             self._parts.append(part)
 
+    @property
+    def forecasts(self) -> int:
+        """How many distinct forecasts there are at the most: those that parts have in common count for each."""
+        return sum(len(part.p) for part in self._parts)
+
     def compute(self) -> Tally:
         """Return the tally so far."""
         self._parts = [Tally.merge(self._parts[::-1])]

@@ -1,4 +1,4 @@
-"""The `truecast` command: parse, call, print. One file a subcommand."""
+"""The `truecast` command: parse, call, print. One file a subcommand; slow imports wait until they are needed."""
 
 from __future__ import annotations
 
@@ -6,16 +6,41 @@ import click
 
 import truecast as tc
 from truecast.cli.arena import arena
+from truecast.cli.distance import distance
 from truecast.cli.forecast import forecast
+from truecast.cli.measure import measure
+from truecast.cli.recalibrate import recalibrate
+from truecast.cli.report import report
 
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _InOrder(click.Group):
+    """Commands in the order in which one comes to need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tc.__version__, prog_name="truecast")
 def main() -> None:
-    """Keep probability forecasts true."""
+    """Keep probability forecasts true: measure how calibrated they are, recalibrate them, with a proof.
+
+    You need a file with a column of outcomes, 0 or 1, and a column of the probabilities that were said before: CSV,
+    JSON lines or Parquet, plain or packed, of any size.
+
+    \b
+    Begin with:
+      truecast measure scores.csv                      is it calibrated, is it any good?
+      truecast report scores.csv -o report.html        the same as a page, with pictures
+      truecast recalibrate scores.csv -o better.csv    make it so, with a certificate
+
+    \b
+    Exit codes: 0 all is well; 1 the machine would not (disk full, not writable);
+    2 something in the options or the file is wrong, and a line says what and where; 130 stopped by Ctrl-C.
+    """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
 
 
-main.add_command(forecast)
-main.add_command(arena)
+for command in (measure, report, recalibrate, distance, forecast, arena):
+    main.add_command(command)

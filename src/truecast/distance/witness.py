@@ -48,6 +48,27 @@ class Witness:
             q[rounds[np.argsort(p[rounds], kind="stable")]] = np.repeat(groups.values, counts)
         return q
 
+    def moves(self, tally: Tally) -> list[tuple[float, int, float, int]]:
+        """Return which forecasts become which: a forecast, an outcome, the calibrated forecast, and how many rounds.
+
+        Examples
+        --------
+        >>> import truecast as tc
+        >>> tally = tc.Tally.from_predictions([1, 0, 1, 1], [0.6, 0.6, 0.7, 0.9])
+        >>> tc.calibration_distance(tally).witness.moves(tally)
+        [(0.6, 0, 0.6666666666666666, 1), (0.6, 1, 0.6666666666666666, 1), ...(0.9, 1, 1.0, 1)]
+        """
+        groups = _checked(self, int(tally.zeros.sum()), int(tally.ones.sum()))
+        found = []
+        for y, have, take in ((0, tally.zeros, groups.zeros), (1, tally.ones, groups.ones)):
+            here, there = np.cumsum(have), np.cumsum(take)
+            ends = np.union1d(here[have > 0], there[take > 0])
+            p = tally.p[np.searchsorted(here, ends)]
+            q = groups.values[np.searchsorted(there, ends)]
+            counts = np.diff(ends, prepend=0)
+            found += [(a, y, b, n) for a, b, n in zip(p.tolist(), q.tolist(), counts.tolist(), strict=True)]
+        return sorted(found)
+
     def __repr__(self) -> str:
         return f"Witness({len(self.zeros)} groups of {int(self.zeros.sum() + self.ones.sum())} rounds)"
 

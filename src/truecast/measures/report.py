@@ -75,37 +75,42 @@ class Report:
         """Return everything, totals included, as plain data; what is infinite or undefined as the float inf or nan."""
         return asdict(self) | {"lower_distance": list(self.lower_distance), "totals": self.totals}
 
+    @property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """The figures by what they are about, and then by the names that people read."""
+        low, high = self.lower_distance
+        return {
+            "proper scores (lower is better)": {"Brier score": self.brier.score, "log loss": self.log.score},
+            "distance to calibration": {
+                "lower distance, at least": low,
+                "lower distance, at most": high,
+                "smooth calibration error": self.smooth_calibration_error,
+            },
+            "other calibration errors": {
+                "SmoothECE": self.smooth_ece,
+                "Laplace kernel": self.laplace_calibration_error,
+                "by value": self.calibration_error_by_value,
+                "15 bins of equal width": self.binned_calibration_error,
+                "  debiased": self.debiased_calibration_error,
+                "  largest gap": self.largest_bin_gap,
+                "15 bins of equal counts": self.quantile_calibration_error,
+            },
+            "what miscalibration can cost": {
+                "calibration decision loss": self.calibration_decision_loss,
+                "U-calibration error": self.u_calibration_error,
+            },
+        }
+
     def __str__(self) -> str:
         rounds = (
             f"{self.total:,} round{'s'[: self.total != 1]}" if type(self.total) is int else f"weight {self.total:g}"
         )
-        low, high = self.lower_distance
-        rows = [
-            ("proper scores (lower is better)", None),
-            ("Brier score", self.brier.score),
-            ("log loss", self.log.score),
-            ("distance to calibration", None),
-            ("lower distance, at least", low),
-            ("lower distance, at most", high),
-            ("smooth calibration error", self.smooth_calibration_error),
-            ("other calibration errors", None),
-            ("SmoothECE", self.smooth_ece),
-            ("Laplace kernel", self.laplace_calibration_error),
-            ("by value", self.calibration_error_by_value),
-            ("15 bins of equal width", self.binned_calibration_error),
-            ("  debiased", self.debiased_calibration_error),
-            ("  largest gap", self.largest_bin_gap),
-            ("15 bins of equal counts", self.quantile_calibration_error),
-            ("what miscalibration can cost", None),
-            ("calibration decision loss", self.calibration_decision_loss),
-            ("U-calibration error", self.u_calibration_error),
-        ]
         lines = [
             f"{rounds} at {self.forecasts:,} distinct forecast{'s'[: self.forecasts != 1]}",
             f"mean outcome {self.mean_outcome:.6f}, mean forecast {self.mean_forecast:.6f}",
         ]
-        for name, figure in rows:
-            lines.append(f"  {name:<28}{figure:.6f}" if figure is not None else name)
+        for about, figures in self.figures.items():
+            lines += [about, *(f"  {name:<28}{figure:.6f}" for name, figure in figures.items())]
         lines.append("score = miscalibration - discrimination + uncertainty")
         for name, part in (("Brier", self.brier), ("log", self.log)):
             parts = f"{part.miscalibration:.6f} - {part.discrimination:.6f} + {part.uncertainty:.6f}"

@@ -1,0 +1,95 @@
+"""`truecast distance`: how far the scores in a file are from calibrated ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from truecast.cli.measure import tallied
+from truecast.cli.shared import arguments, echo_json, errors, file_type, progress, refuse_folder, say
+
+if TYPE_CHECKING:
+    from truecast.distance import Distance
+    from truecast.tally import Tally
+
+
+@click.command(short_help="Compute how far scores are from calibrated ones, exactly or between proven bounds.")
+@arguments("file", "outcome", "score")
+@click.option("--weight", metavar="NAME", help="Column of weights, whole numbers: they count as repeated rows.")
+@click.option("--rtol", type=float, default=0.0, show_default=True, help="Stop when the bounds are so close; 0: exact.")
+@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Stop after that.")
+@click.option("--memory-limit", type=float, default=4e9, show_default=True, metavar="BYTES", help="Use no more.")
+@click.option("--witness", type=file_type, help="Write the nearest calibrated forecasts that were found to this CSV.")
+@arguments("json", "skip_bad")
+def distance(
+    file: str,
+    outcome: str | None,
+    score: str | None,
+    weight: str | None,
+    rtol: float,
+    time_limit: float,
+    memory_limit: float,
+    witness: Path | None,
+    as_json: bool,
+    skip_bad: bool,
+) -> None:
+    """Compute the distance to calibration of the probabilities in FILE.
+
+    That is the least mean change which makes them perfectly calibrated: such that whenever p is said, the share of
+    outcomes 1 is p. A thousand rows take a moment, ten thousand some seconds; for more, ask for --rtol 0.01. When the
+    time is over, or at Ctrl-C, the bounds so far are printed: they are proved either way.
+
+    --witness writes how the nearest calibrated forecasts arise: so many rows of this forecast and outcome get that one.
+    Anyone can check that they are calibrated, and how far away.
+
+    FILE is as for `truecast measure`.
+
+    \b
+    Examples:
+      truecast distance scores.csv --outcome late --score model
+      truecast distance scores.parquet --rtol 0.01 --time-limit 600 --witness nearest.csv
+    """  # noqa: D301
+    with errors():
+        refuse_folder("--witness", witness)
+        scores = () if score is None else (score,)
+        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=None, skip_bad=skip_bad)
+        ((name, tally),) = found.scores.items()
+        if tally.weighted:
+            raise click.UsageError("--weight must be a column of whole numbers: with others the distance is NP-hard")
+        from truecast.distance import calibration_distance
+
+        with progress("searching") as show:
+            far = calibration_distance(
+                tally,
+                rtol=rtol,
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+                progress=lambda low, high, seconds: show(None, f"between {low:.6g} and {high:.6g}"),
+            )
+        if witness is not None:
+            _write(witness, far, tally)
+        _print(far, tally, name, found.skipped, as_json)
+
+
+def _print(far: Distance, tally: Tally, score: str, skipped: int, as_json: bool) -> None:
+    from truecast.measures import brier_score
+
+    brier = brier_score(tally)
+    if not as_json:
+        click.echo(f"{far}\nBrier score {brier:.6f} (sharpness and calibration in one; lower is better)")
+        return
+    (low, high), totals = far.means, far.totals
+    data = {"score": score, "rounds": far.rounds, "skipped": skipped, "lower": low, "upper": high, "exact": far.exact}
+    echo_json(data | {"ended": far.ended, "lower_total": totals[0], "upper_total": totals[1], "brier": brier})
+
+
+def _write(path: Path, far: Distance, tally: Tally) -> None:
+    """Write which forecasts become which."""
+    from truecast.files import replaced
+
+    with replaced(path) as part, part.open("w") as file:
+        file.write("forecast,outcome,nearest,rounds\n")
+        file.writelines(f"{p!r},{y},{q!r},{count}\n" for p, y, q, count in far.witness.moves(tally))
+    say(f"nearest calibrated forecasts written to {path}")

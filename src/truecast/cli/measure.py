@@ -1,0 +1,169 @@
+"""`truecast measure`: every measure of the scores in a file, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from truecast.cli.shared import arguments, echo_json, errors, opened, progress, say
+
+if TYPE_CHECKING:
+    from truecast.files import Tallies
+    from truecast.measures import Report, Uncertainty
+
+_SMOOTH = "smooth calibration error"
+
+
+@click.command(short_help="Measure how calibrated, and how good, the scores in a file are.")
+@arguments("file", "outcome", "scores", "weight", "by", "resamples", "json", "skip_bad")
+def measure(
+    file: str,
+    outcome: str | None,
+    scores: tuple[str, ...],
+    weight: str | None,
+    by: str | None,
+    resamples: int,
+    as_json: bool,
+    skip_bad: bool,
+) -> None:
+    """Measure the probabilities in FILE against what happened.
+
+    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads standard input. It
+    has a column of outcomes, 0 or 1, and one or more of probabilities. Rows are counted, not kept: memory grows with
+    the number of distinct probabilities alone.
+
+    Prints two proper scores, which judge calibration and sharpness at once, the smooth calibration error with what
+    chance alone would make of it, and the other measures that people ask for. How far the forecasts are from
+    calibrated ones, exactly, is `truecast distance`; a page to show to others is `truecast report`.
+
+    \b
+    Examples:
+      truecast measure scores.csv --outcome late --score model
+      truecast measure scores.parquet --score old --score new --by airport
+      zcat scores.csv.gz | truecast measure - --json
+    """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
+    with errors():
+        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad)
+        from truecast.measures import measure as of
+
+        reports = {name: of(tally) for name, tally in found.scores.items()}
+        chance = _chances(found, resamples)
+        if as_json:
+            echo_json(_as_json(found, reports, chance))
+            return
+        click.echo(side_by_side(reports, chance))
+        for score in found.groups:
+            click.echo(f"\n{_groups(found, score, resamples)}")
+
+
+def tallied(file: str, *, skip_bad: bool, **columns: Any) -> Tallies:
+    """Count the rounds of a file; say what was skipped or pooled."""
+    with opened(file, **columns) as (table, names), progress("counting") as show:
+        from truecast.files import rounds, tallies
+
+        parts = rounds(table, names, skip_bad=skip_bad)
+        found = tallies(table.name, names, parts, lambda rows: show(table.fraction(), f"{rows:,} rows"))
+    if found.skipped:
+        say(f"{table.name}: {found.skipped:,} bad rows skipped, {found.rows:,} kept")
+    if found.pooled:
+        say(f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value")
+    return found
+
+
+def _chances(found: Tallies, resamples: int) -> dict[str, Uncertainty]:
+    """What chance would do to the smooth calibration error; real weights cannot be resampled."""
+    from truecast.measures import smooth_calibration_error, uncertainty
+
+    return {
+        score: uncertainty(smooth_calibration_error, tally, resamples=resamples)
+        for score, tally in found.scores.items()
+        if resamples and not tally.weighted
+    }
+
+
+def side_by_side(reports: dict[str, Report], chance: dict[str, Uncertainty]) -> str:
+    """Return a column for every score."""
+    every = list(reports.values())
+    lines: list[Sequence[str]] = [["", *reports]]
+    total = every[0].total
+    lines.append(["rounds" if type(total) is int else "weight", *(f"{each.total:,}" for each in every)])
+    lines.append(["distinct forecasts", *(f"{each.forecasts:,}" for each in every)])
+    lines.append(["mean outcome", *_shown(each.mean_outcome for each in every)])
+    lines.append(["mean forecast", *_shown(each.mean_forecast for each in every)])
+    for about, figures in every[0].figures.items():
+        lines.append([about])
+        for name in figures:
+            lines.append([f"  {name}", *_shown(each.figures[about][name] for each in every)])
+            if name == _SMOOTH and chance:
+                lines += _chance_lines([chance[score] for score in reports])
+    for kind, name in (("brier", "Brier score"), ("log", "log loss")):
+        lines.append([f"{name} = miscalibration - discrimination + uncertainty"])
+        for part in ("miscalibration", "discrimination", "uncertainty"):
+            lines.append([f"  {part}", *_shown(getattr(getattr(each, kind), part) for each in every)])
+    return _table(lines)
+
+
+def _chance_lines(chance: Sequence[Uncertainty]) -> list[Sequence[str]]:
+    return [
+        [f"    {chance[0].level:.0%} interval from", *_shown(each.lower for each in chance)],
+        ["      to", *_shown(each.upper for each in chance)],
+        ["    if calibrated, by chance", *_shown(each.if_calibrated for each in chance)],
+        ["    p-value", *(f"{each.p_value:.3g}" for each in chance)],
+    ]
+
+
+def _groups(found: Tallies, score: str, resamples: int) -> str:
+    from truecast.plot import group_overview
+
+    overview = group_overview(found.groups[score], resamples=max(resamples, 20), tested=1000 if resamples else 0)
+    adjusted = overview.adjusted
+    lines: list[Sequence[str]] = [
+        ["group", "rounds", "mean outcome", "mean forecast", "Brier score", "smooth error", "by chance", "p-value"]
+    ]
+    for at, name in enumerate(overview.names):
+        figures = (overview.mean_outcome, overview.mean_forecast, overview.brier, overview.error, overview.chance)
+        shown = _shown(figure[at] for figure in figures)
+        lines.append([_group_name(name), f"{overview.rounds[at]:,}", *shown, f"{adjusted[at]:.3g}"])
+    return (
+        f"{score}, by group; those with the most evidence against them first\n{_table(lines)}\n"
+        "smooth error is the smooth calibration error; by chance, what it would be if the group were calibrated;\n"
+        f"p-value adjusted for {len(overview):,} groups looked at (Holm)"
+    )
+
+
+def _group_name(name: object) -> str:
+    return "(none)" if name is None else str(name)
+
+
+def _shown(figures: Iterable[float]) -> list[str]:
+    return [f"{figure:.6f}" for figure in figures]
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines whose columns are as wide as their widest entry, numbers to the right; headings stand alone."""
+    rows = [line for line in lines if len(line) > 1]
+    widths = [max(len(line[at]) for line in rows) for at in range(len(rows[0]))]
+    text = []
+    for line in lines:
+        rest = "".join(f"  {entry:>{width}}" for entry, width in zip(line[1:], widths[1:], strict=False))
+        text.append(f"{line[0]:<{widths[0] if rest else 0}}{rest}".rstrip())
+    return "\n".join(text)
+
+
+def _as_json(found: Tallies, reports: dict[str, Report], chance: dict[str, Uncertainty]) -> dict[str, Any]:
+    scores = {}
+    for score, report in reports.items():
+        sure = asdict(chance[score]) if score in chance else None
+        scores[score] = report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
+    data: dict[str, Any] = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled, "scores": scores}
+    if found.groups:
+        from truecast.measures import measure as of
+
+        data["groups"] = {
+            score: [{"group": name} | of(tally).to_dict() for name, tally in groups.items()]
+            for score, groups in found.groups.items()
+        }
+    return data

@@ -1,0 +1,58 @@
+"""`truecast report`: a page about the scores in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from truecast.cli.measure import tallied
+from truecast.cli.shared import arguments, errors, file_type, refuse_folder, say
+
+
+@click.command(short_help="Write a page about the scores in a file, to read and to show.")
+@arguments("file")
+@click.option("-o", "--output", type=file_type, default="report.html", show_default=True, help="The page to write.")
+@arguments("outcome", "scores", "weight", "by")
+@click.option("--title", help="What to call it.  [default: the name of the file]")
+@arguments("skip_bad")
+def report(
+    file: str,
+    output: Path,
+    outcome: str | None,
+    scores: tuple[str, ...],
+    weight: str | None,
+    by: str | None,
+    title: str | None,
+    skip_bad: bool,
+) -> None:
+    """Write an HTML page about the probabilities in FILE: are they calibrated, how sure is that, where are they off.
+
+    The page stands by itself: one file, nothing fetched from elsewhere, to be read on a phone, printed or mailed.
+    Several scores are compared; --by adds a section on the groups. FILE is as for `truecast measure`.
+
+    \b
+    Examples:
+      truecast report scores.csv
+      truecast report scores.parquet --score old --score new --by airport --title "Late arrivals" -o late.html
+    """  # noqa: D301
+    with errors():
+        refuse_folder("-o", output)
+        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad)
+        from truecast.report import html_report
+
+        several = len(found.scores) > 1
+        groups = found.groups if several else next(iter(found.groups.values()), None)
+        page = html_report(
+            found.scores,
+            groups=groups or None,
+            title=title,
+            source=found.name,
+            outcome=found.names.outcome,
+            group=by or "group",
+            skipped=found.skipped,
+        )
+        page.save(output)
+        for score, said in page.verdicts.items():
+            click.echo(f"{score}: {said}")
+        say(f"report written to {output}")

@@ -1,0 +1,138 @@
+"""CSV and its relatives: rows of fields with commas, semicolons, tabs or bars between them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import polars as pl
+
+from truecast.errors import FileError
+from truecast.files.records import Records
+from truecast.files.source import Chunk
+
+__all__ = ["Delimited"]
+
+_SEPARATORS = ",\t;|"
+_NO_HEADER = "outcome"  # what the column of a file without a header is called
+
+
+class Delimited:
+    """A file of fields, its first row naming them; or of one outcome a line."""
+
+    kind = "csv"
+
+    def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
+        self.name, self.fraction = name, fraction
+        self._records = Records(name, read, quoted=True)
+        line, first = self._records.first()
+        if not first:
+            raise FileError(name, "is empty")
+        try:
+            text = first.decode()
+        except UnicodeDecodeError as error:
+            raise FileError(name, _not_utf8(first[error.start]), f"line {line}") from error
+        self.separator = max(_SEPARATORS, key=text.count) if any(mark in text for mark in _SEPARATORS) else ","
+        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=self.separator), [""])
+        named = any(_is_name(field.strip()) for field in fields)
+        if not named and len(fields) > 1:
+            raise FileError(name, f"has {len(fields)} columns and no header: give it one", f"line {line}")
+        self.columns = [field.strip() for field in fields] if named else [_NO_HEADER]
+        self._before = None if named else (line, first)
+
+    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
+        """Read the rows, once."""
+        at = [self.columns.index(name) for name in wanted]
+        if everything:
+            at = list(range(len(self.columns)))
+        if self._before is not None:
+            yield self._chunk(*self._before, at, everything)
+        for line, block in self._records:
+            yield self._chunk(line, block, at, everything)
+
+    def _chunk(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:
+        frame = self._parsed(block, at)
+        if frame is None:
+            return self._slowly(line, block, at, everything)
+        lines = block.count(b"\n") + (not block.endswith(b"\n"))
+        place = self._places(line, block) if lines != len(frame) else lambda row: f"line {line + row}"
+        return Chunk(frame, place, whole=frame if everything else None)
+
+    def _places(self, line: int, block: bytes) -> Callable[[int], str]:
+        """Where the rows of a block stand in which not every line is a row."""
+        return lambda row: next(islice(self._rows(line, block), row, None))[0]
+
+    def _parsed(self, block: bytes, at: list[int]) -> pl.DataFrame | None:
+        """Return columns of a block by the engine, or None if it is not sure that every row has all of them."""
+        names = [str(i) for i in range(len(self.columns))]
+        quoted = b'"' in block
+        try:
+            frame = pl.read_csv(
+                block,
+                has_header=False,
+                schema=dict.fromkeys(names, pl.String),
+                columns=range(len(names)) if quoted else sorted(at),
+                separator=self.separator,
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        between = block.count(self.separator.encode())
+        if quoted:  # those within fields do not count
+            within = frame.select(pl.all().str.count_matches(self.separator, literal=True).sum())
+            between -= sum(within.row(0))
+        if between != len(frame) * (len(names) - 1):
+            return None
+        return frame.select(str(i) for i in at)
+
+    def _slowly(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:
+        """Return a block row by row: which of them are bad, and the others."""
+        good: list[list[str]] = []
+        places: list[str] = []
+        bad = []
+        for place, fields in self._rows(line, block):
+            reason = _reason(fields, len(self.columns))
+            if reason:
+                bad.append((len(good), place, reason))
+            else:
+                good.append([fields[i] for i in at])
+                places.append(place)
+        columns = zip(*good, strict=True) if good else [()] * len(at)
+        data = {str(i): pl.Series(values, dtype=pl.String) for i, values in zip(at, columns, strict=True)}
+        frame = pl.DataFrame(data).with_columns(pl.all().replace("", None))
+        return Chunk(frame, places.__getitem__, bad, frame if everything else None)
+
+    def _rows(self, line: int, block: bytes) -> Iterator[tuple[str, list[str]]]:
+        """The rows of a block with the lines on which they begin."""
+        text = io.StringIO(block.decode(errors="surrogateescape"), newline="")
+        reader = csv.reader(text, delimiter=self.separator)
+        while True:
+            place = f"line {line + reader.line_num}"
+            try:
+                yield place, next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise FileError(self.name, f"is no CSV: {error}", place) from error
+
+
+def _reason(fields: list[str], columns: int) -> str | None:
+    """What is wrong with a row, if anything is."""
+    if len(fields) != columns:
+        return f"a row must have {columns} field{'s'[: columns != 1]} like the header, got {len(fields) or 'none'}"
+    broken = next((letter for field in fields for letter in field if "\udc80" <= letter <= "\udcff"), None)
+    return None if broken is None else _not_utf8(ord(broken) - 0xDC00)
+
+
+def _not_utf8(byte: int) -> str:
+    return f"is not UTF-8: there is a byte 0x{byte:02x}; convert the file first"
+
+
+def _is_name(field: str) -> bool:
+    """Whether a field of the first row names a column: it has a letter, and is neither an outcome nor a number."""
+    try:
+        float(field)
+    except ValueError:
+        return field.lower() not in ("true", "false") and any(map(str.isalpha, field))
+    return False

@@ -1,0 +1,58 @@
+"""Compressed streams: which there are, by their first bytes and by the ends of names."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import IO, Any
+
+from truecast.errors import FileError
+
+__all__ = ["pack", "packed_by", "unpack"]
+
+_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_OPEN: dict[str, Callable[[IO[bytes], str], Any]] = {
+    ".gz": lambda raw, mode: gzip.GzipFile("", mode, 6, raw, mtime=0),  # the same bytes whenever it is written
+    ".bz2": lambda raw, mode: bz2.BZ2File(raw, mode),  # type: ignore[call-overload]
+    ".xz": lambda raw, mode: lzma.LZMAFile(raw, mode),  # noqa: SIM115
+    ".zst": lambda raw, mode: _zstd().ZstdFile(raw, mode),
+}
+
+
+def packed_by(path: str | PurePath) -> str | None:
+    """Return the ending that says how the file of this name is compressed, if it is."""
+    ending = PurePath(path).suffix.lower()
+    return ending if ending in _OPEN else None
+
+
+def unpack(name: str, stream: io.BufferedReader) -> io.BufferedReader:
+    """Return the content of a stream, which may be compressed."""
+    head = stream.peek(6)
+    ending = next((ending for magic, ending in _MAGIC.items() if head.startswith(magic)), None)
+    if ending is None:
+        return stream
+    try:
+        return io.BufferedReader(_OPEN[ending](stream, "rb"), 1 << 20)
+    except ImportError as error:
+        raise FileError(name, "is packed by zstd: pip install 'truecast[cli]' to read it") from error
+
+
+def pack(name: str, raw: IO[bytes], ending: str) -> Any:
+    """Return a stream to write to, which is compressed to another; closing it leaves that open."""
+    try:
+        return _OPEN[ending](raw, "wb")
+    except ImportError as error:
+        raise FileError(name, "cannot be packed by zstd: pip install 'truecast[cli]' for that") from error
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd

@@ -1,0 +1,166 @@
+"""What is in a file, by what it begins with: its compression and its kind."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from truecast.errors import FileError
+from truecast.files.packing import unpack
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Chunk", "Table", "open_table"]
+
+_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a file, in order.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The columns that were asked for, as they are in the file: text in a text file.
+    place : function
+        Where in the file a row of the frame stands, such as "line 17".
+    bad : list of (int, str, str)
+        Rows that cannot be read and are not in the frame: before which row of the frame they stand, where, and what is
+        wrong with them.
+    whole : polars.DataFrame, list of bytes or None
+        The same rows with all that is in them, if asked for: a frame, or lines of JSON.
+    """
+
+    frame: pl.DataFrame
+    place: Callable[[int], str]
+    bad: Sequence[tuple[int, str, str]] = ()
+    whole: pl.DataFrame | list[bytes] | None = field(default=None, repr=False)
+
+
+class Table(Protocol):
+    """An open file of rows."""
+
+    name: str
+    kind: str
+    columns: list[str]
+
+    @property
+    def fraction(self) -> Callable[[], float | None]:
+        """How much of it was read; None if that cannot be told."""
+
+    def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
+        """Read the rows, once: these columns, which the frame calls by their numbers; with `everything` all, too."""
+
+
+@contextmanager
+def open_table(file: str) -> Iterator[Table]:
+    """Open a file, or standard input if it is called "-"; for the time of a `with`."""
+    name = "standard input" if file == "-" else file
+    with _refused(name), _opened(file) as raw:
+        reader = _Reader(raw)
+        stream = unpack(name, io.BufferedReader(reader, 1 << 16))
+        head = stream.peek(1)
+        if not head:
+            raise FileError(name, "is empty")
+        if head[:4] == b"PAR1":
+            with _on_disk(file, stream, raw) as path:
+                yield _parquet(name, path)
+        else:
+            yield _text(name, stream, reader)
+
+
+def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> Table:
+    from truecast.files.delimited import Delimited
+    from truecast.files.json_lines import JsonLines
+
+    head = stream.peek(4)
+    encoding = _ENCODINGS.get(head[:2])
+    if encoding:
+        raise FileError(name, f"is in {encoding}; only UTF-8 can be read: convert it first")
+    if head.startswith(b"\xef\xbb\xbf"):
+        stream.read(3)
+    start = stream.peek(1).lstrip()
+    kind = JsonLines if start[:1] in (b"{", b"[") else Delimited
+    return kind(name, stream.read, reader.fraction)
+
+
+def _parquet(name: str, path: str) -> Table:
+    from truecast.files.parquet import Parquet
+
+    return Parquet(name, path)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(file).open("rb") as raw:
+        yield raw
+
+
+class _Reader(io.RawIOBase):
+    """A stream that can be read but not wound back, as pipes are."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw, self._read = raw, 0
+        status = os.fstat(raw.fileno())
+        self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._raw.read(len(buffer))
+        buffer[: len(data)] = data
+        self._read += len(data)
+        return len(data)
+
+    def fraction(self) -> float | None:
+        """How much was read; None if nobody knows how much there is."""
+        return min(self._read / self._size, 1.0) if self._size else None
+
+
+@contextmanager
+def _on_disk(file: str, stream: IO[bytes], raw: IO[bytes]) -> Iterator[str]:
+    """Give the path of a file whose bytes these are: Parquet is read from its end."""
+    plain = file != "-" and raw.seekable()
+    if plain:
+        raw.seek(0)
+        plain = raw.read(4) == b"PAR1"
+    if plain:
+        yield file
+        return
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as spool:
+        while part := stream.read(1 << 20):
+            spool.write(part)
+        spool.flush()
+        yield spool.name
+
+
+@contextmanager
+def _refused(name: str) -> Iterator[None]:
+    """Say in a sentence what was wrong with the file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileError(name, "is not there: no such file") from error
+    except IsADirectoryError as error:
+        raise FileError(name, "is a folder, not a file") from error
+    except EOFError as error:
+        raise FileError(name, "is cut short: its compressed data ends too early") from error
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        raise FileError(name, f"is damaged: it cannot be unpacked ({error})") from error

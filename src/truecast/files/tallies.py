@@ -1,0 +1,142 @@
+"""The tallies of a file, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truecast.errors import FileError
+from truecast.files.columns import Names
+from truecast.files.rounds import Rounds
+from truecast.tally import RunningTally, Tally
+
+__all__ = ["MOST_FORECASTS", "Tallies", "tallies"]
+
+MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: some 400 MB
+_LEAST = 1 << 12  # that every group may have
+_MOST_GROUPS = 100_000
+_ROWS = 1 << 21  # counted at a time
+
+Group = str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies:
+    """What there is in a file.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    names : Names
+        Of its columns.
+    scores : mapping
+        The tally of each score.
+    groups : mapping
+        For each score, the tallies of the groups; empty if there are none.
+    rows, skipped : int
+        Rounds that were counted, and bad rows that were not.
+    pooled : bool
+        Whether there were so many distinct forecasts that those within 2**-24 of each other were pooled (within 2**-12
+        at the most, in groups).
+    """
+
+    name: str
+    names: Names
+    scores: Mapping[str, Tally]
+    groups: Mapping[str, Mapping[Group, Tally]]
+    rows: int
+    skipped: int
+    pooled: bool
+
+
+def tallies(
+    name: str, names: Names, parts: Iterable[Rounds], progress: Callable[[int], None] = lambda rows: None
+) -> Tallies:
+    """Count the rounds of a file called so.
+
+    Raises
+    ------
+    FileError
+        As `rounds` does; if no row is left, or there are more than 100,000 groups.
+    """
+    wholes = [_Growing() for _ in names.scores]
+    groups: list[dict[Group, _Growing]] = [{} for _ in names.scores]
+    rows = skipped = 0
+    for part in parts:
+        rows, skipped = rows + len(part), skipped + part.skipped
+        for which, p in enumerate(part.p):
+            wholes[which].add(part.y, p, part.weight)
+            if part.group is not None:
+                _add_groups(groups[which], part, p)
+                if len(groups[which]) > _MOST_GROUPS:
+                    raise FileError(name, f"has more than {_MOST_GROUPS:,} groups in column {names.group!r}")
+        progress(rows)
+    if not rows:
+        raise FileError(name, f"has no good row: {skipped:,} were skipped")
+    pooled = any(growing.pooled for growing in [*wholes, *(each for some in groups for each in some.values())])
+    return Tallies(
+        name,
+        names,
+        {score: whole.compute() for score, whole in zip(names.scores, wholes, strict=True)},
+        {
+            score: {group: growing.compute() for group, growing in some.items()}
+            for score, some in zip(names.scores, groups, strict=True)
+            if some
+        },
+        rows,
+        skipped,
+        pooled,
+    )
+
+
+class _Growing:
+    """A tally that grows by parts of any size, to no more than so many forecasts."""
+
+    def __init__(self) -> None:
+        self.pooled = False
+        self._tally = RunningTally()
+        self._waiting: list[tuple[NDArray[Any], ...]] = []
+        self._rows = 0
+
+    def add(self, *columns: NDArray[Any] | None, most: int = MOST_FORECASTS) -> None:
+        """Add outcomes, forecasts and weights, if there are any."""
+        self._waiting.append(tuple(column for column in columns if column is not None))
+        self._rows += len(self._waiting[-1][0])
+        if self._rows >= min(_ROWS, most):
+            self._count(most)
+
+    def _count(self, most: int) -> None:
+        if not self._waiting:
+            return
+        y, p, *weight = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
+        self._tally.update(y, p, sample_weight=weight[0] if weight else None)
+        self._waiting, self._rows = [], 0
+        if self._tally.forecasts > most and len((tally := self._tally.compute()).p) > most:
+            self.pooled = True
+            self._tally = RunningTally()
+            self._tally.merge(tally.coarsened(most))
+
+    def compute(self) -> Tally:
+        """Return the tally of all that was added."""
+        self._count(MOST_FORECASTS)
+        return self._tally.compute()
+
+
+def _add_groups(groups: dict[Group, _Growing], part: Rounds, p: NDArray[np.float64]) -> None:
+    for group, at in _members(part.group):
+        weight = None if part.weight is None else part.weight[at]
+        most = max(_LEAST, MOST_FORECASTS // (len(groups) + 1))
+        groups.setdefault(group, _Growing()).add(part.y[at], p[at], weight, most=most)
+
+
+def _members(group: pl.Series | None) -> Iterator[tuple[Group, NDArray[np.int64]]]:
+    """Yield each group with the positions of its rounds."""
+    frame = pl.DataFrame({"group": group}).with_row_index("at").group_by("group", maintain_order=True).agg("at")
+    for name, at in frame.iter_rows():
+        yield name, np.asarray(at, np.int64)

@@ -36,6 +36,13 @@ def choice(name: str, value: object, options: Sequence[str]) -> str:
     return value
 
 
+def text(name: str, value: object) -> str:
+    """Return `value` if it is a str."""
+    if not isinstance(value, str):
+        raise InputError(name, "must be a str", value)
+    return value
+
+
 def outcome(value: Any, *, name: str = "outcome") -> int:
     """Return one outcome as 0 or 1: a bool, an integer or a float equal to 0 or 1, Python's or numpy's."""
     if _is_outcome(value):

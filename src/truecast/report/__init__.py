@@ -1,0 +1,5 @@
+"""The report: a page about forecasts that stands by itself."""
+
+from truecast.report.entry import HtmlReport, html_report
+
+__all__ = ["HtmlReport", "html_report"]

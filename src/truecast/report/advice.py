@@ -1,0 +1,119 @@
+"""What to do about it: advice that follows from the figures."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from truecast.measures.report import Report
+from truecast.report.context import Context
+from truecast.report.findings import After, Finding
+from truecast.report.markup import shortened
+from truecast.report.numerals import count, percent, probability
+from truecast.report.verdict import SIGNIFICANT, verdict
+
+__all__ = ["Advice", "advice"]
+
+_DULL = 0.05  # of the uncertainty, that forecasts should at least explain
+_AIM, _RARE_AIM = 0.01, 0.1  # the error that chance should not hide, as such and relative to the rarer outcome
+_ENOUGH = 100  # rounds to judge sharpness by
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_PYTHON = "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to do, and why; with a line to type, perhaps."""
+
+    do: str
+    why: str
+    line: str | None = None
+
+
+def advice(finding: Finding, context: Context) -> list[Advice]:
+    """Return what to do, the most useful first."""
+    first = _calibration(finding, context) if finding.after is None else _after(finding.figures, finding.after)
+    return [first, *_groups(finding), *_sharpness(finding), *_certainty(finding)]
+
+
+def _calibration(finding: Finding, context: Context) -> Advice:
+    kind = verdict(finding).kind
+    if kind == "off":
+        why = "It keeps what tells rounds apart"
+        gain = f", and could take some {percent(finding.gain)} off the Brier score" if finding.gain else ""
+        return Advice("Recalibrate.", f"{why}{gain}.", _line(finding, context))
+    if kind == "weak":
+        return Advice("Look again with more rounds.", "What is there could still be chance.")
+    if kind == "few":
+        return Advice("Collect more rounds.", _how_many(finding))
+    if kind == "weighted":
+        return Advice("Use counts as weights, if that is what they are.", "Then chance can be judged.")
+    why = "With so many rounds the error is certain, but it hardly matters."
+    if kind == "none":
+        why = "Nothing here calls for recalibration. Models drift, though: measure again with new rounds."
+    return Advice("Leave the forecasts as they are.", why)
+
+
+def _line(finding: Finding, context: Context) -> str:
+    """Return what recalibrates, ready to be typed: in a shell, or in Python if there is no file."""
+    if context.source is None:
+        return _PYTHON
+    names = ["--outcome", context.outcome, "--score", finding.name]
+    by = ["--by", context.group] if finding.groups is not None else []
+    ending = "".join(PurePath(context.source).suffixes[-2 if context.source.endswith(_PACKED) else -1 :])
+    return shlex.join(["truecast", "recalibrate", context.source, *names, *by, "-o", f"recalibrated{ending}"])
+
+
+def _how_many(finding: Finding) -> str:
+    figures, chance = finding.figures, finding.doubt.if_calibrated if finding.doubt else 0.0
+    aim = min(_AIM, _RARE_AIM * min(figures.mean_forecast, 1 - figures.mean_forecast))
+    if not chance > aim > 0:
+        return "So few say little either way."
+    enough = int(figures.total * (chance / aim) ** 2)
+    unit = 10 ** (len(str(enough)) - 1)
+    return f"Some {count(-(-enough // unit) * unit)} rounds like these would bring down to {aim:.2g} what chance does."
+
+
+def _after(before: Report, after: After) -> Advice:
+    if after.brier.score < before.brier.score:
+        return Advice("Use the recalibrated forecasts.", "Their Brier score is better, not only their calibration.")
+    if after.error < before.smooth_calibration_error:
+        why = "They are better calibrated, but part of what told rounds apart was lost: their Brier score is no better."
+        return Advice("Use the recalibrated forecasts if calibration is what you need.", why)
+    return Advice("Keep the forecasts as they were.", "Recalibration has improved neither Brier score nor calibration.")
+
+
+def _groups(finding: Finding) -> list[Advice]:
+    overview = finding.groups
+    if overview is None or finding.after is not None or not (overview.adjusted < SIGNIFICANT).any():
+        return []
+    said, came = float(overview.mean_forecast[0]), float(overview.mean_outcome[0])
+    off = f"Its mean forecast is {probability(said)}, its mean outcome {probability(came)}"
+    alone = "each group can be recalibrated by itself (--by, or group= in Python)"
+    return [Advice(f"Look at group “{shortened(overview.names[0])}”.", f"{off}; {alone}.")]
+
+
+def _sharpness(finding: Finding) -> list[Advice]:
+    brier, steps = finding.figures.brier, []
+    if not brier.uncertainty or finding.figures.total < _ENOUGH:
+        return []
+    if brier.score > brier.uncertainty:
+        why = "As they are, the forecasts are worse than the mean outcome said throughout."
+        steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
+    told = brier.discrimination / brier.uncertainty
+    if told < _DULL:
+        why = f"Even the best recalibration would be only {percent(told)} better than the mean outcome said throughout."
+        steps.append(
+            Advice("Improve the model: it hardly tells rounds apart, and calibration does not help that.", why)
+        )
+    return steps
+
+
+def _certainty(finding: Finding) -> list[Advice]:
+    if not finding.impossible:
+        return []
+    why = (
+        "One certain mistake costs more than any number of good forecasts gain, by the log loss and in many decisions."
+    )
+    return [Advice("Keep forecasts away from 0 and 1.", why)]

@@ -1,0 +1,171 @@
+"""The pictures, as SVG: drawn from the same objects as those of `truecast.plot`, coloured by the page's style."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast.plot import Miscalibration, ReliabilityDiagram
+from truecast.report.markup import Markup, tag
+from truecast.report.numerals import MINUS, count, figure, percent, probability, roughly, rounds
+from truecast.report.svg import Scale, bars, box, chart, dot, hits, line, points, rule, scale, text, ticks
+
+__all__ = ["group_strip", "miscalibration_chart", "reliability_chart"]
+
+_WIDTH, _LEFT, _SIDE = 400.0, 46.0, 346.0  # of a chart, of its left margin, of the square beside it
+_RIGHT, _MIDDLE = _LEFT + _SIDE, _LEFT + _SIDE / 2
+_FEW = 30  # blocks of a curve that are marked by a dot each
+
+
+def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
+    """Return the reliability diagram: curve, band and diagonal, and the histogram of the forecasts below."""
+    low, high = diagram.edges[[0, -1]].tolist()
+    top, bottom, base = 24.0, 24.0 + _SIDE, 24.0 + _SIDE + 124.0
+    both = diagram.zeros + diagram.ones
+    x, y = scale(low, high, _LEFT, _RIGHT), scale(*_rates(diagram), bottom, top)
+    height = scale(0.0, float(both.max()), base, base - 76.0)
+    parts = [
+        text(0, 12, "share that came true", kind="label"),
+        *_ruled(x, ticks(low, high), top, bottom),
+        *(rule(_LEFT, y(tick), _RIGHT, y(tick), "grid") for tick in ticks(*_rates(diagram))),
+        *(text(_LEFT - 6, y(tick) + 4, probability(tick), "end") for tick in ticks(*_rates(diagram))),
+        *_band(diagram, x, y),
+        line([low, high], [low, high], x, y, "ideal"),
+        *_curve(diagram, x, y),
+        text(_LEFT, base - 84, f"how often (highest bar {count(both.max().item())})"),
+        bars(diagram.edges, diagram.ones, both, x, height, "zeros"),
+        bars(diagram.edges, 0 * both, diagram.ones, x, height, "ones"),
+        rule(_LEFT, base, _RIGHT, base),
+        text(_MIDDLE, base + 18, "forecast", "middle", "label"),
+        *hits(diagram.edges, x, top, base, _reliability_tips(diagram)),
+    ]
+    return chart(label, _WIDTH, base + 26, parts)
+
+
+def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
+    """Return where forecasts were too low (bars up) or too high (bars down), and the witness below."""
+    low, high = where.edges[[0, -1]].tolist()
+    top, bottom, roof, floor = 26.0, 226.0, 294.0, 384.0
+    x = scale(low, high, _LEFT, _RIGHT)
+    least, most = _reach(where.gaps)
+    y = scale(least, most, bottom, top)
+    parts = [
+        text(0, 12, "too low: it happened more often than forecast", kind="label"),
+        text(0, bottom + 24, "too high: it happened less often than forecast", kind="label"),
+        *_ruled(x, ticks(low, high), top, bottom, named=False),
+        bars(where.edges, 0 * where.gaps, np.maximum(where.gaps, 0), x, y, "low"),
+        bars(where.edges, 0 * where.gaps, np.minimum(where.gaps, 0), x, y, "high"),
+        rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
+        *(text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart((most, 0.0, least), y)),
+        text(0, roof - 12, "weight of each forecast in the smooth calibration error", kind="label"),
+        *_ruled(x, ticks(low, high), roof, floor),
+        *_witness(where, x, roof, floor),
+        text(_MIDDLE, floor + 36, "forecast", "middle", "label"),
+        *hits(where.edges, x, top, floor, _where_tips(where)),
+    ]
+    return chart(label, _WIDTH, floor + 44, parts)
+
+
+def group_strip(error: float, high: float, most: float, label: str) -> Markup:
+    """Return a group's error as a dot, over a bar of what chance gives."""
+    x = scale(0.0, most or 1.0, 5.0, 155.0)
+    bar = None if math.isnan(high) else tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
+    parts = (bar, rule(5.0, 2.0, 5.0, 18.0), dot(x(error), 10.0, "4"))
+    return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
+
+
+def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
+    """Return the range of rates to show: that of the forecasts, and whatever leaves it."""
+    shown = [diagram.edges[[0, -1]], diagram.curve.rate]
+    if diagram.band is not None:
+        shown += [diagram.band.lower, diagram.band.upper]
+    return min(float(part.min()) for part in shown), max(float(part.max()) for part in shown)
+
+
+def _reach(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return a range with 0 and all values in it."""
+    least, most = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
+    return (least, most) if least < most else (-1.0, 1.0)
+
+
+def _apart(marks: tuple[float, ...], y: Scale) -> list[float]:
+    """Return the marks that have room for their text."""
+    kept: list[float] = []
+    for mark in sorted(marks, key=abs):
+        if all(abs(y(mark) - y(other)) >= 13 for other in kept):
+            kept.append(mark)
+    return kept
+
+
+def _mark(value: float) -> str:
+    return MINUS * (value < 0) + roughly(value)
+
+
+def _ruled(x: Scale, at: list[float], top: float, bottom: float, *, named: bool = True) -> list[Markup]:
+    names = [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at] if named else []
+    return [*(rule(x(tick), top, x(tick), bottom, "grid") for tick in at), *names]
+
+
+def _band(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
+    band = diagram.band
+    if band is None:
+        return []
+    if len(band.p) == 1:
+        return [rule(x(band.p[0]), y(band.lower[0]), x(band.p[0]), y(band.upper[0]), "bandline")]
+    p = band.p if len(band.p) < _SIDE / 2 else np.linspace(band.p[0], band.p[-1], int(_SIDE / 2))
+    lower, upper = (np.interp(p, band.p, side) for side in (band.lower, band.upper))
+    around = points(np.concatenate((p, p[::-1])), np.concatenate((lower, upper[::-1])), x, y)
+    return [tag("polygon", points=around, class_="band")]
+
+
+def _curve(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
+    curve = diagram.curve
+    ends = np.stack((curve.lower, curve.upper), 1).reshape(-1)
+    middles = (curve.lower + curve.upper) / 2 if len(curve.rate) <= _FEW else np.empty(0)
+    dots = (dot(x(p), y(rate)) for p, rate in zip(middles, curve.rate, strict=False))
+    return [line(ends, np.repeat(curve.rate, 2), x, y, "curve"), *dots]
+
+
+def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
+    """Return the function, with its base as a line; a dot where there is but one point."""
+    least, most = min(float(where.f.min()), where.base), max(float(where.f.max()), where.base)
+    y = scale(*((least, most) if least < most else (least - 1, most + 1)), floor, roof)
+    marks = [text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart((least, most), y)]
+    curve = line(where.p, where.f, x, y, "weightline") if len(where.p) > 1 else dot(x(where.p[0]), y(where.f[0]))
+    return [rule(_LEFT, y(where.base), _RIGHT, y(where.base)), *marks, curve]
+
+
+def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
+    middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
+    lines = ["" if diagram.band is None else f", by chance {low:.3f} to {high:.3f}" for low, high in _chance(diagram)]
+    tips: list[str | None] = []
+    for k, (zeros, ones) in enumerate(zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)):
+        came = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
+        curve = f"curve {diagram.curve(middles[k]):.3f}{lines[k]}"
+        tips.append(f"{_bin(diagram.edges, k)}\n{came}\n{curve}" if zeros + ones else None)
+    return tips
+
+
+def _chance(diagram: ReliabilityDiagram) -> NDArray[np.float64]:
+    """Return the ends of the band in the middle of each bin."""
+    middles, band = (diagram.edges[:-1] + diagram.edges[1:]) / 2, diagram.band
+    if band is None:
+        return np.zeros((len(middles), 2))
+    return np.stack([np.interp(middles, band.p, side) for side in (band.lower, band.upper)], 1)
+
+
+def _where_tips(where: Miscalibration) -> list[str | None]:
+    tips: list[str | None] = []
+    parts = where.contributions + where.base * where.gaps
+    for k, (size, gap, part) in enumerate(zip(where.counts.tolist(), where.gaps, parts, strict=True)):
+        off = f"too {'low' if gap > 0 else 'high'} by {figure(abs(gap) * where.total / (size or 1))} on average"
+        adds = f"adds {figure(part)} to the smooth calibration error"
+        tips.append(f"{_bin(where.edges, k)}\n{rounds(size)}, {off}\n{adds}" if size else None)
+    return tips
+
+
+def _bin(edges: NDArray[np.float64], k: int) -> str:
+    low, high = edges[[k, k + 1]].tolist()
+    return f"forecasts {probability(low)} to {probability(high)}"

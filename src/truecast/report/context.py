@@ -1,0 +1,22 @@
+"""What the caller knows of the rounds and the figures do not tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truecast.certificate import Certificate
+
+__all__ = ["Context"]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where the rounds come from, and what things are called."""
+
+    title: str
+    source: str | None
+    outcome: str
+    group: str
+    skipped: int
+    date: str | None
+    certificate: Certificate | None

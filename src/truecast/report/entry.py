@@ -1,0 +1,231 @@
+"""The public edge of the report: what users pass, and what they get."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from truecast import _check
+from truecast.certificate import Certificate
+from truecast.errors import InputError
+from truecast.plot import GroupOverview, group_overview
+from truecast.report.context import Context
+from truecast.report.findings import find
+from truecast.report.page import page
+from truecast.report.verdict import verdict
+from truecast.tally import Tally, as_tally
+
+__all__ = ["HtmlReport", "html_report"]
+
+
+@dataclass(frozen=True)
+class HtmlReport:
+    """What `html_report` returns: a page, in a notebook or to be saved.
+
+    Attributes
+    ----------
+    html : str
+        The whole document. It loads nothing from anywhere.
+    title : str
+    verdicts : mapping
+        For each score, the verdict in one line.
+    """
+
+    html: str = field(repr=False)
+    title: str
+    verdicts: Mapping[str, str]
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, which is there completely or as it was before; return its path."""
+        target = Path(path)
+        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            part.write_bytes(self.html.encode())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        return target
+
+    def __str__(self) -> str:
+        lines = [f"  {score}: {said}" for score, said in self.verdicts.items()]
+        return "\n".join(
+            [self.title, *lines, f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook"]
+        )
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:80vh;border:1px solid #8886;border-radius:6px"
+        document, title = html.escape(self.html), html.escape(self.title)
+        return f'<iframe srcdoc="{document}" title="{title}" sandbox="allow-scripts" style="{style}"></iframe>'
+
+
+def html_report(
+    y_true: Any | Tally | Mapping[str, Tally],
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    after: Any = None,
+    certificate: Certificate | None = None,
+    title: str | None = None,
+    source: str | None = None,
+    outcome: str = "outcome",
+    score: str = "forecast",
+    group: str = "group",
+    skipped: int = 0,
+    date: str | datetime.date | None = None,
+    level: float = 0.9,
+    resamples: int | None = None,
+    random_state: int = 0,
+) -> HtmlReport:
+    """Make a page about forecasts: what was measured, are they calibrated, how sure is that, where not, what to do.
+
+    One HTML file for readers who do not use Python: it loads nothing, works on a phone and on paper, in light and dark.
+    The verdict rests on the smooth calibration error and on what chance would make of it (`uncertainty`), beside
+    proper scores. It never says that forecasts *are* calibrated, which no sample can tell, and it takes rounds to be
+    independent of each other: with outcomes that come in clusters, p-values are too small.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. For several scores of the same outcomes, `y_prob` is a mapping
+        from their names to forecasts, or `y_true` one from their names to tallies.
+    groups
+        The group of each round; beside tallies, a mapping from groups to theirs (with several scores, one for each).
+    after
+        Recalibrated forecasts of the same rounds, or their tally: adds before and after. For one score only.
+    certificate
+        Of the recalibrator or forecaster: adds what is proved.
+    title, source, outcome, score, group
+        What the page, the file and the columns are called. They are shown as they are, and never taken for markup.
+    skipped
+        How many rows could not be read.
+    date
+        Shown if given. Without it the same input gives the same page, byte for byte.
+    level
+        Of intervals and bands.
+    resamples
+        How often chance is simulated. None: 999 times, or 199 if there are more than 512 distinct forecasts.
+    random_state
+        The seed of that.
+
+    Raises
+    ------
+    InputError
+        If rounds or options break a rule, or `after` is of other rounds.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> report = tc.html_report([0, 0, 0, 1] * 50, [0.25, 0.5, 0.5, 0.75] * 50, title="Rain")
+    >>> print(report)
+    Rain
+      forecast: Not calibrated: forecasts are not extreme enough (underconfident)
+      ... bytes of HTML: save(path), or show in a notebook
+    >>> report.save("rain.html")  # doctest: +SKIP
+
+    Notes
+    -----
+    About a second for a million rounds at a million distinct forecasts, after the tally; some 60 KB, and 30 KB more for
+    each further score. Pictures and resamples are of forecasts pooled in at most 2,048 cells.
+    """
+    tallies = _tallies(y_true, y_prob, sample_weight, _check.text("score", score))
+    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), level)
+    recalibrated = None if after is None else _after(after, tallies, y_true, sample_weight)
+    context = Context(
+        title=_check.text("title", title or _title(source)),
+        source=None if source is None else _check.text("source", source),
+        outcome=_check.text("outcome", outcome),
+        group=_check.text("group", group),
+        skipped=_check.whole_number("skipped", skipped, least=0, most=_check.MOST_ROUNDS),
+        date=date.isoformat()
+        if isinstance(date, datetime.date)
+        else None
+        if date is None
+        else _check.text("date", date),
+        certificate=_certificate(certificate),
+    )
+    options: dict[str, Any] = {
+        "level": _check.between("level", level, 0, 1),
+        "resamples": resamples
+        if resamples is None
+        else _check.whole_number("resamples", resamples, least=20, most=10**6),
+        "random_state": _check.whole_number("random_state", random_state, least=0, most=2**63 - 1),
+    }
+    findings = [
+        find(name, tally, groups=overviews.get(name), after=recalibrated, **options) for name, tally in tallies.items()
+    ]
+    verdicts = {finding.name: verdict(finding).headline for finding in findings}
+    return HtmlReport(page(findings, context), context.title, verdicts)
+
+
+def _title(source: str | None) -> str:
+    return "Calibration report" if source is None else f"Calibration report: {source}"
+
+
+def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[str, Tally]:
+    """Return the tally of each score."""
+    if isinstance(y_true, Mapping):
+        if y_prob is not None or sample_weight is not None:
+            raise InputError("y_prob", "and sample_weight must be left out beside tallies", y_prob)
+        found = {_check.text("y_true", name): as_tally(_tally("y_true", tally)) for name, tally in y_true.items()}
+    elif isinstance(y_prob, Mapping):
+        found = {_check.text("y_prob", name): as_tally(y_true, p, sample_weight) for name, p in y_prob.items()}
+    else:
+        return {score: as_tally(y_true, y_prob, sample_weight)}
+    if not found:
+        raise InputError("y_prob", "must have at least one score", {})
+    return found
+
+
+def _tally(name: str, value: object) -> Tally:
+    if not isinstance(value, Tally):
+        raise InputError(name, "must be a Tally", value)
+    return value
+
+
+def _overviews(
+    groups: Any, tallies: dict[str, Tally], rounds: tuple[Any, Any, Any], level: float
+) -> dict[str, GroupOverview]:
+    """Return how each group does under each score."""
+    y_true, y_prob, sample_weight = rounds
+    if groups is None:
+        return {}
+    if not isinstance(y_true, Tally | Mapping):
+        scores = y_prob if isinstance(y_prob, Mapping) else dict.fromkeys(tallies, y_prob)
+        return {
+            name: group_overview(y_true, p, groups, sample_weight=sample_weight, level=level)
+            for name, p in scores.items()
+        }
+    if not isinstance(groups, Mapping):
+        raise InputError("groups", "must be a mapping from groups to tallies beside a Tally", groups)
+    if isinstance(y_true, Tally):
+        return {name: group_overview(groups, level=level) for name in tallies}
+    if set(groups) != set(tallies) or not all(isinstance(parts, Mapping) for parts in groups.values()):
+        raise InputError("groups", "must have a mapping from groups to tallies for each score", list(groups))
+    return {name: group_overview(groups[name], level=level) for name in tallies}
+
+
+def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: Any) -> Tally:
+    if len(tallies) > 1:
+        raise InputError("after", "must be left out beside several scores", after)
+    if not isinstance(after, Tally) and isinstance(y_true, Tally | Mapping):
+        raise InputError("after", "must be a Tally beside a Tally", after)
+    found = as_tally(after) if isinstance(after, Tally) else as_tally(y_true, after, sample_weight)
+    (before,) = tallies.values()
+    counts = [(tally.total, tally.ones.sum()) for tally in (before, found)]
+    if not before.weighted and counts[0] != counts[1]:
+        raise InputError(
+            "after", f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts", found
+        )
+    return found
+
+
+def _certificate(value: object) -> Certificate | None:
+    if value is not None and not isinstance(value, Certificate):
+        raise InputError("certificate", "must be a Certificate", value)
+    return value

@@ -1,0 +1,235 @@
+"""What the report is about: everything computed, nothing said or drawn yet."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast.measures.binned import reliability_bins
+from truecast.measures.corp import Decomposition, reliability_curve
+from truecast.measures.report import Report, measure
+from truecast.measures.smooth import smooth_calibration_error
+from truecast.measures.uncertainty import Uncertainty, uncertainty
+from truecast.plot import (
+    BeforeAfter,
+    GroupOverview,
+    Miscalibration,
+    ReliabilityDiagram,
+    before_after,
+    miscalibration,
+    reliability_diagram,
+)
+from truecast.tally import Tally
+
+__all__ = ["After", "Finding", "Range", "find"]
+
+_CELLS = 1 << 11  # forecasts that pictures and resamples are made of
+_RANGES = 10
+_PART, _SENTENCES = 0.1, 3  # what part of the error a stretch must make up to be worth a sentence, and how many are
+_FEW_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of the Brier score
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Forecasts from `low` to `high`, and what came of them.
+
+    `noise` is the standard deviation that the gap between rate and mean forecast would have if they were calibrated;
+    nan for real weights.
+    """
+
+    low: float
+    high: float
+    rounds: int | float
+    forecast: float
+    rate: float
+    noise: float
+
+    @property
+    def gap(self) -> float:
+        """Mean outcome less mean forecast: below 0 where forecasts were too high."""
+        return self.rate - self.forecast
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the gap is more than chance does in about 19 of 20 ranges; never for real weights."""
+        return abs(self.gap) > 2 * self.noise + 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class After:
+    """The recalibrated forecasts of the same rounds."""
+
+    brier: Decomposition
+    log: Decomposition
+    error: float
+    doubt: Uncertainty | None
+    pictures: BeforeAfter
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """All that is known of one score.
+
+    Attributes
+    ----------
+    name : str
+        Of the score.
+    figures : Report
+    doubt : Uncertainty or None
+        Of the smooth calibration error, by resampling; None for real weights.
+    resamples : int
+    diagram, where
+        The pictures, of forecasts pooled in so many cells that nobody sees the difference.
+    ranges : tuple of Range
+        About ten, with equal numbers of rounds as far as ties allow.
+    whole : Range
+        All forecasts.
+    halves : tuple of Range
+        Forecasts up to the mean outcome, and those above it, if there are both.
+    off : tuple of Range
+        The stretches of forecasts that make up most of the smooth calibration error, in order.
+    gap : float
+        How far rate and mean forecast of a range are apart on average, less what chance adds.
+    gain : float
+        What share of the Brier score the best increasing curve would take off, less what chance adds.
+    impossible : int or float
+        Rounds in which something happened that had been given probability 0.
+    certain : bool
+        Whether all forecasts are 0 or 1.
+    groups : GroupOverview or None
+    after : After or None
+    """
+
+    name: str
+    figures: Report
+    doubt: Uncertainty | None
+    resamples: int
+    diagram: ReliabilityDiagram
+    where: Miscalibration
+    ranges: tuple[Range, ...]
+    whole: Range
+    halves: tuple[Range, ...]
+    off: tuple[Range, ...]
+    gap: float
+    gain: float
+    impossible: int | float
+    certain: bool
+    groups: GroupOverview | None
+    after: After | None
+
+
+def find(
+    name: str,
+    tally: Tally,
+    *,
+    groups: GroupOverview | None,
+    after: Tally | None,
+    level: float,
+    resamples: int | None,
+    random_state: int,
+) -> Finding:
+    """Compute everything that the page says about one score."""
+    pooled = _pooled(tally)
+    times = resamples or (999 if len(pooled.p) <= 512 else 199)
+    options: dict[str, Any] = {"level": level, "resamples": times, "random_state": random_state}
+    figures = measure(tally)
+    later = None if after is None else _after(pooled, after, options)
+    where = miscalibration(pooled)
+    return Finding(
+        name=name,
+        figures=figures,
+        doubt=_doubt(pooled, figures.smooth_calibration_error, options),
+        resamples=times,
+        diagram=reliability_diagram(pooled, **options) if later is None else later.pictures.before,
+        where=where,
+        ranges=_ranges(tally, reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]),
+        whole=_ranges(tally, [0.0])[0],
+        halves=_ranges(tally, [0.0, np.nextafter(figures.mean_outcome, 2.0)]),
+        off=_largest(pooled, where),
+        gap=_mean_gap(tally),
+        gain=_gain(tally, figures.brier, random_state),
+        impossible=_at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
+        certain=bool(np.isin(tally.p, (0.0, 1.0)).all()),
+        groups=groups,
+        after=later,
+    )
+
+
+def _pooled(tally: Tally) -> Tally:
+    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too."""
+    power = _CELLS.bit_length() - 1
+    if len(tally.p) <= _CELLS:
+        return tally
+    while power < 30 and np.count_nonzero(np.diff((tally.p * 2.0 ** (power + 1)).astype(np.int64))) < _CELLS - 1:
+        power += 1
+    return tally.coarsened(1 << power)
+
+
+def _doubt(pooled: Tally, estimate: float, options: dict[str, Any]) -> Uncertainty | None:
+    if pooled.weighted:
+        return None
+    doubt = uncertainty(smooth_calibration_error, pooled, **options)
+    return Uncertainty(estimate, doubt.lower, doubt.upper, doubt.level, doubt.if_calibrated, doubt.p_value)
+
+
+def _after(pooled: Tally, after: Tally, options: dict[str, Any]) -> After:
+    curve, error, pooled_after = reliability_curve(after), smooth_calibration_error(after), _pooled(after)
+    pictures = before_after(pooled, pooled_after, **options)
+    return After(curve.brier, curve.log, error, _doubt(pooled_after, error, options), pictures)
+
+
+def _largest(tally: Tally, where: Miscalibration) -> tuple[Range, ...]:
+    """Return the stretches that are worth a sentence."""
+    parts = sum(part.contribution for part in where.stretches)
+    found = [part for part in where.stretches if part.contribution >= _PART * parts > 0]
+    largest = sorted(found, key=lambda part: part.contribution, reverse=True)[:_SENTENCES]
+    return tuple(
+        next(
+            part
+            for part in _ranges(tally, [0.0, stretch.low, np.nextafter(stretch.high, 2.0)])
+            if part.low == stretch.low
+        )
+        for stretch in sorted(largest, key=lambda part: part.low)
+    )
+
+
+def _ranges(tally: Tally, edges: ArrayLike) -> tuple[Range, ...]:
+    """Return what came of the forecasts from each edge to the next, or to the end; nothing where there are none."""
+    starts = np.unique(np.append(np.searchsorted(tally.p, edges), len(tally.p)))
+    ends, starts = starts[1:] - 1, starts[:-1]
+    rounds = np.add.reduceat(tally.weights, starts)
+    forecast = np.clip(np.add.reduceat(tally.p * tally.weights, starts) / rounds, tally.p[starts], tally.p[ends])
+    rate = np.add.reduceat(tally.ones, starts) / rounds
+    noise = np.sqrt(np.add.reduceat(tally.p * (1 - tally.p) * tally.weights, starts)) / rounds
+    if tally.weighted:
+        noise = np.full(len(starts), math.nan)
+    columns = (tally.p[starts], tally.p[ends], rounds, forecast, rate, noise)
+    return tuple(Range(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _mean_gap(tally: Tally) -> float:
+    bins = reliability_bins(tally, n_bins=_RANGES, strategy="quantile")
+    return bins.error("l1", debias=not tally.weighted)
+
+
+def _gain(tally: Tally, brier: Decomposition, random_state: int) -> float:
+    """Return which share of the Brier score is miscalibration, less what the curve would fit of chance."""
+    if not brier.score:
+        return 0.0
+    chance = 0.0
+    if not tally.weighted:
+        few = tally.coarsened(_FEW_CELLS)
+        chance = uncertainty(_miscalibration, few, resamples=100, random_state=random_state).if_calibrated
+    return max(0.0, brier.miscalibration - chance) / brier.score
+
+
+def _miscalibration(tally: Tally) -> float:
+    return reliability_curve(tally).brier.miscalibration
+
+
+def _at(p: NDArray[np.float64], counts: NDArray[Any], value: float) -> Any:
+    return counts[p == value].sum().item()

@@ -1,0 +1,88 @@
+"""Every figure of `measure`, with what it means and what it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from truecast.measures.corp import Decomposition
+from truecast.measures.report import Report
+
+__all__ = ["Entry", "entries"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the table; one without a value is a heading, and those of a depth are parts of the one before."""
+
+    label: str
+    value: float | None = None
+    meaning: str = ""
+    depth: int = 0
+
+
+def entries(report: Report) -> list[Entry]:
+    """Return the rows of the table of all figures."""
+    return [
+        Entry("Proper scores (lower is better)"),
+        Entry("Brier score", report.brier.score, "Mean squared error: calibration and sharpness in one. " + _DEPENDS),
+        *_parts(report.brier),
+        Entry(
+            "Log loss", report.log.score, "Mean surprise at what happened, in nats. One certain mistake is infinite."
+        ),
+        *_parts(report.log),
+        *_distances(report),
+        *_errors(report),
+        Entry("What miscalibration can cost"),
+        Entry("Calibration decision loss", report.calibration_decision_loss, _DECISION),
+        Entry("U-calibration error", report.u_calibration_error, _U),
+    ]
+
+
+_DEPENDS = "What is low depends on how predictable the outcomes are."
+_DECISION = (
+    "What a decision with payoffs in [0, 1] can gain at the most by second-guessing every forecast. Like “by value”, "
+    "for forecasts that repeat."
+)
+_U = "What anyone who trusts the forecasts can lose at the most against the best constant. 0 does not mean calibrated."
+
+
+def _parts(score: Decomposition) -> list[Entry]:
+    curve = "What the best increasing curve would take off in hindsight. Part of it is chance."
+    apart = "What the forecasts, so recalibrated, take off the last line: how well they tell rounds apart."
+    whole = "The score of the mean outcome said throughout. The score is the first less the second plus this."
+    return [
+        Entry("miscalibration", score.miscalibration, curve, depth=1),
+        Entry("discrimination", score.discrimination, apart, depth=1),
+        Entry("uncertainty", score.uncertainty, whole, depth=1),
+    ]
+
+
+def _distances(report: Report) -> list[Entry]:
+    low, high = report.lower_distance
+    moved = (
+        "How far forecasts must move on average to be calibrated, if rounds may be split: a proven bound from below."
+    )
+    above = "The proven bound from above. Neither sees sharpness, and chance alone makes both positive."
+    smooth = "The figure of the verdict, within a factor of two of the distance; no bins to choose. Blind to sharpness."
+    return [
+        Entry("Distance to calibration"),
+        Entry("Lower distance, at least", low, moved),
+        Entry("Lower distance, at most", high, above),
+        Entry("Smooth calibration error", report.smooth_calibration_error, smooth),
+    ]
+
+
+def _errors(report: Report) -> list[Entry]:
+    kernel = "Gaps of neighbouring forecasts, more the nearer they are. Depends on the width of the kernel."
+    value = "Gaps at each distinct forecast. Says nothing about calibration if forecasts hardly ever repeat."
+    equal = "The same in bins with equal numbers of rounds, as far as ties allow."
+    return [
+        Entry("Other calibration errors (they do not see sharpness either)"),
+        Entry("SmoothECE", report.smooth_ece, "Gaps after smoothing, at its own bandwidth. To compare forecasts by."),
+        Entry("Laplace kernel", report.laplace_calibration_error, kernel),
+        Entry("By value", report.calibration_error_by_value, value),
+        Entry("15 bins of equal width", report.binned_calibration_error, "The usual ECE. Errors within a bin cancel."),
+        Entry("debiased", report.debiased_calibration_error, "Less what chance adds, about.", depth=1),
+        Entry("largest gap", report.largest_bin_gap, "The worst of the bins, however few rounds it has.", depth=1),
+        Entry("15 bins of equal counts", report.quantile_calibration_error, equal),
+    ]

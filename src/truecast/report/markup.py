@@ -1,0 +1,65 @@
+"""Elements of a page, safe by construction: whatever is not markup already is escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+
+__all__ = ["Markup", "join", "name", "number", "shortened", "tag"]
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # not allowed in HTML
+_LONGEST = 80  # characters of a name that are shown
+_VOID = ("meta", "link", "br")
+
+
+class Markup(str):
+    """Text that is markup; every other string is text to be shown as it is."""
+
+    __slots__ = ()
+
+
+def tag(element: str, *children: object, **attributes: object) -> Markup:
+    """Return an element; attributes that are None are left out, and class_ is class, data_tip is data-tip.
+
+    Examples
+    --------
+    >>> tag("p", "1 < 2 ", tag("b", "&"), class_="note")
+    '<p class="note">1 &lt; 2 <b>&amp;</b></p>'
+    """
+    pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
+    start = element + "".join(f' {key}="{_escaped(value)}"' for key, value in pairs)
+    return Markup(f"<{start}>" if element in _VOID else f"<{start}>{join(children)}</{element}>")
+
+
+def join(parts: object) -> Markup:
+    """Return parts, one after the other; text among them is escaped, and None left out."""
+    if not isinstance(parts, list | tuple):
+        parts = (parts,)
+    return Markup("".join(part if isinstance(part, Markup) else _escaped(part) for part in parts if part is not None))
+
+
+def _escaped(value: object) -> str:
+    return html.escape(_UNPRINTABLE.sub("\ufffd", str(value)))
+
+
+def shortened(text: object) -> str:
+    """Return a name that is not too long to be shown."""
+    shown = str(text)
+    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+
+
+def name(text: object) -> Markup:
+    """Return a name that someone else has chosen: shortened, and unable to turn the text around it."""
+    return tag("bdi", shortened(text), class_="name")
+
+
+def number(value: float) -> str:
+    """Return a coordinate, as short as a tenth of a pixel allows.
+
+    Examples
+    --------
+    >>> number(12.0), number(0.349), number(-0.01)
+    ('12', '0.3', '0')
+    """
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text

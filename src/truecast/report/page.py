@@ -1,0 +1,71 @@
+"""The page: findings in, one HTML file out, that asks nothing of the network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+from truecast.report.context import Context
+from truecast.report.findings import Finding
+from truecast.report.markup import Markup, join, name, shortened, tag
+from truecast.report.numerals import rounds
+from truecast.report.sections import comparison, sections_of
+
+__all__ = ["page"]
+
+_DETAILED = 6  # scores with sections of their own
+_SMALL_PRINT = (
+    "Made with truecast. Figures are means per round unless they say otherwise. Intervals and p-values take rounds to "
+    "be independent of each other; if outcomes come in clusters, they promise too much."
+)
+
+
+def page(findings: Sequence[Finding], context: Context) -> str:
+    """Return the whole document."""
+    style, script = (Markup(files(__package__).joinpath(file).read_text("utf-8")) for file in ("page.css", "page.js"))
+    allowed = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
+    head = [
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=allowed),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", shortened(context.title)),
+        tag("style", style),
+    ]
+    inside = sections_of(findings[0], context, "h2", "") if len(findings) == 1 else _several(findings, context)
+    body = [
+        tag("header", tag("h1", name(context.title)), _subtitle(findings, context)),
+        tag("main", *inside),
+        tag("footer", tag("p", _SMALL_PRINT)),
+        tag("div", id="tip", role="status", hidden="hidden"),
+        tag("script", script),
+    ]
+    return "<!doctype html>\n" + tag("html", tag("head", *head), "\n", tag("body", *body), lang="en") + "\n"
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _subtitle(findings: Sequence[Finding], context: Context) -> Markup:
+    parts = [context.source and name(context.source), rounds(findings[0].figures.total), context.date]
+    shown = [part for part in parts if part]
+    return tag("p", *(join((" · ", part)) if k else part for k, part in enumerate(shown)), class_="quiet")
+
+
+def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
+    detailed = findings[:_DETAILED]
+    links = [tag("li", tag("a", name(finding.name), href=f"#score-{k}")) for k, finding in enumerate(detailed)]
+    parts = [
+        tag("nav", tag("ul", *links), aria_label="Scores"),
+        tag("section", tag("h2", "Scores side by side"), *comparison(findings)),
+    ]
+    if len(detailed) < len(findings):
+        parts.append(tag("p", f"The first {_DETAILED} have a section of their own below.", class_="quiet"))
+    for k, finding in enumerate(detailed):
+        inside = sections_of(finding, context, "h3", f"{k}-")
+        parts.append(tag("section", tag("h2", "Score ", name(finding.name), id=f"score-{k}"), *inside))
+    return parts

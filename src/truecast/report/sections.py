@@ -1,0 +1,180 @@
+"""The sections of the page, a function each: what was measured, is it calibrated, where is it off, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from truecast.certificate import Certificate
+from truecast.measures.report import Report
+from truecast.plot import GroupOverview
+from truecast.report.advice import advice
+from truecast.report.charts import miscalibration_chart, reliability_chart
+from truecast.report.context import Context
+from truecast.report.findings import After, Finding
+from truecast.report.markup import Markup, name, tag
+from truecast.report.numerals import count, figure, p_value, percent, probability
+from truecast.report.tables import (
+    GROUPS_SHOWN,
+    before_after_table,
+    figures_table,
+    groups_table,
+    ranges_table,
+    scores_table,
+)
+from truecast.report.verdict import notes, size, skill, verdict
+from truecast.report.words import after_sentence, certificate_sentences, groups_sentence, where_sentences
+
+__all__ = ["comparison", "sections_of"]
+
+_BEFORE = "This is about the forecasts before recalibration."
+
+
+def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
+    """Return all sections about one score, with headings of this level and ids that begin like this."""
+    earlier = [] if finding.after is None else [tag("p", _BEFORE, class_="quiet")]
+    parts = [
+        ("measured", "What was measured", _measured(finding, context)),
+        ("verdict", "Is it calibrated, and how sure are we?", earlier + _verdict(finding)),
+        ("where", "Where is it off?", _where(finding)),
+    ]
+    if finding.groups is not None:
+        parts.append(("groups", "Groups", earlier + _groups(finding.groups, context.group)))
+    if finding.after is not None:
+        parts.append(("after", "Before and after recalibration", _after(finding.figures, finding.after)))
+    if context.certificate is not None:
+        parts.append(("certificate", "What is proved", _certificate(context.certificate)))
+    parts.append(("advice", "What to do", _advice(finding, context)))
+    parts.append(("figures", "All figures", _figures(finding.figures)))
+    return [tag("section", tag(heading, title), *inside, id=prefix + key) for key, title, inside in parts]
+
+
+def comparison(findings: Sequence[Finding]) -> list[Markup]:
+    """Return what can be said of several scores at once."""
+    best = min(findings, key=lambda finding: finding.figures.brier.score)
+    same = len({(finding.figures.total, finding.figures.mean_outcome) for finding in findings}) == 1
+    told = "has the best Brier score, which counts calibration and sharpness. A small difference may be chance."
+    other = "The scores were not measured on the same rounds: their Brier scores and log losses cannot be compared."
+    return [tag("p", name(best.name), " ", told) if same else tag("p", other), scores_table(findings)]
+
+
+def _measured(finding: Finding, context: Context) -> list[Markup]:
+    figures = finding.figures
+    facts = [
+        ("source", name(context.source) if context.source is not None else None),
+        ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
+        ("rows skipped", f"{count(context.skipped)} (not readable)" if context.skipped else None),
+        ("outcome", name(context.outcome)),
+        ("forecast", name(finding.name)),
+        ("distinct forecasts", count(figures.forecasts)),
+        ("mean outcome", figure(figures.mean_outcome)),
+        ("mean forecast", figure(figures.mean_forecast)),
+    ]
+    pairs = [tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None]
+    return [tag("dl", *pairs, class_="facts")]
+
+
+def _verdict(finding: Finding) -> list[Markup]:
+    found, figures, doubt = verdict(finding), finding.figures, finding.doubt
+    said = (found.headline, found.evidence, size(finding))
+    constant = "mean outcome throughout: "
+    interval = (
+        "" if doubt is None else f"{percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)}"
+    )
+    tiles = [
+        _tile("smooth calibration error", figure(figures.smooth_calibration_error), interval),
+        _tile("the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(doubt.p_value)}")
+        if doubt
+        else None,
+        _tile("Brier score", figure(figures.brier.score), constant + figure(figures.brier.uncertainty)),
+        _tile("log loss", figure(figures.log.score), constant + figure(figures.log.uncertainty)),
+    ]
+    return [
+        tag("div", *(tag("p", words) for words in said), class_=f"verdict {found.kind}"),
+        tag("dl", *tiles, class_="tiles"),
+        tag("p", "Calibration is not all: ", skill(finding)),
+        *_list(notes(finding)),
+    ]
+
+
+def _tile(term: str, value: str, more: str) -> Markup:
+    return tag("div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None)
+
+
+def _list(items: Sequence[str]) -> list[Markup]:
+    return [tag("ul", *(tag("li", item) for item in items))] if items else []
+
+
+def _where(finding: Finding) -> list[Markup]:
+    said = where_sentences(finding)
+    band = (
+        f"where it would be by chance, in {percent(finding.diagram.band.level)} of all cases. "
+        if finding.diagram.band
+        else ""
+    )
+    diagram = tag(
+        "figcaption",
+        *(_key("blue line"), "share that came true, at each forecast. "),
+        *((_key("band"), band) if band else ()),
+        "Dashed: perfect calibration. Below, how often forecasts were made: ",
+        *(_key("blue"), "came true, ", _key("wash"), "did not."),
+    )
+    where = tag(
+        "figcaption",
+        *(
+            _key("blue"),
+            "forecasts too low, ",
+            _key("orange"),
+            "too high: outcomes less forecasts, per round overall. ",
+        ),
+        "Weighted with the line below they add up to the smooth calibration error.",
+    )
+    pictures = (
+        tag("figure", reliability_chart(finding.diagram, _label(finding)), diagram),
+        tag("figure", miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)), where),
+    )
+    return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges)]
+
+
+def _label(finding: Finding) -> str:
+    ends = dict.fromkeys((finding.ranges[0], finding.ranges[-1]))
+    said = "; ".join(
+        f"forecasts around {probability(part.forecast)} came true in {percent(part.rate)}" for part in ends
+    )
+    return f"Reliability diagram: share that came true against forecast. For example, {said}. The table has more."
+
+
+def _key(kind: str) -> Markup:
+    return tag("span", class_=f"key {kind}")
+
+
+def _groups(overview: GroupOverview, title: str) -> list[Markup]:
+    hidden = len(overview) - GROUPS_SHOWN
+    more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
+    note = "A group without evidence need not be calibrated: it may be small." + more
+    return [tag("p", groups_sentence(overview)), groups_table(overview, title), tag("p", note, class_="quiet")]
+
+
+def _after(before: Report, after: After) -> list[Markup]:
+    sides = (("Before", after.pictures.before), ("After", after.pictures.after))
+    pictures = [
+        tag("figure", tag("figcaption", tag("strong", when)), reliability_chart(side, f"Reliability diagram: {when}"))
+        for when, side in sides
+    ]
+    told = tag("p", after_sentence(before, after))
+    return [told, before_after_table(before, after), tag("div", *pictures, class_="figures")]
+
+
+def _certificate(certificate: Certificate) -> list[Markup]:
+    return [tag("p", words) for words in certificate_sentences(certificate)]
+
+
+def _advice(finding: Finding, context: Context) -> list[Markup]:
+    steps = [
+        tag("li", tag("strong", step.do), " ", step.why, step.line and tag("pre", tag("code", step.line)))
+        for step in advice(finding, context)
+    ]
+    return [tag("ol", *steps)]
+
+
+def _figures(report: Report) -> list[Markup]:
+    return [tag("details", tag("summary", "Every measure, with what it means"), figures_table(report))]

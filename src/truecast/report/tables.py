@@ -1,0 +1,130 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from truecast.measures.report import Report
+from truecast.plot import GroupOverview
+from truecast.report.charts import group_strip
+from truecast.report.findings import After, Finding, Range
+from truecast.report.glossary import entries
+from truecast.report.markup import Markup, name, tag
+from truecast.report.numerals import NONE, count, figure, p_value, percent, place, signed
+from truecast.report.verdict import SIGNIFICANT, verdict
+
+__all__ = ["GROUPS_SHOWN", "before_after_table", "figures_table", "groups_table", "ranges_table", "scores_table"]
+
+GROUPS_SHOWN = 40
+
+
+def ranges_table(ranges: Sequence[Range]) -> Markup:
+    """Return what came of forecasts, range by range."""
+    span = ranges[-1].high - ranges[0].low
+    rows = []
+    for part in ranges:
+        ends = dict.fromkeys((place(part.low, span), place(part.high, span)))
+        chance = NONE if math.isnan(part.noise) else f"±\u2009{figure(2 * part.noise)}"
+        gap = _flagged(signed(part.gap), part.beyond_chance)
+        between = tag("span", f"\u2009{NONE}\u2009".join(ends), class_="whole")
+        rows.append([between, count(part.rounds), figure(part.forecast), figure(part.rate), gap, chance])
+    head = ("forecasts", "rounds", "mean forecast", "came true", "gap", "by chance")
+    return _table("Ranges of forecasts. An asterisk marks gaps beyond what chance does in 19 of 20 cases.", head, rows)
+
+
+def groups_table(overview: GroupOverview, title: str) -> Markup:
+    """Return the groups with the most evidence against them."""
+    shown = range(min(GROUPS_SHOWN, len(overview)))
+    sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
+    most = max(size for size in sizes if size == size)
+    rows = [_group(overview, k, most) for k in shown]
+    chance = f"chance, {percent(overview.level)} below"
+    head = (name(title), f"error (dot) over {chance} (bar)", "smooth calib. error", chance, "adjusted p-value")
+    caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
+    return _table(caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group")
+
+
+def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
+    error, high = overview.error[k].item(), overview.chance_high[k].item()
+    adjusted = overview.adjusted[k].item()
+    means = (figure(column[k].item()) for column in (overview.mean_forecast, overview.mean_outcome, overview.brier))
+    said = overview.names[k]
+    return [
+        name("(none)" if said is None else said),
+        tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
+        figure(error),
+        figure(high),
+        _flagged(p_value(adjusted), adjusted < SIGNIFICANT),
+        count(overview.rounds[k].item()),
+        *means,
+    ]
+
+
+def scores_table(findings: Sequence[Finding]) -> Markup:
+    """Return the scores side by side."""
+    rows: list[list[object]] = []
+    for finding in findings:
+        figures, doubt = finding.figures, finding.doubt
+        worth = percent(1 - figures.brier.score / figures.brier.uncertainty) if figures.brier.uncertainty else NONE
+        chance = (NONE, NONE) if doubt is None else (figure(doubt.if_calibrated), p_value(doubt.p_value))
+        said = tag("td", verdict(finding).short, class_="words")
+        error = figure(figures.smooth_calibration_error)
+        rows.append(
+            [name(finding.name), figure(figures.brier.score), worth, figure(figures.log.score), error, *chance, said]
+        )
+    verdicts = tag("th", "calibrated?", class_="words", scope="col")
+    head = ("score", "Brier score", "skill", "log loss", "smooth calib. error", "by chance", "p-value", verdicts)
+    return _table(
+        "Skill: how much better the Brier score is than that of the mean outcome said throughout.", head, rows
+    )
+
+
+def before_after_table(before: Report, after: After) -> Markup:
+    """Return the figures that recalibration changes."""
+    rows = [
+        ("Brier score", before.brier.score, after.brier.score),
+        ("\u2003miscalibration", before.brier.miscalibration, after.brier.miscalibration),
+        ("\u2003discrimination", before.brier.discrimination, after.brier.discrimination),
+        ("Log loss", before.log.score, after.log.score),
+        ("Smooth calibration error", before.smooth_calibration_error, after.error),
+    ]
+    cells = [(label, figure(earlier), figure(later)) for label, earlier, later in rows]
+    return _table("The same rounds. Lower is better, but for discrimination.", ("", "before", "after"), cells)
+
+
+def figures_table(report: Report) -> Markup:
+    """Return every figure, with what it means."""
+    rows = []
+    for entry in entries(report):
+        if entry.value is None:
+            rows.append(tag("tr", tag("th", entry.label, scope="colgroup", colspan="3"), class_="part"))
+            continue
+        label = "\u2003" * entry.depth + entry.label
+        rows.append(_row([label, figure(entry.value), tag("td", entry.meaning, class_="words")]))
+    head = ("figure", "per round", tag("th", "what it means, and what not", class_="words", scope="col"))
+    return _framed("Every figure of truecast.measure", head, rows)
+
+
+def _flagged(text: str, flag: bool) -> Markup:
+    return tag("td", tag("span", text, class_="flag"), "\u2009*") if flag else tag("td", text, class_="plain")
+
+
+def _table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], kind: str | None = None) -> Markup:
+    return _framed(caption, head, [_row(row, kind) for row in rows])
+
+
+def _framed(caption: str, head: Sequence[object], rows: Sequence[Markup]) -> Markup:
+    """Return a table that scrolls by itself where it is too wide; the page does not."""
+    cells = (cell if _is_cell(cell) else tag("th", cell, scope="col") for cell in head)
+    parts = (tag("caption", tag("span", caption)), tag("thead", tag("tr", *cells)), tag("tbody", *rows))
+    return tag("div", tag("table", *parts), class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def _row(cells: Sequence[object], kind: str | None = None) -> Markup:
+    first = tag("th", cells[0], scope="row", class_=kind)
+    return tag("tr", first, *(cell if _is_cell(cell) else tag("td", cell) for cell in cells[1:]))
+
+
+def _is_cell(cell: object) -> bool:
+    return isinstance(cell, Markup) and cell.startswith(("<td", "<th"))

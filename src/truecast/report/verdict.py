@@ -1,0 +1,150 @@
+"""Is it calibrated, and how sure are we: the verdict in words. Never "it is": at best "no evidence against it"."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from truecast.measures.uncertainty import Uncertainty
+from truecast.report.findings import Finding, Range
+from truecast.report.numerals import figure, p_value, percent, points, probability, roughly, rounds
+
+__all__ = ["SIGNIFICANT", "Verdict", "direction", "notes", "size", "skill", "verdict"]
+
+SIGNIFICANT, _SURE = 0.05, 0.01  # p-values
+_FEWEST = 20  # rounds
+_BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
+_RARE = 0.05  # how often an outcome comes at most to be called rare
+_RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What can be said in one line, and why.
+
+    `kind` is "few", "none", "weak", "slight", "off" or "weighted"; `short` goes into a table.
+    """
+
+    kind: str
+    short: str
+    headline: str
+    evidence: str
+
+
+def verdict(finding: Finding) -> Verdict:
+    """Judge by the p-value of the smooth calibration error, what chance does, and how much it matters."""
+    doubt = finding.doubt
+    if doubt is None:
+        short, headline = "chance unknown", "With real weights, chance cannot be judged"
+        reason = "real weights do not tell how many rounds there were"
+        error = figure(finding.figures.smooth_calibration_error)
+        return Verdict("weighted", short, headline, f"The smooth calibration error is {error}; {reason}.")
+    kind = _kind(finding, doubt)
+    short, headline = {
+        "few": ("too few rounds to tell", "Too few rounds to tell"),
+        "none": ("no evidence against", "No evidence against calibration"),
+        "weak": ("weak evidence against", "Weak evidence against calibration"),
+        "slight": ("off, but hardly", "Not calibrated, but off by very little"),
+        "off": (f"off: {direction(finding)}", f"Not calibrated: {direction(finding)}"),
+    }[kind]
+    return Verdict(kind, short, headline, _evidence(finding, doubt, kind))
+
+
+def _kind(finding: Finding, doubt: Uncertainty) -> str:
+    figures = finding.figures
+    if doubt.p_value >= SIGNIFICANT:
+        rarer = min(figures.mean_forecast, 1 - figures.mean_forecast)
+        blurred = doubt.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
+        return "few" if blurred or figures.total < _FEWEST else "none"
+    if doubt.p_value >= _SURE:
+        return "weak"
+    rarer = min(figures.mean_outcome, 1 - figures.mean_outcome)
+    excess = doubt.estimate - doubt.if_calibrated
+    small = excess < min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer) and finding.gain < _GAIN
+    return "slight" if small and not finding.impossible else "off"
+
+
+def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
+    estimate = f"The smooth calibration error is {figure(doubt.estimate)}"
+    chance = f"calibrated forecasts would show about {figure(doubt.if_calibrated)} by chance"
+    if kind in ("few", "none"):
+        as_large = f"and as much or more in {percent(doubt.p_value)} of all cases"
+        blur = ", so that much of what matters would be hidden by it" if kind == "few" else ""
+        most = f"{figure(max(doubt.upper, doubt.estimate))} cannot be ruled out ({percent(doubt.level)} interval)"
+        return f"{estimate}; {chance}, {as_large}{blur}. An error up to about {most}."
+    interval = f"({percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)})"
+    return f"{estimate} {interval}; {chance}, and {_as_far(doubt.p_value, finding.resamples)}."
+
+
+def _as_far(value: float, resamples: int) -> str:
+    others = round(value * (resamples + 1)) - 1
+    among = f"{others or 'none'} of {resamples:,} simulated sets of calibrated forecasts"
+    return f"{among} {'was' if others <= 1 else 'were'} as far off (p-value {p_value(value)})"
+
+
+def direction(finding: Finding) -> str:
+    """Say in which way forecasts are off, as far as both halves of them tell."""
+    signs = [int(math.copysign(1, half.gap)) if half.beyond_chance else 0 for half in finding.halves]
+    if signs == [1, -1]:
+        return "forecasts are too extreme (overconfident)"
+    if signs == [-1, 1]:
+        return "forecasts are not extreme enough (underconfident)"
+    if any(signs):
+        return "forecasts are too low" if 1 in signs else "forecasts are too high"
+    return "forecasts are too low in places and too high in others"
+
+
+def size(finding: Finding) -> str:
+    """Say what the error amounts to in practice."""
+    said, came = finding.figures.mean_forecast, finding.figures.mean_outcome
+    beyond = "" if finding.doubt is None else " beyond what chance adds"
+    gap = f"forecasts and what came of them are apart by {points(finding.gap)} percentage points on average{beyond}"
+    gain = f"recalibration could take some {percent(finding.gain)} off the Brier score"
+    if not finding.gap:
+        gap = "in ranges of forecasts, chance explains the gaps"
+    if not finding.gain:
+        gain = "recalibration has nothing to take off the Brier score"
+    whole = f"The mean forecast was {probability(said)}, and {probability(came)} came true"
+    return f"In practice: {gap}, and {gain}. {whole}{_times(finding.whole)}."
+
+
+def _times(whole: Range) -> str:
+    """Say how many times too high or low, where events are rare: there, points mislead."""
+    rare = whole.rate <= 0.5
+    said, came = (whole.forecast, whole.rate) if rare else (1 - whole.forecast, 1 - whole.rate)
+    if not whole.beyond_chance or not 0 < came < _RARE or not said or not max(said / came, came / said) >= 1.05:
+        return ""
+    times = f"{roughly(max(said / came, came / said))} times too {'high' if said > came else 'low'}"
+    return f": {times}{'' if rare else ' for the rarer outcome'}"
+
+
+def skill(finding: Finding) -> str:
+    """Say how good the forecasts are, which calibration does not tell."""
+    brier, log = finding.figures.brier, finding.figures.log
+    said = f"the Brier score is {figure(brier.score)}"
+    if not brier.uncertainty:
+        return f"{said}; but all outcomes are the same, so there is nothing to tell apart, and no skill to speak of."
+    better = 1 - brier.score / brier.uncertainty
+    how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
+    logs = f"The log loss is {figure(log.score)}, against {figure(log.uncertainty)}."
+    most = f"{percent(brier.discrimination / brier.uncertainty)} in hindsight"
+    return (
+        f"{said}, {how} than the {figure(brier.uncertainty)} of the mean outcome said throughout. {logs} "
+        f"With the best recalibration it would be {most}: that is how well the forecasts tell rounds apart."
+    )
+
+
+def notes(finding: Finding) -> list[str]:
+    """Say what is peculiar about these rounds."""
+    figures, said = finding.figures, []
+    if figures.mean_outcome in (0.0, 1.0):
+        always = f"Every outcome is {figures.mean_outcome:.0f}"
+        said.append(f"{always}: how well forecasts tell rounds apart cannot be seen.")
+    if figures.forecasts == 1:
+        said.append("There is only one forecast: it can be calibrated, but it does not tell rounds apart.")
+    if finding.certain and figures.forecasts > 1:
+        said.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
+    if finding.impossible:
+        happened = "something happened that had been given probability 0"
+        said.append(f"The log loss is infinite: in {rounds(finding.impossible)} {happened}.")
+    return said

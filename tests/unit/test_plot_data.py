@@ -81,10 +81,17 @@ def test_contributions_add_up_to_the_error_and_stretches_too(rows: list) -> None
         f = np.interp([p for _, p in inside], where.p, where.f)
         assert stretch.rounds == len(inside)
         assert stretch.gap == pytest.approx(np.mean([y - p for y, p in inside]), **NEAR)
-        assert len({value > where.base for value in f}) == 1
-        assert stretch.gap * (f[0] - where.base) >= -1e-12  # too low where the function is above
-        assert stretch.contribution >= -1e-12
-    assert all(one.high < other.low for one, other in pairwise(where.stretches))
+        if len(where.stretches) > 1:
+            assert stretch.stands_out
+        part = sum((y - p) * (g - where.base) for (y, p), g in zip(inside, f, strict=True)) / len(rows)
+        assert stretch.contribution == pytest.approx(part, **NEAR)
+        chance = sum(p * (1 - p) for _, p in inside) ** 0.5 / len(inside)
+        assert stretch.chance == pytest.approx(chance, rel=1e-9, abs=1e-160)
+        assert stretch.stands_out == (stretch.gap != 0 and abs(stretch.gap) >= 3 * stretch.chance)
+    assert all(one.high < other.low and one.gap * other.gap < 0 for one, other in pairwise(where.stretches))
+    for level in {0.0, where.base}:  # forecasts are too low, on balance, where f is above any level
+        assert sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) > level + 1e-12) >= -1e-9
+        assert sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) < level - 1e-12) <= 1e-9
 
 
 def test_stretches_say_where_and_by_how_much() -> None:
@@ -92,10 +99,37 @@ def test_stretches_say_where_and_by_how_much() -> None:
     stretches = plot.miscalibration(y, p).stretches
     main = sorted(stretches, key=lambda stretch: -stretch.contribution)[:2]
     low, high = sorted(main, key=lambda stretch: stretch.low)
+    assert len(stretches) == 2
     assert low.low < 0.05
     assert high.high > 0.95
     assert (low.high, high.low) == pytest.approx((0.5, 0.5), abs=0.05)
     assert (low.gap, high.gap) == pytest.approx((0.3 / math.pi, -0.3 / math.pi), abs=0.01)
+
+
+def test_chance_makes_one_stretch_and_waves_make_many() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(20_000)
+    by_chance = [plot.miscalibration(rng.random(20_000) < p, p) for _ in range(20)]
+    assert sum(len(where.stretches) > 1 for where in by_chance) <= 5
+    assert sum(where.stretches[0].stands_out for where in by_chance) <= 5
+    waves = plot.miscalibration(rng.random(20_000) < np.clip(p + 0.1 * np.sin(14 * p), 0, 1), p)
+    signs = [stretch.gap > 0 for stretch in waves.stretches]
+    assert signs[:4] == [True, False, True, False]
+    assert waves.stretches[0].high == pytest.approx(math.pi / 14, abs=0.05)
+    for stretch in waves.stretches[:4]:
+        inside = (p >= stretch.low) & (p <= stretch.high)
+        assert stretch.gap == pytest.approx(0.1 * np.sin(14 * p[inside]).mean(), abs=0.03)
+    assert where_all_is_low().stretches[0].gap == pytest.approx(0.1, abs=0.01)
+
+
+def where_all_is_low() -> plot.Miscalibration:
+    rng = np.random.default_rng(0)
+    p = 0.8 * rng.random(50_000)
+    where = plot.miscalibration(rng.random(50_000) < p + 0.1, p)
+    assert len(where.stretches) == 1
+    assert (where.base, where.overall) == (0, 0)
+    assert where.f.min() > 0
+    return where
 
 
 @pytest.mark.parametrize("size", [512, 513, 20_000])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +13,13 @@ from numpy.typing import NDArray
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
+from truecast.plot.style import COLORS, fitting, ink, new_figure, quiet, room, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["Miscalibration", "Stretch", "miscalibration"]
 
+TOO_LOW_HIGH = COLORS[0], COLORS[2]
+_OUTSTANDING = 3.0  # standard deviations
 _POINTS = 512  # of the witness, at the most
 
 
@@ -30,15 +35,24 @@ class Stretch:
         How many rounds were forecast so, or their weight.
     gap : float
         Their mean outcome less their mean forecast: above 0 where forecasts were too low, below where too high.
+    chance : float
+        The standard deviation that the gap of calibrated forecasts would have. For real weights as if each distinct
+        forecast were one round.
     contribution : float
-        Their part of the smooth calibration error.
+        Their part of the smooth calibration error; it can be negative.
     """
 
     low: float
     high: float
     rounds: int | float
     gap: float
+    chance: float
     contribution: float
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the gap is three times what it would be by chance, or more."""
+        return abs(self.gap) > 0 and abs(self.gap) >= _OUTSTANDING * self.chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +75,9 @@ class Miscalibration:
         At most 512 of the forecasts, and there the function that attains the error: in [-1, 1], changing no faster
         than p.
     base : float
-        The level of f that parts the forecasts best: where f is above, forecasts were too low on balance, and where it
-        is below too high. (That is true of every level; f as such is only fixed up to a constant if the bias is 0.)
+        A level of f: where f is above, forecasts were too low on balance, and where it is below too high. That is true
+        of every level, since f is only fixed up to a constant if the bias is 0; this one parts them best. It is 0 if
+        there is but one stretch.
     edges : array
         Of bins of equal width, as in `ReliabilityDiagram`.
     counts : array
@@ -72,7 +87,8 @@ class Miscalibration:
     contributions : array
         The sum of (y - p) (f(p) - base) in each bin, over all rounds.
     stretches : tuple of Stretch
-        All forecasts in order, cut where f crosses the base.
+        All forecasts in order, cut where they turn from too low to too high or back. Those that do not stand out from
+        chance are joined with their neighbours, so all do that remain, unless there is one only.
     """
 
     error: float
@@ -89,14 +105,68 @@ class Miscalibration:
     contributions: NDArray[np.float64] = field(repr=False)
     stretches: tuple[Stretch, ...] = field(repr=False)
 
+    def draw(self, axes: Any = None) -> Any:
+        """Draw on matplotlib axes, or on those of a new figure; return the figure.
+
+        Bars are the gaps, upwards where forecasts were too low, in what share of all rounds they make; the line is the
+        function above or below its base, to its own scale. Where both are large, the error comes from. Words stand at
+        the stretches that stand out from chance.
+        """
+        axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
+        tall, swing = float(abs(self.gaps).max()) or 1.0, self.f - self.base
+        line = swing * (tall / (abs(swing).max() or 1.0))
+        colors = np.where(self.gaps > 0, *TOO_LOW_HIGH)
+        axes.bar(self.edges[:-1], self.gaps, np.diff(self.edges), align="edge", color=colors, lw=0, zorder=3)
+        axes.plot(self.p, line, color=ink(axes), lw=1.2, zorder=4)
+        axes.axhline(0, color=ink(axes), lw=0.8, zorder=2)
+        axes.set_xlim(self.edges[0], self.edges[-1])
+        heights = np.concatenate((line, self.gaps, [-0.1 * tall, 0.1 * tall]))
+        words = max(0.3, 28 / room(axes)[1]) * float(np.ptp(heights)) / (1 - 2 * max(0.15, 28 / room(axes)[1]))
+        axes.set_ylim(heights.min() - words, heights.max() + words)
+        quiet(axes)
+        axes.tick_params(left=False, labelleft=False)
+        self._draw_words(axes)
+        axes.set_xlabel("forecast")
+        axes.set_ylabel("too high  |  too low", y=min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65))
+        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        return axes.figure
+
+    def _draw_words(self, axes: Any) -> None:
+        """Shade the stretches that stand out, and say by how much they are off, where that does not overlap."""
+        low, high = axes.get_xlim()
+        width, taken = room(axes)[0], {True: list[Any](), False: list[Any]()}
+        style = {"ha": "center", "fontsize": "small", "color": ink(axes), "transform": axes.transAxes, "zorder": 5}
+        found = [stretch for stretch in self.stretches if stretch.stands_out]
+        for stretch in sorted(found, key=lambda stretch: -stretch.rounds * abs(stretch.gap)):
+            above = stretch.gap > 0
+            axes.axvspan(stretch.low, stretch.high, color=TOO_LOW_HIGH[not above], alpha=0.13, lw=0, zorder=1)
+            said = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
+            half = width_of(said, "small") / 2 + 3
+            middle = ((stretch.low + stretch.high) / 2 - low) / (high - low) * width
+            x = min(max(middle, half), width - half)
+            if all(x + half <= left or right <= x - half for left, right in taken[above]):
+                taken[above].append((x - half, x + half))
+                y, side = (0.97, "top") if above else (0.03, "bottom")
+                axes.text(x / width, y, said, va=side, **style)
+        if not found:
+            axes.text(0.5, 0.97, "nothing stands out from chance", va="top", **style)
+
+    def _titles(self) -> list[str]:
+        return [
+            f"smooth calibration error {self.error:.4f}, Brier score {self.brier:.4f}\n"
+            "bars: outcomes \N{MINUS SIGN} forecasts; line: the error's witness",
+            f"smCE {self.error:.4f}, Brier {self.brier:.4f}\nbars: outcomes \N{MINUS SIGN} forecasts",
+            f"smCE {self.error:.4f}, Brier {self.brier:.4f}",
+        ]
+
 
 def miscalibration(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, bins: int = 50
 ) -> Miscalibration:
     """Return where forecasts are too high and where too low, and what each part adds to the smooth calibration error.
 
-    It does not tell what is chance: that adds to the error everywhere, of the order of 1/sqrt(T) in all (see
-    `uncertainty`). There may be several functions that attain the error; `smooth_calibration_witness` gives this one.
+    Chance adds to the error everywhere, of the order of 1/sqrt(T) in all: see `uncertainty` for whether there is more.
+    There may be several functions that attain the error; this is the one of `smooth_calibration_witness`.
 
     Parameters
     ----------
@@ -107,7 +177,7 @@ def miscalibration(
 
     Examples
     --------
-    >>> where = miscalibration([1, 1, 0, 0], [0.25, 0.25, 0.75, 0.75], bins=4)
+    >>> where = miscalibration([1, 1, 0, 0] * 20, [0.25, 0.25, 0.75, 0.75] * 20, bins=4)
     >>> where.error, where.brier
     (0.1875, 0.5625)
     >>> where.gaps
@@ -115,20 +185,21 @@ def miscalibration(
     >>> where.contributions
     array([0.     , 0.09375, 0.     , 0.09375])
     >>> for stretch in where.stretches:
-    ...     print(stretch)
-    Stretch(low=0.25, high=0.25, rounds=2, gap=0.75, contribution=0.09375)
-    Stretch(low=0.75, high=0.75, rounds=2, gap=-0.75, contribution=0.09375)
+    ...     print(stretch.low, stretch.high, stretch.rounds, stretch.gap, stretch.stands_out)
+    0.25 0.25 40 0.75 True
+    0.75 0.75 40 -0.75 True
 
     Notes
     -----
     O(n log n) in the worst case, after the tally: 0.2 s for a million distinct forecasts, 10 ms for a hundred thousand.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
-    witness = smooth_calibration_witness(tally)
+    witness, some, edges = smooth_calibration_witness(tally), _thinned(tally.p), even_edges(bins, tally)
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
-    some, bias, edges = _thinned(tally.p), float(surplus.sum()), even_edges(bins, tally)
     base = _base(witness.f[some], np.add.reduceat(surplus, some))
-    parts = surplus * (witness.f - base)
+    runs = _runs(tally, surplus, some)
+    base = base if len(runs) > 1 else 0.0
+    bias, parts = float(surplus.sum()), surplus * (witness.f - base)
     return Miscalibration(
         error=witness.error,
         overall=base * bias,
@@ -142,7 +213,7 @@ def miscalibration(
         counts=in_bins(tally.weights, tally.p, edges),
         gaps=in_bins(surplus, tally.p, edges),
         contributions=in_bins(parts, tally.p, edges),
-        stretches=_stretches(tally, witness.f > base, surplus, parts),
+        stretches=_stretches(tally, runs, parts),
     )
 
 
@@ -161,18 +232,65 @@ def _base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
     """Return the level with the most surplus where f is above and the most shortfall where it is not; 0 if outside."""
     order = np.argsort(f, kind="stable")
     levels, below = f[order], np.cumsum(surplus[order])
-    contrast = np.where(np.diff(levels, append=np.inf) > 0, below[-1] - 2 * below, -np.inf)
-    best = int(np.argmax(contrast[:-1])) if len(f) > 1 else 0
-    if len(f) == 1 or contrast[best] <= abs(below[-1]) * (1 + 1e-9):
+    contrast = np.where(np.diff(levels) > 0, below[-1] - 2 * below[:-1], -np.inf)
+    if not len(contrast) or contrast.max() <= abs(below[-1]):
         return 0.0
+    best = int(np.argmax(contrast))
     return float(levels[best] + levels[best + 1]) / 2
 
 
-def _stretches(
-    tally: Tally, above: NDArray[np.bool_], surplus: NDArray[np.float64], parts: NDArray[np.float64]
-) -> tuple[Stretch, ...]:
-    starts = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
-    ends = np.append(starts[1:], len(above)) - 1
-    rounds, off, part = (np.add.reduceat(values, starts) for values in (tally.weights, surplus, parts))
-    columns = (tally.p[starts], tally.p[ends], rounds, off * tally.total / rounds, part)
-    return tuple(Stretch(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+class _Run(NamedTuple):
+    """Forecasts from one index on: the sum of y - p over all rounds, its variance by chance, its size in deviations."""
+
+    start: int
+    surplus: float
+    variance: float
+    striking: float
+
+    @classmethod
+    def of(cls, start: int, surplus: float, variance: float) -> _Run:
+        deviations = abs(surplus) / math.sqrt(variance) if variance else math.inf
+        return cls(start, surplus, variance, deviations if surplus else 0.0)
+
+    @classmethod
+    def joined(cls, runs: list[_Run]) -> _Run:
+        return cls.of(runs[0].start, sum(run.surplus for run in runs), sum(run.variance for run in runs))
+
+
+def _runs(tally: Tally, surplus: NDArray[np.float64], cells: NDArray[np.int64]) -> list[_Run]:
+    """Return runs of cells that are off in one direction, joined until all stand out.
+
+    Of those that do not, the one with the least surplus or shortfall goes first: so whatever is left between two turns
+    of the sum over forecasts is as large as it can be.
+    """
+    times = tally.weights**2 if tally.weighted else tally.weights
+    variance = np.add.reduceat(times * tally.p * (1 - tally.p), cells) / tally.total**2
+    columns = (column.tolist() for column in (cells, np.add.reduceat(surplus, cells), variance))
+    every = [_Run.of(*row) for row in zip(*columns, strict=True)]
+    runs = [_Run.joined(list(alike)) for _, alike in groupby(every, key=lambda run: run.surplus > 0)]
+    while len(runs) > 1:
+        modest = [(abs(run.surplus), k) for k, run in enumerate(runs) if run.striking < _OUTSTANDING]
+        if not modest:
+            break
+        _, least = min(modest)
+        around = slice(max(least - 1, 0), least + 2)
+        runs[around] = [_Run.joined(runs[around])]
+    return runs
+
+
+def _stretches(tally: Tally, runs: list[_Run], parts: NDArray[np.float64]) -> tuple[Stretch, ...]:
+    starts = np.array([run.start for run in runs])
+    ends = np.append(starts[1:], len(tally.p)) - 1
+    rounds, contributions = (np.add.reduceat(values, starts).tolist() for values in (tally.weights, parts))
+    columns = zip(tally.p[starts].tolist(), tally.p[ends].tolist(), rounds, runs, contributions, strict=True)
+    return tuple(
+        Stretch(
+            low,
+            high,
+            weight,
+            run.surplus * tally.total / weight,
+            math.sqrt(run.variance) * tally.total / weight,
+            contribution,
+        )
+        for low, high, weight, run, contribution in columns
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +13,13 @@ from truecast import _check
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room
 from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
 
+_STRIP = 0.28  # of the height: how much more the histograms take
+_FEW = 20  # forecasts between which nothing is drawn
 _CELLS, _MOST_CELLS = 1 << 10, 1 << 14  # of what is shown, to be resampled; and of [0, 1]
 
 
@@ -48,6 +52,94 @@ class ReliabilityDiagram:
     total: int | float
     brier: Decomposition
     log: Decomposition
+
+    def draw(self, axes: Any = None) -> Any:
+        """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
+
+        Beneath the curve stand histograms of the forecasts when the outcome was 1, upwards, and when it was 0,
+        downwards, each to its own scale. Dots are blocks of forecasts that hold a twentieth of the rounds or more.
+        """
+        axes = new_figure(4.6, 4.6).add_subplot() if axes is None else axes
+        low, high, (bottom, top) = self.edges[0], self.edges[-1], self._heights()
+        strip, rim = _STRIP * (top - bottom), 0.015
+        axes.plot([low, high], [low, high], color=ink(axes), ls=(0, (2, 2)), lw=1, zorder=2)
+        self._draw_band(axes)
+        self._draw_curve(axes)
+        axes.set_xlim(low - rim * (high - low), high + rim * (high - low))
+        axes.set_ylim(bottom - strip, top + rim * (top - bottom))
+        axes.set_yticks([tick for tick in axes.yaxis.get_major_locator().tick_values(bottom, top) if tick >= bottom])
+        axes.set_ylim(bottom - strip, top + rim * (top - bottom))
+        quiet(axes)
+        self._draw_histograms(axes, bottom, strip)
+        axes.set_xlabel("forecast")
+        axes.set_ylabel("mean outcome")
+        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        self._draw_legend(axes)
+        return axes.figure
+
+    def _heights(self) -> tuple[float, float]:
+        """Return from where to where outcomes are shown: as far as forecasts and the rates of most rounds go."""
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        if high - low == 1:
+            return 0.0, 1.0
+        shares = np.cumsum(self.curve.zeros + self.curve.ones) / self.total
+        first, last = self.curve.rate[np.minimum(np.searchsorted(shares, (0.01, 0.99)), len(shares) - 1)]
+        beyond = 0.05 * max(last - first, high - low)
+        return max(0.0, min(low, first - beyond)), min(1.0, max(high, last + beyond))
+
+    def _draw_band(self, axes: Any) -> None:
+        if self.band is None:
+            return
+        band, style = self.band, {"color": GREY, "zorder": 1, "label": f"{100 * self.band.level:.3g} % if calibrated"}
+        if len(band.p) > _FEW:
+            axes.fill_between(band.p, band.lower, band.upper, alpha=0.4, lw=0, **style)
+        else:  # between a few forecasts there is nothing
+            axes.vlines(band.p, band.lower, band.upper, alpha=0.6, lw=6 if len(band.p) < 10 else 3, **style)
+
+    def _draw_curve(self, axes: Any) -> None:
+        curve = self.curve
+        ends = np.stack((curve.lower, curve.upper), axis=1).reshape(-1)
+        axes.plot(ends, np.repeat(curve.rate, 2), color=COLORS[0], lw=1.6, zorder=3, label="isotonic fit (CORP)")
+        share = (curve.zeros + curve.ones) / self.total
+        large, middle = share >= 0.05, (curve.lower + curve.upper) / 2
+        axes.scatter(middle[large], curve.rate[large], s=80 * share[large] + 10, color=COLORS[0], lw=0, zorder=4)
+
+    def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
+        middle, reach, widths = bottom - 0.55 * height, 0.4 * height, np.diff(self.edges)
+        beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": "center"}
+        axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5)  # over a curve that leaves
+        for name, counts, up, color in (("ones", self.ones, 1, COLORS[4]), ("zeros", self.zeros, -1, COLORS[5])):
+            bars = up * reach * (counts / max(counts.max(), 1e-300))
+            axes.bar(self.edges[:-1], bars, widths, middle, align="edge", color=color, lw=0, zorder=6)
+            where = (0, middle + up * reach / 2)
+            axes.annotate(name, where, (-4, 0), color=ink(axes), fontsize="x-small", **beside)
+        axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
+        axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
+
+    def _draw_legend(self, axes: Any) -> None:
+        """In the corner that the curve leaves free, above the histograms."""
+        over = float(np.mean(self.curve.rate - (self.curve.lower + self.curve.upper) / 2)) > 0
+        place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
+        handles, labels = axes.get_legend_handles_labels()
+        most = 2 if room(axes)[0] > 220 else 1  # the band needs to be explained, the curve less
+        style = {"fontsize": "x-small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
+        axes.legend(handles[:most], labels[:most], **style, **place)
+
+    def _titles(self) -> list[str]:
+        """The same in more and in fewer words."""
+        brier, minus = self.brier, "\N{MINUS SIGN}"
+        parts = (brier.score, brier.miscalibration, brier.discrimination, brier.uncertainty)
+        score, off, sharp, base = (f"{part:.{_decimals(*parts)}f}" for part in parts)
+        whole = type(self.total) is int
+        rounds = f"{self.total:,} round{'s' * (self.total != 1)}" if whole else f"weight {self.total:g}"
+        first = f"{rounds}, Brier score {score}"
+        return [
+            f"{first}\n= {off} miscalibration {minus} {sharp} discrimination + {base} uncertainty",
+            f"{first}\n= {off} miscal. {minus} {sharp} discrim. + {base} uncert.",
+            f"{first}\n= {off} MCB {minus} {sharp} DSC + {base} UNC",
+            f"{rounds}, Brier {score}\n= {off} {minus} {sharp} + {base}",
+            f"{rounds}\nBrier {score}",
+        ]
 
 
 def reliability_diagram(
@@ -108,3 +200,9 @@ def diagram_of(
     curve = reliability_curve(tally)
     zeros, ones = (in_bins(side, tally.p, edges) for side in (tally.zeros, tally.ones))
     return ReliabilityDiagram(curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log)
+
+
+def _decimals(*parts: float) -> int:
+    """Return how many decimals show two digits of the smallest part, within reason."""
+    smallest = min((part for part in parts if part > 0), default=1.0)
+    return min(max(4, 1 - math.floor(math.log10(smallest))), max(4, 4 - math.floor(math.log10(max(*parts, 1e-9)))))

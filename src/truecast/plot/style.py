@@ -1,10 +1,11 @@
-"""How pictures look: on light and dark grounds, and to the colour-blind."""
+"""How pictures look: on light and dark grounds, at small sizes, and to the colour-blind."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["COLORS", "DASHES", "GREY", "MARKERS", "ink", "new_figure"]
+__all__ = ["COLORS", "DASHES", "GREY", "MARKERS", "fitting", "ink", "new_figure", "quiet", "room", "width_of"]
 
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
 COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
@@ -25,3 +26,30 @@ def new_figure(width: float, height: float) -> Any:
 def ink(axes: Any) -> Any:
     """Return the colour that these axes are labelled in, which can be seen on their ground."""
     return axes.xaxis.label.get_color()
+
+
+def room(axes: Any) -> tuple[float, float]:
+    """Return about how wide and high the axes are, in points; the layout may still change that."""
+    box = axes.get_window_extent()
+    return box.width * 72 / axes.figure.dpi, box.height * 72 / axes.figure.dpi
+
+
+def width_of(text: str, size: str | float) -> float:
+    """Return how wide a text is in the user's font, in points: that of its longest line."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n"))
+
+
+def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
+    """Return the first of several texts that is no wider than so many points; the last if none is."""
+    return next((text for text in texts if width_of(text, size) <= width), texts[-1])
+
+
+def quiet(axes: Any) -> None:
+    """Give the axes a faint grid behind what is drawn, and small labels."""
+    axes.grid(color=GREY, alpha=0.35, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize="small")

@@ -29,6 +29,7 @@ LIGHT = {GREY: "#7d7d7d"}
 DARK = {INK: "#dde1e8", BLUE: "#5aaeea", GREEN: "#35c39a", ORANGE: "#f58b3c", GREY: "#a3a3a3"}
 STYLE = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    "axes.facecolor": "none",
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlesize": 10,
@@ -82,12 +83,12 @@ def days() -> Any:
 def reliability() -> Any:
     """Draw the reliability diagram of the flights."""
     y, p, _, _ = flights()
-    return tc.plot.reliability_diagram(y, p).draw().figure
+    return tc.plot.reliability_diagram(y, p).draw()
 
 
 def calibrated() -> tuple[np.ndarray, np.ndarray]:
     """Return 500 outcomes and the probabilities they were drawn with."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(9)
     said = rng.beta(2, 3, 500)
     return rng.random(500) < said, said
 
@@ -115,7 +116,7 @@ def bins() -> Any:
 def chance() -> Any:
     """Draw the reliability diagram of the calibrated forecasts."""
     y, p = calibrated()
-    return tc.plot.reliability_diagram(y, p).draw().figure
+    return tc.plot.reliability_diagram(y, p).draw()
 
 
 def moves() -> Any:
@@ -147,7 +148,7 @@ def moves() -> Any:
 def miscalibration() -> Any:
     """Draw where the flights' error is."""
     y, p, _, _ = flights()
-    return tc.plot.miscalibration(y, p).draw().figure
+    return tc.plot.miscalibration(y, p).draw()
 
 
 def drift() -> Any:
@@ -198,7 +199,7 @@ def rounds() -> Any:
 def certificate() -> Any:
     """Draw the certificate of the flights, recalibrated, against the number of rounds."""
     y, p, _, _ = flights()
-    return tc.plot.certificate_course(tc.Recalibrator(), y, scores=p).draw().figure
+    return tc.plot.certificate_course(tc.Recalibrator(), y, scores=p).draw()
 
 
 # -- guides ------------------------------------------------------------------------------------------
@@ -207,13 +208,13 @@ def certificate() -> Any:
 def before_after() -> Any:
     """Draw the flights before and after, outcomes told at once."""
     y, p, _, _ = flights()
-    return tc.plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y)).draw()[0].figure
+    return tc.plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y)).draw()
 
 
 def groups() -> Any:
     """Draw the airports beside each other."""
     y, p, airports, _ = flights()
-    return tc.plot.group_overview(y, p, airports).draw().figure
+    return tc.plot.group_overview(y, p, airports).draw()
 
 
 def ladder() -> Any:
@@ -221,7 +222,7 @@ def ladder() -> Any:
     y, _, _, _ = flights()
     f = tc.AlmostOneStepAhead(grid=12)
     f.forecast_many(y[:400])
-    return tc.plot.ladder_state(f).draw().figure
+    return tc.plot.ladder_state(f).draw()
 
 
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
@@ -236,7 +237,8 @@ def drawn(name: str) -> dict[str, str]:
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", file.getvalue(), flags=re.DOTALL)
     text = re.sub(r" ?font-family: [^;\"]*;", "", text)
     text = text.replace("</style>", f" text {{font-family: {FONT}}}</style>", 1)
-    text = re.sub(r'="[^"]*"', lambda value: _TAIL.sub(r"\1", value[0]), text)
+    text = re.sub(r'="[^"]*"', lambda value: _LONG.sub(lambda number: f"{float(number[0]):.1f}", value[0]), text)
+    text = re.sub(r'(?<= d=")[^"]*', lambda path: _fewer(path[0]), text)
     text = re.sub(r"\s*\n\s*", "\n", text)
     text = text.replace("<svg ", f"<!-- matplotlib {mpl.__version__} -->\n<svg ", 1)
     pages = {"light": LIGHT, "dark": DARK}
@@ -248,7 +250,31 @@ def _recolored(svg: str, colors: dict[str, str]) -> str:
     return re.sub("#[0-9a-f]{6}", lambda color: new.get(color[0], color[0]), svg)
 
 
-_TAIL = re.compile(r"(\d+\.\d\d)\d+")  # a hundredth of a point is finer than any screen
+_LONG = re.compile(r"-?\d+\.\d{2,}")
+
+
+def _fewer(path: str) -> str:
+    """Return a path without points that lie on the way, give or take a sixth of a point, as on steps most do."""
+    kept: list[list[str]] = []
+    way: list[complex] = []  # left out since the last kept but one
+    for step in (line.split() for line in path.splitlines()):
+        if len(kept) > 1 and step[0] == kept[-1][0] == "L" and kept[-2][0] in "ML":
+            start, middle, end = (complex(float(point[1]), float(point[2])) for point in (kept[-2], kept[-1], step))
+            if all(_off(point, start, end) < 1 / 6 for point in (*way, middle)):
+                way.append(middle)
+                kept[-1] = step
+                continue
+        way = []
+        kept.append(step)
+    return " ".join(" ".join(step) for step in kept)
+
+
+def _off(point: complex, start: complex, end: complex) -> float:
+    """The distance of a point from a line between two others."""
+    if start == end:
+        return abs(point - start)
+    along = ((point - start) / (end - start)).real
+    return abs(point - start - min(max(along, 0), 1) * (end - start))
 
 
 def main(names: list[str], folder: Path = HERE / "pictures") -> None:

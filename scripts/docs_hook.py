@@ -1,4 +1,4 @@
-"""What the site has beside docs/: the changes, how to contribute, and files of the repository that pages link to.
+"""What the site has beside docs/: changes, how to contribute, a sample report, and files that pages link to.
 
 Pages link to each other and to files as they lie in the repository, so that the links work where the code is read, too.
 In the site a linked file outside docs/ becomes a page under source/ that shows it, or a copy if it is no text to read.
@@ -6,6 +6,7 @@ In the site a linked file outside docs/ becomes a page under source/ that shows 
 
 from __future__ import annotations
 
+import csv
 import posixpath
 import re
 from pathlib import Path
@@ -33,6 +34,7 @@ def on_files(files: Files, *, config: Any) -> Files:
     """Add the pages from the root, and every file outside docs/ that a page links to."""
     for path, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text()))
+    files.append(File.generated(config, "sample-report.html", content=_sample_report()))
     for page in list(files.documentation_pages()):
         for _, target, _ in _LINK.findall(page.content_string):
             name = _outside(page.src_uri, target)
@@ -50,6 +52,28 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
         return f"{match[1]}{posixpath.relpath(_source(name), here or '.')}{match[3]}" if name else match[0]
 
     return _LINK.sub(moved, markdown)
+
+
+def _sample_report() -> str:
+    """The report that docs/report.md describes, as the package at hand makes it."""
+    import truecast as tc
+
+    with (ROOT / "examples" / "scores.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    late, scores = [int(row["outcome"]) for row in rows], [float(row["score"]) for row in rows]
+    recalibrator = tc.Recalibrator()
+    after = recalibrator.recalibrate_many(scores, late)
+    return tc.html_report(
+        late,
+        scores,
+        after=after,
+        certificate=recalibrator.certificate,
+        groups=[row["airport"] for row in rows],
+        title="Late flights",
+        source="examples/scores.csv",
+        score="score",
+        group="airport",
+    ).html
 
 
 def _outside(page: str, target: str) -> str | None:

@@ -38,6 +38,7 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "truecast",
 }
+WIDTH = 5  # inches: to be read on a telephone, too
 FONT = "-apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
 
@@ -64,9 +65,9 @@ def recalibrated(scores: np.ndarray, outcomes: np.ndarray, late: int) -> tuple[n
 
 def days() -> Any:
     """Draw two made-up forecasters: 20 days at each forecast, wet ones filled."""
-    figure, rng = new_figure(7.2, 2.3), np.random.default_rng(4)
+    figure, rng = new_figure(WIDTH, 3.9), np.random.default_rng(4)
     forecasters = {"calibrated": (2, 6, 10, 14, 18), "too sure of itself": (5, 8, 10, 12, 15)}
-    for axes, (title, wet) in zip(figure.subplots(1, 2), forecasters.items(), strict=True):
+    for axes, (title, wet) in zip(figure.subplots(2, 1), forecasters.items(), strict=True):
         for row, (said, rained) in enumerate(zip((10, 30, 50, 70, 90), wet, strict=True)):
             filled = rng.permutation(20) < rained
             places = np.arange(20)
@@ -74,7 +75,7 @@ def days() -> Any:
             axes.scatter(places[~filled], np.full(20 - rained, row), 34, facecolor="none", edgecolor=GREY)
             axes.text(-1.2, row, f"{said} %", ha="right", va="center")
             axes.text(20.4, row, f"rained {rained} of 20", va="center")
-        axes.set(title=title, xlim=(-4.5, 28), ylim=(-0.6, 4.9))
+        axes.set(title=title, xlim=(-3, 25.5), ylim=(-0.6, 4.9))
         axes.text(-1.2, 4.75, "said", ha="right", va="center", style="italic")
         axes.axis("off")
     return figure
@@ -96,8 +97,9 @@ def calibrated() -> tuple[np.ndarray, np.ndarray]:
 def bins() -> Any:
     """Draw calibrated forecasts in 5 and in 50 bins, and the error for all numbers of bins."""
     y, p = calibrated()
-    figure = new_figure(7.2, 2.7)
-    *pair, curve = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
+    figure = new_figure(WIDTH, 4.6)
+    panels = figure.subplot_mosaic("ab;cc", height_ratios=(1.5, 1))
+    pair, curve = (panels["a"], panels["b"]), panels["c"]
     for axes, number in zip(pair, (5, 50), strict=True):
         found = tc.reliability_bins(y, p, n_bins=number)
         axes.plot([0, 1], [0, 1], color=GREY, lw=1)
@@ -123,7 +125,7 @@ def moves() -> Any:
     """Draw four forecasts and how far each must move to the nearest calibrated ones."""
     y, p = [0, 1, 0, 1], [0.2, 0.4, 0.5, 0.9]
     found = tc.calibration_distance(y, p).witness.forecasts(y, p)
-    axes = new_figure(7.2, 1.9).subplots()
+    axes = new_figure(WIDTH, 1.9).subplots()
     axes.plot([0, 1], [1, 1], color=GREY, lw=1, zorder=0)
     axes.plot([0, 1], [0, 0], color=INK, lw=1)
     for wet, said, moved in zip(y, p, found, strict=True):
@@ -140,7 +142,7 @@ def moves() -> Any:
         axes.text(value, -0.38, f"{value * 100:.0f} %\n{label}", ha="center", va="center")
     axes.text(-0.13, 1.0, "said", ha="right", va="center", style="italic")
     axes.text(-0.13, 0.0, "calibrated", ha="right", va="center", style="italic")
-    axes.set(xlim=(-0.3, 1.1), ylim=(-0.55, 1.65))
+    axes.set(xlim=(-0.34, 1.12), ylim=(-0.6, 1.7))
     axes.axis("off")
     return axes.figure
 
@@ -156,7 +158,7 @@ def drift() -> Any:
     y, p, _, month = flights()
     said, _ = recalibrated(p, y, late=5)
     months = np.arange(4, 13)
-    figure = new_figure(7.2, 2.7)
+    figure = new_figure(WIDTH, 2.8)
     axes = figure.subplots()
     looks = [
         ("happened", y, INK, "o", "-"),
@@ -175,10 +177,10 @@ def drift() -> Any:
 def rounds() -> Any:
     """Draw four rounds of a ladder with four cells: the open cell, the biases, and what the outcome does to one."""
     f = tc.AlmostOneStepAhead(grid=4)
-    figure = new_figure(7.2, 2.5)
-    panels = figure.subplots(1, 4, sharey=True)
+    figure = new_figure(WIDTH, 3.9)
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
     points = f.points / f.denominator
-    for number, (axes, y) in enumerate(zip(panels, (1, 0, 0, 1), strict=True), start=1):
+    for number, (axes, y) in enumerate(zip(panels.flat, (1, 0, 0, 1), strict=True), start=1):
         cell, said, before = f.open_cell, f.predict(), f.biases / f.denominator
         f.observe(y)
         takes, after = cell + y, f.biases / f.denominator
@@ -191,7 +193,7 @@ def rounds() -> Any:
         axes.scatter(points, np.zeros(5), 14, color=INK, zorder=3)
         axes.set_title(f"{number}. say {said:g}; {'rain' if y else 'dry'}")
         axes.set(xticks=points, xticklabels=["0", "¼", "½", "¾", "1"], ylim=(-0.4, 0.65), xlim=(-0.08, 1.08))
-    panels[0].set_ylabel("bias")
+    figure.supylabel("bias", fontsize=9)
     figure.supxlabel("points of the ladder", fontsize=9)
     return figure
 

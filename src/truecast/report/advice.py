@@ -9,9 +9,9 @@ from pathlib import PurePath
 from truecast.measures.report import Report
 from truecast.report.context import Context
 from truecast.report.findings import After, Finding
-from truecast.report.markup import shortened
+from truecast.report.markup import join, name
 from truecast.report.numerals import count, percent, probability
-from truecast.report.verdict import SIGNIFICANT, verdict
+from truecast.report.verdict import SIGNIFICANT, gain, verdict
 
 __all__ = ["Advice", "advice"]
 
@@ -40,9 +40,8 @@ def advice(finding: Finding, context: Context) -> list[Advice]:
 def _calibration(finding: Finding, context: Context) -> Advice:
     kind = verdict(finding).kind
     if kind == "off":
-        why = "It keeps what tells rounds apart"
-        gain = f", and could take some {percent(finding.gain)} off the Brier score" if finding.gain else ""
-        return Advice("Recalibrate.", f"{why}{gain}.", _line(finding, context))
+        why = f"It keeps what tells rounds apart, and {gain(finding)}."
+        return Advice("Recalibrate.", why, _line(finding, context))
     if kind == "weak":
         return Advice("Look again with more rounds.", "What is there could still be chance.")
     if kind == "few":
@@ -59,10 +58,11 @@ def _line(finding: Finding, context: Context) -> str:
     """Return what recalibrates, ready to be typed: in a shell, or in Python if there is no file."""
     if context.source is None:
         return _PYTHON
-    names = ["--outcome", context.outcome, "--score", finding.name]
-    by = ["--by", context.group] if finding.groups is not None else []
+    names = {"--outcome": context.outcome, "--score": finding.name if context.score_known else None}
+    names["--by"] = context.group if finding.groups is not None else None
+    options = [part for option, column in names.items() if column is not None for part in (option, column)]
     ending = "".join(PurePath(context.source).suffixes[-2 if context.source.endswith(_PACKED) else -1 :])
-    return shlex.join(["truecast", "recalibrate", context.source, *names, *by, "-o", f"recalibrated{ending}"])
+    return shlex.join(["truecast", "recalibrate", context.source, *options, "-o", f"recalibrated{ending}"])
 
 
 def _how_many(finding: Finding) -> str:
@@ -91,7 +91,7 @@ def _groups(finding: Finding) -> list[Advice]:
     said, came = float(overview.mean_forecast[0]), float(overview.mean_outcome[0])
     off = f"Its mean forecast is {probability(said)}, its mean outcome {probability(came)}"
     alone = "each group can be recalibrated by itself (--by, or group= in Python)"
-    return [Advice(f"Look at group “{shortened(overview.names[0])}”.", f"{off}; {alone}.")]
+    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{off}; {alone}.")]
 
 
 def _sharpness(finding: Finding) -> list[Advice]:

@@ -77,11 +77,10 @@ def group_strip(error: float, high: float, most: float, label: str) -> Markup:
 
 
 def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
-    """Return the range of rates to show: that of the forecasts, and whatever leaves it."""
-    shown = [diagram.edges[[0, -1]], diagram.curve.rate]
-    if diagram.band is not None:
-        shown += [diagram.band.lower, diagram.band.upper]
-    return min(float(part.min()) for part in shown), max(float(part.max()) for part in shown)
+    """Return the range of rates to show: that of the forecasts, and what the curve says beyond."""
+    rates = np.append(diagram.edges[[0, -1]], diagram.curve.rate)
+    room = 1.05 if rates.max() > diagram.edges[-1] else 1.0
+    return float(rates.min()), min(1.0, room * float(rates.max()))
 
 
 def _reach(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -112,10 +111,10 @@ def _band(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
     band = diagram.band
     if band is None:
         return []
-    if len(band.p) == 1:
-        return [rule(x(band.p[0]), y(band.lower[0]), x(band.p[0]), y(band.upper[0]), "bandline")]
     p = band.p if len(band.p) < _SIDE / 2 else np.linspace(band.p[0], band.p[-1], int(_SIDE / 2))
-    lower, upper = (np.interp(p, band.p, side) for side in (band.lower, band.upper))
+    lower, upper = (np.clip(np.interp(p, band.p, side), *_rates(diagram)) for side in (band.lower, band.upper))
+    if len(p) == 1:
+        return [rule(x(p[0]), y(lower[0]), x(p[0]), y(upper[0]), "bandline")]
     around = points(np.concatenate((p, p[::-1])), np.concatenate((lower, upper[::-1])), x, y)
     return [tag("polygon", points=around, class_="band")]
 

@@ -15,8 +15,9 @@ class Context:
 
     title: str
     source: str | None
-    outcome: str
-    group: str
+    outcome: str | None
+    score_known: bool
+    group: str | None
     skipped: int
     date: str | None
     certificate: Certificate | None

@@ -7,7 +7,7 @@ import html
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from truecast import _check
@@ -73,9 +73,9 @@ def html_report(
     certificate: Certificate | None = None,
     title: str | None = None,
     source: str | None = None,
-    outcome: str = "outcome",
-    score: str = "forecast",
-    group: str = "group",
+    outcome: str | None = None,
+    score: str | None = None,
+    group: str | None = None,
     skipped: int = 0,
     date: str | datetime.date | None = None,
     level: float = 0.9,
@@ -133,38 +133,39 @@ def html_report(
     About a second for a million rounds at a million distinct forecasts, after the tally; some 60 KB, and 30 KB more for
     each further score. Pictures and resamples are of forecasts pooled in at most 2,048 cells.
     """
-    tallies = _tallies(y_true, y_prob, sample_weight, _check.text("score", score))
-    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), level)
-    recalibrated = None if after is None else _after(after, tallies, y_true, sample_weight)
-    context = Context(
-        title=_check.text("title", title or _title(source)),
-        source=None if source is None else _check.text("source", source),
-        outcome=_check.text("outcome", outcome),
-        group=_check.text("group", group),
-        skipped=_check.whole_number("skipped", skipped, least=0, most=_check.MOST_ROUNDS),
-        date=date.isoformat()
-        if isinstance(date, datetime.date)
-        else None
-        if date is None
-        else _check.text("date", date),
-        certificate=_certificate(certificate),
-    )
+    tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
     options: dict[str, Any] = {
         "level": _check.between("level", level, 0, 1),
-        "resamples": resamples
-        if resamples is None
-        else _check.whole_number("resamples", resamples, least=20, most=10**6),
         "random_state": _check.whole_number("random_state", random_state, least=0, most=2**63 - 1),
     }
+    if resamples is not None:
+        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+    context = Context(
+        title=_text("title", title) or _title(source),
+        source=_text("source", source),
+        outcome=_text("outcome", outcome),
+        score_known=score is not None or isinstance(y_true, Mapping) or isinstance(y_prob, Mapping),
+        group=_text("group", group),
+        skipped=_check.whole_number("skipped", skipped, least=0, most=_check.MOST_ROUNDS),
+        date=date.isoformat() if isinstance(date, datetime.date) else _text("date", date),
+        certificate=_certificate(certificate),
+    )
+    overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
+    later = None if after is None else _after(after, tallies, y_true, sample_weight)
     findings = [
-        find(name, tally, groups=overviews.get(name), after=recalibrated, **options) for name, tally in tallies.items()
+        find(name, tally, groups=overviews.get(name), after=later, resamples=resamples, **options)
+        for name, tally in tallies.items()
     ]
     verdicts = {finding.name: verdict(finding).headline for finding in findings}
     return HtmlReport(page(findings, context), context.title, verdicts)
 
 
 def _title(source: str | None) -> str:
-    return "Calibration report" if source is None else f"Calibration report: {source}"
+    return "Calibration report" if source is None else f"Calibration of {PurePath(source).name}"
+
+
+def _text(name: str, value: object) -> str | None:
+    return None if value is None else _check.text(name, value)
 
 
 def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[str, Tally]:
@@ -189,7 +190,7 @@ def _tally(name: str, value: object) -> Tally:
 
 
 def _overviews(
-    groups: Any, tallies: dict[str, Tally], rounds: tuple[Any, Any, Any], level: float
+    groups: Any, tallies: dict[str, Tally], rounds: tuple[Any, Any, Any], options: dict[str, Any]
 ) -> dict[str, GroupOverview]:
     """Return how each group does under each score."""
     y_true, y_prob, sample_weight = rounds
@@ -197,17 +198,15 @@ def _overviews(
         return {}
     if not isinstance(y_true, Tally | Mapping):
         scores = y_prob if isinstance(y_prob, Mapping) else dict.fromkeys(tallies, y_prob)
-        return {
-            name: group_overview(y_true, p, groups, sample_weight=sample_weight, level=level)
-            for name, p in scores.items()
-        }
+        weights = {"sample_weight": sample_weight}
+        return {name: group_overview(y_true, p, groups, **weights, **options) for name, p in scores.items()}
     if not isinstance(groups, Mapping):
         raise InputError("groups", "must be a mapping from groups to tallies beside a Tally", groups)
-    if isinstance(y_true, Tally):
-        return {name: group_overview(groups, level=level) for name in tallies}
-    if set(groups) != set(tallies) or not all(isinstance(parts, Mapping) for parts in groups.values()):
+    if len(tallies) == 1 and not any(isinstance(part, Mapping) for part in groups.values()):
+        groups = dict.fromkeys(tallies, groups)
+    if set(groups) != set(tallies) or not all(isinstance(part, Mapping) for part in groups.values()):
         raise InputError("groups", "must have a mapping from groups to tallies for each score", list(groups))
-    return {name: group_overview(groups[name], level=level) for name in tallies}
+    return {name: group_overview(groups[name], **options) for name in tallies}
 
 
 def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: Any) -> Tally:

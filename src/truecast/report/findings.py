@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,13 @@ from truecast.plot import (
 )
 from truecast.tally import Tally
 
-__all__ = ["After", "Finding", "Range", "find"]
+__all__ = ["RARE", "After", "Finding", "Range", "find"]
 
 _CELLS = 1 << 11  # forecasts that pictures and resamples are made of
 _RANGES = 10
+RARE = 0.05  # how often an outcome comes at the most to be called rare
 _PART, _SENTENCES = 0.1, 3  # what part of the error a stretch must make up to be worth a sentence, and how many are
-_FEW_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of the Brier score
+_FEW_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of a score
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,9 @@ class Finding:
     gap : float
         How far rate and mean forecast of a range are apart on average, less what chance adds.
     gain : float
-        What share of the Brier score the best increasing curve would take off, less what chance adds.
+        What share of the score the best increasing curve would take off, less what chance adds.
+    gain_of : str
+        Of which score: "log" where one of the outcomes is rare and the log loss is finite, else "brier".
     impossible : int or float
         Rounds in which something happened that had been given probability 0.
     certain : bool
@@ -116,6 +120,7 @@ class Finding:
     off: tuple[Range, ...]
     gap: float
     gain: float
+    gain_of: str
     impossible: int | float
     certain: bool
     groups: GroupOverview | None
@@ -139,6 +144,7 @@ def find(
     figures = measure(tally)
     later = None if after is None else _after(pooled, after, options)
     where = miscalibration(pooled)
+    gain_of = "log" if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score) else "brier"
     return Finding(
         name=name,
         figures=figures,
@@ -151,7 +157,8 @@ def find(
         halves=_ranges(tally, [0.0, np.nextafter(figures.mean_outcome, 2.0)]),
         off=_largest(pooled, where),
         gap=_mean_gap(tally),
-        gain=_gain(tally, figures.brier, random_state),
+        gain=_gain(tally, gain_of, random_state),
+        gain_of=gain_of,
         impossible=_at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
         certain=bool(np.isin(tally.p, (0.0, 1.0)).all()),
         groups=groups,
@@ -159,12 +166,12 @@ def find(
     )
 
 
-def _pooled(tally: Tally) -> Tally:
+def _pooled(tally: Tally, cells: int = _CELLS) -> Tally:
     """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too."""
-    power = _CELLS.bit_length() - 1
-    if len(tally.p) <= _CELLS:
+    power = cells.bit_length() - 1
+    if len(tally.p) <= cells:
         return tally
-    while power < 30 and np.count_nonzero(np.diff((tally.p * 2.0 ** (power + 1)).astype(np.int64))) < _CELLS - 1:
+    while power < 30 and np.count_nonzero(np.diff((tally.p * 2.0 ** (power + 1)).astype(np.int64))) < cells - 1:
         power += 1
     return tally.coarsened(1 << power)
 
@@ -216,19 +223,19 @@ def _mean_gap(tally: Tally) -> float:
     return bins.error("l1", debias=not tally.weighted)
 
 
-def _gain(tally: Tally, brier: Decomposition, random_state: int) -> float:
-    """Return which share of the Brier score is miscalibration, less what the curve would fit of chance."""
-    if not brier.score:
-        return 0.0
-    chance = 0.0
-    if not tally.weighted:
-        few = tally.coarsened(_FEW_CELLS)
-        chance = uncertainty(_miscalibration, few, resamples=100, random_state=random_state).if_calibrated
-    return max(0.0, brier.miscalibration - chance) / brier.score
+def _gain(tally: Tally, score: str, random_state: int) -> float:
+    """Return which share of a score is miscalibration, less what the curve would fit of chance."""
+    share = _share(tally, score)
+    if tally.weighted or not share:
+        return share
+    few = _pooled(tally, _FEW_CELLS)
+    chance = uncertainty(partial(_share, score=score), few, resamples=100, random_state=random_state).if_calibrated
+    return max(0.0, share - chance)
 
 
-def _miscalibration(tally: Tally) -> float:
-    return reliability_curve(tally).brier.miscalibration
+def _share(tally: Tally, score: str) -> float:
+    parts: Decomposition = getattr(reliability_curve(tally), score)
+    return parts.miscalibration / (parts.score or 1.0)
 
 
 def _at(p: NDArray[np.float64], counts: NDArray[Any], value: float) -> Any:

@@ -7,7 +7,8 @@ import re
 
 __all__ = ["Markup", "join", "name", "number", "shortened", "tag"]
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # not allowed in HTML
+# what HTML does not allow, and what turns the direction of the text around it
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _LONGEST = 80  # characters of a name that are shown
 _VOID = ("meta", "link", "br")
 
@@ -50,7 +51,7 @@ def shortened(text: object) -> str:
 
 def name(text: object) -> Markup:
     """Return a name that someone else has chosen: shortened, and unable to turn the text around it."""
-    return tag("bdi", shortened(text), class_="name")
+    return tag("bdi", "(none)" if text is None else shortened(text), class_="name")
 
 
 def number(value: float) -> str:

@@ -93,7 +93,7 @@ def place(value: float, span: float) -> str:
     >>> place(0.00000531, 1.0), place(0.00531, 0.01), place(0.3, 0)
     ('0.000', '0.00531', '0.3')
     """
-    return f"{value:.{_decimals(span, 1) + 3}f}" if span else probability(value)
+    return f"{value:.{3 + max(0, round(-math.log10(span)))}f}" if span else probability(value)
 
 
 def percent(share: float) -> str:

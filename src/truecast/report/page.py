@@ -32,7 +32,7 @@ def page(findings: Sequence[Finding], context: Context) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("link", rel="icon", href="data:,"),
-        tag("title", shortened(context.title)),
+        tag("title", shortened(context.title) + ("" if context.source is None else f" · {shortened(context.source)}")),
         tag("style", style),
     ]
     inside = sections_of(findings[0], context, "h2", "") if len(findings) == 1 else _several(findings, context)

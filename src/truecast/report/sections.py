@@ -38,7 +38,7 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         ("where", "Where is it off?", _where(finding)),
     ]
     if finding.groups is not None:
-        parts.append(("groups", "Groups", earlier + _groups(finding.groups, context.group)))
+        parts.append(("groups", "Groups", earlier + _groups(finding.groups, context.group or "group")))
     if finding.after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding.figures, finding.after)))
     if context.certificate is not None:
@@ -60,11 +60,11 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
 def _measured(finding: Finding, context: Context) -> list[Markup]:
     figures = finding.figures
     facts = [
-        ("source", name(context.source) if context.source is not None else None),
+        ("source", None if context.source is None else name(context.source)),
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
         ("rows skipped", f"{count(context.skipped)} (not readable)" if context.skipped else None),
-        ("outcome", name(context.outcome)),
-        ("forecast", name(finding.name)),
+        ("outcome", None if context.outcome is None else name(context.outcome)),
+        ("forecast", name(finding.name) if context.score_known else None),
         ("distinct forecasts", count(figures.forecasts)),
         ("mean outcome", figure(figures.mean_outcome)),
         ("mean forecast", figure(figures.mean_forecast)),
@@ -75,7 +75,7 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
 
 def _verdict(finding: Finding) -> list[Markup]:
     found, figures, doubt = verdict(finding), finding.figures, finding.doubt
-    said = (found.headline, found.evidence, size(finding))
+    said = (found.headline, found.evidence, size(finding, found.kind))
     constant = "mean outcome throughout: "
     interval = (
         "" if doubt is None else f"{percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)}"
@@ -91,7 +91,7 @@ def _verdict(finding: Finding) -> list[Markup]:
     return [
         tag("div", *(tag("p", words) for words in said), class_=f"verdict {found.kind}"),
         tag("dl", *tiles, class_="tiles"),
-        tag("p", "Calibration is not all: ", skill(finding)),
+        tag("p", "Calibration is not all: ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
 

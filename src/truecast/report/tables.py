@@ -11,12 +11,13 @@ from truecast.report.charts import group_strip
 from truecast.report.findings import After, Finding, Range
 from truecast.report.glossary import entries
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import NONE, count, figure, p_value, percent, place, signed
+from truecast.report.numerals import NONE, count, figure, p_value, percent, place, probability, signed
 from truecast.report.verdict import SIGNIFICANT, verdict
 
 __all__ = ["GROUPS_SHOWN", "before_after_table", "figures_table", "groups_table", "ranges_table", "scores_table"]
 
 GROUPS_SHOWN = 40
+_P_VALUE = "p\N{NON-BREAKING HYPHEN}value"
 
 
 def ranges_table(ranges: Sequence[Range]) -> Markup:
@@ -24,7 +25,7 @@ def ranges_table(ranges: Sequence[Range]) -> Markup:
     span = ranges[-1].high - ranges[0].low
     rows = []
     for part in ranges:
-        ends = dict.fromkeys((place(part.low, span), place(part.high, span)))
+        ends = [place(end, span) for end in (part.low, part.high)] if part.low < part.high else [probability(part.low)]
         chance = NONE if math.isnan(part.noise) else f"±\u2009{figure(2 * part.noise)}"
         gap = _flagged(signed(part.gap), part.beyond_chance)
         between = tag("span", f"\u2009{NONE}\u2009".join(ends), class_="whole")
@@ -39,8 +40,8 @@ def groups_table(overview: GroupOverview, title: str) -> Markup:
     sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
     most = max(size for size in sizes if size == size)
     rows = [_group(overview, k, most) for k in shown]
-    chance = f"chance, {percent(overview.level)} below"
-    head = (name(title), f"error (dot) over {chance} (bar)", "smooth calib. error", chance, "adjusted p-value")
+    chance = f"by chance, at most ({percent(overview.level)})"
+    head = (name(title), "error (dot), chance (bar)", "smooth calib. error", chance, f"adjusted {_P_VALUE}")
     caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
     return _table(caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group")
 
@@ -49,9 +50,8 @@ def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
     error, high = overview.error[k].item(), overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
     means = (figure(column[k].item()) for column in (overview.mean_forecast, overview.mean_outcome, overview.brier))
-    said = overview.names[k]
     return [
-        name("(none)" if said is None else said),
+        name(overview.names[k]),
         tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
         figure(error),
         figure(high),
@@ -63,21 +63,23 @@ def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
 
 def scores_table(findings: Sequence[Finding]) -> Markup:
     """Return the scores side by side."""
-    rows: list[list[object]] = []
-    for finding in findings:
-        figures, doubt = finding.figures, finding.doubt
-        worth = percent(1 - figures.brier.score / figures.brier.uncertainty) if figures.brier.uncertainty else NONE
-        chance = (NONE, NONE) if doubt is None else (figure(doubt.if_calibrated), p_value(doubt.p_value))
-        said = tag("td", verdict(finding).short, class_="words")
-        error = figure(figures.smooth_calibration_error)
-        rows.append(
-            [name(finding.name), figure(figures.brier.score), worth, figure(figures.log.score), error, *chance, said]
-        )
-    verdicts = tag("th", "calibrated?", class_="words", scope="col")
-    head = ("score", "Brier score", "skill", "log loss", "smooth calib. error", "by chance", "p-value", verdicts)
-    return _table(
-        "Skill: how much better the Brier score is than that of the mean outcome said throughout.", head, rows
-    )
+    calibrated = tag("th", "calibrated?", class_="words", scope="col")
+    head = ("score", "Brier score", "skill", "log loss", "smooth calib. error", "by chance", _P_VALUE, calibrated)
+    caption = "Skill: how much better the Brier score is than that of the mean outcome said throughout."
+    return _table(caption, head, map(_score, findings))
+
+
+def _score(finding: Finding) -> list[object]:
+    brier, doubt = finding.figures.brier, finding.doubt
+    return [
+        name(finding.name),
+        figure(brier.score),
+        percent(round(1 - brier.score / brier.uncertainty, 4)) if brier.uncertainty else NONE,
+        figure(finding.figures.log.score),
+        figure(finding.figures.smooth_calibration_error),
+        *((NONE, NONE) if doubt is None else (figure(doubt.if_calibrated), p_value(doubt.p_value))),
+        tag("td", verdict(finding).short, class_="words"),
+    ]
 
 
 def before_after_table(before: Report, after: After) -> Markup:

@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 
 from truecast.measures.uncertainty import Uncertainty
-from truecast.report.findings import Finding, Range
+from truecast.report.findings import RARE, Finding, Range
 from truecast.report.numerals import figure, p_value, percent, points, probability, roughly, rounds
 
-__all__ = ["SIGNIFICANT", "Verdict", "direction", "notes", "size", "skill", "verdict"]
+__all__ = ["SIGNIFICANT", "Verdict", "direction", "gain", "notes", "size", "skill", "verdict"]
 
 SIGNIFICANT, _SURE = 0.05, 0.01  # p-values
 _FEWEST = 20  # rounds
 _BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
-_RARE = 0.05  # how often an outcome comes at most to be called rare
 _RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
 
 
@@ -94,31 +93,37 @@ def direction(finding: Finding) -> str:
     return "forecasts are too low in places and too high in others"
 
 
-def size(finding: Finding) -> str:
-    """Say what the error amounts to in practice."""
-    said, came = finding.figures.mean_forecast, finding.figures.mean_outcome
-    beyond = "" if finding.doubt is None else " beyond what chance adds"
+def size(finding: Finding, kind: str) -> str:
+    """Say what the error amounts to in practice, as far as that can be told."""
+    means = (finding.figures.mean_forecast, finding.figures.mean_outcome)
+    whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + _times(finding.whole)
+    if kind in ("few", "none"):
+        enough = "too few rounds to say what it amounts to" if kind == "few" else "chance is enough to explain the gaps"
+        return f"In practice: {enough}. {whole}."
+    beyond = "" if kind == "weighted" else " beyond what chance adds"
     gap = f"forecasts and what came of them are apart by {points(finding.gap)} percentage points on average{beyond}"
-    gain = f"recalibration could take some {percent(finding.gain)} off the Brier score"
     if not finding.gap:
-        gap = "in ranges of forecasts, chance explains the gaps"
-    if not finding.gain:
-        gain = "recalibration has nothing to take off the Brier score"
-    whole = f"The mean forecast was {probability(said)}, and {probability(came)} came true"
-    return f"In practice: {gap}, and {gain}. {whole}{_times(finding.whole)}."
+        gap = "in ranges of forecasts, chance is enough to explain the gaps"
+    return f"In practice: {gap}, and recalibration {gain(finding)}. {whole}."
+
+
+def gain(finding: Finding) -> str:
+    """Say what recalibration could do for a proper score."""
+    score = "Brier score" if finding.gain_of == "brier" else "log loss"
+    return f"could take some {percent(finding.gain)} off the {score}" if finding.gain else f"hardly helps the {score}"
 
 
 def _times(whole: Range) -> str:
     """Say how many times too high or low, where events are rare: there, points mislead."""
     rare = whole.rate <= 0.5
     said, came = (whole.forecast, whole.rate) if rare else (1 - whole.forecast, 1 - whole.rate)
-    if not whole.beyond_chance or not 0 < came < _RARE or not said or not max(said / came, came / said) >= 1.05:
+    if not whole.beyond_chance or not 0 < came < RARE or not said or not max(said / came, came / said) >= 1.05:
         return ""
     times = f"{roughly(max(said / came, came / said))} times too {'high' if said > came else 'low'}"
     return f": {times}{'' if rare else ' for the rarer outcome'}"
 
 
-def skill(finding: Finding) -> str:
+def skill(finding: Finding, kind: str) -> str:
     """Say how good the forecasts are, which calibration does not tell."""
     brier, log = finding.figures.brier, finding.figures.log
     said = f"the Brier score is {figure(brier.score)}"
@@ -126,12 +131,13 @@ def skill(finding: Finding) -> str:
         return f"{said}; but all outcomes are the same, so there is nothing to tell apart, and no skill to speak of."
     better = 1 - brier.score / brier.uncertainty
     how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
-    logs = f"The log loss is {figure(log.score)}, against {figure(log.uncertainty)}."
-    most = f"{percent(brier.discrimination / brier.uncertainty)} in hindsight"
-    return (
-        f"{said}, {how} than the {figure(brier.uncertainty)} of the mean outcome said throughout. {logs} "
-        f"With the best recalibration it would be {most}: that is how well the forecasts tell rounds apart."
+    than = f"{how} than the {figure(brier.uncertainty)} of the mean outcome said throughout"
+    most = f"{percent(brier.discrimination / brier.uncertainty)} better"
+    hindsight = (
+        f" With the best recalibration it would be {most}, in hindsight: so well do forecasts tell rounds apart."
     )
+    logs = f"The log loss is {figure(log.score)}, against {figure(log.uncertainty)}."
+    return f"{said}, {than}.{hindsight if kind != 'few' else ''} {logs}"
 
 
 def notes(finding: Finding) -> list[str]:

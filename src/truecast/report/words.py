@@ -8,8 +8,8 @@ from truecast.certificate import Certificate
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.findings import After, Finding, Range
-from truecast.report.markup import shortened
-from truecast.report.numerals import count, figure, percent, place, roughly, rounds
+from truecast.report.markup import Markup, join, name
+from truecast.report.numerals import count, figure, percent, place, probability, roughly, rounds
 from truecast.report.verdict import SIGNIFICANT
 
 __all__ = ["after_sentence", "certificate_sentences", "groups_sentence", "where_sentences"]
@@ -25,23 +25,23 @@ def where_sentences(finding: Finding) -> list[str]:
 
 
 def _stretch(part: Range, span: float) -> str:
-    low, high = place(part.low, span), place(part.high, span)
-    said = f"Forecasts between {low} and {high}" if low != high else f"Forecasts of {low}"
+    between = f"between {place(part.low, span)} and {place(part.high, span)}"
+    said = f"Forecasts {between if part.low < part.high else 'of ' + probability(part.low)}"
     off = f"too {'low' if part.gap > 0 else 'high'} by about {roughly(part.gap)}"
     return f"{said} were {off} ({rounds(part.rounds)})."
 
 
-def groups_sentence(overview: GroupOverview) -> str:
+def groups_sentence(overview: GroupOverview) -> Markup:
     """Say which groups stand out, after allowing for how many there are."""
     if np.isnan(overview.p_value).all():
-        return "With real weights chance cannot be judged: groups are in the order of their errors."
+        return join("With real weights chance cannot be judged: groups are in the order of their errors.")
     found = int((overview.adjusted < SIGNIFICANT).sum())
     among = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
     allowing = "after allowing for how many were looked at (Holm's adjustment)"
     if not found:
-        return f"None of {among} stands out, {allowing}."
+        return join(f"None of {among} stands out, {allowing}.")
     stand = "stands" if found == 1 else "stand"
-    return f"{found:,} of {among} {stand} out, {allowing}; most of all “{shortened(overview.names[0])}”."
+    return join((f"{found:,} of {among} {stand} out, {allowing}; most of all ", name(overview.names[0]), "."))
 
 
 def after_sentence(before: Report, after: After) -> str:

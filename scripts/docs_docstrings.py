@@ -5,6 +5,7 @@ The compiled core's docstrings are taken from its source, so that the site can b
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,10 @@ def _link(match: re.Match[str]) -> str:
     entries = _entries()
     if match[2] in entries:
         return f"[`{match[1]}`][{entries[match[2]]}]"
-    return f"[`{match[1]}`][{entries[head]}{dot}{member}]" if head in entries else match[0]
+    if head not in entries:
+        return match[0]
+    place = f"{dot}{member}" if f"{head}.{member}" in _methods() else ""  # fields have no entry of their own
+    return f"[`{match[1]}`][{entries[head]}{place}]"
 
 
 @cache
@@ -64,6 +68,14 @@ def _entries() -> dict[str, str]:
     pages = (ROOT / "docs" / "reference").glob("*.md")
     paths = [path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
     return {path.removeprefix("truecast."): path for path in paths}
+
+
+@cache
+def _methods() -> set[str]:
+    """Class.method of every class with methods or properties of its own."""
+    trees = (ast.parse(source.read_text()) for source in (ROOT / "src" / "truecast").rglob("*.py"))
+    classes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {f"{it.name}.{part.name}" for it in classes for part in it.body if isinstance(part, ast.FunctionDef)}
 
 
 @cache

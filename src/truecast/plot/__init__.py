@@ -1,18 +1,24 @@
 """Pictures of forecasts: each a frozen object that is computed first and drawn, with matplotlib, on request."""
 
 from truecast.plot.before_after import BeforeAfter, before_after
+from truecast.plot.certificate_course import CertificateCourse, certificate_course
 from truecast.plot.group_overview import GroupOverview, group_overview
+from truecast.plot.ladder_state import LadderState, ladder_state
 from truecast.plot.miscalibration import Miscalibration, Stretch, miscalibration
 from truecast.plot.reliability import ReliabilityDiagram, reliability_diagram
 
 __all__ = [
     "BeforeAfter",
+    "CertificateCourse",
     "GroupOverview",
+    "LadderState",
     "Miscalibration",
     "ReliabilityDiagram",
     "Stretch",
     "before_after",
+    "certificate_course",
     "group_overview",
+    "ladder_state",
     "miscalibration",
     "reliability_diagram",
 ]

@@ -11,6 +11,7 @@ from truecast.errors import InputError
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.reliability import ReliabilityDiagram, diagram_of
 from truecast.plot.spread import even_edges
+from truecast.plot.style import fitting, new_figure, room
 from truecast.tally import Tally, as_tally
 
 __all__ = ["BeforeAfter", "before_after"]
@@ -32,6 +33,25 @@ class BeforeAfter:
     after: ReliabilityDiagram
     error_before: float
     error_after: float
+
+    def draw(self, axes: Any = None) -> Any:
+        """Draw both diagrams on a pair of matplotlib axes, or on those of a new figure; return the figure."""
+        axes = new_figure(8.4, 4.6).subplots(1, 2, sharex=True, sharey=True) if axes is None else axes
+        left, right = axes
+        heights = self.before.heights(), self.after.heights()
+        shown = min(low for low, _ in heights), max(high for _, high in heights)
+        pairs = (("before", self.before, self.error_before), ("after", self.after, self.error_after))
+        for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
+            diagram.draw(side, between=shown)
+            brier = f"{diagram.brier.score:.4f}"
+            titles = [
+                f"{name}\nBrier score {brier}, smooth calibration error {error:.4f}",
+                f"{name}\nBrier {brier}, smCE {error:.4f}",
+                f"{name}\nBrier {brier}\nsmCE {error:.4f}",
+            ]
+            side.set_title(fitting(titles, room(side)[0], "small"), fontsize="small")
+        right.set_ylabel("")
+        return left.figure
 
 
 def before_after(

@@ -15,6 +15,7 @@ from truecast.errors import InputError
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen
+from truecast.plot.style import COLORS, GREY, fitting, new_figure, quiet, room, width_of
 from truecast.tally import Tally
 
 __all__ = ["GroupOverview", "group_overview"]
@@ -38,8 +39,9 @@ class GroupOverview:
         What the error would be on average if the group's forecasts were calibrated, and what it would then not
         exceed in `level` of all cases. nan where that was not simulated.
     p_value : array
-        How often it would then be as large as it is: a gamma distribution fitted to the simulated ones. For one group
-        by itself: see `adjusted`. nan where nothing was simulated.
+        How often it would then be as large as it is: by a gamma distribution fitted to the squares of simulated ones,
+        which has been right within a factor of two down to 1/30,000. For one group by itself: see `adjusted`. nan where
+        nothing was simulated.
     brier : array
         The Brier score, which also tells how sharp the forecasts are.
     level : float
@@ -55,6 +57,52 @@ class GroupOverview:
     p_value: NDArray[np.float64] = field(repr=False)
     brier: NDArray[np.float64] = field(repr=False)
     level: float
+
+    def draw(self, axes: Any = None, *, most: int = 30) -> Any:
+        """Draw the first groups on matplotlib axes, or on those of a new figure; return the figure.
+
+        Dots are the errors, filled if the adjusted p-value is below 0.05; bars reach to where the error would be in
+        `level` of all cases if the group were calibrated, with a line at its mean. As many groups as there is room for,
+        `most` of them at the most; how many more there are is said.
+        """
+        shown = min(_check.whole_number("most", most, least=1, most=10_000), len(self))
+        axes = new_figure(5.2, 1.2 + 0.2 * shown).add_subplot() if axes is None else axes
+        width, height = room(axes)
+        shown = max(1, min(shown, int(height / 11)))
+        at, error, high = np.arange(shown), self.error[:shown], self.chance_high[:shown]
+        axes.barh(at, high, min(0.62, 9 * shown / height), color=GREY, alpha=0.4, lw=0, zorder=2)
+        axes.plot(self.chance[:shown], at, ls="", marker="|", ms=6, color=GREY, zorder=3)
+        for chosen, fill in ((self.adjusted[:shown] < 0.05, COLORS[2]), (~(self.adjusted[:shown] < 0.05), "none")):
+            color = COLORS[2] if fill != "none" else COLORS[0]
+            axes.plot(error[chosen], at[chosen], ls="", marker="o", ms=5, mfc=fill, mec=color, mew=1.3, zorder=4)
+        axes.set_xlim(0, 1.06 * float(np.nanmax(np.append(error, high))) or 1.0)
+        axes.set_ylim(shown - 0.4, -0.6)
+        self._label(axes, at, width)
+        quiet(axes)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0, labelsize="x-small")
+        return axes.figure
+
+    def _label(self, axes: Any, at: NDArray[np.int64], width: float) -> None:
+        counts = [f"{count:,}" if count < 10_000 else _short(count) for count in self.rounds[: len(at)].tolist()]
+        axes.set_yticks(
+            at,
+            [_cut(name, 0.3 * width, f" ({count})") for name, count in zip(self.names[: len(at)], counts, strict=True)],
+        )
+        right = axes.secondary_yaxis("right")
+        right.set_yticks(at, [f"{score:.3f}" for score in self.brier[: len(at)]])
+        right.tick_params(length=0, labelsize="x-small")
+        right.set_ylabel("Brier score", fontsize="x-small", rotation=270, va="bottom")
+        more = len(self) - len(at)
+        rest = f"\nand {more:,} more group{'s' * (more > 1)}" if more else ""
+        axes.set_xlabel(fitting(["smooth calibration error", "smooth cal. error", "smCE"], width, "medium") + rest)
+        share = f"{100 * self.level:.3g} %"
+        titles = [
+            f"bar: {share} of errors if calibrated; filled: stands out among all groups",
+            f"bar: {share} if calibrated; filled: stands out",
+            f"bar: {share} if calibrated",
+        ]
+        axes.set_title(fitting(titles, width, "x-small"), fontsize="x-small")
 
     def __len__(self) -> int:
         """The number of groups."""
@@ -160,7 +208,8 @@ class _Row:
         draws = rng.binomial(weights, p, (resamples, len(p)))
         errors = np.array([_core.smooth_error(p, weights - ones, ones, total, none) for ones in draws])
         self.chance, self.chance_high = float(errors.mean()), float(np.quantile(errors, level))
-        self.p_value = _gamma_tail(self.error, self.chance, float(errors.std(ddof=1)))
+        squares = errors**2
+        self.p_value = _gamma_tail(self.error**2, float(squares.mean()), float(squares.std(ddof=1)))
 
 
 def _gamma_tail(value: float, mean: float, deviation: float) -> float:
@@ -204,3 +253,19 @@ def _split(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[st
         name: Tally.from_predictions(y[part], p[part], sample_weight=None if weights is None else weights[part])
         for name, part in zip(numbers, parts, strict=True)
     }
+
+
+def _short(count: float) -> str:
+    """Return a large number in few characters."""
+    power = next(power for power in (1, 2, 3, 4, 5, 6) if count < 10 ** (3 * power + 3) or power == 6)
+    number = count / 10 ** (3 * power)
+    return f"{number:.3g}" + ("", "k", "M", "G", "T", "P", "E")[power]
+
+
+def _cut(name: str | int | None, width: float, after: str) -> str:
+    """Return the name of a group, shortened to so many points with what follows it."""
+    said = "(none)" if name is None else " ".join(str(name).split())
+    if len(said) > 60 or width_of(said + after, "x-small") > width:
+        fits = (n for n in range(min(len(said), 60), 3, -1) if width_of(said[:n] + "..." + after, "x-small") <= width)
+        said = said[: next(fits, 3)] + "..."
+    return said.replace("$", r"\$") + after  # not to be read as mathematics

@@ -13,7 +13,7 @@ from truecast import _check
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
@@ -53,14 +53,15 @@ class ReliabilityDiagram:
     brier: Decomposition
     log: Decomposition
 
-    def draw(self, axes: Any = None) -> Any:
+    def draw(self, axes: Any = None, *, between: tuple[float, float] | None = None) -> Any:
         """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
 
         Beneath the curve stand histograms of the forecasts when the outcome was 1, upwards, and when it was 0,
         downwards, each to its own scale. Dots are blocks of forecasts that hold a twentieth of the rounds or more.
+        Outcomes are shown `between` the given rates, or as `heights` says.
         """
         axes = new_figure(4.6, 4.6).add_subplot() if axes is None else axes
-        low, high, (bottom, top) = self.edges[0], self.edges[-1], self._heights()
+        low, high, (bottom, top) = self.edges[0], self.edges[-1], between or self.heights()
         strip, rim = _STRIP * (top - bottom), 0.015
         axes.plot([low, high], [low, high], color=ink(axes), ls=(0, (2, 2)), lw=1, zorder=2)
         self._draw_band(axes)
@@ -77,7 +78,7 @@ class ReliabilityDiagram:
         self._draw_legend(axes)
         return axes.figure
 
-    def _heights(self) -> tuple[float, float]:
+    def heights(self) -> tuple[float, float]:
         """Return from where to where outcomes are shown: as far as forecasts and the rates of most rounds go."""
         low, high = float(self.edges[0]), float(self.edges[-1])
         if high - low == 1:
@@ -118,10 +119,13 @@ class ReliabilityDiagram:
 
     def _draw_legend(self, axes: Any) -> None:
         """In the corner that the curve leaves free, above the histograms."""
+        width = room(axes)[0]
         over = float(np.mean(self.curve.rate - (self.curve.lower + self.curve.upper) / 2)) > 0
         place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
         handles, labels = axes.get_legend_handles_labels()
-        most = 2 if room(axes)[0] > 220 else 1  # the band needs to be explained, the curve less
+        most = 2 if width > 220 else 1  # the band needs to be explained, the curve less
+        if width_of(max(labels[:most], key=len), "x-small") > width - 40:
+            return
         style = {"fontsize": "x-small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
         axes.legend(handles[:most], labels[:most], **style, **place)
 

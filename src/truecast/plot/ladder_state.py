@@ -1,0 +1,173 @@
+"""The state of a ladder: the bias of every point, the open cells, and what the invariant allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast.certificate import round_up
+from truecast.errors import InputError
+from truecast.forecasters import Guard, OneStepAhead
+from truecast.ladder import Ladder
+from truecast.plot.spread import frozen
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room
+from truecast.split_ladder import SplitLadder
+
+__all__ = ["LadderState", "ladder_state"]
+
+
+@dataclass(frozen=True, eq=False)
+class LadderState:
+    """What `ladder_state` returns: an entry for each point of the ladder.
+
+    Attributes
+    ----------
+    name : str
+        Of the forecaster.
+    rounds : int
+        Outcomes so far.
+    points : array
+        From 0 to 1.
+    biases : array
+        The sum of (point - outcome) over the rounds that were credited to each.
+    low, high : arrays
+        What the invariant allows each bias to be, now.
+    open_cells : array of bool
+        For each pair of neighbours, whether forecasts can be made between them.
+    bias : float
+        The sum of the absolute biases, A.
+    pooled : float
+        B, which can be smaller.
+    deviation : float
+        D, how far the forecasts were from the points that they were credited to. Their distance to calibration is at
+        most D + min(A, B).
+    """
+
+    name: str
+    rounds: int
+    points: NDArray[np.float64] = field(repr=False)
+    biases: NDArray[np.float64] = field(repr=False)
+    low: NDArray[np.float64] = field(repr=False)
+    high: NDArray[np.float64] = field(repr=False)
+    open_cells: NDArray[np.bool_] = field(repr=False)
+    bias: float
+    pooled: float
+    deviation: float
+
+    def draw(self, axes: Any = None) -> Any:
+        """Draw on matplotlib axes, or on those of a new figure; return the figure.
+
+        Lines are the biases; what the invariant allows is shaded grey, the open cells green.
+        """
+        axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
+        for first, last in _stretches(self.open_cells):
+            cells = axes.axvspan(self.points[first], self.points[last], color=COLORS[1], alpha=0.35, lw=0.8, zorder=1)
+        for part in np.split(np.arange(len(self.points)), self._walls()):
+            sides = self.low[part], self.high[part]
+            allowed = axes.fill_between(self.points[part], *sides, color=GREY, alpha=0.3, lw=0, zorder=2)
+        thick = min(3.0, max(0.4, 0.5 * room(axes)[0] / len(self.points)))
+        for side, color, marker in ((self.biases > 0, COLORS[2], "^"), (self.biases < 0, COLORS[0], "v")):
+            axes.vlines(self.points[side], 0, self.biases[side], color=color, lw=thick, zorder=3)
+            if thick > 2:
+                axes.plot(self.points[side], self.biases[side], ls="", marker=marker, ms=5, color=color, zorder=4)
+        axes.axhline(0, color=ink(axes), lw=0.8, zorder=3)
+        axes.set_xlim(0, 1)
+        low, high = min(self.low.min(), -0.5), max(self.high.max(), 0.5)
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        quiet(axes)
+        if room(axes)[0] > 220:
+            style = {"fontsize": "x-small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
+            axes.legend([allowed, cells], ["the invariant allows", "open"], loc="upper left", **style)
+        axes.set_xlabel("point of the ladder")
+        axes.set_ylabel("bias")
+        axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        return axes.figure
+
+    def _walls(self) -> NDArray[np.int64]:
+        """Where the invariant turns from biases that are not above 0 to such as are not below."""
+        return np.flatnonzero((self.high[:-1] <= 0) & (self.low[1:] >= 0)) + 1
+
+    def _titles(self) -> list[str]:
+        rounds = f"{self.rounds:,} round{'s' * (self.rounds != 1)}"
+        sums = f"biases {self.bias:.4g} (pooled {self.pooled:.4g}), deviation {self.deviation:.4g}"
+        kind = self.name.partition("(")[0]
+        return [
+            f"{self.name}, {rounds}\n{sums}",
+            f"{kind}, {rounds}\n{sums}",
+            f"{kind}, {rounds}\nbiases {self.bias:.4g}, deviation {self.deviation:.4g}",
+        ]
+
+
+def ladder_state(forecaster: Any) -> LadderState:
+    """Return the points and biases of a forecaster's ladder, its open cells, and what its invariant allows.
+
+    The biases are of the points that rounds were credited to, not of the forecasts, which lie in the cells between;
+    and small biases do not make sharp forecasts.
+
+    Parameters
+    ----------
+    forecaster
+        `AlmostOneStepAhead`, `BentGrid`, `OneStepAhead`, `HorizonFree` or `Guard`; of a `Recalibrator` one of the
+        guards in its `groups`.
+
+    Examples
+    --------
+    >>> from truecast import AlmostOneStepAhead
+    >>> f = AlmostOneStepAhead(grid=4)
+    >>> p = f.forecast_many([1, 0, 1])
+    >>> state = ladder_state(f)
+    >>> state.points, state.biases
+    (array([0.  , 0.25, 0.5 , 0.75, 1.  ]), array([0.  , 0.  , 0.  , 0.25, 0.  ]))
+    >>> state.open_cells
+    array([False, False,  True, False])
+
+    Notes
+    -----
+    O(m) for a ladder of m cells. Biases and points are kept as exact integers; here they are rounded to floats.
+    """
+    ladder: Any = forecaster._ladder if isinstance(forecaster, OneStepAhead) else forecaster
+    if not isinstance(ladder, Ladder | SplitLadder):
+        rule = "must be a forecaster of truecast with a ladder, such as a guard among a Recalibrator's groups"
+        raise InputError("forecaster", rule, forecaster)
+    ladder = cast("Any", ladder)  # its fields are those of the core
+    points, biases = ladder.points / ladder.denominator, ladder.biases / ladder.denominator
+    if isinstance(ladder, Guard):
+        opened = ladder.open_cells.astype(np.bool_)
+        low, high = _guarded(ladder, points)
+    else:
+        opened = np.equal(np.arange(len(points) - 1), ladder.open_cell)
+        left = np.arange(len(points)) <= ladder.open_cell
+        low, high = np.where(left, points - 1, 0.0), np.where(left, 0.0, points)
+    for side in (low, high):
+        side[[0, -1]] = 0.0  # 0 is never credited with a one, nor 1 with a zero
+    name = repr(forecaster) if not isinstance(forecaster, OneStepAhead) else f"OneStepAhead(grid={forecaster.grid})"
+    return LadderState(
+        name=name,
+        rounds=ladder.rounds,
+        points=frozen(points),
+        biases=frozen(biases),
+        low=frozen(low),
+        high=frozen(high),
+        open_cells=frozen(opened),
+        bias=round_up(ladder.bias_sums[0]),
+        pooled=round_up(ladder.bias_sums[1]),
+        deviation=round_up(ladder.deviation),
+    )
+
+
+def _guarded(guard: Guard, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What biases can be: docs/adaptive.md, lemma 6; lemma 9 if outcomes have been late."""
+    slack = guard.slack * (4 + guard.late) / 4
+    if guard.most_unresolved:
+        most = slack + 1 + guard.most_unresolved
+        return np.full(len(points), -most), np.full(len(points), most)
+    return points - 1 - slack, points + slack
+
+
+def _stretches(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return where each run of True begins, and where it has ended."""
+    turns = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False]))))
+    return list(zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from truecast import arena
+    from truecast import arena, plot
     from truecast.certificate import Certificate
     from truecast.distance import Distance, Witness, calibration_distance, verify_witness
     from truecast.errors import FileError, InputError, OrderError, StateError, TruecastError, VersionError
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from truecast.measures.smooth_ece import smooth_ece
     from truecast.measures.uncertainty import uncertainty
     from truecast.recalibrate import Recalibrator, Ticket, hints
+    from truecast.report import HtmlReport, html_report
     from truecast.tally import RunningTally, Tally
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "FileError",
     "Guard",
     "HorizonFree",
+    "HtmlReport",
     "InputError",
     "LowerDistance",
     "OneStepAhead",
@@ -81,10 +83,12 @@ __all__ = [
     "calibration_error_by_value",
     "forecast_streams",
     "hints",
+    "html_report",
     "laplace_calibration_error",
     "log_loss",
     "lower_calibration_distance",
     "measure",
+    "plot",
     "reliability_band",
     "reliability_bins",
     "reliability_curve",
@@ -97,14 +101,14 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate")
+_ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate", "report")
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is first asked for: who wants the command's help should not wait for numpy."""
     from importlib import import_module
 
-    if name in (*_ROOMS, "arena"):
+    if name in (*_ROOMS, "arena", "plot"):
         return import_module(f"truecast.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -214,5 +214,5 @@ def test_progress_is_shown_on_a_terminal() -> None:
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()
     os.close(ours)
-    assert "7/7" in shown
+    assert "7 of 7 games" in shown
     assert b"7/7" not in done.stdout

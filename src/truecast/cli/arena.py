@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import importlib.util
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from truecast.errors import InputError
+from truecast.cli.shared import errors, file_type, progress, refuse_folder, refuse_twice, say
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results
@@ -22,7 +21,6 @@ Player = TypeVar("Player")
 
 _PICTURE = Path("arena.svg")
 _FORMATS = (".svg", ".png", ".pdf")
-_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 def _numbers(context: click.Context, option: click.Parameter, text: str) -> list[int]:
@@ -44,10 +42,10 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
 @click.option("--seeds", type=int, default=10, show_default=True, help="Games for each pair in which coins are tossed.")
 @click.option("--forecaster", "forecasters", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
 @click.option("--adversary", "adversaries", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
-@click.option("--resume", type=_FILE, help="Keep finished games in this file, and play those that are not in it.")
-@click.option("--plot", type=_FILE, help=f"Picture to write, {', '.join(_FORMATS)}.  [default: {_PICTURE}]")
+@click.option("--resume", type=file_type, help="Keep finished games in this file, and play those that are not in it.")
+@click.option("--plot", type=file_type, help=f"Picture to write, {', '.join(_FORMATS)}.  [default: {_PICTURE}]")
 @click.option("--no-plot", is_flag=True, help="Write no picture.")
-@click.option("--csv", type=_FILE, help="Write a line for every game to this file, with more measures.")
+@click.option("--csv", type=file_type, help="Write a line for every game to this file, with more measures.")
 @click.option("--markdown", is_flag=True, help="Print the tables in Markdown.")
 @click.option("--workers", type=int, help="Processes to play in.  [default: as many as there are processors]")
 @click.option("--list", "only_list", is_flag=True, help="Print the names of the players and their options, and stop.")
@@ -76,9 +74,11 @@ def arena(
       truecast arena --forecaster aosa --forecaster bent-grid --adversary early-stop --no-plot
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     picture = None if only_list else _picture(plot, no_plot)
-    _refuse_folders(picture, csv, resume)
-    _refuse_twice({"--plot": picture, "--csv": csv, "--resume": resume})
-    with _errors(), _resumable(resume):
+    files = {"--plot": picture, "--csv": csv, "--resume": resume}
+    with errors({"horizons": "--rounds", "path": "--resume"}), _resumable(resume):
+        for option, path in files.items():
+            refuse_folder(option, path)
+        refuse_twice(files)
         from truecast.arena import ADVERSARIES, FORECASTERS, tournament
 
         chosen = _chosen("--forecaster", FORECASTERS, forecasters)
@@ -86,15 +86,16 @@ def arena(
         if only_list:
             _list(chosen, opponents)
             return
-        with _progress() as progress:
-            results = tournament(chosen, opponents, rounds, seeds, path=resume, workers=workers, progress=progress)
+        with progress("playing") as show:
+            played = partial(tournament, chosen, opponents, rounds, seeds, path=resume, workers=workers)
+            results = played(progress=lambda done, games: show(done / games, f"{done:,} of {games:,} games"))
         _print(results, markdown)
         if csv is not None:
             results.to_csv(csv)
-            click.echo(f"games written to {csv}", err=True)
+            say(f"games written to {csv}")
         if picture is not None:
             _draw(results, picture)
-            click.echo(f"picture written to {picture}", err=True)
+            say(f"picture written to {picture}")
 
 
 def _chosen(option: str, players: Mapping[str, Player], names: tuple[str, ...]) -> Mapping[str, Player]:
@@ -125,38 +126,9 @@ def _picture(plot: Path | None, no_plot: bool) -> Path | None:
     if importlib.util.find_spec("matplotlib") is None:
         if plot is not None:
             raise click.UsageError("--plot needs matplotlib: pip install 'truecast[plot]'")
-        click.echo("no picture: that needs matplotlib (pip install 'truecast[plot]')", err=True)
+        say("no picture: that needs matplotlib (pip install 'truecast[plot]')")
         return None
     return plot or _PICTURE
-
-
-def _refuse_folders(*files: Path | None) -> None:
-    for file in files:
-        if file is not None and not file.absolute().parent.is_dir():
-            raise click.UsageError(f"there is no folder {str(file.parent)!r}")
-
-
-def _refuse_twice(files: Mapping[str, Path | None]) -> None:
-    """Refuse a file that one option would write over another's."""
-    seen: dict[Path, str] = {}
-    for option, file in files.items():
-        other = option if file is None else seen.setdefault(file.resolve(), option)
-        if other != option:
-            raise click.UsageError(f"{other} and {option} must not be the same file; got {str(file)!r}")
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Say in a line what is wrong, in the words of the command."""
-    try:
-        yield
-    except InputError as error:
-        option = {"horizons": "--rounds", "path": "--resume"}.get(error.argument, f"--{error.argument}")
-        raise click.UsageError(option + str(error).removeprefix(error.argument)) from error
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise  # the reader has gone: click ends quietly
-        raise click.ClickException(str(error)) from error
 
 
 @contextmanager
@@ -167,21 +139,8 @@ def _resumable(file: Path | None) -> Iterator[None]:
         kept = "to be able to go on from where you stop, use --resume FILE"
         if file is not None:
             kept = f"the games that were over are in {shlex.quote(str(file))}; the same command goes on from there"
-        click.echo(f"stopped; {kept}", err=True)
+        say(f"stopped; {kept}")
         raise click.exceptions.Exit(130) from None
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Give a function that shows progress on a terminal."""
-    options: dict[str, Any] = {"file": sys.stderr, "hidden": not sys.stderr.isatty(), "show_pos": True}
-    with click.progressbar(length=1, label="games", **options) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        yield show
 
 
 def _print(results: Results, markdown: bool) -> None:

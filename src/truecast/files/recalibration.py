@@ -150,12 +150,14 @@ class Recalibration:
                 learned.add(part)
                 errors += _squared_errors(part, said)
                 self.progress(table, learned.rows)
-                if journal is not None and learned.chunks % _CHUNKS == 0:
-                    journal.save(recalibrator, self._run(journal, learned, out))
+                if learned.chunks % _CHUNKS == 0 and self.output is not None:
+                    written = out.sync()
+                    if journal is not None:
+                        journal.save(recalibrator, journal.run(learned.rows, learned.digest, learned.chunks, written))
             if journal is not None:
-                run = self._run(journal, learned, out)
+                written = out.sync()
                 out.close()
-                journal.commit(recalibrator, run)
+                journal.commit(recalibrator, journal.run(learned.rows, learned.digest, learned.chunks, written))
             else:
                 out.close()
                 if self.output is not None:
@@ -167,9 +169,6 @@ class Recalibration:
         known = rows - learned.unknown
         before, after = (errors / known).tolist() if known else (math.nan, math.nan)
         return Recalibrated(recalibrator, rows, earlier, learned.skipped, learned.unknown, (before, after))
-
-    def _run(self, journal: Checkpoint, learned: _Learned, out: Output) -> Run:
-        return journal.run(learned.rows, learned.digest, learned.chunks, out.sync())
 
     def _give_up(self, out: Output, journal: Checkpoint | None, error: BaseException) -> None:
         """Leave nothing behind, unless the run can be gone on with: then what there is stays as it is."""

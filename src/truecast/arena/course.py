@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast.arena.yardstick import distance
-from truecast.plot.style import COLORS, GREY, ink, new_figure
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, width_of
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
@@ -82,31 +82,38 @@ class Course:
         self.draw_forecasts(above)
         self.draw_distance(below)
         above.set_xlabel("")
-        figure.suptitle(self.title, fontsize=9)
+        width = figure.get_figwidth() * 72 - 10 if hasattr(figure, "get_figwidth") else math.inf
+        kinds = "\n".join(line.partition("(")[0] for line in self.title.split("\n"))
+        figure.suptitle(fitting([self.title, kinds], width, 9), fontsize=9)
         return figure
 
     def draw_forecasts(self, axes: Any) -> None:
         """Draw the forecasts and the running share of ones on matplotlib axes."""
         t = np.arange(1, len(self.p) + 1)
         share = f"share of ones in the {self.window:,} round{'s' * (self.window > 1)} around"
+        share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
         size = min(4.0, max(1.0, 40 / math.sqrt(len(t) + 1)))
         # a picture within the picture: a file with a hundred thousand points is slow to open
         axes.plot(t, self.p, ls="", marker=".", ms=size, color=COLORS[0], zorder=2, label="forecast", rasterized=True)
         axes.set_ylim(-0.03, 1.03)
-        axes.set_ylabel("probability", fontsize=9)
+        axes.set_ylabel(fitting(["probability", "p"], 0.6 * room(axes)[1], 9), fontsize=9)
         _finish(axes)
 
     def draw_distance(self, axes: Any) -> None:
         """Draw the distance to calibration so far, and bounds on it, on matplotlib axes."""
         t = np.arange(len(self.signed) + 1)
         signed = np.abs(np.concatenate([[0.0], self.signed]))
+        narrow = room(axes)[0] < 220
+        distance, off = (
+            ("distance", "|bias|") if narrow else ("distance to calibration", "|sum of forecasts - outcomes|")
+        )
         axes.plot(t, 2 * np.sqrt(t) + 1, color=ink(axes), ls=":", lw=1.3, label="2 sqrt(T) + 1")
         if self.certificate is not None:
             axes.plot(t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate")
         axes.fill_between(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.4, lw=0)
-        axes.plot(self.rounds, self.upper, color=COLORS[2], marker="o", ms=3, lw=1.2, label="distance to calibration")
-        axes.plot(t, signed, color=COLORS[1], lw=0.8, label="|sum of forecasts - outcomes|")
+        axes.plot(self.rounds, self.upper, color=COLORS[2], marker="o", ms=3, lw=1.2, label=distance)
+        axes.plot(t, signed, color=COLORS[1], lw=0.8, label=off)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("in total", fontsize=9)
         _finish(axes)
@@ -127,4 +134,14 @@ def _finish(axes: Any) -> None:
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
-    axes.legend(fontsize=8, frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2)
+    names = axes.get_legend_handles_labels()[1]
+    columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)  # the layout gives more
+    style = {"fontsize": 8, "frameon": False, "columnspacing": 1.2, "labelspacing": 0.2, "borderpad": 0.2}
+    style |= {"handlelength": 1.5} if columns < 4 else {}
+    axes.legend(ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), **style)
+
+
+def _width(names: list[str], columns: int) -> float:
+    """About how wide a legend of so many columns is, in points."""
+    rows = math.ceil(len(names) / columns)
+    return sum(28 + max(width_of(name, 8) for name in names[at : at + rows]) for at in range(0, len(names), rows))

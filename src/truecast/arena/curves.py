@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truecast.arena.adversaries.base import Sees
-from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, ink, new_figure
+from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, fitting, ink, new_figure, room
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results
@@ -105,9 +105,10 @@ class Curves:
             axes.plot(*_points(panel.worst), label=panel.forecaster, ls=dashes, lw=1.3, ms=5, mfc="none", **style)
         self._reference(axes)
         _scales(axes)
-        axes.set_title("worst of all adversaries and seeds", fontsize=10)
+        width, height = room(axes)
+        axes.set_title(fitting(["worst of all adversaries and seeds", "worst of all"], 0.7 * width, 10), fontsize=10)
         axes.set_xlabel("T, rounds", fontsize=9)
-        axes.set_ylabel("distance to calibration, in total", fontsize=9)
+        axes.set_ylabel(fitting(["distance to calibration, in total", "distance, in total"], height, 9), fontsize=9)
         if legend:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
 

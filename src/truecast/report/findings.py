@@ -31,7 +31,6 @@ __all__ = ["RARE", "After", "Finding", "Range", "find"]
 _CELLS = 1 << 11  # forecasts that pictures and resamples are made of
 _RANGES = 10
 RARE = 0.05  # how often an outcome comes at the most to be called rare
-_PART, _SENTENCES = 0.1, 3  # what part of the error a stretch must make up to be worth a sentence, and how many are
 _FEW_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of a score
 
 
@@ -92,8 +91,6 @@ class Finding:
         All forecasts.
     halves : tuple of Range
         Forecasts up to the mean outcome, and those above it, if there are both.
-    off : tuple of Range
-        The stretches of forecasts that make up most of the smooth calibration error, in order.
     gap : float
         How far rate and mean forecast of a range are apart on average, less what chance adds.
     gain : float
@@ -117,7 +114,6 @@ class Finding:
     ranges: tuple[Range, ...]
     whole: Range
     halves: tuple[Range, ...]
-    off: tuple[Range, ...]
     gap: float
     gain: float
     gain_of: str
@@ -143,7 +139,6 @@ def find(
     options: dict[str, Any] = {"level": level, "resamples": times, "random_state": random_state}
     figures = measure(tally)
     later = None if after is None else _after(pooled, after, options)
-    where = miscalibration(pooled)
     gain_of = "log" if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score) else "brier"
     return Finding(
         name=name,
@@ -151,11 +146,10 @@ def find(
         doubt=_doubt(pooled, figures.smooth_calibration_error, options),
         resamples=times,
         diagram=reliability_diagram(pooled, **options) if later is None else later.pictures.before,
-        where=where,
+        where=miscalibration(pooled),
         ranges=_ranges(tally, reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]),
         whole=_ranges(tally, [0.0])[0],
         halves=_ranges(tally, [0.0, np.nextafter(figures.mean_outcome, 2.0)]),
-        off=_largest(pooled, where),
         gap=_mean_gap(tally),
         gain=_gain(tally, gain_of, random_state),
         gain_of=gain_of,
@@ -167,13 +161,24 @@ def find(
 
 
 def _pooled(tally: Tally, cells: int = _CELLS) -> Tally:
-    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too."""
-    power = cells.bit_length() - 1
+    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too.
+
+    Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that fine.
+    """
     if len(tally.p) <= cells:
         return tally
-    while power < 30 and np.count_nonzero(np.diff((tally.p * 2.0 ** (power + 1)).astype(np.int64))) < cells - 1:
+    power = cells.bit_length() - 1
+    while power < 60 and np.count_nonzero(np.diff(_cell(tally.p, power + 1))) < cells:
         power += 1
-    return tally.coarsened(1 << power)
+    starts = np.flatnonzero(np.diff(_cell(tally.p, power), prepend=-1))
+    zeros, ones = np.add.reduceat(tally.zeros, starts), np.add.reduceat(tally.ones, starts)
+    p = np.add.reduceat(tally.p * tally.weights, starts) / (zeros + ones)
+    ends = np.append(starts[1:], len(tally.p)) - 1
+    return Tally(np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones)  # rounding must not leave the cell
+
+
+def _cell(p: NDArray[np.float64], power: int) -> NDArray[np.int64]:
+    return np.minimum((p * 2.0**power).astype(np.int64), (1 << power) - 1)
 
 
 def _doubt(pooled: Tally, estimate: float, options: dict[str, Any]) -> Uncertainty | None:
@@ -187,21 +192,6 @@ def _after(pooled: Tally, after: Tally, options: dict[str, Any]) -> After:
     curve, error, pooled_after = reliability_curve(after), smooth_calibration_error(after), _pooled(after)
     pictures = before_after(pooled, pooled_after, **options)
     return After(curve.brier, curve.log, error, _doubt(pooled_after, error, options), pictures)
-
-
-def _largest(tally: Tally, where: Miscalibration) -> tuple[Range, ...]:
-    """Return the stretches that are worth a sentence."""
-    parts = sum(part.contribution for part in where.stretches)
-    found = [part for part in where.stretches if part.contribution >= _PART * parts > 0]
-    largest = sorted(found, key=lambda part: part.contribution, reverse=True)[:_SENTENCES]
-    return tuple(
-        next(
-            part
-            for part in _ranges(tally, [0.0, stretch.low, np.nextafter(stretch.high, 2.0)])
-            if part.low == stretch.low
-        )
-        for stretch in sorted(largest, key=lambda part: part.low)
-    )
 
 
 def _ranges(tally: Tally, edges: ArrayLike) -> tuple[Range, ...]:

@@ -87,8 +87,8 @@ def _() -> bool:
 @claim("relplot", "SmoothECE, and a kernel-smoothed diagram with a bootstrapped band")
 def _() -> bool:
     relplot = load("relplot")
-    diagram = relplot.prepare_rel_diagram(P, Y)
-    return 0 < relplot.smECE(P, Y) < 1 and {"mu", "lower", "upper"} <= {*diagram}
+    diagram = relplot.prepare_rel_diagram(P[:500], Y[:500])
+    return 0 < relplot.smECE(P[:500], Y[:500]) < 1 and {"mu", "lower", "upper"} <= {*diagram}
 
 
 @claim("probcal", "more than ten ways to recalibrate a batch, saved as JSON; for two classes")

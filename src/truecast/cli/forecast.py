@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Forecaster = tc.AlmostOneStepAhead | tc.BentGrid | tc.HorizonFree
 
-_ROWS = 1 << 20
+_ROWS = 1 << 16
 
 
 @click.command(short_help="Forecast outcomes from those before them, with a certificate.")
@@ -140,8 +140,8 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
     frame = pl.DataFrame({"outcome": y, "forecast": p})
     if out is None:
         for start in range(0, len(y), _ROWS):
-            text = frame[start : start + _ROWS].write_csv(include_header=start == 0)
-            sys.stdout.write(text)
+            sys.stdout.write(frame[start : start + _ROWS].write_csv(include_header=start == 0))
+            sys.stdout.flush()  # a reader who has left is noticed here
         return
     with replaced(out) as part:
         frame.write_csv(part, check_extension=False)

@@ -116,7 +116,7 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
     with open_table(file) as table:
         names = guess(table.name, table.columns, **columns)
         scores = columns.get("scores", ())
-        if not quiet and (columns.get("outcome") is None or scores == ()):
+        if not quiet and len(table.columns) > 1 and (columns.get("outcome") is None or scores == ()):
             said = "".join(f", score {score!r}" for score in names.scores)
             say(f"{table.name}: outcome {names.outcome!r}{said}")
         yield table, names

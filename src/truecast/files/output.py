@@ -29,19 +29,23 @@ _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "json": (".jsonl", ".ndjson", ".jso
 
 
 def part_of(path: Path) -> Path:
-    """Return where a file is until it is complete."""
-    return path.with_name(path.name + ".part")
+    """Return where a file is until it is complete; a device or a pipe is written to as it is."""
+    target = path.resolve()  # a link stays a link
+    return target.with_name(target.name + ".part") if target.is_file() or not target.exists() else target
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """Give a place to write to; what was written there replaces the file once it is complete and on the disk."""
-    part = part_of(path)
+    part, target = part_of(path), path.resolve()
+    if part == target:
+        yield target
+        return
     try:
         yield part
         with part.open("rb+") as written:
             os.fsync(written.fileno())
-        part.replace(path)
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 
@@ -106,7 +110,7 @@ def remove(path: Path) -> None:
     part = part_of(path)
     if part.is_dir():
         shutil.rmtree(part)
-    else:
+    elif part != path.resolve():
         part.unlink(missing_ok=True)
 
 
@@ -116,10 +120,10 @@ def complete(path: Path) -> None:
     if part.is_dir():
         pieces = sorted(part.glob("*.piece"))
         pl.scan_parquet(pieces).sink_parquet(part / "whole", row_group_size=_GROUP, maintain_order=True)
-        (part / "whole").replace(path)
+        (part / "whole").replace(path.resolve())
         shutil.rmtree(part)
     elif part.exists():
-        part.replace(path)
+        part.replace(path.resolve())
 
 
 def begin_with(path: Path, written: int) -> int:

@@ -117,8 +117,12 @@ class _Reader(io.RawIOBase):
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw, self._read = raw, 0
-        status = os.fstat(raw.fileno())
-        self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+        try:
+            status = os.fstat(raw.fileno())
+        except OSError:  # not a file of the system
+            self._size = 0
+        else:
+            self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
 
     def readable(self) -> bool:
         return True

@@ -210,7 +210,9 @@ def certificate() -> Any:
 def before_after() -> Any:
     """Draw the flights before and after, outcomes told at once."""
     y, p, _, _ = flights()
-    return tc.plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y)).draw()
+    figure = new_figure(6.4, 3.7)
+    pair = figure.subplots(1, 2, sharex=True, sharey=True)
+    return tc.plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y), bins=25).draw(pair)
 
 
 def groups() -> Any:

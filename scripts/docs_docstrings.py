@@ -21,6 +21,8 @@ _INLINE = re.compile(r":math:`([^`]+)`")
 _PAGE = re.compile(r"\bdocs/([\w-]+)\.md\b")
 _POWER = re.compile(r"(?<=[\w)])\*\*(\([^()]*\)|\d*/?\w+)")
 _NAME = re.compile(r"(?<![`\w])`((?:truecast\.)?([\w.]+))`(?![`\w])")
+_PARAMETERS = re.compile(r"^Parameters\n-+\n.*?(?=^\w+\n---|\Z)", re.MULTILINE | re.DOTALL)
+_SHARED = re.compile(r"^(\w+(?:, \w+)+)\n((?:    .*\n?)+)", re.MULTILINE)
 _STRINGS = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -33,14 +35,20 @@ class Docstrings(griffe.Extension):
             text = _core_docstrings().get(obj.path.removeprefix(KERNELS))
             obj.docstring = griffe.Docstring(text, parent=obj) if text else None
         if obj.docstring:
-            obj.docstring.value = "\n\n".join(_rewrite(part) for part in obj.docstring.value.split("\n\n"))
+            text = _PARAMETERS.sub(lambda section: _SHARED.sub(_apart, section[0]), obj.docstring.value)
+            obj.docstring.value = "\n\n".join(_rewrite(part) for part in text.split("\n\n"))
+
+
+def _apart(match: re.Match[str]) -> str:
+    """Parameters that share a description, each with its own: else all would be shown with the type of the first."""
+    return "\n".join(f"{name}\n{match[2].rstrip()}" for name in match[1].split(", ")) + "\n"
 
 
 def _rewrite(paragraph: str) -> str:
     if paragraph.lstrip().startswith((">>>", "Examples\n")):
         return paragraph
     paragraph = _BLOCK.sub(lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", paragraph)
-    paragraph = _INLINE.sub(lambda m: convert(m[1]), paragraph)
+    paragraph = _INLINE.sub(lambda m: f"<span>{convert(m[1])}</span>", paragraph)  # bare, it could begin a block
     paragraph = _PAGE.sub(r'<a href="../\1.html">\1</a>', paragraph)
     parts = re.split(r"(`+[^`]+`+)", _NAME.sub(_link, paragraph))
     return "".join(part if "`" in part else _POWER.sub(_raised, part) for part in parts)
@@ -65,9 +73,11 @@ def _link(match: re.Match[str]) -> str:
 @cache
 def _entries() -> dict[str, str]:
     """Every public name as a docstring may say it, with the path of its entry."""
-    pages = (ROOT / "docs" / "reference").glob("*.md")
+    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
     paths = [path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
-    return {path.removeprefix("truecast."): path for path in paths}
+    short = {path.rpartition(".")[2]: path for path in reversed(paths) if path.rpartition(".")[2][0].isupper()}
+    # a function in a module of its own name has an entry by its full path, a.b.b
+    return short | {re.sub(r"\.(\w+)\.\1$", r".\1", path.removeprefix("truecast.")): path for path in paths}
 
 
 @cache

@@ -27,7 +27,7 @@ MODULES = [
     "truecast.adapters.sklearn",
 ]
 ENTRIES = [
-    (page.name, entry)
+    (page.name, re.sub(r"\.(\w+)\.\1$", r".\1", entry))  # a function in a module of its own name: a.b.b
     for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
     for entry in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
 ]

@@ -106,12 +106,13 @@ def test_docstrings_have_formulas_powers_and_links(docstrings: dict[str, Any]) -
     assert block.strip().startswith("<math")
     assert "frac" in block
     assert "\\" not in block
-    assert rewrite("is :math:`\\sqrt T` here").startswith("is <math")
+    assert rewrite("is :math:`\\sqrt T` here").startswith("is <span><math")
     assert rewrite("up to 2**36 and T**(1/3)") == "up to 2<sup>36</sup> and T<sup>1/3</sup>"
     assert rewrite("see `Tally`, `predict` and ``2**3``") == "see [`Tally`][truecast.Tally], `predict` and ``2**3``"
     assert rewrite("`Tally.from_predictions`") == "[`Tally.from_predictions`][truecast.Tally.from_predictions]"
     assert rewrite("`Certificate.bound`") == "[`Certificate.bound`][truecast.Certificate]"
     assert rewrite("(docs/theory.md, theorem 7)") == '(<a href="../theory.html">theory</a>, theorem 7)'
+    assert rewrite("`Calibeating`, `plot.before_after`").count("][truecast.") == 2
     assert rewrite(">>> 2**3  # `Tally`") == ">>> 2**3  # `Tally`"
 
 
@@ -135,3 +136,9 @@ def test_links_out_of_docs_lead_to_pages_that_show_the_file(hook: dict[str, Any]
     shown = hook["_show"]("examples/make_rain.py")
     assert shown.startswith("# `examples/make_rain.py`\n")
     assert (ROOT / "examples" / "make_rain.py").read_text() in shown
+
+
+def test_parameters_that_share_a_description_are_shown_each_with_its_type(docstrings: dict[str, Any]) -> None:
+    text = "Do.\n\nParameters\n----------\na, b\n    Two.\n    Lines.\nc\n    One.\n\nReturns\n-------\nd, e\n    No.\n"
+    shared = docstrings["_PARAMETERS"].sub(lambda it: docstrings["_SHARED"].sub(docstrings["_apart"], it[0]), text)
+    assert shared == text.replace("a, b\n    Two.\n    Lines.\n", "a\n    Two.\n    Lines.\nb\n    Two.\n    Lines.\n")

@@ -30,13 +30,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Recalibrate the scores in a file, row by row, with a certificate.")
 @arguments("file")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="OUT",
-    help="Where to write; of the same kind as FILE. - for standard output.",
-)
+@click.option("-o", "--output", required=True, metavar="OUT", help="Where to write, in the format of FILE; or -.")
 @arguments("outcome", "score")
 @click.option("--by", metavar="NAME", help="Column of groups, each of which is to be calibrated by itself.")
 @click.option("--max-groups", type=int, default=1000, show_default=True, help="So many; all others share one more.")

@@ -94,6 +94,10 @@ class Checkpoint:
         self._part.unlink()
         return None
 
+    def is_of(self, run: Run | None) -> bool:
+        """Return whether this is where a run has written to."""
+        return run is not None and run.output == self._output
+
     def run(self, rows: int, digest: str, chunks: int, written: int) -> Run:
         """Return how far this run has come."""
         return Run(rows, digest, chunks, self._output, written, self._base)

@@ -71,7 +71,7 @@ def open_output(path: Path | None, table: Table, column: str, written: int | Non
     if table.kind == "parquet":
         if path is None:
             raise FileError("standard output", "cannot be Parquet: write to a file by -o")
-        return _ParquetOutput(path, column, written)
+        return _ParquetOutput(path, table, column, written)
     return _TextOutput(path, table, column, written)
 
 
@@ -202,8 +202,9 @@ def _row(fields: list[str], separator: str) -> bytes:
 class _ParquetOutput(Output):
     """A folder of pieces, which become one file in the end: Parquet cannot be gone on with."""
 
-    def __init__(self, path: Path, column: str, written: int | None) -> None:
+    def __init__(self, path: Path, table: Table, column: str, written: int | None) -> None:
         self.path, self._column = path, column
+        self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
         self._pieces = written or 0
         self._part = part_of(path)
         if written is None:
@@ -213,12 +214,16 @@ class _ParquetOutput(Output):
             piece.unlink()
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
-        if isinstance(rounds.whole, pl.DataFrame) and len(rounds):
-            frame = rounds.whole.with_columns(pl.Series(self._column, values))
-            frame.write_parquet(self._part / f"{self._pieces:09}.piece")
-            self._pieces += 1
+        if isinstance(rounds.whole, pl.DataFrame):
+            self._add(rounds.whole.with_columns(pl.Series(self._column, values)))
+
+    def _add(self, frame: pl.DataFrame) -> None:
+        frame.write_parquet(self._part / f"{self._pieces:09}.piece")
+        self._pieces += 1
 
     def sync(self) -> int:
+        if not self._pieces:
+            self._add(pl.DataFrame(schema=self._schema))
         os.sync()
         return self._pieces
 

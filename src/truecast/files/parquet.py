@@ -25,9 +25,9 @@ class Parquet:
         self.name = name
         with self._readable():
             self._frame = pl.scan_parquet(path, glob=False)
-            schema = self._frame.collect_schema()
+            self.schema = self._frame.collect_schema()
             self._rows = self._frame.select(pl.len()).collect().item()
-        self.columns = schema.names()
+        self.columns = self.schema.names()
         self._done = 0
 
     def fraction(self) -> float | None:

@@ -107,8 +107,11 @@ class Recalibration:
                 rest = learned.skip(parts, start.run)
                 if rest is None:
                     continue
+                first = next(rest, None)
+                if first is None and journal is not None and not stopped and journal.is_of(start.run):
+                    return Recalibrated(start.recalibrator, 0, learned.rows, learned.skipped, 0, (math.nan, math.nan))
                 out = self._opened_output(table, start.run, stopped)
-                return self._through(table, rest, start.recalibrator, learned, out, journal)
+                return self._through(table, _chained(first, rest), start.recalibrator, learned, out, journal)
         raise FileError(name, f"does not begin with the rows of the run that was stopped ({self.state}.part)")
 
     def _starts(self, journal: Checkpoint | None) -> Iterator[tuple[Saved, bool]]:
@@ -158,10 +161,12 @@ class Recalibration:
                 written = out.sync()
                 out.close()
                 journal.commit(recalibrator, journal.run(learned.rows, learned.digest, learned.chunks, written))
+            elif self.output is not None:
+                out.sync()
+                out.close()
+                complete(self.output)
             else:
                 out.close()
-                if self.output is not None:
-                    complete(self.output)
         except BaseException as error:
             self._give_up(out, journal, error)
             raise
@@ -174,8 +179,9 @@ class Recalibration:
         """Leave nothing behind, unless the run can be gone on with: then what there is stays as it is."""
         if journal is None:
             out.discard()
-        elif isinstance(error, TruecastError):
-            out.close()
+            return
+        out.close()
+        if isinstance(error, TruecastError):
             journal.drop()
 
 

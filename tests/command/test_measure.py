@@ -1,0 +1,242 @@
+"""`truecast measure`, `distance` and `report`: figures as in Python, and every option."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import truecast as tc
+from truecast.cli import main
+
+RNG = np.random.default_rng(4)
+TRUTH = RNG.random(3000).round(2)
+FRAME = pl.DataFrame(
+    {
+        "old": TRUTH,
+        "new": (TRUTH * 0.8 + 0.1).round(3),
+        "happened": (RNG.random(3000) < TRUTH).astype(int),
+        "place": RNG.choice(["Rome", "Oslo", "<b>"], 3000),
+        "times": RNG.integers(0, 4, 3000),
+        "part": RNG.random(3000),
+    }
+)
+Y, OLD, NEW = (FRAME[name].to_numpy() for name in ("happened", "old", "new"))
+COLUMNS = ["--outcome", "happened", "--score", "old"]
+
+
+def run(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    FRAME.write_csv("scores.csv")
+    FRAME.write_parquet("scores.parquet")
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The entries of a printed table, by the name of their line."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+    return {line[0]: line[1:] for line in lines if len(line) > 1}
+
+
+@pytest.mark.parametrize("file", ["scores.csv", "scores.parquet"])
+def test_several_scores_side_by_side_with_the_figures_of_python(file: str) -> None:
+    done = run("measure", file, "--outcome", "happened", "--score", "old", "--score", "new")
+    assert (done.exit_code, done.stderr) == (0, "")
+    found, reports = rows(done.stdout), (tc.measure(Y, OLD), tc.measure(Y, NEW))
+    assert done.stdout.splitlines()[0].split() == ["old", "new"]
+    assert found["rounds"] == ["3,000", "3,000"]
+    assert found["mean forecast"] == [f"{report.mean_forecast:.6f}" for report in reports]
+    for about, figures in reports[0].figures.items():
+        for name in figures:
+            assert found[name.strip()] == [f"{report.figures[about][name]:.6f}" for report in reports], name
+    sure = [tc.uncertainty(tc.smooth_calibration_error, Y, p, resamples=200) for p in (OLD, NEW)]
+    assert found["p-value"] == [f"{each.p_value:.3g}" for each in sure]
+    assert found["if calibrated, by chance"] == [f"{each.if_calibrated:.6f}" for each in sure]
+    assert found["90% interval from"] == [f"{each.lower:.6f}" for each in sure]
+    assert found["miscalibration"] == [f"{report.log.miscalibration:.6f}" for report in reports]
+
+
+def test_json_has_everything_and_no_words_that_are_not_json() -> None:
+    frame = FRAME.with_columns(sure=(1 - FRAME["happened"]).cast(pl.Float64))  # always wrong: infinite log loss
+    frame.write_csv("sure.csv")
+    done = run("measure", "sure.csv", *COLUMNS, "--score", "sure", "--by", "place", "--resamples", "20", "--json")
+    data = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert (data["rows"], data["skipped"], data["pooled"]) == (3000, 0, False)
+    report = tc.measure(Y, OLD)
+    assert data["scores"]["old"]["smooth_calibration_error"] == report.smooth_calibration_error
+    assert data["scores"]["old"]["brier"]["score"] == report.brier.score
+    sure = tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=20)
+    assert data["scores"]["old"]["smooth_calibration_error_uncertainty"]["p_value"] == sure.p_value
+    assert data["scores"]["sure"]["log"]["score"] is None
+    groups = {entry["group"]: entry["total"] for entry in data["groups"]["old"]}
+    assert groups == dict(FRAME["place"].value_counts().rows())
+
+
+def test_groups_are_measured_each() -> None:
+    done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
+    found = rows(done.stdout[done.stdout.index("old, by group") :])
+    assert found["group"][:4] == ["rounds", "mean outcome", "mean forecast", "Brier score"]
+    for place in ("Rome", "Oslo", "<b>"):
+        at = (FRAME["place"] == place).to_numpy()
+        figures = [Y[at].mean(), OLD[at].mean(), tc.brier_score(Y[at], OLD[at])]
+        figures.append(tc.smooth_calibration_error(Y[at], OLD[at]))
+        assert found[place][:5] == [f"{at.sum():,}", *(f"{figure:.6f}" for figure in figures)]
+    assert "adjusted for 3 groups looked at" in done.stdout
+    done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0")
+    assert "nan" in rows(done.stdout[done.stdout.index("old, by group") :])["Rome"]
+
+
+def test_weights() -> None:
+    whole = run("measure", "scores.parquet", *COLUMNS, "--weight", "times")
+    report = tc.measure(Y, OLD, sample_weight=FRAME["times"].to_numpy())
+    assert rows(whole.stdout)["rounds"] == [f"{report.total:,}"]
+    assert rows(whole.stdout)["Brier score"] == [f"{report.brier.score:.6f}"]
+    real = run("measure", "scores.csv", *COLUMNS, "--weight", "part")
+    report = tc.measure(Y, OLD, sample_weight=FRAME["part"].to_numpy())
+    assert rows(real.stdout)["smooth calibration error"] == [f"{report.smooth_calibration_error:.6f}"]
+    assert "p-value" not in rows(real.stdout)  # real weights cannot be resampled
+
+
+def test_no_resamples_no_chance() -> None:
+    assert "p-value" not in run("measure", "scores.csv", *COLUMNS, "--resamples", "0").stdout
+    done = run("measure", "scores.csv", *COLUMNS, "--resamples", "-1")
+    assert (done.exit_code, "--resamples" in done.stderr) == (2, True)
+
+
+def test_columns_are_guessed_and_said() -> None:
+    FRAME.select(y="happened", P="old", other="new").write_csv("guess.csv")
+    done = run("measure", "guess.csv")
+    assert done.stderr == "guess.csv: outcome 'y', score 'P'\n"
+    assert rows(done.stdout)["Brier score"] == [f"{tc.brier_score(Y, OLD):.6f}"]
+    done = run("measure", "scores.csv", "--outcome", "happened")
+    assert done.exit_code == 2
+    assert done.stderr == (
+        "Error: scores.csv has no column that is called like the score: name it by --score; "
+        "it has old, new, place, times, part\n"
+    )
+
+
+def test_bad_rows_are_skipped_if_asked_for_and_counted() -> None:
+    text = FRAME.select("happened", "old").write_csv() + "1,nan\n2,0.5\n,0.1\n1\n"
+    refused = run("measure", "-", *COLUMNS, text=text)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == "Error: standard input, line 3002: old must be a probability from 0 to 1, got 'nan'\n"
+    done = run("measure", "-", *COLUMNS, "--skip-bad", text=text)
+    assert done.stderr == "standard input: 4 bad rows skipped, 3,000 kept\n"
+    assert rows(done.stdout)["Brier score"] == [f"{tc.brier_score(Y, OLD):.6f}"]
+
+
+def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["truecast.files.tallies"]  # by its name there is the function
+    monkeypatch.setattr(module, "MOST_FORECASTS", 64)
+    monkeypatch.setattr(module._Growing.add, "__kwdefaults__", {"most": 64})
+    done = run("measure", "scores.csv", "--outcome", "happened", "--score", "new")
+    assert "near ones were pooled" in done.stderr
+    assert abs(float(rows(done.stdout)["Brier score"][0]) - tc.brier_score(Y, NEW)) < 1 / 64
+
+
+def test_distance_is_that_of_python_and_its_witness_can_be_checked() -> None:
+    FRAME[:400].write_csv("few.csv")
+    done = run("distance", "few.csv", *COLUMNS, "--witness", "nearest.csv")
+    exact = tc.calibration_distance(Y[:400], OLD[:400])
+    assert done.stdout.splitlines()[0] == str(exact)
+    assert f"Brier score {tc.brier_score(Y[:400], OLD[:400]):.6f}" in done.stdout
+    moves = pl.read_csv("nearest.csv")
+    assert moves["rounds"].sum() == 400
+    far = ((moves["forecast"] - moves["nearest"]).abs() * moves["rounds"]).sum() / 400
+    assert far == pytest.approx(exact.upper, abs=1e-12)
+    groups = moves.group_by("nearest").agg(share=(pl.col("outcome") * pl.col("rounds")).sum() / pl.col("rounds").sum())
+    assert (groups["nearest"] == groups["share"]).all()  # calibrated
+    start = moves.group_by("forecast", "outcome").agg(pl.col("rounds").sum()).sort("forecast", "outcome").rows()
+    counted = FRAME[:400].group_by("old", "happened").len().sort("old", "happened").rows()
+    assert start == counted
+    data = json.loads(run("distance", "few.csv", *COLUMNS, "--json").stdout)
+    assert (data["exact"], data["rounds"], data["upper"]) == (True, 400, exact.upper)
+
+
+def test_distance_within_limits() -> None:
+    done = run("distance", "scores.csv", *COLUMNS, "--rtol", "0.5", "--json")
+    data = json.loads(done.stdout)
+    assert data["upper"] - data["lower"] <= 0.5 * data["upper"]
+    assert data["lower_total"] == pytest.approx(3000 * data["lower"])
+    for options in (["--time-limit", "0.001"], ["--memory-limit", "1"]):
+        assert run("distance", "scores.csv", *COLUMNS, *options).exit_code == 0
+    weighted = json.loads(
+        run("distance", "scores.csv", *COLUMNS, "--weight", "times", "--rtol", "0.9", "--json").stdout
+    )
+    assert weighted["rounds"] == FRAME["times"].sum()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rtol", "-1"], "--rtol must be"),
+        (["--time-limit", "nan"], "--time-limit must be"),
+        (["--weight", "part"], "--weight must be a column of whole numbers"),
+        (["--witness", "no/w.csv"], "no/w.csv cannot be written (--witness): there is no folder 'no'"),
+    ],
+)
+def test_distance_refuses(options: list[str], message: str) -> None:
+    done = run("distance", "scores.csv", *COLUMNS, *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_report_is_a_page_about_the_scores_and_groups() -> None:
+    options = ["--score", "new", "--by", "place", "--title", "Rain & <sun>", "--weight", "times", "-o", "page.html"]
+    done = run("report", "scores.csv", *COLUMNS, *options)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == "report written to page.html\n"
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["old", "new"]
+    page = Path("page.html").read_text()
+    assert "Rain &amp; &lt;sun&gt;" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    assert len(page) < 300_000
+    assert run("report", "scores.csv", *COLUMNS).exit_code == 0
+    assert "scores.csv" in Path("report.html").read_text()
+    done = run("report", "scores.csv", *COLUMNS, "-o", "no/page.html")
+    assert (done.exit_code, "no/page.html cannot be written (-o)" in done.stderr) == (2, True)
+
+
+def test_one_score_by_group_and_skipped_rows_in_the_report() -> None:
+    text = FRAME.write_csv() + "9,9,9,9,9,9\n"
+    done = run("report", "-", *COLUMNS, "--by", "place", "--skip-bad", text=text)
+    assert done.exit_code == 0, done.output
+    assert "standard input: 1 bad rows skipped, 3,000 kept" in done.stderr
+    assert "Oslo" in Path("report.html").read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal that a test can read")
+def test_progress_is_shown_on_a_terminal_and_nowhere_else() -> None:
+    import pty
+
+    command = [sys.executable, "-m", "truecast", "measure", "scores.csv", *COLUMNS]
+    ours, theirs = pty.openpty()
+    shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, check=True).stdout
+    os.close(theirs)
+    bar = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert "counting" in bar
+    assert "3,000 rows" in bar
+    plain = subprocess.run(command, capture_output=True, check=True)
+    assert (plain.stdout, plain.stderr) == (shown, b"")
+
+
+def test_without_polars_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['polars'] = None; from truecast.cli import main; main(['measure', 'scores.csv'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "Error: reading files needs Polars: pip install 'truecast[cli]'\n"

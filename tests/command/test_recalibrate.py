@@ -1,0 +1,425 @@
+"""`truecast recalibrate`: what it writes, and that it can be stopped at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import truecast as tc
+from truecast import files
+from truecast.cli import main
+from truecast.files import recalibration, records
+
+ROWS = 4000
+
+
+def run(*arguments: object, text: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+
+
+def rounds(rows: int, seed: int = 5) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    truth = rng.beta(2, 3, rows)
+    return pl.DataFrame(
+        {
+            "when": [f'day {k}, "{k % 7}"' for k in range(rows)],
+            "p": (truth**2 / (truth**2 + (1 - truth) ** 2)).round(6),
+            "y": (rng.random(rows) < truth).astype(int),
+            "place": rng.choice(["JFK", "LGA", "EWR"], rows),
+        }
+    )
+
+
+FRAME = rounds(ROWS)
+Write = Callable[[pl.DataFrame, Path], object]
+WRITE: dict[str, Write] = {
+    ".csv": lambda frame, path: frame.write_csv(path),
+    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t", check_extension=False),
+    ".jsonl": lambda frame, path: frame.write_ndjson(path, check_extension=False),
+    ".parquet": lambda frame, path: frame.write_parquet(path),
+    ".csv.gz": lambda frame, path: path.write_bytes(gzip.compress(frame.write_csv().encode())),
+}
+READ: dict[str, Callable[[Path], pl.DataFrame]] = {
+    ".csv": pl.read_csv,
+    ".tsv": lambda path: pl.read_csv(path, separator="\t"),
+    ".jsonl": pl.read_ndjson,
+    ".parquet": pl.read_parquet,
+    ".csv.gz": pl.read_csv,
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that small files are read in several parts, with checkpoints between them."""
+    monkeypatch.setattr(records, "_BLOCK", 1 << 13)
+    monkeypatch.setattr("truecast.files.parquet._ROWS", 500)
+    monkeypatch.setattr(recalibration, "_CHUNKS", 2)
+    monkeypatch.chdir(tmp_path)
+
+
+def expected(frame: pl.DataFrame, *, groups: bool = False) -> list[float]:
+    by = frame["place"].to_list() if groups else None
+    return tc.Recalibrator().recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by).tolist()
+
+
+@pytest.mark.parametrize("ending", WRITE)
+@pytest.mark.parametrize("groups", [False, True])
+def test_all_columns_and_one_more_bit_for_bit_as_in_python(ending: str, groups: bool) -> None:
+    source, target = Path("scores" + ending), Path("out" + ending)
+    WRITE[ending](FRAME, source)
+    done = run("recalibrate", source, "-o", target, *(["--by", "place"] if groups else []))
+    assert done.exit_code == 0, done.output
+    written = READ[ending](target)
+    assert written.columns == [*FRAME.columns, "recalibrated"]
+    assert written.drop("recalibrated").rows() == FRAME.rows()
+    assert written["recalibrated"].to_list() == expected(FRAME, groups=groups)
+    assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
+
+
+def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
+    FRAME.write_csv("scores.csv")
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--outcome", "y", "--score", "p")
+    r = tc.Recalibrator()
+    y, p = FRAME["y"].to_numpy(), FRAME["p"].to_numpy()
+    said = r.recalibrate_many(p, y)
+    assert done.stdout == (
+        f"{r.certificate}\nBrier score of the {ROWS:,} rows of this run: {tc.brier_score(y, p):.6f} before, "
+        f"{tc.brier_score(y, said):.6f} recalibrated\nwritten to out.csv\n"
+    )
+    assert done.stderr == ""
+    found = json.loads(run("recalibrate", "scores.csv", "-o", "out.csv", "--json").stdout)
+    assert found["rows"] == ROWS
+    assert found["certificate"]["bound"] == r.certificate.bound
+    assert found["certificate"]["per_round"] == r.certificate.per_round
+    assert found["brier"] == pytest.approx({"score": tc.brier_score(y, p), "recalibrated": tc.brier_score(y, said)})
+
+
+def test_standard_input_to_standard_output() -> None:
+    done = run("recalibrate", "-", "-o", "-", text=FRAME.write_csv())
+    assert done.exit_code == 0
+    assert pl.read_csv(done.stdout.encode())["recalibrated"].to_list() == expected(FRAME)
+    assert "distance to calibration" in done.stderr
+    done = run("recalibrate", "-", "-o", "-", "--json", text=FRAME.head(5).write_csv())
+    assert json.loads(done.stderr[done.stderr.index("{") :])["rows"] == 5
+
+
+def test_the_new_column_has_the_name_that_is_asked_for() -> None:
+    FRAME.write_csv("scores.csv")
+    assert run("recalibrate", "scores.csv", "-o", "out.csv", "--column", "better").exit_code == 0
+    assert pl.read_csv("out.csv").columns[-1] == "better"
+    done = run("recalibrate", "scores.csv", "-o", "out2.csv", "--column", "place")
+    assert (done.exit_code, Path("out2.csv").exists()) == (2, False)
+    assert "has a column 'place' already: call the new one otherwise by --column" in done.stderr
+
+
+def test_groups_beyond_the_most_share_a_guard() -> None:
+    FRAME.write_csv("scores.csv")
+    options = ["--by", "place", "--max-groups", "1", "--state", "s.json"]
+    assert run("recalibrate", "scores.csv", "-o", "out.csv", *options).exit_code == 0
+    r = tc.Recalibrator.from_json(Path("s.json").read_text())
+    assert list(r.groups) == [FRAME["place"][0]]
+    assert r.others.rounds == (FRAME["place"] != FRAME["place"][0]).sum()
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--max-groups", "-1")
+    assert (done.exit_code, "--max-groups must be a whole number from 0" in done.stderr) == (2, True)
+
+
+def test_rows_without_an_outcome_are_forecast_and_not_learned_from() -> None:
+    y = [None if 1000 <= k < 1010 or k == 2500 else bit for k, bit in enumerate(FRAME["y"].to_list())]
+    frame = FRAME.with_columns(pl.Series("y", y))
+    frame.write_csv("scores.csv")
+    done = run("recalibrate", "scores.csv", "-o", "out.csv")
+    assert done.exit_code == 2
+    assert "scores.csv, line 1002: y must be an outcome, 0 or 1, got nothing" in done.stderr
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--unknown", "--report", "report.html")
+    assert "11 rows without an outcome: forecast, not learned from" in done.stdout
+    r, said = tc.Recalibrator(), []
+    for score, bit in zip(frame["p"].to_list(), y, strict=True):
+        if bit is None:
+            said.append(float(r.predict_many([score])[0]))
+        else:
+            said.append(r.predict(score))
+            r.observe(bit)
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == said
+    assert f"{ROWS - 11:,}" in Path("report.html").read_text()
+
+
+def test_the_report_is_about_before_and_after() -> None:
+    FRAME.write_csv("scores.csv")
+    options = ["--by", "place", "--report", "report.html", "--state", "s.json"]
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
+    assert "report written to report.html" in done.stderr
+    page = Path("report.html").read_text()
+    again = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
+    assert again.stdout.startswith(f"{ROWS:,} rows had been recalibrated before; 0 new ones\n")
+    assert Path("report.html").read_text() == page  # of all rows of the output, whenever they were written
+    for word in ("JFK", "recalibrated", "proved"):
+        assert word in page
+    assert len(page) < 300_000
+
+
+def test_tomorrow_goes_on_where_today_has_ended() -> None:
+    FRAME[:1500].write_csv("monday.csv")
+    FRAME[1500:].write_csv("tuesday.csv")
+    for day in ("monday", "tuesday"):
+        assert run("recalibrate", f"{day}.csv", "-o", f"{day}-out.csv", "--state", "s.json").exit_code == 0
+    said = pl.concat([pl.read_csv("monday-out.csv"), pl.read_csv("tuesday-out.csv")])
+    assert said["recalibrated"].to_list() == expected(FRAME)
+    r = tc.Recalibrator.from_json(Path("s.json").read_text())  # and live
+    assert r.rounds == ROWS
+
+
+@pytest.mark.parametrize("ending", WRITE)
+def test_a_file_that_has_grown_goes_on_too_and_no_row_counts_twice(ending: str) -> None:
+    source, target = Path("log" + ending), Path("out" + ending)
+    for rows in (700, 700, 2345, ROWS):
+        WRITE[ending](FRAME[:rows], source)
+        done = run("recalibrate", source, "-o", target, "--state", "s.json")
+        assert done.exit_code == 0, done.output
+        assert READ[ending](target)["recalibrated"].to_list() == expected(FRAME[:rows])
+    WRITE[ending](FRAME, source)
+    done = run("recalibrate", source, "-o", "other" + ending, "--state", "s.json")
+    assert done.stdout.startswith(f"{ROWS:,} rows had been recalibrated before; 0 new ones\n")
+    assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == ROWS
+
+
+def test_an_output_that_somebody_has_changed_is_not_added_to() -> None:
+    FRAME[:700].write_csv("log.csv")
+    run("recalibrate", "log.csv", "-o", "out.csv", "--state", "s.json")
+    state = Path("s.json").read_bytes()
+    Path("out.csv").write_text("mine now")
+    FRAME.write_csv("log.csv")
+    done = run("recalibrate", "log.csv", "-o", "out.csv", "--state", "s.json")
+    assert done.exit_code == 2
+    assert done.stderr.endswith("out.csv is not as the last run has left it: choose another output\n")
+    assert (Path("out.csv").read_text(), Path("s.json").read_bytes()) == ("mine now", state)
+
+
+def test_a_state_saved_in_python_is_gone_on_from() -> None:
+    r = tc.Recalibrator()
+    r.recalibrate_many(FRAME["p"][:1000].to_numpy(), FRAME["y"][:1000].to_numpy())
+    Path("s.json").write_text(r.to_json())
+    FRAME[1000:].write_csv("rest.csv")
+    assert run("recalibrate", "rest.csv", "-o", "out.csv", "--state", "s.json").exit_code == 0
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)[1000:]
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"format": "truecast", "version": 1}'])
+def test_a_state_that_is_none_is_refused_and_stays(content: bytes) -> None:
+    FRAME.write_csv("scores.csv")
+    Path("s.json").write_bytes(content)
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].startswith("Error: s.json is not a saved recalibrator")
+    assert Path("s.json").read_bytes() == content
+    assert not Path("out.csv").exists()
+
+
+@pytest.mark.parametrize("ending", WRITE)
+@pytest.mark.parametrize("with_state", [False, True])
+def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) -> None:
+    source, target = Path("scores" + ending), Path("out" + ending)
+    WRITE[ending](FRAME.with_columns(p=pl.when(pl.int_range(ROWS) == 3456).then(1.5).otherwise("p")), source)
+    target.write_text("precious")
+    options = ["--state", "s.json"] if with_state else []
+    if with_state:
+        rounds(100, seed=8).write_csv("before.csv")
+        run("recalibrate", "before.csv", "-o", "before-out.csv", *options)
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    done = run("recalibrate", source, "-o", target, *options)
+    place = "row 3457" if ending == ".parquet" else "line 3457" if ending == ".jsonl" else "line 3458"
+    assert done.exit_code == 2
+    assert f"{source}, {place}: p must be a probability from 0 to 1, got" in done.stderr
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+    done = run("recalibrate", source, "-o", target, "--skip-bad", *options)
+    assert (done.exit_code, "1 bad rows skipped" in done.stdout) == (0, True)
+    assert len(READ[ending](target)) == ROWS - 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-o", "out.jsonl"], "out.jsonl must end in .csv, .tsv, .txt, since scores.csv is of that kind"),
+        (["-o", "-", "--state", "s.json"], "--state and --report need a file to write to: -o OUT"),
+        (["-o", "-", "--report", "r.html"], "--state and --report need a file to write to: -o OUT"),
+        (["-o", "scores.csv"], "FILE and -o must not be the same file; got 'scores.csv'"),
+        (["-o", "out.csv", "--state", "out.csv"], "-o and --state must not be the same file; got 'out.csv'"),
+        (["-o", "no/out.csv"], "no/out.csv cannot be written (-o): there is no folder 'no'"),
+        (["-o", "out.csv", "--report", "no/r.html"], "no/r.html cannot be written (--report): there is no folder 'no'"),
+        ([], "Missing option '-o' / '--output'"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(options: list[str], message: str) -> None:
+    FRAME[:10].write_csv("scores.csv")
+    done = run("recalibrate", "scores.csv", *options)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert [path.name for path in Path().iterdir()] == ["scores.csv"]
+
+
+def saved(state: Path) -> str:
+    return tc.Recalibrator.from_json(state.read_text()).to_json()
+
+
+class Killed(BaseException):
+    """As a power cut: no code of ours is to mend anything after it."""
+
+
+def _died(out: Any) -> None:
+    """Close the file as a system does whose process has died."""
+    if hasattr(out, "_raw"):
+        out._raw.close()
+
+
+@contextlib.contextmanager
+def killed_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Let the process be killed just before the so-manyth thing that it does to the disk."""
+    left = [steps]
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return function(*arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for owner, names in (
+            (Path, ("replace", "unlink", "write_text", "mkdir")),
+            (os, ("fsync", "sync")),
+            (files.output._TextOutput, ("write", "close")),
+            (files.output._ParquetOutput, ("write",)),
+        ):
+            for name in names:
+                patch.setattr(owner, name, counted(getattr(owner, name)))
+        patch.setattr(recalibration.Recalibration, "_give_up", lambda run, out, *rest: _died(out))
+        yield left
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_killed_before_any_step_and_started_again_it_writes_the_same(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every place where a process can die, in a small world: each write, rename, sync and removal."""
+    frame = FRAME[:1000]
+    source, target, state = Path("scores" + ending), Path("out" + ending), Path("s.json")
+    WRITE[ending](frame, source)
+    command = ["recalibrate", source, "-o", target, "--state", state, "--by", "place"]
+    assert run(*command).exit_code == 0
+    whole, learned = target.read_bytes(), saved(state)
+    kills = 0
+    for steps in range(1000):
+        target.unlink(missing_ok=True)
+        state.unlink(missing_ok=True)
+        with killed_after(steps, monkeypatch) as left:
+            with contextlib.suppress(Killed):
+                CliRunner().invoke(main, [str(word) for word in command], catch_exceptions=False)
+            if left[0] >= 0:
+                break
+        kills += 1
+        done = run(*command)
+        assert done.exit_code == 0, (steps, done.output)
+        assert target.read_bytes() == whole, steps
+        assert saved(state) == learned, steps
+        assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name, state.name]), steps
+    assert kills > 15
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
+def test_killed_for_real_again_and_again(tmp_path: Path) -> None:
+    frame = pl.concat([FRAME] * 50)
+    frame.write_csv("scores.csv")
+    command = [sys.executable, "-m", "truecast", "recalibrate", "scores.csv", "--by", "place"]
+    subprocess.run([*command, "-o", "plain.csv"], check=True, capture_output=True)
+    rng, kills = np.random.default_rng(3), 0
+    while True:
+        process = subprocess.Popen([*command, "-o", "out.csv", "--state", "s.json"], stdout=-1, stderr=-1)
+        try:
+            process.communicate(timeout=rng.uniform(0.5, 1.5) + kills / 2)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            kills += 1
+            continue
+        break
+    assert process.returncode == 0
+    assert kills
+    assert Path("out.csv").read_bytes() == Path("plain.csv").read_bytes()
+
+
+def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.write_csv("scores.csv")
+    many, calls = tc.Recalibrator.recalibrate_many, [0]
+
+    def stopped(self: tc.Recalibrator, *arguments: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 8:
+            raise KeyboardInterrupt
+        return many(self, *arguments, **options)
+
+    monkeypatch.setattr(tc.Recalibrator, "recalibrate_many", stopped)
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
+    assert done.exit_code == 130
+    assert done.stderr.endswith("stopped; the same command goes on from there\n")
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
+    assert "rows had been recalibrated before" in done.stdout
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
+    calls[0] = 0
+    done = run("recalibrate", "scores.csv", "-o", "again.csv")
+    assert done.stderr.endswith("stopped; nothing was written\n")
+    assert not list(Path().glob("again*"))
+
+
+def test_a_stopped_run_of_another_file_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint is of other rows: it is dropped, and nothing of them is learned."""
+    FRAME.write_csv("scores.csv")
+    command = ["recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json"]
+    with killed_after(20, monkeypatch), contextlib.suppress(Killed):
+        CliRunner().invoke(main, command, catch_exceptions=False)
+    assert Path("s.json.part").exists()
+    other = rounds(ROWS, seed=6)
+    other.write_csv("scores.csv")
+    assert run(*command).exit_code == 0
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(other)
+    assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == ROWS
+
+
+def test_standard_input_that_differs_from_the_stopped_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["recalibrate", "-", "-o", "out.csv", "--state", "s.json"]
+    with killed_after(20, monkeypatch), contextlib.suppress(Killed):
+        CliRunner().invoke(main, command, input=FRAME.write_csv(), catch_exceptions=False)
+    done = run(*command, text=rounds(ROWS, seed=6).write_csv())
+    assert done.exit_code == 2
+    assert "standard input does not begin with the rows of the run that was stopped (s.json.part)" in done.stderr
+    assert run(*command, text=FRAME.write_csv()).exit_code == 0
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
+
+
+def test_another_run_that_changed_the_state_meanwhile_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.write_csv("scores.csv")
+    sync = files.output._TextOutput.sync
+
+    def meddle(self: Any) -> int:
+        Path("s.json").write_text(tc.Recalibrator().to_json())
+        return sync(self)
+
+    monkeypatch.setattr(files.output._TextOutput, "sync", meddle)
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
+    assert done.exit_code == 2
+    assert "s.json was changed by another run while this one was under way" in done.stderr
+    assert Path("s.json").read_text() == tc.Recalibrator().to_json()
+    assert not Path("out.csv").exists()

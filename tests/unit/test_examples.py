@@ -165,4 +165,6 @@ def test_digits_before_and_after_with_a_report(
     assert told["recalibrated"][1] < 0.5 * told["the forest"][1]
     assert f"after {len(y)} rounds" in text
     assert "underconfident" in run["report"].verdicts["the forest"]
-    assert (tmp_path / "digits.html").read_text() == run["report"].html
+    proof = {"after": model.forecasts_, "certificate": model.certificate_}
+    page = tc.html_report(y, run["scores"], **proof, title="Odd digits", score="the forest").html
+    assert (tmp_path / "digits.html").read_text() == run["report"].html == page

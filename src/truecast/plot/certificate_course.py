@@ -129,7 +129,7 @@ def certificate_course(
     points
         How often the certificate is looked at, after 1 round and then more and more.
     distances
-        How often the distance is computed, at some of these.
+        How often the distance is computed, at some of these: the last at least.
     rtol, time_limit
         As in `calibration_distance`; the time, in seconds, is for all of them together.
 
@@ -149,8 +149,8 @@ def certificate_course(
     The forecasts cost what a batch of them does; the distances take the rest, up to the time limit.
     """
     y = _check.outcomes(outcomes)
-    points = _check.whole_number("points", points, least=1, most=10_000)
-    distances = _check.whole_number("distances", distances, least=1, most=points)
+    points = _check.whole_number("points", points, least=2, most=10_000)
+    distances = _check.whole_number("distances", distances, least=1, most=10_000)
     time_limit = _check.between("time_limit", time_limit, 0, math.inf)
     if not len(y):
         raise InputError("outcomes", "must be at least one", outcomes)
@@ -161,7 +161,7 @@ def certificate_course(
         said[start:stop] = play(start, stop)
         bounds.append(player.certificate.bound)
         before.append(round_up(player.a_priori(stop)) if hasattr(player, "a_priori") else player.certificate.a_priori)
-    measured = rounds[np.unique(np.linspace(0, len(rounds) - 1, distances).round().astype(np.int64))]
+    measured = rounds[np.unique(np.linspace(len(rounds) - 1, 0, distances).round().astype(np.int64))]
     found = [_distance(y[:t], said[:t], rtol, time_limit / distances) for t in measured.tolist()]
     lower, upper = np.array(found).reshape(-1, 2).T
     return CertificateCourse(

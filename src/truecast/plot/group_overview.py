@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -266,6 +267,6 @@ def _cut(name: str | int | None, width: float, after: str) -> str:
     """Return the name of a group, shortened to so many points with what follows it."""
     said = "(none)" if name is None else " ".join(str(name).split())
     if len(said) > 60 or width_of(said + after, "x-small") > width:
-        fits = (n for n in range(min(len(said), 60), 3, -1) if width_of(said[:n] + "..." + after, "x-small") <= width)
-        said = said[: next(fits, 3)] + "..."
+        longer = bisect_right(range(60), width, key=lambda n: width_of(said[:n] + "..." + after, "x-small"))
+        said = said[: max(3, longer - 1)] + "..."
     return said.replace("$", r"\$") + after  # not to be read as mathematics

@@ -115,8 +115,8 @@ class Miscalibration:
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
         tall, swing = float(abs(self.gaps).max()) or 1.0, self.f - self.base
         line = swing * (tall / (abs(swing).max() or 1.0))
-        colors = np.where(self.gaps > 0, *TOO_LOW_HIGH)
-        axes.bar(self.edges[:-1], self.gaps, np.diff(self.edges), align="edge", color=colors, lw=0, zorder=3)
+        for bars, color in zip((np.maximum(self.gaps, 0), np.minimum(self.gaps, 0)), TOO_LOW_HIGH, strict=True):
+            axes.stairs(bars, self.edges, fill=True, color=color, lw=0, zorder=3)
         axes.plot(self.p, line, color=ink(axes), lw=1.2, zorder=4)
         axes.axhline(0, color=ink(axes), lw=0.8, zorder=2)
         axes.set_xlim(self.edges[0], self.edges[-1])

@@ -106,12 +106,12 @@ class ReliabilityDiagram:
         axes.scatter(middle[large], curve.rate[large], s=80 * share[large] + 10, color=COLORS[0], lw=0, zorder=4)
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
-        middle, reach, widths = bottom - 0.55 * height, 0.4 * height, np.diff(self.edges)
+        middle, reach = bottom - 0.55 * height, 0.4 * height
         beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": "center"}
         axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5)  # over a curve that leaves
         for name, counts, up, color in (("ones", self.ones, 1, COLORS[4]), ("zeros", self.zeros, -1, COLORS[5])):
             bars = up * reach * (counts / max(counts.max(), 1e-300))
-            axes.bar(self.edges[:-1], bars, widths, middle, align="edge", color=color, lw=0, zorder=6)
+            axes.stairs(middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6)
             where = (0, middle + up * reach / 2)
             axes.annotate(name, where, (-4, 0), color=ink(axes), fontsize="x-small", **beside)
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)

@@ -1,0 +1,396 @@
+"""What is drawn: all of it is there, can be read on any ground and at small sizes, and nothing else is touched."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import combinations
+
+import matplotlib as mpl
+import matplotlib.style
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
+from matplotlib.text import Text
+
+import truecast as tc
+from truecast import arena, plot
+from truecast.errors import InputError
+from truecast.plot import style
+
+SIZES = [(3, 2.5), (7, 5)]
+GROUNDS = ["default", "dark_background"]
+
+
+def rounds(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    p = {
+        "twenty": lambda: rng.random(20).round(2),
+        "wavy": lambda: rng.random(3000),
+        "three": lambda: rng.choice([0.2, 0.5, 0.8], 1000),
+        "rare": lambda: 0.02 * rng.beta(1, 3, 50_000),
+        "sure": lambda: 1 - 0.03 * rng.random(5000),
+        "low": lambda: 0.5 * rng.random(4000) ** 2,
+        "one": lambda: np.array([0.7]),
+        "certain": lambda: rng.choice([0.0, 1.0], 30),
+    }[kind]()
+    truth = {"wavy": p + 0.15 * np.sin(2 * np.pi * p), "low": np.sqrt(p), "rare": 1.5 * p, "sure": p - 0.01}.get(
+        kind, p
+    )
+    return rng.random(len(p)) < truth, p
+
+
+def diagram(kind: str) -> plot.ReliabilityDiagram:
+    return plot.reliability_diagram(*rounds(kind), resamples=50)
+
+
+def where(kind: str) -> plot.Miscalibration:
+    return plot.miscalibration(*rounds(kind))
+
+
+def groups(number: int) -> plot.GroupOverview:
+    rng = np.random.default_rng(7)
+    p = rng.beta(2, 3, 200 * number)
+    of = np.arange(200 * number) % number
+    names = [
+        f"La Guardia, {k} $x$, a long name of a place that nobody can spell" if k % 3 else k for k in range(number)
+    ]
+    y = rng.random(len(p)) < np.where(of % 20 == 2, p**2, p)
+    return plot.group_overview(y, p, [names[k] for k in of], resamples=30, tested=40)
+
+
+def pair(kind: str) -> plot.BeforeAfter:
+    y, p = rounds(kind)
+    return plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y), resamples=30)
+
+
+def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
+    rng = np.random.default_rng(1)
+    scores = rng.random(rounds) if isinstance(forecaster, tc.Guard | tc.Recalibrator) else None
+    return plot.certificate_course(forecaster, rng.integers(0, 2, rounds), scores=scores, distances=4, time_limit=0.5)
+
+
+def ladder(forecaster: object, rounds: int) -> plot.LadderState:
+    y = np.random.default_rng(2).integers(0, 2, rounds)
+    if isinstance(forecaster, tc.Guard):
+        forecaster.guard_many(np.random.default_rng(3).random(rounds), y)
+    elif isinstance(forecaster, tc.OneStepAhead):
+        forecaster.answer_many(y)
+    else:
+        forecaster.forecast_many(y)
+    return plot.ladder_state(forecaster)
+
+
+MAKE: dict[str, Callable[[], object]] = {
+    **{f"diagram of {kind}": lambda kind=kind: diagram(kind) for kind in ("twenty", "wavy", "three", "rare", "sure")},
+    **{f"diagram of {kind}": lambda kind=kind: diagram(kind) for kind in ("low", "one", "certain")},
+    **{
+        f"where {kind}": lambda kind=kind: where(kind) for kind in ("twenty", "wavy", "three", "rare", "one", "certain")
+    },
+    **{f"{number} groups": lambda number=number: groups(number) for number in (1, 12, 200)},
+    **{f"before and after {kind}": lambda kind=kind: pair(kind) for kind in ("wavy", "rare")},
+    "course of the paper": lambda: course(tc.AlmostOneStepAhead(horizon=400)),
+    "course of one round": lambda: course(tc.HorizonFree(), 1),
+    "course of a recalibrator": lambda: course(tc.Recalibrator()),
+    "ladder of the paper": lambda: ladder(tc.AlmostOneStepAhead(grid=10), 50),
+    "ladder at the start": lambda: ladder(tc.HorizonFree(), 0),
+    "ladder of a guard": lambda: ladder(tc.Guard(), 2000),
+}
+KINDS = [
+    "diagram of wavy",
+    "where wavy",
+    "12 groups",
+    "before and after wavy",
+    "course of the paper",
+    "ladder of the paper",
+]  # one of each
+_MADE: dict[str, object] = {}
+
+
+def made(name: str) -> object:
+    if name not in _MADE:
+        _MADE[name] = MAKE[name]()
+    return _MADE[name]
+
+
+def draw(name: str, size: tuple[float, float]) -> Figure:
+    """Draw on axes of a figure of ours, of that size."""
+    figure = style.new_figure(*size)
+    axes = figure.subplots(1, 2) if name.startswith("before") else figure.add_subplot()
+    assert made(name).draw(axes) is figure
+    figure.draw_without_rendering()
+    return figure
+
+
+def texts(figure: Figure) -> list[tuple[str, object]]:
+    """All that is written, with the box around it."""
+    found = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    ticks = {id(label) for axes in figure.findobj(mpl.axes.Axes) for label in hidden_ticks(axes)}
+    return [(text.get_text(), text.get_window_extent()) for text in found if id(text) not in ticks]
+
+
+def hidden_ticks(axes: mpl.axes.Axes) -> list[Text]:
+    """Labels of ticks that lie outside of what is shown, or are switched off: they exist, but are not drawn."""
+    hidden = []
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        slack = 1e-9 * (high - low)
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+            inside = low - slack <= tick.get_loc() <= high + slack
+            hidden += [label for label in (tick.label1, tick.label2) if not inside or not label.get_visible()]
+    return hidden
+
+
+def flaws(figure: Figure) -> list[str]:
+    """What is clipped by the edge of the figure, or written over something else."""
+    boxes, edge, found = texts(figure), figure.bbox, []
+    for text, box in boxes:
+        if box.x0 < edge.x0 - 1 or box.x1 > edge.x1 + 1 or box.y0 < edge.y0 - 1 or box.y1 > edge.y1 + 1:
+            found.append(f"clipped: {text!r}")
+    for (one, first), (other, second) in combinations(boxes, 2):
+        wide = min(first.x1, second.x1) - max(first.x0, second.x0)
+        high = min(first.y1, second.y1) - max(first.y0, second.y0)
+        if wide > 1 and high > 1:
+            found.append(f"over each other: {one!r} and {other!r}")
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        if legend is not None:
+            box, around = legend.get_window_extent(), axes.get_window_extent()
+            if box.x0 < around.x0 - 1 or box.x1 > around.x1 + 1 or box.y0 < around.y0 - 1 or box.y1 > around.y1 + 1:
+                found.append("a legend leaves its axes")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [(name, (3, 2.5)) for name in MAKE] + [(name, (7, 5)) for name in (*KINDS, "200 groups")]
+)
+def test_all_that_is_written_can_be_read(name: str, size: tuple[float, float]) -> None:
+    assert flaws(draw(name, size)) == []
+
+
+def test_what_cannot_be_read_is_found() -> None:
+    figure = Figure((3, 2.5))
+    axes = figure.add_subplot()
+    axes.set_title("a title that is far too long for a picture of this size, and then some")
+    axes.text(0.5, 0.5, "this")
+    axes.text(0.5, 0.5, "that")
+    axes.plot([0], label="a name of a line that is longer than the axes are wide, and then some")
+    axes.legend()
+    figure.draw_without_rendering()
+    found = " ".join(flaws(figure))
+    assert "clipped: 'a title" in found
+    assert "'this' and 'that'" in found
+    assert "a legend leaves" in found
+
+
+def luminance(color: object) -> float:
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in to_rgb(color)]
+    return float(np.dot((0.2126, 0.7152, 0.0722), linear))
+
+
+def contrast(one: object, other: object) -> float:
+    """As WCAG 2.2 has it."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("name", KINDS)
+def test_words_and_lines_stand_out_from_their_ground(name: str, ground: str) -> None:
+    with matplotlib.style.context(ground):
+        figure = draw(name, (7, 5))
+        paper = figure.axes[0].get_facecolor()
+        for text in figure.findobj(Text):
+            if text.get_text().strip():
+                assert contrast(text.get_color(), paper) > 7, text
+        for axes in figure.axes:
+            for line in axes.lines:
+                assert contrast(line.get_color(), paper) > 2.2, line
+
+
+def test_pictures_follow_the_users_sizes() -> None:
+    with mpl.rc_context({"font.size": 14}):
+        figure = draw("diagram of wavy", (7, 7))
+        assert figure.axes[0].title.get_fontsize() == pytest.approx(14 * 0.833)
+        assert flaws(figure) == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_new_figure_fits_and_nothing_else_is_touched(name: str) -> None:
+    before = dict(mpl.rcParams)
+    figure = made(name).draw()
+    assert flaws_of(figure) == []
+    assert dict(mpl.rcParams) == before
+    assert made(name).draw() is not figure
+
+
+def flaws_of(figure: Figure) -> list[str]:
+    figure.draw_without_rendering()
+    return flaws(figure)
+
+
+def test_other_axes_stay_empty_and_no_window_is_opened() -> None:
+    code = (
+        "import sys\n"
+        "from matplotlib.figure import Figure\n"
+        "from truecast import HorizonFree, plot\n"
+        "y, p = [0, 1] * 20, [0.25, 0.75] * 20\n"
+        "for picture in (plot.reliability_diagram(y, p), plot.miscalibration(y, p), plot.ladder_state(HorizonFree()),\n"
+        "                plot.group_overview(y, p, ['a', 'b'] * 20),\n"
+        "                plot.certificate_course(HorizonFree(), y, points=4, distances=2)):\n"
+        "    left, right = Figure().subplots(1, 2)\n"
+        "    assert picture.draw(left) is left.figure\n"
+        "    assert left.has_data() and not right.has_data()\n"
+        "    picture.draw()\n"
+        "plot.before_after(y, p, p).draw()\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
+    shown, axes = made("diagram of wavy"), draw("diagram of wavy", (7, 5)).axes[0]
+    lines = {line.get_label(): line for line in axes.lines}
+    curve = lines["isotonic fit (CORP)"]
+    assert np.array_equal(curve.get_xdata()[::2], shown.curve.lower)
+    assert np.array_equal(curve.get_ydata()[1::2], shown.curve.rate)
+    assert [text.get_text() for text in axes.get_legend().texts] == ["90 % if calibrated", "isotonic fit (CORP)"]
+    assert f"3,000 rounds, Brier score {shown.brier.score:.4f}" in axes.get_title()
+    assert f"{shown.brier.miscalibration:.4f} miscal" in axes.get_title()
+    ones, zeros = (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))
+    for bars, counts, up in ((ones, shown.ones, 1), (zeros, shown.zeros, -1)):
+        assert np.array_equal(bars.edges, shown.edges)
+        height = up * (bars.values - bars.baseline)
+        assert height / height.max() == pytest.approx(counts / counts.max())
+        assert (height >= 0).all()
+    assert ones.values.max() < 0  # beneath what the curve can reach
+    band = next(part for part in axes.collections if part.get_label().endswith("if calibrated"))
+    corners = band.get_paths()[0].vertices
+    assert corners[:, 0].min() == shown.band.p[0]
+    assert corners[:, 1].max() == pytest.approx(shown.band.upper.max())
+
+
+def test_dots_are_as_large_as_their_blocks() -> None:
+    shown, axes = made("diagram of three"), draw("diagram of three", (7, 5)).axes[0]
+    dots = axes.collections[1]
+    assert np.asarray(dots.get_offsets()) == pytest.approx(np.stack((shown.curve.lower, shown.curve.rate), 1))
+    share = (shown.curve.zeros + shown.curve.ones) / shown.total
+    assert dots.get_sizes() == pytest.approx(80 * share + 10)
+    sides = axes.collections[0].get_segments()  # between three forecasts there is no band
+    assert [side[:, 1].tolist() for side in sides] == np.stack((shown.band.lower, shown.band.upper), 1).tolist()
+
+
+def test_rare_events_fill_the_picture() -> None:
+    axes = draw("diagram of rare", (7, 5)).axes[0]
+    assert axes.get_xlim()[1] < 0.025
+    assert 0.015 < axes.get_ylim()[1] < 0.06
+    weighted = plot.reliability_diagram(*rounds("wavy"), sample_weight=np.full(3000, 0.5))
+    axes = weighted.draw().axes[0]
+    assert "weight 1500" in axes.get_title()
+    assert [text.get_text() for text in axes.get_legend().texts] == ["isotonic fit (CORP)"]
+
+
+def test_words_say_where_forecasts_are_off() -> None:
+    shown, axes = made("where wavy"), draw("where wavy", (7, 5)).axes[0]
+    low, high = shown.stretches
+    said = {text.get_text(): text.get_position() for text in axes.texts}
+    assert set(said) == {f"too low\nby {low.gap:.2g}", f"too high\nby {-high.gap:.2g}"}
+    assert said[f"too low\nby {low.gap:.2g}"] == pytest.approx((0.25, 0.97), abs=0.05)
+    assert said[f"too high\nby {-high.gap:.2g}"] == pytest.approx((0.75, 0.03), abs=0.05)
+    up, down = (patch for patch in axes.patches if isinstance(patch, StepPatch))
+    assert np.array_equal(up.get_data().values + down.get_data().values, shown.gaps)
+    assert up.get_data().values.min() == down.get_data().values.max() == 0
+    assert (up.get_facecolor(), down.get_facecolor()) == (to_rgba(style.COLORS[0]), to_rgba(style.COLORS[2]))
+    line = axes.lines[0].get_ydata()
+    assert np.corrcoef(line, shown.f)[0, 1] > 0.999999
+    assert (line > 0).tolist() == (shown.f > shown.base).tolist()
+    chance = draw("where twenty", (7, 5)).axes[0]
+    assert [text.get_text() for text in chance.texts] == ["nothing stands out from chance"]
+
+
+def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:
+    shown = made("200 groups")
+    axes = shown.draw().axes[0]
+    assert len(axes.containers[0]) == 30
+    assert axes.get_xlabel().endswith("and 170 more groups")
+    assert [bar.get_width() for bar in axes.containers[0]] == shown.chance_high[:30].tolist()
+    filled = next(line for line in axes.lines if line.get_markerfacecolor() == style.COLORS[2])
+    assert filled.get_xdata().tolist() == shown.error[:30][shown.adjusted[:30] < 0.05].tolist()
+    assert 5 < len(filled.get_xdata()) < 15
+    hollow = next(line for line in axes.lines if line.get_markerfacecolor() == "none")
+    assert sorted([*filled.get_ydata(), *hollow.get_ydata()]) == list(range(30))
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert all(label.endswith("(200)") for label in labels)
+    assert str(shown.names[0])[:10] in labels[0]
+    small = draw("200 groups", (3, 2.5)).axes[0]
+    number = len(small.containers[0])
+    assert 5 < number < 20
+    assert small.get_xlabel().endswith(f"and {200 - number} more groups")
+    few = shown.draw(most=3).axes[0]
+    assert len(few.containers[0]) == 3
+    with pytest.raises(InputError, match="most"):
+        shown.draw(most=0)
+    assert "more" not in made("12 groups").draw().axes[0].get_xlabel()
+
+
+def test_numbers_of_rounds_are_short() -> None:
+    tallies = {n: tc.Tally([0.5], [n - n // 2], [n // 2]) for n in (9_999, 10_000, 1_234_567, 5 * 10**9, 2**53)}
+    axes = plot.group_overview(tallies, tested=0).draw().axes[0]
+    labels = {label.get_text().partition(" ")[2] for label in axes.get_yticklabels()}
+    assert labels == {"(9,999)", "(10k)", "(1.23M)", "(5G)", "(9.01P)"}
+
+
+def test_before_and_after_are_compared_on_one_scale() -> None:
+    shown, (left, right) = made("before and after rare"), draw("before and after rare", (7, 5)).axes
+    assert left.get_xlim() == right.get_xlim()
+    assert left.get_ylim() == right.get_ylim()
+    assert left.get_title().startswith("before")
+    assert right.get_title().startswith("after")
+    for axes, diagram, error in ((left, shown.before, shown.error_before), (right, shown.after, shown.error_after)):
+        assert f"{diagram.brier.score:.4f}" in axes.get_title()
+        assert f"{error:.4f}" in axes.get_title()
+
+
+def test_a_course_shows_all_bounds() -> None:
+    shown, axes = made("course of the paper"), draw("course of the paper", (7, 5)).axes[0]
+    lines = {line.get_label(): line for line in axes.lines}
+    expected = {
+        "the paper, 2 sqrt(T) + 1": (shown.rounds, 2 * np.sqrt(shown.rounds) + 1),
+        "proved before the first round": (shown.rounds, shown.a_priori),
+        "certificate": (shown.rounds, shown.certificate),
+        "distance to calibration": (shown.measured, shown.upper),
+    }
+    assert set(lines) == set(expected)
+    for name, (x, y) in expected.items():
+        assert np.array_equal(lines[name].get_xdata(), x)
+        assert np.array_equal(lines[name].get_ydata(), y)
+    assert len({(line.get_linestyle(), line.get_linewidth()) for line in lines.values()}) == 4  # not by colour alone
+    assert f"{shown.brier:.4f}" in axes.get_title()
+
+
+def test_a_ladder_shows_its_biases_open_cells_and_invariant() -> None:
+    shown, axes = made("ladder of the paper"), draw("ladder of the paper", (7, 5)).axes[0]
+    tops = {tuple(end) for part in axes.collections if hasattr(part, "get_segments") for _, end in part.get_segments()}
+    assert tops == {(x, y) for x, y in zip(shown.points, shown.biases, strict=True) if y}
+    (cell,) = axes.patches
+    at = int(np.argmax(shown.open_cells))
+    assert (cell.get_x(), cell.get_x() + cell.get_width()) == pytest.approx((shown.points[at], shown.points[at + 1]))
+    low, high = axes.get_ylim()
+    assert low < shown.low.min()
+    assert high > shown.high.max()
+    assert shown.name in axes.get_title()
+
+
+def test_small_pictures_of_the_arena_can_be_read() -> None:
+    game = arena.play(tc.AlmostOneStepAhead(horizon=300), arena.Coins(), 300)
+    figures = [game.draw(style.new_figure(*size)) for size in SIZES]
+    assert [flaws_but_legends(figure) for figure in figures] == [[], []]
+    assert len(game.draw().axes) == 2
+
+
+def flaws_but_legends(figure: Figure) -> list[str]:
+    """These legends stand above their axes."""
+    return [flaw for flaw in flaws_of(figure) if not flaw.startswith("a legend")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +192,16 @@ def test_the_command_is_installed() -> None:
     command = Path(sys.executable).with_name("truecast")
     done = subprocess.run([command, "forecast", "-"], input="1\n0\n", capture_output=True, text=True, check=True)
     assert done.stdout == "outcome,forecast\n1,0.5\n0,0.5\n"
+
+
+def test_json_and_skipped_rows_of_a_forecast(tmp_path: Path) -> None:
+    done = run("forecast", "-", "-o", str(tmp_path / "out.csv"), "--json", "--skip-bad", text="y\n0\n7\n1\n")
+    found = json.loads(done.stdout)
+    f = tc.AlmostOneStepAhead(horizon=2)
+    f.forecast_many([0, 1])
+    assert (found["rows"], found["skipped"], found["rate"]) == (2, 1, 0.5)
+    assert found["certificate"]["bound"] == f.certificate.bound
+    assert found["forecaster"] == repr(f)
+    assert done.stderr == "1 bad rows skipped\n"
+    done = run("forecast", "-", "--skip-bad", text="y\n7\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: standard input has no good row: 1 were skipped\n")

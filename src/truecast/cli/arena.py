@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -123,7 +121,9 @@ def _picture(plot: Path | None, no_plot: bool) -> Path | None:
         return None
     if plot is not None and plot.suffix.lower() not in _FORMATS:
         raise click.UsageError(f"--plot must end in {', '.join(_FORMATS)}; got {str(plot)!r}")
-    if importlib.util.find_spec("matplotlib") is None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
         if plot is not None:
             raise click.UsageError("--plot needs matplotlib: pip install 'truecast[plot]'")
         say("no picture: that needs matplotlib (pip install 'truecast[plot]')")
@@ -138,6 +138,8 @@ def _resumable(file: Path | None) -> Iterator[None]:
     except KeyboardInterrupt:
         kept = "to be able to go on from where you stop, use --resume FILE"
         if file is not None:
+            import shlex
+
             kept = f"the games that were over are in {shlex.quote(str(file))}; the same command goes on from there"
         say(f"stopped; {kept}")
         raise click.exceptions.Exit(130) from None

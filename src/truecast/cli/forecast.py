@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from truecast.cli.shared import arguments, echo_json, errors, opened, progress, refuse_folder, refuse_twice, say
+from truecast.cli.shared import arguments, echo_json, errors, opened, plain, progress, refuse_folder, refuse_twice, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,12 +149,8 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
 def _print(f: Forecaster, y: NDArray[np.uint8], out: Path | None, skipped: int, as_json: bool) -> None:
     rate, to_user = float(y.mean()), partial(click.echo, err=out is None)
     if as_json:
-        certificate = f.certificate
-        bound = asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
-        echo_json(
-            {"forecaster": repr(f), "rows": len(y), "skipped": skipped, "rate": rate, "certificate": bound},
-            err=out is None,
-        )
+        data = {"forecaster": repr(f), "rows": len(y), "skipped": skipped, "rate": rate}
+        echo_json(data | {"certificate": plain(f.certificate)}, err=out is None)
         return
     to_user(f"{f}\n{f.certificate}")
     to_user(f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -154,6 +153,8 @@ def _table(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _as_json(found: Tallies, reports: dict[str, Report], chance: dict[str, Uncertainty]) -> dict[str, Any]:
+    from dataclasses import asdict
+
     scores = {}
     for score, report in reports.items():
         sure = asdict(chance[score]) if score in chance else None

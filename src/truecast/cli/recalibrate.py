@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from truecast.cli.shared import (
     errors,
     file_type,
     opened,
+    plain,
     progress,
     refuse_folder,
     refuse_twice,
@@ -122,8 +122,7 @@ def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
     counts = {name: getattr(done, name) for name in ("rows", "earlier", "skipped", "unknown")}
     if as_json:
         brier = dict(zip(("score", "recalibrated"), done.brier, strict=True))
-        bound = asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
-        echo_json(counts | {"brier": brier, "certificate": bound}, err=out is None)
+        echo_json(counts | {"brier": brier, "certificate": plain(certificate)}, err=out is None)
         return
     to_user = partial(click.echo, err=out is None)
     if done.earlier:

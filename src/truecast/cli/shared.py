@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ import click
 from truecast.errors import FileError, InputError, TruecastError
 
 if TYPE_CHECKING:
+    from truecast.certificate import Certificate
     from truecast.files import Names, Table
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "errors",
     "file_type",
     "opened",
+    "plain",
     "progress",
     "refuse_folder",
     "refuse_twice",
@@ -168,6 +169,8 @@ def _bar(label: str) -> Any:
 
 def echo_json(data: object, *, err: bool = False) -> None:
     """Print data as JSON; what is infinite or undefined, which JSON has no word for, as null."""
+    import json
+
     click.echo(json.dumps(_finite(data), indent=2, allow_nan=False), err=err)
 
 
@@ -177,6 +180,13 @@ def _finite(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def plain(certificate: Certificate) -> dict[str, Any]:
+    """Return all that a certificate says, as plain data."""
+    from dataclasses import asdict
+
+    return asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
 
 
 def refuse_twice(files: Mapping[str, Path | None]) -> None:

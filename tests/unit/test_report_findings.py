@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from rounds import columns, rounds
 
 import truecast as tc
+from rounds import columns, rounds
 from truecast.report import findings
 from truecast.report.findings import Finding, find
+from truecast.report.stretches import stretches, stretches_p_value
 
 
 def found(y: object, p: object, **options: object) -> Finding:
@@ -17,7 +18,7 @@ def found(y: object, p: object, **options: object) -> Finding:
     return find("p", tc.Tally.from_predictions(y, p), **given)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(rounds(most=60))
 def test_ranges_are_those_of_the_rounds(rows: list[tuple[int, float]]) -> None:
     y, p = columns(rows)
@@ -105,16 +106,15 @@ def test_doubt_is_that_of_uncertainty() -> None:
     p = rng.random(400).round(2)
     y = rng.random(400) < p**2
     finding = found(y, p, resamples=60, level=0.8, random_state=3)
-    assert finding.doubt == tc.uncertainty(
-        tc.smooth_calibration_error, y, p, resamples=60, level=0.8, random_state=3
-    )
+    assert finding.doubt == tc.uncertainty(tc.smooth_calibration_error, y, p, resamples=60, level=0.8, random_state=3)
     assert finding.resamples == 60
     assert found(y, p, resamples=None).resamples == 999
     assert found(rng.random(600) < 0.5, rng.random(600), resamples=None).resamples == 199
 
 
 def test_real_weights_leave_chance_open() -> None:
-    finding = find("p", tc.Tally([0.2, 0.7], [1.5, 2.5], [3.5, 0.5]), groups=None, after=None, level=0.9, resamples=20, random_state=0)  # fmt: skip
+    tally = tc.Tally([0.2, 0.7], [1.5, 2.5], [3.5, 0.5])
+    finding = find("p", tally, groups=None, after=None, level=0.9, resamples=20, random_state=0)
     assert finding.doubt is None
     assert np.isnan(finding.whole.noise)
     brier = finding.figures.brier
@@ -133,3 +133,44 @@ def test_after_has_figures_of_its_own() -> None:
     assert after.doubt is not None
     assert after.doubt.p_value > 0.05
     assert np.array_equal(after.pictures.before.edges, after.pictures.after.edges)
+
+
+def offs(truth: object, n: int = 50_000, seed: int = 0) -> list[tuple[float, float, float]]:
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    return [(part.low, part.high, part.gap) for part in found(rng.random(n) < truth(p), p, resamples=20).off]
+
+
+def test_stretches_are_where_forecasts_are_off() -> None:
+    (middle,) = offs(lambda p: np.where((p > 0.3) & (p < 0.5), p + 0.1, p))
+    assert middle == pytest.approx((0.3, 0.5, 0.1), abs=0.02)
+    low, high = offs(lambda p: np.where(p < 0.2, p + 0.1, np.where(p > 0.7, p - 0.2, p)))
+    assert low == pytest.approx((0.0, 0.2, 0.1), abs=0.02)
+    assert high == pytest.approx((0.7, 1.0, -0.2), abs=0.02)
+    twice = offs(lambda p: np.where(p < 0.3, 0.4 * p, np.where(p > 0.7, p - 0.1, p)))
+    assert [part[2] < 0 for part in twice] == [True, True]  # not joined over what is right
+    extreme = offs(lambda p: 0.5 + 0.6 * (p - 0.5))
+    assert [part[2] > 0 for part in extreme] == [True, False]
+    assert len(offs(lambda p: p + 0.1 * np.sin(12 * np.pi * p), n=200_000)) == 3
+    assert offs(lambda p: np.where(p > 0.5, p + 0.01, p - 0.01), n=1000) == []
+
+
+@pytest.mark.parametrize("bend", [1, 6])  # forecasts of all kinds, or mostly small ones
+def test_calibrated_forecasts_have_hardly_any_stretches(bend: int) -> None:
+    rng = np.random.default_rng(7)
+    found_any = 0
+    for _ in range(100):
+        p = rng.random(2000) ** bend
+        tally = tc.Tally.from_predictions(rng.random(2000) < p, p)
+        found_any += bool(stretches(tally))
+        assert stretches_p_value(tally) > 0.01  # it is on the large side
+    assert found_any <= 2
+
+
+def test_the_p_value_of_stretches_is_bernsteins_over_all_of_them() -> None:
+    tally = tc.Tally([0.25, 0.5], [0, 0], [300, 500])
+    # three stretches: 0.25, 0.5 and both; the last is the most striking, with 475 more ones than forecast
+    most = 475 / np.sqrt(300 * 0.1875 + 500 * 0.25 + 475 / 3)
+    assert stretches(tally) == [(0, 2)]
+    assert stretches_p_value(tally) == pytest.approx(6 * np.exp(-(most**2) / 2))
+    assert stretches_p_value(tc.Tally([0.5], [1], [1])) == 1.0

@@ -24,6 +24,7 @@ from truecast.plot import (
     miscalibration,
     reliability_diagram,
 )
+from truecast.report.stretches import stretches, stretches_p_value
 from truecast.tally import Tally
 
 __all__ = ["RARE", "After", "Finding", "Range", "find"]
@@ -82,6 +83,8 @@ class Finding:
     figures : Report
     doubt : Uncertainty or None
         Of the smooth calibration error, by resampling; None for real weights.
+    stretches_p_value : float
+        How often, at the most, any stretch of calibrated forecasts would be as far off as one is; nan for real weights.
     resamples : int
     diagram, where
         The pictures, of forecasts pooled in so many cells that nobody sees the difference.
@@ -91,6 +94,8 @@ class Finding:
         All forecasts.
     halves : tuple of Range
         Forecasts up to the mean outcome, and those above it, if there are both.
+    off : tuple of Range
+        The stretches of forecasts in which the most is off, beyond chance; three at the most, in order.
     gap : float
         How far rate and mean forecast of a range are apart on average, less what chance adds.
     gain : float
@@ -108,12 +113,14 @@ class Finding:
     name: str
     figures: Report
     doubt: Uncertainty | None
+    stretches_p_value: float
     resamples: int
     diagram: ReliabilityDiagram
     where: Miscalibration
     ranges: tuple[Range, ...]
     whole: Range
     halves: tuple[Range, ...]
+    off: tuple[Range, ...]
     gap: float
     gain: float
     gain_of: str
@@ -144,12 +151,14 @@ def find(
         name=name,
         figures=figures,
         doubt=_doubt(pooled, figures.smooth_calibration_error, options),
+        stretches_p_value=math.nan if tally.weighted else stretches_p_value(pooled),
         resamples=times,
         diagram=reliability_diagram(pooled, **options) if later is None else later.pictures.before,
         where=miscalibration(pooled),
         ranges=_ranges(tally, reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]),
         whole=_ranges(tally, [0.0])[0],
         halves=_ranges(tally, [0.0, np.nextafter(figures.mean_outcome, 2.0)]),
+        off=_off(pooled),
         gap=_mean_gap(tally),
         gain=_gain(tally, gain_of, random_state),
         gain_of=gain_of,
@@ -192,6 +201,13 @@ def _after(pooled: Tally, after: Tally, options: dict[str, Any]) -> After:
     curve, error, pooled_after = reliability_curve(after), smooth_calibration_error(after), _pooled(after)
     pictures = before_after(pooled, pooled_after, **options)
     return After(curve.brier, curve.log, error, _doubt(pooled_after, error, options), pictures)
+
+
+def _off(tally: Tally) -> tuple[Range, ...]:
+    parts = (
+        Tally(*(column[start:end] for column in (tally.p, tally.zeros, tally.ones))) for start, end in stretches(tally)
+    )
+    return tuple(_ranges(part, [0.0])[0] for part in parts)
 
 
 def _ranges(tally: Tally, edges: ArrayLike) -> tuple[Range, ...]:

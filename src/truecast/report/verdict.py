@@ -9,12 +9,15 @@ from truecast.measures.uncertainty import Uncertainty
 from truecast.report.findings import RARE, Finding, Range
 from truecast.report.numerals import figure, p_value, percent, points, probability, roughly, rounds
 
-__all__ = ["SIGNIFICANT", "Verdict", "direction", "gain", "notes", "size", "skill", "verdict"]
+__all__ = ["SIGNIFICANT", "Verdict", "direction", "evidence", "gain", "notes", "size", "skill", "verdict"]
 
 SIGNIFICANT, _SURE = 0.05, 0.01  # p-values
 _FEWEST = 20  # rounds
 _BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
 _RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
+
+
+_BLIND = "It hardly sees forecasts that are too high here and too low close by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Verdict:
 
 
 def verdict(finding: Finding) -> Verdict:
-    """Judge by the p-value of the smooth calibration error, what chance does, and how much it matters."""
+    """Judge by p-values, by what chance does, and by how much it matters."""
     doubt = finding.doubt
     if doubt is None:
         short, headline = "chance unknown", "With real weights, chance cannot be judged"
@@ -51,16 +54,23 @@ def verdict(finding: Finding) -> Verdict:
 
 def _kind(finding: Finding, doubt: Uncertainty) -> str:
     figures = finding.figures
-    if doubt.p_value >= SIGNIFICANT:
+    if evidence(finding, doubt) >= SIGNIFICANT:
         rarer = min(figures.mean_forecast, 1 - figures.mean_forecast)
         blurred = doubt.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
         return "few" if blurred or figures.total < _FEWEST else "none"
-    if doubt.p_value >= _SURE:
+    if evidence(finding, doubt) >= _SURE:
         return "weak"
     rarer = min(figures.mean_outcome, 1 - figures.mean_outcome)
-    excess = doubt.estimate - doubt.if_calibrated
-    small = excess < min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer) and finding.gain < _GAIN
+    limit, excess = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer), doubt.estimate - doubt.if_calibrated
+    small = excess < limit and finding.gap < 2 * limit and finding.gain < _GAIN
     return "slight" if small and not finding.impossible else "off"
+
+
+def evidence(finding: Finding, doubt: Uncertainty) -> float:
+    """Return the p-value: of the smooth calibration error, or of stretches, doubled, where the former sees nothing."""
+    if doubt.p_value < _SURE:
+        return doubt.p_value
+    return min(doubt.p_value, 2 * finding.stretches_p_value)
 
 
 def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
@@ -72,7 +82,11 @@ def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
         most = f"{figure(max(doubt.upper, doubt.estimate))} cannot be ruled out ({percent(doubt.level)} interval)"
         return f"{estimate}; {chance}, {as_large}{blur}. An error up to about {most}."
     interval = f"({percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)})"
-    return f"{estimate} {interval}; {chance}, and {_as_far(doubt.p_value, finding.resamples)}."
+    said = f"{estimate} {interval}; {chance}, and {_as_far(doubt.p_value, finding.resamples)}."
+    if evidence(finding, doubt) == doubt.p_value:
+        return said
+    most = f"p-value {p_value(finding.stretches_p_value)}, at the most"
+    return f"{said} {_BLIND}; some ranges of forecasts are further off than chance explains ({most}): see below."
 
 
 def _as_far(value: float, resamples: int) -> str:

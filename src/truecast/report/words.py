@@ -6,29 +6,25 @@ import numpy as np
 
 from truecast.certificate import Certificate
 from truecast.measures.report import Report
-from truecast.plot import GroupOverview, Stretch
-from truecast.report.findings import After, Finding
+from truecast.plot import GroupOverview
+from truecast.report.findings import After, Finding, Range
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import count, figure, percent, place, probability, roughly, rounds
-from truecast.report.verdict import SIGNIFICANT
+from truecast.report.verdict import SIGNIFICANT, evidence
 
 __all__ = ["after_sentence", "certificate_sentences", "groups_sentence", "where_sentences"]
-
-_SENTENCES = 3
 
 
 def where_sentences(finding: Finding) -> list[str]:
     """Say which forecasts were too high or too low, as far as chance does not explain it."""
-    if finding.doubt is not None and finding.doubt.p_value >= SIGNIFICANT:
+    if finding.doubt is not None and evidence(finding, finding.doubt) >= SIGNIFICANT:
         return ["No range of forecasts stands out beyond what chance does."]
-    found = [part for part in finding.where.stretches if part.stands_out]
-    largest = sorted(found, key=lambda part: abs(part.gap) * part.rounds)[-_SENTENCES:]
     span = finding.ranges[-1].high - finding.ranges[0].low
-    said = [_stretch(part, span) for part in found if part in largest]
+    said = [_stretch(part, span) for part in finding.off]
     return said or ["The error is spread over many forecasts; no range of them explains it."]
 
 
-def _stretch(part: Stretch, span: float) -> str:
+def _stretch(part: Range, span: float) -> str:
     between = f"between {place(part.low, span)} and {place(part.high, span)}"
     said = f"Forecasts {between if part.low < part.high else 'of ' + probability(part.low)}"
     off = f"too {'low' if part.gap > 0 else 'high'} by about {roughly(part.gap)}"

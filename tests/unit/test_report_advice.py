@@ -1,0 +1,151 @@
+"""What to do: each piece of advice where it is due, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast.plot import group_overview
+from truecast.report.advice import advice
+from truecast.report.context import Context
+from truecast.report.findings import Finding, find
+from truecast.report.words import after_sentence, certificate_sentences, groups_sentence
+
+CONTEXT = Context("title", None, None, False, None, 0, None, None)
+RNG = np.random.default_rng(0)
+P = RNG.uniform(0.05, 0.95, 5000).round(2)
+Y = RNG.random(5000) < P
+OFF = RNG.random(5000) < P**2
+
+
+def found(y: object, p: object, **options: object) -> Finding:
+    given = {"groups": None, "after": None, "level": 0.9, "resamples": 199, "random_state": 0} | options
+    return find("p", tc.Tally.from_predictions(y, p), **given)
+
+
+@cache
+def off() -> Finding:
+    return found(OFF, P)
+
+
+@cache
+def fine() -> Finding:
+    return found(Y, P)
+
+
+def told(finding: Finding, context: Context = CONTEXT) -> list[str]:
+    return [step.do for step in advice(finding, context)]
+
+
+def test_recalibrate_if_it_is_off() -> None:
+    (step,) = advice(off(), CONTEXT)
+    assert step.do == "Recalibrate."
+    assert step.line == "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
+    assert re.search(r"could take some [\d.]+\xa0% off the Brier score", step.why)
+
+
+@pytest.mark.parametrize(
+    ("source", "ending"),
+    [
+        ("a b.csv", ".csv"),
+        ("x.jsonl.gz", ".jsonl.gz"),
+        ("2024.06.parquet", ".parquet"),
+        ("-", ""),
+        ("$(rm x).csv.zst", ".csv.zst"),
+    ],
+)
+def test_the_command_can_be_typed_as_it_is(source: str, ending: str) -> None:
+    context = replace(CONTEXT, source=source, outcome="it's y", score_known=True, group="g")
+    (step,) = advice(off(), context)
+    assert shlex.split(step.line or "") == [
+        *("truecast", "recalibrate", source, "--outcome", "it's y", "--score", "p", "-o", "recalibrated" + ending)
+    ]
+    (step,) = advice(off(), replace(CONTEXT, source=source))
+    assert "--outcome" not in (step.line or "")
+    assert "--score" not in (step.line or "")
+
+
+def test_leave_alone_what_shows_nothing() -> None:
+    (step,) = advice(fine(), CONTEXT)
+    assert (step.do, step.line) == ("Leave the forecasts as they are.", None)
+    assert "measure again" in step.why
+
+
+def test_how_many_rounds_would_be_enough() -> None:
+    few = found(Y[:40], P[:40])
+    (step,) = advice(few, CONTEXT)
+    assert step.do == "Collect more rounds."
+    number, aim = re.search(r"Some ([\d,]+) rounds like these would bring down to ([\d.]+)", step.why).groups()
+    enough = int(number.replace(",", ""))
+    assert float(aim) == 0.01
+    chance = tc.uncertainty(tc.smooth_calibration_error, Y[:enough], P[:enough], resamples=100).if_calibrated
+    assert chance == pytest.approx(0.01, rel=0.35)
+
+
+def test_look_at_the_group_that_stands_out() -> None:
+    labels = np.where(np.arange(5000) % 2, "fine", "off")
+    y = np.where(labels == "off", OFF, Y)
+    finding = found(y, P, groups=group_overview(y, P, labels))
+    assert finding.groups is not None
+    assert told(finding)[:2] == ["Recalibrate.", 'Look at <bdi class="name">off</bdi>.']
+    assert groups_sentence(finding.groups).startswith("1 of 2 groups stands out, after allowing")
+    assert "--by g" in (advice(finding, replace(CONTEXT, source="x.csv", group="g"))[0].line or "")
+    calm = group_overview(Y, P, labels)
+    assert groups_sentence(calm).startswith("None of 2 groups stands out")
+    assert told(replace(fine(), groups=calm)) == ["Leave the forecasts as they are."]
+    weighted = group_overview(Y, P, labels, sample_weight=RNG.random(5000))
+    assert groups_sentence(weighted).startswith("With real weights chance cannot be judged")
+
+
+def test_a_dull_model_needs_more_than_calibration() -> None:
+    dull = found(Y, np.full(5000, Y.mean()))
+    assert told(dull)[1].startswith("Improve the model")
+    assert len(told(found(Y[:50], np.full(50, 0.5)))) == 1  # too few to say
+
+
+def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
+    assert "Do not use these as probabilities before they are recalibrated." in told(found(Y, 1 - P))
+    assert "Do not use these as probabilities before they are recalibrated." not in told(fine())
+
+
+def test_certain_mistakes_are_pointed_at() -> None:
+    assert told(found([*Y, True], [*P, 0.0]))[-1] == "Keep forecasts away from 0 and 1."
+    assert told(found([*Y, True], [*P, 0.01]))[-1] != "Keep forecasts away from 0 and 1."
+
+
+def test_after_recalibration_the_brier_score_decides() -> None:
+    good = found(OFF, P, after=tc.Tally.from_predictions(OFF, P**2))
+    assert told(good) == ["Use the recalibrated forecasts."]
+    assert good.after is not None
+    before, after = tc.brier_score(OFF, P), tc.brier_score(OFF, P**2)
+    fell = f"The Brier score fell by {100 * (1 - after / before):.0f}\xa0%, from {before:.4f} to {after:.4f}"
+    assert after_sentence(good.figures, good.after).startswith(fell)
+    dull = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
+    assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
+    assert dull.after is not None
+    assert after_sentence(dull.figures, dull.after).startswith("The Brier score rose by")
+    bad = found(Y, P, after=tc.Tally.from_predictions(Y, P**2))
+    assert told(bad)[0] == "Keep the forecasts as they were."
+    same = found(Y, P, after=tc.Tally.from_predictions(Y, P))
+    assert same.after is not None
+    assert after_sentence(same.figures, same.after).startswith("The Brier score stayed the same")
+
+
+def test_the_certificate_says_what_is_proved_and_what_not() -> None:
+    r = tc.Recalibrator()
+    r.recalibrate_many(P, OFF)
+    certificate = r.certificate
+    proved, beside = certificate_sentences(certificate)
+    assert proved.startswith("Whatever comes: the forecasts of the 5,000 rounds so far are within ")
+    assert f"{certificate.per_round:.4f} on average of perfectly calibrated ones; proved, not estimated." in proved
+    assert beside.endswith(f"read the Brier score, {certificate.brier:.4f}.")
+    r.issue(0.5)
+    proved, _ = certificate_sentences(r.certificate)
+    assert "5,001 rounds" in proved
+    assert "with the 1 whose outcome is missing counted at their worst" in proved

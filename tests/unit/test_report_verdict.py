@@ -1,0 +1,227 @@
+"""The verdict in words: at its boundaries, and for rounds that are few, many, off, or peculiar."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import truecast as tc
+from rounds import columns, rounds
+from truecast.report.findings import Finding, find
+from truecast.report.verdict import direction, notes, size, skill, verdict
+from truecast.report.words import where_sentences
+
+
+def found(y: object, p: object, **options: object) -> Finding:
+    given = {"groups": None, "after": None, "level": 0.9, "resamples": 199, "random_state": 0} | options
+    return find("p", tc.Tally.from_predictions(y, p), **given)
+
+
+def sample(n: int, seed: int = 0, low: float = 0.05, high: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds with forecasts that are right, all of them distinct."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(low, high, n)
+    return rng.random(n) < p, p
+
+
+BASE = found(*sample(1000))
+
+
+def kind(estimate: float = 0.02, chance: float = 0.001, p_value: float = 0.005, **others: object) -> str:
+    """The kind of verdict if these were the figures."""
+    doubt = tc.Uncertainty(estimate, estimate / 2, 2 * estimate, 0.9, chance, p_value)
+    figures = replace(
+        BASE.figures,
+        total=others.pop("total", 1000),
+        mean_outcome=others.pop("mean_outcome", 0.5),
+        mean_forecast=others.pop("mean_forecast", 0.5),
+    )
+    return verdict(
+        replace(
+            BASE,
+            doubt=doubt,
+            figures=figures,
+            **{"gain": 0.05, "gap": 0.009, "impossible": 0, "stretches_p_value": 1.0} | others,
+        )
+    ).kind
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({"p_value": 0.05}, "none"),
+        ({"p_value": 0.049}, "weak"),
+        ({"p_value": 0.01}, "weak"),
+        ({"p_value": 0.0099}, "off"),
+        ({"p_value": 0.5, "stretches_p_value": 0.025}, "none"),
+        ({"p_value": 0.5, "stretches_p_value": 0.0249}, "weak"),
+        ({"p_value": 0.5, "stretches_p_value": 0.0049}, "off"),
+        ({"p_value": 0.04, "stretches_p_value": 0.0051}, "weak"),
+        # little rounds: what chance does hides what matters
+        ({"p_value": 0.5, "chance": 0.0301}, "few"),
+        ({"p_value": 0.5, "chance": 0.03}, "none"),
+        ({"p_value": 0.5, "total": 19}, "few"),
+        ({"p_value": 0.5, "total": 20}, "none"),
+        ({"p_value": 0.5, "chance": 0.0026, "mean_forecast": 0.01}, "few"),
+        ({"p_value": 0.5, "chance": 0.0024, "mean_forecast": 0.01}, "none"),
+        ({"p_value": 0.5, "chance": 0.0026, "mean_forecast": 0.99}, "few"),
+        ({"p_value": 0.001, "chance": 0.2, "estimate": 0.5, "total": 5}, "off"),  # evidence is evidence
+        # hardly off
+        ({"estimate": 0.0059, "gain": 0.009}, "slight"),
+        ({"estimate": 0.0061, "gain": 0.009}, "off"),
+        ({"estimate": 0.0059, "gain": 0.01}, "off"),
+        ({"estimate": 0.0059, "gain": 0.009, "gap": 0.0101}, "off"),
+        ({"estimate": 0.0059, "gain": 0.009, "impossible": 1}, "off"),
+        ({"estimate": 0.0059, "gain": 0.0, "mean_outcome": 0.05}, "off"),  # for a rare outcome that is much
+        ({"estimate": 0.0034, "gain": 0.0, "gap": 0.004, "mean_outcome": 0.05}, "slight"),
+        ({"estimate": 0.0036, "gain": 0.0, "gap": 0.004, "mean_outcome": 0.95}, "off"),
+    ],
+)
+def test_boundaries(figures: dict[str, float], expected: str) -> None:
+    assert kind(**figures) == expected
+
+
+def test_five_rounds_are_too_few_to_tell() -> None:
+    finding = found([0, 1, 1, 0, 1], [0.2, 0.4, 0.9, 0.3, 0.8])
+    said = verdict(finding)
+    assert (said.kind, said.headline) == ("few", "Too few rounds to tell")
+    assert "cannot be ruled out" in said.evidence
+    assert "too few rounds to say what it amounts to" in size(finding, "few")
+    assert "recalibration" not in size(finding, "few") + skill(finding, "few")
+    assert where_sentences(finding) == ["No range of forecasts stands out beyond what chance does."]
+
+
+def test_calibrated_forecasts_are_never_said_to_be() -> None:
+    finding = found(*sample(20_000))
+    said = verdict(finding)
+    assert (said.kind, said.headline) == ("none", "No evidence against calibration")
+    assert finding.doubt is not None
+    assert f"{finding.doubt.estimate:.4f}" in said.evidence
+    assert f"{finding.doubt.if_calibrated:.4f}" in said.evidence
+    assert f"up to about {finding.doubt.upper:.4f} cannot be ruled out (90\xa0% interval)" in said.evidence
+    assert "chance is enough to explain the gaps" in size(finding, "none")
+
+
+def test_a_million_rounds_can_be_off_by_very_little() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.choice([0.2, 0.4, 0.6, 0.8], 1_000_000)
+    finding = found(rng.random(len(p)) < p + 0.002, p)
+    said = verdict(finding)
+    assert (said.kind, said.headline) == ("slight", "Not calibrated, but off by very little")
+    assert "none of 199 simulated sets of calibrated forecasts was as far off (p-value 0.005)" in said.evidence
+
+
+@pytest.mark.parametrize(
+    ("bend", "words"),
+    [
+        (lambda p: 0.5 + 0.6 * (p - 0.5), "forecasts are too extreme (overconfident)"),
+        (lambda p: np.clip(0.5 + 1.4 * (p - 0.5), 0, 1), "forecasts are not extreme enough (underconfident)"),
+        (lambda p: np.minimum(p + 0.08, 1), "forecasts are too low"),
+        (lambda p: np.maximum(p - 0.08, 0), "forecasts are too high"),
+        (lambda p: p + 0.09 * np.sin(5 * np.pi * (p - 0.1)), "forecasts are too low in places and too high in others"),
+    ],
+)
+def test_direction(bend: object, words: str) -> None:
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.1, 0.9, 20_000)
+    finding = found(rng.random(len(p)) < bend(p), p)
+    assert direction(finding) == words
+    assert verdict(finding).headline == f"Not calibrated: {words}"
+    assert verdict(finding).short == f"off: {words}"
+
+
+def test_what_the_smooth_error_hardly_sees_is_seen_in_stretches() -> None:
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.1, 0.9, 20_000)
+    finding = found(rng.random(len(p)) < p + 0.09 * np.sin(5 * np.pi * (p - 0.1)), p)
+    assert finding.doubt is not None
+    assert finding.doubt.p_value > 0.01
+    said = verdict(finding)
+    assert said.kind == "off"
+    assert (
+        "some ranges of forecasts are further off than chance explains (p-value < 0.0001, at the most)" in said.evidence
+    )
+    assert len(where_sentences(finding)) == 3
+
+
+def test_where_it_is_off_is_said_in_words() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0, 1, 50_000)
+    truth = np.where(p > 0.6, p - 0.08, p)
+    (said,) = where_sentences(found(rng.random(len(p)) < truth, p))
+    words = (
+        r"Forecasts between (0\.\d+) and (?:0\.99\d|1\.000) were too high by about (0\.\d+) on average \(.* rounds\)\."
+    )
+    low, off = re.fullmatch(words, said).groups()
+    assert float(low) == pytest.approx(0.6, abs=0.03)
+    assert float(off) == pytest.approx(0.08, abs=0.008)
+
+
+def test_the_size_in_practice_is_that_of_the_figures() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.choice([0.2, 0.4, 0.6], 100_000)
+    finding = found(rng.random(len(truth)) < truth, truth + 0.1)
+    said = size(finding, "off")
+    points, percent = map(float, re.search(r"by ([\d.]+) percentage points .* some ([\d.]+)\xa0%", said).groups())
+    assert points == pytest.approx(10, abs=0.5)
+    assert percent == pytest.approx(100 * finding.gain, rel=0.05)
+    assert said.endswith("The mean forecast was 0.5, the mean outcome 0.4.")
+
+
+@pytest.mark.parametrize(("swap", "who"), [(False, ""), (True, " for the rarer outcome")])
+def test_rare_events_are_told_in_times(swap: bool, who: str) -> None:
+    rng = np.random.default_rng(5)
+    p = rng.beta(1, 99, 200_000)
+    y = rng.random(len(p)) < p / 2
+    finding = found(1 - y, 1 - p) if swap else found(y, p)
+    said = re.search(r": ([\d.]+) times too high(.*)\.$", size(finding, "off"))
+    assert float(said[1]) == pytest.approx(p.mean() / y.mean(), abs=0.05)
+    assert said[2] == who
+    assert "off the log loss" in size(finding, "off")
+    few = found(y[:300], p[:300])
+    assert "times" not in size(few, "few")  # chance would say that, too
+
+
+def test_skill_stands_beside_the_verdict() -> None:
+    finding = found([0, 0, 1, 1] * 50, [0.25, 0.25, 0.75, 0.75] * 50)
+    said = skill(finding, "off")
+    assert "the Brier score is 0.0625, 75\xa0% better than the 0.2500 of the mean outcome said throughout" in said
+    assert "With the best recalibration it would be 100\xa0% better" in said
+    assert f"The log loss is {-np.log(0.75):.4f}, against {np.log(2):.4f}." in said
+    assert "100\xa0% worse than" in skill(found([0, 1] * 100, [1.0, 1.0] * 100), "off")
+
+
+def test_peculiar_rounds_are_said_to_be() -> None:
+    ones = found([1] * 100, [0.7] * 100)
+    assert verdict(ones).kind == "off"
+    assert [said.partition(":")[0] for said in notes(ones)] == ["Every outcome is 1", "There is only one forecast"]
+    assert "all outcomes are the same" in skill(ones, "off")
+    decided = found([0, 1, 1, 1] * 50, [0.0, 1.0, 1.0, 0.0] * 50)
+    assert verdict(decided).kind == "off"
+    assert notes(decided)[0].startswith("All forecasts are 0 or 1")
+    assert notes(decided)[1].startswith("The log loss is infinite: in 50 rounds something happened")
+    right = found([0, 1] * 50, [0.0, 1.0] * 50)
+    assert verdict(right).kind == "none"
+    assert notes(BASE) == []
+
+
+def test_real_weights_cannot_be_judged() -> None:
+    tally = tc.Tally([0.2, 0.7], [1.5, 2.5], [3.5, 0.5])
+    finding = find("p", tally, groups=None, after=None, level=0.9, resamples=20, random_state=0)
+    assert verdict(finding).headline == "With real weights, chance cannot be judged"
+    assert "beyond what chance adds" not in size(finding, "weighted")
+
+
+@settings(max_examples=15)
+@given(rounds(most=40))
+def test_words_make_sense_of_any_rounds(rows: list[tuple[int, float]]) -> None:
+    finding = found(*columns(rows), resamples=20)
+    said = verdict(finding)
+    all_of_it = [said.headline, said.evidence, size(finding, said.kind), skill(finding, said.kind), *notes(finding)]
+    words = " ".join([*all_of_it, *where_sentences(finding)])
+    assert not re.search(r"\bnan\b|\binf\b|None|e-\d|  |\d{7}\.|\.\.", words)
+    assert not re.search(r"(is|are) (well )?calibrated", words)

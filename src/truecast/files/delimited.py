@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+import numpy as np
 import polars as pl
 
 from truecast.errors import FileError
+from truecast.files.quotes import Quotes
 from truecast.files.records import Records
 from truecast.files.source import Chunk
 
 __all__ = ["Delimited"]
 
 _SEPARATORS = ",\t;|"
+_BROKEN = re.compile("[\udc80-\udcff]")  # what bytes become that are no UTF-8
+_LONE_CR = re.compile(rb"\r(?!\n)")
 _NO_HEADER = "outcome"  # what the column of a file without a header is called
 
 
@@ -26,21 +29,34 @@ class Delimited:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self._records = Records(name, read, quoted=True)
+        self._records = Records(name, read, quotes=Quotes(","))
         line, first = self._records.first()
-        if not first:
-            raise FileError(name, "is empty")
-        try:
-            text = first.decode()
-        except UnicodeDecodeError as error:
-            raise FileError(name, _not_utf8(first[error.start]), f"line {line}") from error
-        self.separator = max(_SEPARATORS, key=text.count) if any(mark in text for mark in _SEPARATORS) else ","
-        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=self.separator), [""])
+        text = self._header(line, first)
+        without = re.sub('"[^"]*"', "", text)
+        self.separator = max(_SEPARATORS, key=without.count) if any(mark in without for mark in _SEPARATORS) else ","
+        self._quotes = self._records.quotes = Quotes(self.separator)
+        if not self._quotes.tidy(first) or first.count(b'"') % 2:
+            raise FileError(name, "the header has a quote that neither begins nor ends a field", f"line {line}")
+        ((_, fields),) = self._quotes.rows(text)
+        fields = fields or []
         named = any(_is_name(field.strip()) for field in fields)
         if not named and len(fields) > 1:
             raise FileError(name, f"has {len(fields)} columns and no header: give it one", f"line {line}")
         self.columns = [field.strip() for field in fields] if named else [_NO_HEADER]
         self._before = None if named else (line, first)
+
+    def _header(self, line: int, first: bytes) -> str:
+        """Return the first row as text, or say what the file is instead."""
+        if not first:
+            raise FileError(self.name, "is empty")
+        if b"\0" in first:
+            raise FileError(self.name, "is not UTF-8 text: there is a zero byte; is it UTF-16?", f"line {line}")
+        if _LONE_CR.search(first):
+            raise FileError(self.name, "has lines that end by CR alone: convert them first", f"line {line}")
+        try:
+            return first.decode()
+        except UnicodeDecodeError as error:
+            raise FileError(self.name, _not_utf8(first[error.start]), f"line {line}") from error
 
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
         """Read the rows, once."""
@@ -68,6 +84,8 @@ class Delimited:
         """Return columns of a block by the engine, or None if it is not sure that every row has all of them."""
         names = [str(i) for i in range(len(self.columns))]
         quoted = b'"' in block
+        if (quoted and not self._quotes.tidy(block)) or _LONE_CR.search(block):
+            return None
         try:
             frame = pl.read_csv(
                 block,
@@ -82,9 +100,20 @@ class Delimited:
         if quoted:  # those within fields do not count
             within = frame.select(pl.all().str.count_matches(self.separator, literal=True).sum())
             between -= sum(within.row(0))
-        if between != len(frame) * (len(names) - 1):
+        if between != len(frame) * (len(names) - 1) or not (quoted or self._even(block)):
             return None
-        return frame.select(str(i) for i in at)
+        frame = frame.select(str(i) for i in at)
+        return frame.with_columns(pl.all().replace("", None)) if quoted else frame
+
+    def _even(self, block: bytes) -> bool:
+        """Whether every line has the same number of separators, if that is so on average.
+
+        The engine does not see it in columns that it does not read: a row too short would make up for one too long.
+        """
+        letters = np.frombuffer(block, np.uint8)
+        at = np.flatnonzero(letters == ord(self.separator)).reshape(-1, max(len(self.columns) - 1, 1))
+        ends = np.flatnonzero(letters == ord("\n"))[: len(at)]
+        return bool((at[: len(ends), -1] < ends).all() and (at[1:, 0] > ends[: len(at) - 1]).all())
 
     def _slowly(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:
         """Return a block row by row: which of them are bad, and the others."""
@@ -92,10 +121,10 @@ class Delimited:
         places: list[str] = []
         bad = []
         for place, fields in self._rows(line, block):
-            reason = _reason(fields, len(self.columns))
-            if reason:
+            reason = self._reason(fields)
+            if reason is not None:
                 bad.append((len(good), place, reason))
-            else:
+            elif fields is not None:
                 good.append([fields[i] for i in at])
                 places.append(place)
         columns = zip(*good, strict=True) if good else [()] * len(at)
@@ -103,26 +132,20 @@ class Delimited:
         frame = pl.DataFrame(data).with_columns(pl.all().replace("", None))
         return Chunk(frame, places.__getitem__, bad, frame if everything else None)
 
-    def _rows(self, line: int, block: bytes) -> Iterator[tuple[str, list[str]]]:
-        """The rows of a block with the lines on which they begin."""
-        text = io.StringIO(block.decode(errors="surrogateescape"), newline="")
-        reader = csv.reader(text, delimiter=self.separator)
-        while True:
-            place = f"line {line + reader.line_num}"
-            try:
-                yield place, next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise FileError(self.name, f"is no CSV: {error}", place) from error
+    def _rows(self, line: int, block: bytes) -> Iterator[tuple[str, list[str] | None]]:
+        """The rows of a block with the lines on which they begin; None for what cannot be told apart into fields."""
+        for after, fields in self._quotes.rows(block.decode(errors="surrogateescape")):
+            yield f"line {line + after}", [""] if fields == [] and len(self.columns) == 1 else fields
 
-
-def _reason(fields: list[str], columns: int) -> str | None:
-    """What is wrong with a row, if anything is."""
-    if len(fields) != columns:
-        return f"a row must have {columns} field{'s'[: columns != 1]} like the header, got {len(fields) or 'none'}"
-    broken = next((letter for field in fields for letter in field if "\udc80" <= letter <= "\udcff"), None)
-    return None if broken is None else _not_utf8(ord(broken) - 0xDC00)
+    def _reason(self, fields: list[str] | None) -> str | None:
+        """What is wrong with a row, if anything is."""
+        columns = len(self.columns)
+        if fields is None:
+            return "after a quote that ends a field there must be a separator"
+        if len(fields) != columns:
+            return f"a row must have {columns} field{'s'[: columns != 1]} like the header, got {len(fields) or 'none'}"
+        broken = _BROKEN.search("".join(fields))
+        return None if broken is None else _not_utf8(ord(broken[0]) - 0xDC00)
 
 
 def _not_utf8(byte: int) -> str:

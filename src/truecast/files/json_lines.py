@@ -22,7 +22,7 @@ class JsonLines:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self._records = Records(name, read, quoted=False)
+        self._records = Records(name, read)
         line, first = self._records.first()
         entries, reason = _entries(first)
         if reason:

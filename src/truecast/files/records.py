@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from truecast.errors import FileError
+from truecast.files.quotes import Quotes
 
 __all__ = ["LONGEST", "Records"]
 
 _BLOCK = 1 << 22
+_BLANK = b"\r\n "
 LONGEST = 1 << 24  # bytes that a row may have: what is longer is no row, and must not fill the memory
 
 
 class Records:
     """The rows of a text, in blocks.
 
-    A block never ends within a row: where `quoted`, not at the end of a line that a quoted field goes over. Blank lines
-    before the first row and after the last are left out.
+    A block never ends within a row: where there are `quotes`, not at the end of a line that a quoted field goes over.
+    Blank lines before the first row and after the last are left out.
 
     Parameters
     ----------
@@ -24,26 +26,28 @@ class Records:
         Of the file, for messages.
     read
         Gives that many more bytes, or fewer; none at the end.
-    quoted
-        Whether line ends may stand within double quotes.
+
+    Attributes
+    ----------
+    quotes : Quotes or None
+        How fields are quoted, if they are.
     """
 
-    def __init__(self, name: str, read: Callable[[int], bytes], *, quoted: bool) -> None:
-        self._name, self._read, self._quoted = name, read, quoted
+    def __init__(self, name: str, read: Callable[[int], bytes], *, quotes: Quotes | None = None) -> None:
+        self.quotes = quotes
+        self._name, self._read = name, read
         self._line, self._rest, self._over = 1, b"", False
 
     def first(self) -> tuple[int, bytes]:
         """Take the first row: the number of its line, and its bytes without the line's end; empty if there is none."""
         while True:
-            start = len(self._rest) - len(self._rest.lstrip(b"\r\n "))
-            if start < len(self._rest) or self._over:
-                line = self._line + self._rest.count(b"\n", 0, start)
-                end = self._end_of_row(start)
-                if end or self._over:
-                    end = end or len(self._rest)
-                    row = self._rest[start:end]
-                    self._line, self._rest = self._line + self._rest.count(b"\n", 0, end), self._rest[end:]
-                    return line, row.rstrip(b"\r\n")
+            start = len(self._rest) - len(self._rest.lstrip(_BLANK))
+            self._line, self._rest = self._line + self._rest.count(b"\n", 0, start), self._rest[start:]
+            end = self._end_of_row()
+            if end or self._over:
+                line, row = self._line, self._rest[: end or None]
+                self._line, self._rest = line + row.count(b"\n"), self._rest[len(row) :]
+                return line, row.rstrip(b"\r\n")
             self._more()
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
@@ -55,37 +59,49 @@ class Records:
                 self._line, self._rest = line + block.count(b"\n"), self._rest[cut:]
                 yield line, block
             elif self._over:
-                last = self._rest.rstrip(b"\r\n ")
-                self._rest = b""
+                last = self._rest.rstrip(b"\r") if self._rest.strip(_BLANK) else b""
+                self._refuse_open(last)
                 if last:
                     yield self._line, last
                 return
             self._more()
 
     def _more(self) -> None:
-        if len(self._rest) > LONGEST and self._rest.strip(b"\r\n "):
-            why = "is there a quote that is not closed?" if b'"' in self._rest and self._quoted else "is this a text?"
-            raise FileError(self._name, f"the row is longer than {LONGEST >> 20} MiB: {why}", f"line {self._line}")
+        if len(self._rest) > LONGEST:
+            size = f"{LONGEST >> 20} MiB"
+            if not self._rest.strip(_BLANK):
+                raise FileError(self._name, f"there are blank lines for more than {size}", f"line {self._line}")
+            self._refuse_open(self._rest)
+            blank = len(self._rest) - len(self._rest.lstrip(_BLANK))
+            line = self._line + self._rest.count(b"\n", 0, blank)
+            raise FileError(self._name, f"the row is longer than {size}: is this a text?", f"line {line}")
         more = self._read(_BLOCK)
         self._rest += more
         self._over = not more
 
-    def _end_of_row(self, start: int) -> int:
-        """The end of the row that starts there, its line end included; 0 if that is not read yet."""
-        end = start
-        while end := self._rest.find(b"\n", end) + 1:
-            if not self._quoted or self._rest.count(b'"', start, end) % 2 == 0:
-                return end
+    def _refuse_open(self, text: bytes) -> None:
+        """Refuse a quoted field that does not end: nobody knows which rows are within it."""
+        if self.quotes is not None and b'"' in text:
+            end = self.quotes.end(text + b"\n")
+            if end <= len(text):
+                line = self._line + text.count(b"\n", 0, end)
+                raise FileError(self._name, "a quoted field begins here and does not end", f"line {line}")
+
+    def _end_of_row(self) -> int:
+        """The end of the first row, its line end included; 0 if that is not read yet."""
+        if self.quotes is None:
+            return self._rest.find(b"\n") + 1
+        end = odd = 0
+        while after := self._rest.find(b"\n", end) + 1:
+            odd = (odd + self._rest.count(b'"', end, after)) % 2
+            if not odd:
+                return after
+            end = after
         return 0
 
     def _cut(self) -> int:
         """Where the last whole row ends, blank lines after it not counted; 0 if there is none."""
-        data, end = self._rest, self._rest.rfind(b"\n") + 1
-        odd = data.count(b'"', 0, end) % 2 if self._quoted else 0
-        while odd and end:  # within quotes: go back to before the row of the last quote, and see again
-            start = data.rfind(b"\n", 0, data.rfind(b'"', 0, end)) + 1
-            odd = (odd + data.count(b'"', start, end)) % 2
-            end = start
-        if data[max(0, end - 3) : end].strip(b"\r\n ") == b"":
-            end = data.find(b"\n", len(data[:end].rstrip(b"\r\n "))) + 1 if data[:end].strip(b"\r\n ") else 0
-        return end
+        data = self._rest
+        end = data.rfind(b"\n") + 1 if self.quotes is None else self.quotes.end(data)
+        rows = data[:end].rstrip(_BLANK)
+        return data.find(b"\n", len(rows)) + 1 if rows else 0

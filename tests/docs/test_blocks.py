@@ -12,6 +12,7 @@ from blocks import Block, alike, blocks, commands, run_console, run_pycon, run_p
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+needs_a_shell = pytest.mark.skipif(sys.platform == "win32", reason="pages show commands as bash takes them")
 WITH_CODE = [page for page in PAGES if blocks(page.read_text())]
 
 
@@ -26,6 +27,7 @@ def test_every_block_runs_or_says_why_not(page: Path) -> None:
         why_not_run(block, found)
 
 
+@needs_a_shell
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_blocks_do_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, in one folder and with the same names, as a reader would try them."""
@@ -107,6 +109,7 @@ def test_wrong_python_fails(language: str, text: str, tmp_path: Path) -> None:
         run(Block(1, language, text), {}, tmp_path, "page")
 
 
+@needs_a_shell
 @pytest.mark.parametrize(
     "text",
     [
@@ -126,6 +129,7 @@ def test_wrong_console_fails(text: str, tmp_path: Path) -> None:
         run(Block(1, "console", text), {}, tmp_path, "page")
 
 
+@needs_a_shell
 def test_a_console_is_one_shell_and_shows_both_streams(tmp_path: Path) -> None:
     text = "$ x=1; echo a >&2\na\n$ echo $x\n1\n$ (exit 3)\n$ echo $?\n3\n$ echo b \\\n>   c\nb c\n$ true\n"
     run(Block(1, "console", text), {}, tmp_path, "page")

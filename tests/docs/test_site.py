@@ -63,7 +63,7 @@ def test_the_dialects_do_differ() -> None:
     assert elements(in_the_site(text)) != elements(beside_the_code(text))
 
 
-GOOD = '<link rel="stylesheet" href="a.css"><h1 id="top">x</h1><a href="#top">y</a> <a href="https://example.org">z</a>'
+GOOD = '<link rel="stylesheet" href="a.css"><h1 id="top">x</h1><a href="#top">y</a> <a href="/index.html">w</a> <a href="https://example.org">z</a>'
 
 
 @pytest.mark.parametrize(

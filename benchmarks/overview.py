@@ -28,7 +28,7 @@ def command(page: str) -> str:
 def rows(text: str) -> list[dict[str, str]]:
     """The rows of the first table, by its header."""
     lines = re.split(r"\n(?!\|)", text[text.index("\n|") :].strip(), maxsplit=1)[0].splitlines()
-    cells = [[cell.strip().strip("*") for cell in line.strip("| ").split("|")] for line in lines]
+    cells = [[cell.strip().strip("*`") for cell in line.strip().strip("|").split("|")] for line in lines]
     return [dict(zip(cells[0], row, strict=False)) for row in cells[2:]]
 
 
@@ -82,6 +82,16 @@ def distance() -> str:
     return "; ".join(said)
 
 
+def command_line() -> str:
+    """The command, to what it stands on."""
+    start, measured, recalibrated, page = (rows(text) for text in sections("benchmarks-command.md").values())
+    return (
+        f"`truecast --help` takes {start[1]['times bare Python']} times bare Python; `measure` "
+        f"{span([row['ratio'] for row in measured])} times reading and measuring the same columns; `recalibrate` from CSV "
+        f"to CSV {recalibrated[2]['rows a second']} rows a second; `report` {page[0]['s']} s"
+    )
+
+
 def billion() -> str:
     """Seconds and memory of the adapters."""
     return "; ".join(
@@ -114,6 +124,7 @@ PAGES = [
     ("benchmarks-measure.md", "Measures", measure),
     ("benchmarks-distance.md", "The distance to calibration", distance),
     ("benchmarks-billion.md", "A billion rows of Parquet", billion),
+    ("benchmarks-command.md", "The command", command_line),
     ("benchmarks-recalibrate.md", "Recalibration", lambda: "the table below"),
     ("theorem-measured.md", "The theorem", lambda: "how far forecasters are from calibrated, beside what is proved"),
     ("arena.md", "The arena", lambda: "all forecasters against all adversaries"),
@@ -143,7 +154,11 @@ calibration error alone is no merit: a running mean can have one. What each meth
 
 def overview() -> str:
     """The page."""
-    pages = [f"| [{title}]({page}) | `{command(page)}` | {headline()} |" for page, title, headline in PAGES]
+    pages = [
+        f"| [{title}]({page}) | `{command(page)}` | {headline()} |"
+        for page, title, headline in PAGES
+        if (DOCS / page).exists()
+    ]
     return HEAD + "\n".join(pages) + "\n" + RECALIBRATION + "\n".join(recalibration()) + "\n"
 
 

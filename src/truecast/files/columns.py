@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from truecast.errors import FileError
 
-__all__ = ["Names", "guess"]
+__all__ = ["Names", "guess", "shown"]
 
 _OUTCOMES = ("y", "outcome", "outcomes", "y_true", "label", "target", "actual", "observed", "event", "truth")
 _SCORES = ("p", "prob", "probability", "score", "y_prob", "y_score", "y_pred", "forecast", "prediction", "p_hat")
 
 _SHOWN = 20
+_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ def guess(
     outcome, scores, weight, group
         What was given. An outcome and a score are looked for if they were not; None for scores that are not needed.
     """
+    longest = max(map(len, columns), default=0)
+    if longest > _LONGEST:
+        raise FileError(name, f"is no table: the name of a column has {longest:,} letters")
     given = [("outcome", outcome), *(("score", score) for score in scores or ()), ("weight", weight), ("by", group)]
     for option, column in given:
         if column is not None and columns.count(column) != 1:
@@ -80,6 +84,13 @@ def _likely(name: str, columns: Sequence[str], option: str, likely: Sequence[str
 
 
 def _listed(columns: Sequence[str]) -> str:
-    shown = ", ".join(columns[:_SHOWN])
+    if not columns:
+        return "none"
+    listed = ", ".join(map(shown, columns[:_SHOWN]))
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
-    return f"{shown:.500}{more}"
+    return f"{listed:.500}{more}"
+
+
+def shown(name: str) -> str:
+    """Return a name as it can stand in a message, which is a line: quoted if it is not plain."""
+    return name if name.isprintable() and name.strip() == name != "" else repr(name)

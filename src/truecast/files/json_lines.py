@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from truecast.errors import FileError
@@ -13,6 +16,8 @@ from truecast.files.records import Records
 from truecast.files.source import Chunk
 
 __all__ = ["JsonLines"]
+
+_ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)  # letters that need not be escaped; halves of a letter
 
 
 class JsonLines:
@@ -41,21 +46,36 @@ class JsonLines:
         lines = block.split(b"\n")
         if not lines[-1].strip():
             del lines[-1]
-        try:
-            frame = pl.read_ndjson(block, schema=dict.fromkeys(names, pl.String)).rename(names)
-        except pl.exceptions.PolarsError:
-            frame = None
+        frame = _parsed(block, names)
         if frame is None or len(frame) != len(lines):
             return _slowly(line, lines, names, keep)
-        return Chunk(frame, lambda row: f"line {line + row}", whole=lines if keep else None)
+        return Chunk(frame.rename(names), lambda row: f"line {line + row}", whole=lines if keep else None)
 
 
-def _slowly(line: int, lines: list[bytes], names: dict[str, str], keep: bool) -> Chunk:
+def _parsed(block: bytes, names: Collection[str]) -> pl.DataFrame | None:
+    """Return entries of a block by the engine, or None if it is not sure that each is there once."""
+    if _ODD.search(block):
+        return None
+    try:
+        frame = pl.read_ndjson(block, schema=dict.fromkeys(names, pl.String))
+    except pl.exceptions.PolarsError:
+        return None
+    return frame if all(_once(block, name, frame[name]) for name in names) else None
+
+
+def _once(block: bytes, name: str, column: pl.Series) -> bool:
+    """Whether each row has an entry of this name, and none has two; of these the engine would take the first."""
+    key = json.dumps(name, ensure_ascii=False).encode()
+    nulls = len(re.findall(re.escape(key) + rb"\s*:\s*null", block)) if column.null_count() else 0
+    return block.count(key) == len(column) and column.null_count() == nulls
+
+
+def _slowly(line: int, lines: list[bytes], names: Mapping[str, str], keep: bool) -> Chunk:
     """Return a block line by line: which of them are bad, and the others."""
     good: list[tuple[int, dict[str, Any]]] = []
     bad = []
     for at, text in enumerate(lines):
-        entries, reason = _entries(text)
+        entries, reason = _entries(text, names)
         if reason:
             bad.append((len(good), f"line {line + at}", reason))
         else:
@@ -66,20 +86,39 @@ def _slowly(line: int, lines: list[bytes], names: dict[str, str], keep: bool) ->
     return Chunk(frame, lambda row: f"line {line + good[row][0]}", bad, whole)
 
 
-def _entries(line: bytes) -> tuple[dict[str, Any], str | None]:
-    """Return the entries of the object on a line, or what is wrong with it."""
+class _Entries(dict[str, Any]):
+    """An object, and which of its entries there are twice."""
+
+    twice: Collection[str] = ()
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        if len(self) != len(pairs):
+            self.twice = {name for name, times in Counter(name for name, _ in pairs).items() if times > 1}
+
+
+def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], str | None]:
+    """Return the entries of the object on a line, or what is wrong with it or its entries of these names."""
     try:
-        found = json.loads(line)
+        found = json.loads(line.decode(), object_pairs_hook=_Entries)
     except UnicodeDecodeError as error:
         return {}, f"is not UTF-8: there is a byte 0x{line[error.start]:02x}; convert the file first"
     except (ValueError, RecursionError) as error:
         return {}, f"must be a JSON object: {error}" if line.strip() else "must be a JSON object, got none"
-    if not isinstance(found, dict):
+    if not isinstance(found, _Entries):
         return {}, f"must be a JSON object, got {line.decode().strip()!r:.80}"
+    for name in names:
+        if name in found.twice:
+            return {}, f"must have one entry {name!r}, got several"
+        if re.search("[\ud800-\udfff]", _text(found.get(name)) or ""):
+            return {}, f"the text of {name!r} must be Unicode, got half of a surrogate pair"
     return found, None
 
 
 def _text(value: object) -> str | None:
+    """Return a value as the engine would."""
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value)
+    if isinstance(value, float):
+        return np.format_float_positional(value, trim="-")
+    return json.dumps(value, ensure_ascii=False)

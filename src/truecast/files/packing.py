@@ -7,13 +7,15 @@ import gzip
 import io
 import lzma
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import IO, Any
 
 from truecast.errors import FileError
 
-__all__ = ["pack", "packed_by", "unpack"]
+__all__ = ["pack", "packed_by", "refused", "unpack"]
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _OPEN: dict[str, Callable[[IO[bytes], str], Any]] = {
@@ -48,6 +50,31 @@ def pack(name: str, raw: IO[bytes], ending: str) -> Any:
         return _OPEN[ending](raw, "wb")
     except ImportError as error:
         raise FileError(name, "cannot be packed by zstd: pip install 'truecast[cli]' for that") from error
+
+
+@contextmanager
+def refused(name: str) -> Iterator[None]:
+    """Say in a sentence why a file cannot be opened, or not be read on."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileError(name, "is not there: no such file") from error
+    except IsADirectoryError as error:
+        raise FileError(name, "is a folder, not a file") from error
+    except PermissionError as error:
+        raise FileError(name, "may not be read: permission denied") from error
+    except EOFError as error:
+        raise FileError(name, "is cut short: its compressed data ends too early") from error
+    except Exception as error:
+        if _damaged(error):
+            raise FileError(name, f"is damaged: it cannot be unpacked ({error})") from error
+        raise
+
+
+def _damaged(error: Exception) -> bool:
+    if isinstance(error, OSError):  # of the machine if it has a number; gzip and bz2 raise them, too
+        return error.errno is None
+    return isinstance(error, zlib.error | lzma.LZMAError) or type(error).__name__ == "ZstdError"
 
 
 def _zstd() -> Any:

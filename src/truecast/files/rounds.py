@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truecast.errors import FileError
-from truecast.files.columns import Names
+from truecast.files.columns import Names, shown
 from truecast.files.source import Chunk, Table
 
 __all__ = ["Rounds", "rounds"]
@@ -171,7 +171,9 @@ class _Reading:
         rules |= dict.fromkeys(self.names.scores, "a probability from 0 to 1")
         rules |= {self.names.outcome: "an outcome, 0 or 1"}
         value = self._column(frame, name)[row]
-        reason = f"{name} must be {rules[name]}, got {'nothing' if value is None else format(repr(value), '.80')}"
+        reason = (
+            f"{shown(name)} must be {rules[name]}, got {'nothing' if value is None else format(repr(value), '.80')}"
+        )
         if name == self.names.outcome and all(_zero_or_one(self._numbers(frame, score)) for score in self.names.scores):
             reason += _SWAPPED if self.names.scores else ""
         return reason

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import os
 import stat
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,14 +14,21 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from truecast.errors import FileError
-from truecast.files.packing import unpack
+from truecast.files.packing import refused, unpack
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Chunk", "Table", "open_table"]
 
-_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_UTF16 = "is in UTF-16; only UTF-8 can be read: convert it first"
+_NO_TEXT = {
+    b"\xff\xfe": _UTF16,
+    b"\xfe\xff": _UTF16,
+    b"PK\x03\x04": "is a ZIP archive or a spreadsheet: unpack it, or save it as CSV",
+    b"\xd0\xcf\x11\xe0": "is an old spreadsheet: save it as CSV",
+    b"SQLite": "is a database: export the table as CSV",
+}
 
 
 @dataclass(frozen=True)
@@ -69,14 +73,15 @@ class Table(Protocol):
 def open_table(file: str) -> Iterator[Table]:
     """Open a file, or standard input if it is called "-"; for the time of a `with`."""
     name = "standard input" if file == "-" else file
-    with _refused(name), _opened(file) as raw:
+    with _opened(file, name) as raw:
         reader = _Reader(raw)
         stream = unpack(name, io.BufferedReader(reader, 1 << 16))
-        head = stream.peek(1)
+        with refused(name):
+            head = stream.peek(1)
         if not head:
             raise FileError(name, "is empty")
         if head[:4] == b"PAR1":
-            with _on_disk(file, stream, raw) as path:
+            with _on_disk(file, name, stream, raw) as path:
                 yield _parquet(name, path)
         else:
             yield _text(name, stream, reader)
@@ -86,15 +91,19 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> Table:
     from truecast.files.delimited import Delimited
     from truecast.files.json_lines import JsonLines
 
-    head = stream.peek(4)
-    encoding = _ENCODINGS.get(head[:2])
-    if encoding:
-        raise FileError(name, f"is in {encoding}; only UTF-8 can be read: convert it first")
+    def read(size: int) -> bytes:
+        with refused(name):
+            return stream.read(size)
+
+    head = stream.peek(8)
+    reason = next((reason for magic, reason in _NO_TEXT.items() if head.startswith(magic)), None)
+    if reason is not None:
+        raise FileError(name, reason)
     if head.startswith(b"\xef\xbb\xbf"):
-        stream.read(3)
+        read(3)
     start = stream.peek(1).lstrip()
     kind = JsonLines if start[:1] in (b"{", b"[") else Delimited
-    return kind(name, stream.read, reader.fraction)
+    return kind(name, read, reader.fraction)
 
 
 def _parquet(name: str, path: str) -> Table:
@@ -104,11 +113,13 @@ def _parquet(name: str, path: str) -> Table:
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[IO[bytes]]:
+def _opened(file: str, name: str) -> Iterator[IO[bytes]]:
     if file == "-":
         yield sys.stdin.buffer
         return
-    with Path(file).open("rb") as raw:
+    with refused(name):
+        raw = Path(file).open("rb")  # noqa: SIM115
+    with raw:
         yield raw
 
 
@@ -139,7 +150,7 @@ class _Reader(io.RawIOBase):
 
 
 @contextmanager
-def _on_disk(file: str, stream: IO[bytes], raw: IO[bytes]) -> Iterator[str]:
+def _on_disk(file: str, name: str, stream: IO[bytes], raw: IO[bytes]) -> Iterator[str]:
     """Give the path of a file whose bytes these are: Parquet is read from its end."""
     plain = file != "-" and raw.seekable()
     if plain:
@@ -149,22 +160,8 @@ def _on_disk(file: str, stream: IO[bytes], raw: IO[bytes]) -> Iterator[str]:
         yield file
         return
     with tempfile.NamedTemporaryFile(suffix=".parquet") as spool:
-        while part := stream.read(1 << 20):
-            spool.write(part)
+        with refused(name):
+            while part := stream.read(1 << 20):
+                spool.write(part)
         spool.flush()
         yield spool.name
-
-
-@contextmanager
-def _refused(name: str) -> Iterator[None]:
-    """Say in a sentence what was wrong with the file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise FileError(name, "is not there: no such file") from error
-    except IsADirectoryError as error:
-        raise FileError(name, "is a folder, not a file") from error
-    except EOFError as error:
-        raise FileError(name, "is cut short: its compressed data ends too early") from error
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise FileError(name, f"is damaged: it cannot be unpacked ({error})") from error

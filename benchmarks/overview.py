@@ -87,8 +87,8 @@ def command_line() -> str:
     start, measured, recalibrated, page = (rows(text) for text in sections("benchmarks-command.md").values())
     return (
         f"`truecast --help` takes {start[1]['times bare Python']} times bare Python; `measure` "
-        f"{span([row['ratio'] for row in measured])} times reading and measuring the same columns; `recalibrate` from CSV "
-        f"to CSV {recalibrated[2]['rows a second']} rows a second; `report` {page[0]['s']} s"
+        f"{span([row['ratio'] for row in measured])} times reading and measuring the same columns; `recalibrate` from "
+        f"CSV to CSV {recalibrated[2]['rows a second']} rows a second; `report` {page[0]['s']} s"
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from truecast.plot import Miscalibration, ReliabilityDiagram
 from truecast.report.markup import Markup, tag
 from truecast.report.numerals import MINUS, count, figure, percent, probability, roughly, rounds
+from truecast.report.numerals import points as points_of
 from truecast.report.svg import Scale, bars, box, chart, dot, hits, line, points, rule, scale, text, ticks
 
 __all__ = ["group_strip", "miscalibration_chart", "reliability_chart"]
@@ -58,7 +59,7 @@ def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
         bars(where.edges, 0 * where.gaps, np.maximum(where.gaps, 0), x, y, "low"),
         bars(where.edges, 0 * where.gaps, np.minimum(where.gaps, 0), x, y, "high"),
         rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
-        *(text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart((most, 0.0, least), y)),
+        *(text(_LEFT - 6, y(mark) + 4, points_of(mark), "end") for mark in _apart((most, 0.0, least), y)),
         text(0, roof - 12, "weight of each forecast in the smooth calibration error", kind="label"),
         *_ruled(x, ticks(low, high), roof, floor),
         *_witness(where, x, roof, floor),

@@ -22,6 +22,8 @@ from truecast.tally import Tally, as_tally
 
 __all__ = ["HtmlReport", "html_report"]
 
+_BINS = 50, 25  # of the pictures: of one score, and of several, to keep the page small
+
 
 @dataclass(frozen=True)
 class HtmlReport:
@@ -152,10 +154,8 @@ def html_report(
     )
     overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
-    findings = [
-        find(name, tally, groups=overviews.get(name), after=later, resamples=resamples, **options)
-        for name, tally in tallies.items()
-    ]
+    options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
+    findings = [find(name, tally, groups=overviews.get(name), **options) for name, tally in tallies.items()]
     verdicts = {finding.name: verdict(finding).headline for finding in findings}
     return HtmlReport(page(findings, context), context.title, verdicts)
 

@@ -139,13 +139,14 @@ def find(
     level: float,
     resamples: int | None,
     random_state: int,
+    bins: int = 50,
 ) -> Finding:
     """Compute everything that the page says about one score."""
     pooled = _pooled(tally)
     times = resamples or (999 if len(pooled.p) <= 512 else 199)
     options: dict[str, Any] = {"level": level, "resamples": times, "random_state": random_state}
     figures = measure(tally)
-    later = None if after is None else _after(pooled, after, options)
+    later = None if after is None else _after(pooled, after, options, bins)
     gain_of = "log" if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score) else "brier"
     return Finding(
         name=name,
@@ -153,8 +154,8 @@ def find(
         doubt=_doubt(pooled, figures.smooth_calibration_error, options),
         stretches_p_value=math.nan if tally.weighted else stretches_p_value(pooled),
         resamples=times,
-        diagram=reliability_diagram(pooled, **options) if later is None else later.pictures.before,
-        where=miscalibration(pooled),
+        diagram=reliability_diagram(pooled, bins=bins, **options) if later is None else later.pictures.before,
+        where=miscalibration(pooled, bins=bins),
         ranges=_ranges(tally, reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]),
         whole=_ranges(tally, [0.0])[0],
         halves=_ranges(tally, [0.0, np.nextafter(figures.mean_outcome, 2.0)]),
@@ -197,9 +198,9 @@ def _doubt(pooled: Tally, estimate: float, options: dict[str, Any]) -> Uncertain
     return Uncertainty(estimate, doubt.lower, doubt.upper, doubt.level, doubt.if_calibrated, doubt.p_value)
 
 
-def _after(pooled: Tally, after: Tally, options: dict[str, Any]) -> After:
+def _after(pooled: Tally, after: Tally, options: dict[str, Any], bins: int) -> After:
     curve, error, pooled_after = reliability_curve(after), smooth_calibration_error(after), _pooled(after)
-    pictures = before_after(pooled, pooled_after, **options)
+    pictures = before_after(pooled, pooled_after, bins=bins, **options)
     return After(curve.brier, curve.log, error, _doubt(pooled_after, error, options), pictures)
 
 

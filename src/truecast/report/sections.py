@@ -14,7 +14,6 @@ from truecast.report.findings import After, Finding
 from truecast.report.markup import Markup, name, tag
 from truecast.report.numerals import count, figure, p_value, percent, probability
 from truecast.report.tables import (
-    GROUPS_SHOWN,
     before_after_table,
     figures_table,
     groups_table,
@@ -26,6 +25,7 @@ from truecast.report.words import after_sentence, certificate_sentences, groups_
 
 __all__ = ["comparison", "sections_of"]
 
+_GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _BEFORE = "This is about the forecasts before recalibration."
 
 
@@ -38,7 +38,9 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         ("where", "Where is it off?", _where(finding)),
     ]
     if finding.groups is not None:
-        parts.append(("groups", "Groups", earlier + _groups(finding.groups, context.group or "group")))
+        parts.append(
+            ("groups", "Groups", earlier + _groups(finding.groups, context.group or "group", _GROUPS[bool(prefix)]))
+        )
     if finding.after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding.figures, finding.after)))
     if context.certificate is not None:
@@ -124,7 +126,7 @@ def _where(finding: Finding) -> list[Markup]:
             _key("blue"),
             "forecasts too low, ",
             _key("orange"),
-            "too high: outcomes less forecasts, per round overall. ",
+            "too high: outcomes less forecasts, in percentage points of all rounds. ",
         ),
         "Weighted with the line below they add up to the smooth calibration error.",
     )
@@ -147,11 +149,11 @@ def _key(kind: str) -> Markup:
     return tag("span", class_=f"key {kind}")
 
 
-def _groups(overview: GroupOverview, title: str) -> list[Markup]:
-    hidden = len(overview) - GROUPS_SHOWN
+def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
+    hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
     note = "A group without evidence need not be calibrated: it may be small." + more
-    return [tag("p", groups_sentence(overview)), groups_table(overview, title), tag("p", note, class_="quiet")]
+    return [tag("p", groups_sentence(overview)), groups_table(overview, title, number), tag("p", note, class_="quiet")]
 
 
 def _after(before: Report, after: After) -> list[Markup]:

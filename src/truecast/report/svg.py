@@ -84,9 +84,8 @@ def text(x: float, y: float, words: str, anchor: str | None = None, kind: str | 
 
 def hits(edges: NDArray[np.float64], x: Scale, top: float, bottom: float, tips: Sequence[str | None]) -> list[Markup]:
     """Return a column over each bin that tells its values; none where there is nothing to tell."""
-    size = {"y": number(top), "width": number(x(edges[1]) - x(edges[0])), "height": number(bottom - top)}
     return [
-        tag("rect", tag("title", tip), x=number(left), class_="hit", **size)
-        for left, tip in zip(x(edges[:-1]).tolist(), tips, strict=True)
+        tag("path", tag("title", tip), d=box(left, top, right, bottom), class_="hit")
+        for left, right, tip in zip(x(edges[:-1]).tolist(), x(edges[1:]).tolist(), tips, strict=True)
         if tip
     ]

@@ -14,9 +14,8 @@ from truecast.report.markup import Markup, name, tag
 from truecast.report.numerals import NONE, count, figure, p_value, percent, place, probability, signed
 from truecast.report.verdict import SIGNIFICANT, verdict
 
-__all__ = ["GROUPS_SHOWN", "before_after_table", "figures_table", "groups_table", "ranges_table", "scores_table"]
+__all__ = ["before_after_table", "figures_table", "groups_table", "ranges_table", "scores_table"]
 
-GROUPS_SHOWN = 40
 _P_VALUE = "p\N{NON-BREAKING HYPHEN}value"
 
 
@@ -34,9 +33,9 @@ def ranges_table(ranges: Sequence[Range]) -> Markup:
     return _table("Ranges of forecasts. An asterisk marks gaps beyond what chance does in 19 of 20 cases.", head, rows)
 
 
-def groups_table(overview: GroupOverview, title: str) -> Markup:
-    """Return the groups with the most evidence against them."""
-    shown = range(min(GROUPS_SHOWN, len(overview)))
+def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
+    """Return so many groups, those with the most evidence against them."""
+    shown = range(min(number, len(overview)))
     sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
     most = max(size for size in sizes if size == size)
     rows = [_group(overview, k, most) for k in shown]

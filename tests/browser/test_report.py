@@ -1,0 +1,211 @@
+"""The report in a real browser: what is seen, hovered, printed; and that nothing is asked of the network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast.report import html_report
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
+)
+SIZES = {"phone": (375, 740), "wide": (1280, 900)}
+FIGURES = "svg.chart"
+
+# the ratio of WCAG 2, of what text there is to what is behind it
+CONTRAST = """() => {
+  const linear = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = (c) => 0.2126 * linear(c[0]) + 0.7152 * linear(c[1]) + 0.0722 * linear(c[2]);
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
+  let worst = [99, ""];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.getClientRects().length || e.closest("script, style, title")) continue;
+    const style = getComputedStyle(e), ink = e.closest("svg") ? style.fill : style.color;
+    const [a, b] = [light(rgb(ink).slice(0, 3)), light(behind(e))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < worst[0]) worst = [ratio, e.outerHTML.slice(0, 80)];
+  }
+  return worst;
+}"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    rng = np.random.default_rng(0)
+    truth = rng.beta(2, 3, 3000)
+    y = rng.random(3000) < truth
+    p = truth**2 / (truth**2 + (1 - truth) ** 2)
+    recalibrator = tc.Recalibrator()
+    after = recalibrator.recalibrate_many(p, y)
+    names = [
+        "<script>window.bad = 1</script>",
+        "a" * 200,
+        "\u202e\u05e9\u05dc\u05d5\u05dd",
+        "\"'><img src='http://x.invalid/' onerror='bad = 1'>",
+    ]
+    hostile = {
+        "title": names[0] + "t" * 200,
+        "source": names[3],
+        "outcome": "o" * 200,
+        "group": names[1],
+        "groups": rng.choice(names, 3000),
+    }
+    folder = tmp_path_factory.mktemp("pages")
+    pages = {
+        "full": html_report(y, p, after=after, certificate=recalibrator.certificate, resamples=50, **hostile),
+        "several": html_report(y, {"old": p, "new": after, "z" * 200: truth}, groups=hostile["groups"], resamples=50),
+        "tiny": html_report([1], [1.0]),
+    }
+    return {name: page.save(folder / f"{name}.html") for name, page in pages.items()}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs a browser: chromium, or CHROMIUM=path")
+    with playwright.sync_playwright() as running:
+        launched = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser: Any, files: dict[str, Path]) -> Iterator[Any]:
+    """Open a page; in the end, nothing may have been asked for but the page, and nothing complained about."""
+    asked: list[str] = []
+    said: list[str] = []
+    opened: list[Any] = []
+
+    def go(name: str, size: str = "wide", **options: object) -> Any:
+        context = browser.new_context(viewport=dict(zip(("width", "height"), SIZES[size], strict=True)), **options)
+        opened.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(files[name].as_uri())
+        return page
+
+    yield go
+    for context in opened:
+        context.close()
+    assert set(asked) <= {path.as_uri() for path in files.values()}
+    assert len(asked) == len(opened)
+    assert said == []
+
+
+def test_everything_is_there(visit: Any) -> None:
+    page = visit("full")
+    assert page.locator("h2").count() == 8
+    assert page.locator(FIGURES).count() == 4
+    for k in range(4):
+        box = page.locator(FIGURES).nth(k).bounding_box()
+        assert box["width"] > 300
+        assert box["height"] > 300
+    assert page.locator("table").count() == 4
+    assert (
+        page.locator("#verdict .verdict p").first.inner_text().startswith("Not calibrated: forecasts are too extreme")
+    )
+    assert not page.locator("#figures table").is_visible()
+    page.locator("summary").click()
+    assert page.locator("#figures table").is_visible()
+    assert page.evaluate("typeof window.bad") == "undefined"
+
+
+def test_values_under_the_pointer(visit: Any) -> None:
+    page = visit("full")
+    tip = page.locator("#tip")
+    assert not tip.is_visible()
+    hit = page.locator(FIGURES).first.locator(".hit").nth(20)
+    hit.hover()
+    assert tip.is_visible()
+    said = tip.inner_text()
+    assert said.startswith("forecasts 0.4 to 0.42\n")
+    assert "came true" in said
+    assert "by chance" in said
+    box, place = hit.bounding_box(), tip.bounding_box()
+    assert place["y"] + place["height"] <= box["y"] or place["y"] >= box["y"]
+    assert 0 <= place["x"] <= 1280 - place["width"]
+    page.locator("h1").hover()
+    assert not tip.is_visible()
+
+
+def test_values_by_the_arrow_keys(visit: Any) -> None:
+    page = visit("full")
+    page.locator(FIGURES).nth(1).focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator("#tip").inner_text()
+    page.keyboard.press("ArrowRight")
+    second = page.locator("#tip").inner_text()
+    assert first.startswith("forecasts 0 to 0.02\n")
+    assert second.startswith("forecasts 0.02 to 0.04\n")
+    assert "smooth calibration error" in second
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#tip").inner_text() == first
+    page.keyboard.press("Escape")
+    assert not page.locator("#tip").is_visible()
+
+
+def test_values_by_a_finger(visit: Any) -> None:
+    page = visit("full", "phone", has_touch=True)
+    page.locator(FIGURES).first.locator(".hit").nth(48).tap()
+    place = page.locator("#tip").bounding_box()
+    assert place is not None
+    assert place["x"] + place["width"] <= 375
+    page.locator("h1").tap()
+    assert not page.locator("#tip").is_visible()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["full", "several", "tiny"])
+def test_the_page_does_not_scroll_sideways(visit: Any, name: str, size: str) -> None:
+    page = visit(name, size)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    outside = """() => [...document.querySelectorAll("body *")].filter((e) => !e.closest(".scroll, #tip, svg")
+      && e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => e.outerHTML.slice(0, 80))"""
+    assert page.evaluate(outside) == []
+    text = """() => [...document.querySelectorAll("svg.chart text")].map((e) => [e.getBoundingClientRect(),
+      e.closest("svg").getBoundingClientRect(), e.textContent]).filter(([t, s]) => t.left < s.left - 4
+      || t.right > s.right + 4 || t.bottom > s.bottom + 1).map((found) => found[2])"""
+    assert page.evaluate(text) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_can_be_read_on_their_ground(visit: Any, scheme: str) -> None:
+    page = visit("full", color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, ground[4:-1].split(","))) < 150) == (scheme == "dark")
+    ratio, where = page.evaluate(CONTRAST)
+    assert ratio >= 4.5, where
+
+
+def test_it_prints_light_and_whole(visit: Any, tmp_path: Path) -> None:
+    page = visit("full", color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
+    pdf = page.pdf(format="A4")
+    assert pdf.startswith(b"%PDF")
+    assert 3 <= pdf.count(b"/Type /Page\n") <= 9
+    assert page.evaluate("document.querySelector('details').open") is False  # as it was
+
+
+def test_it_can_be_read_without_a_script(visit: Any) -> None:
+    page = visit("full", java_script_enabled=False)
+    assert page.locator("#verdict .verdict p").first.is_visible()
+    assert page.locator(FIGURES).first.locator(".hit title").count() > 30
+    assert not page.locator("#tip").is_visible()

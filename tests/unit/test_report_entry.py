@@ -1,0 +1,166 @@
+"""The public edge of the report: what is refused, what is the same, what is saved."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import os
+import re
+from dataclasses import FrozenInstanceError
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast.report import HtmlReport, html_report
+
+Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
+TALLY = tc.Tally.from_predictions(Y, P)
+CERTIFICATE = tc.HorizonFree().certificate
+
+
+@cache
+def report() -> HtmlReport:
+    return html_report(Y, P, title="Five", resamples=20)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (partial(html_report, Y), "y_prob is needed unless the first argument is a Tally"),
+        (partial(html_report, [], []), "y_true must have at least one round"),
+        (partial(html_report, {"a": TALLY}, P), "y_prob and sample_weight must be left out beside tallies"),
+        (partial(html_report, {"a": P}), "y_true must be a Tally"),
+        (partial(html_report, {3: TALLY}), "y_true must be a str, got 3"),
+        (partial(html_report, {}), "y_prob must have at least one score"),
+        (partial(html_report, Y, {}), "y_prob must have at least one score"),
+        (partial(html_report, Y, {"a": [2] * 5}), "y_prob must be between 0 and 1, got 2"),
+        (partial(html_report, Y, P, groups=["a"]), "groups must have an entry for each of the 5 rounds"),
+        (partial(html_report, TALLY, groups=["a"] * 5), "groups must be a mapping from groups to tallies beside a"),
+        (partial(html_report, TALLY, groups={"a": 3}), "y_true must be a mapping from groups to tallies"),
+        (
+            partial(html_report, {"a": TALLY, "b": TALLY}, groups={"g": TALLY}),
+            "groups must have a mapping from groups to tallies for each score",
+        ),
+        (
+            partial(html_report, {"a": TALLY, "b": TALLY}, groups={"a": {"g": TALLY}}),
+            "groups must have a mapping from groups to tallies for each score",
+        ),
+        (partial(html_report, {"a": TALLY, "b": TALLY}, after=TALLY), "after must be left out beside several scores"),
+        (partial(html_report, TALLY, after=P), "after must be a Tally beside a Tally"),
+        (partial(html_report, TALLY, after=tc.Tally([0.5], [2], [2])), "after must have the 5 rounds and 3 ones"),
+        (partial(html_report, TALLY, after=tc.Tally([0.5], [3], [2])), "after must have the 5 rounds and 3 ones"),
+        (partial(html_report, Y, P, after=P[1:]), "y_prob must have an entry for each of the 5 outcomes"),
+        (partial(html_report, Y, P, certificate=0.1), "certificate must be a Certificate, got 0.1"),
+        (partial(html_report, Y, P, title=3), "title must be a str, got 3"),
+        (partial(html_report, Y, P, source=Path("x")), "source must be a str"),
+        (partial(html_report, Y, P, outcome=b"y"), "outcome must be a str"),
+        (partial(html_report, Y, P, score=1), "score must be a str"),
+        (partial(html_report, Y, P, group=1), "group must be a str"),
+        (partial(html_report, Y, P, date=2031), "date must be a str"),
+        (partial(html_report, Y, P, skipped=-1), "skipped must be a whole number from 0"),
+        (partial(html_report, Y, P, level=1), "level must be a number above 0 and below 1"),
+        (partial(html_report, Y, P, resamples=19), "resamples must be a whole number from 20"),
+        (partial(html_report, Y, P, random_state=None), "random_state must be a whole number from 0"),
+    ],
+)
+def test_refusals(call: partial[object], message: str) -> None:
+    with pytest.raises(tc.InputError, match=re.escape(message)):
+        call()
+
+
+def test_arrays_tallies_and_mappings_are_the_same() -> None:
+    expected = html_report(Y, P, score="p", resamples=20).html
+    assert html_report(TALLY, score="p", resamples=20).html == expected
+    assert html_report({"p": TALLY}, resamples=20).html == expected
+    assert html_report(Y, {"p": P}, resamples=20).html == expected
+    weighted = html_report(Y, P, sample_weight=[2] * 5, score="p", resamples=20)
+    assert weighted.html == html_report(TALLY + TALLY, score="p", resamples=20).html
+
+
+def test_groups_of_labels_and_of_tallies_are_the_same() -> None:
+    labels = ["a", "b", "a", None, "b"]
+    rows = list(zip(Y, P, labels, strict=True))
+    inside = {name: [(y, p) for y, p, label in rows if label == name] for name in ("a", "b", None)}
+    parts = {name: tc.Tally.from_predictions(*zip(*pairs, strict=True)) for name, pairs in inside.items()}
+    expected = html_report(Y, P, groups=labels, score="p", resamples=20).html
+    assert "(none)" in expected
+    assert html_report({"p": TALLY}, groups=parts, resamples=20).html == expected
+    assert html_report({"p": TALLY}, groups={"p": parts}, resamples=20).html == expected
+    two = html_report(Y, {"p": P, "q": P}, groups=labels, resamples=20).html
+    assert html_report({"p": TALLY, "q": TALLY}, groups={"p": parts, "q": parts}, resamples=20).html == two
+
+
+def test_after_may_be_forecasts_or_their_tally() -> None:
+    after = [0.3] * 5
+    options = {"certificate": CERTIFICATE, "resamples": 20}
+    expected = html_report(Y, P, after=after, **options).html
+    assert html_report(TALLY, after=tc.Tally.from_predictions(Y, after), **options).html == expected
+    assert "What is proved" in expected
+
+
+def test_names_appear_only_if_they_are_given() -> None:
+    assert "Five" in report().html
+    assert "<dt>outcome</dt>" not in report().html
+    assert "<dt>forecast</dt>" not in report().html
+    assert "<dt>source</dt>" not in report().html
+    assert "2031-02-03" in html_report(Y, P, date=datetime.date(2031, 2, 3), resamples=20).html
+    assert html_report(Y, P, resamples=20).title == "Calibration report"
+    assert html_report(Y, P, source="a/b.csv", resamples=20).title == "Calibration of b.csv"
+
+
+def test_real_weights_are_fine() -> None:
+    page = html_report(Y, P, sample_weight=[0.5, 1.5, 1.0, 2.0, 0.25], groups=list("aabba"), after=[0.5] * 5)
+    assert "With real weights, chance cannot be judged" in page.html
+
+
+def test_level_is_that_of_all_intervals() -> None:
+    assert "80\xa0% interval" in html_report(Y, P, level=0.8, resamples=20).html
+    assert "90\xa0% interval" not in html_report(Y, P, level=0.8, resamples=20).html
+
+
+def test_a_report_is_a_value() -> None:
+    assert str(report()).splitlines() == [
+        "Five",
+        "  forecast: Too few rounds to tell",
+        f"  {len(report().html.encode()):,} bytes of HTML: save(path), or show in a notebook",
+    ]
+    assert "<html" not in repr(report())
+    with pytest.raises(FrozenInstanceError):
+        report().html = ""
+
+
+def test_a_notebook_shows_it_in_a_frame() -> None:
+    frame = report()._repr_html_()
+    assert frame.startswith("<iframe ")
+    document = re.search('srcdoc="([^"]*)"', frame)
+    assert document is not None
+    assert html.unescape(document[1]) == report().html
+    assert 'sandbox="allow-scripts"' in frame
+
+
+def test_saving_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("before")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="disk full"):
+            report().save(target)
+    assert target.read_text() == "before"
+    assert os.listdir(tmp_path) == ["report.html"]
+    assert report().save(str(target)) == target
+    assert target.read_bytes() == report().html.encode()
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_doctest_of_the_page_holds_for_arrays_of_numpy() -> None:
+    y, p = np.array([0, 0, 0, 1] * 50), np.array([0.25, 0.5, 0.5, 0.75] * 50)
+    assert html_report(y, p, resamples=199).verdicts == {
+        "forecast": "Not calibrated: forecasts are too high",
+    }

@@ -1,0 +1,341 @@
+"""The page itself: it shows what was measured, is well formed, small, reproducible, and takes nobody's orders."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truecast as tc
+from rounds import columns, rounds
+from truecast.report import HtmlReport, html_report
+
+RNG = np.random.default_rng(0)
+TRUTH = RNG.beta(2, 3, 4000)
+Y = (RNG.random(4000) < TRUTH).astype(int)
+P = (TRUTH**2 / (TRUTH**2 + (1 - TRUTH) ** 2)).round(3)
+GROUPS = RNG.choice(["north", "south", "east"], 4000)
+VOID = {"meta", "link", "br"}
+
+
+class Tree(HTMLParser):
+    """Elements with their text and the path to them; complains about tags that do not match."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None], str]] = []
+        self.texts: list[list[str]] = []
+        self.feed(document)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs)
+        if tag in VOID:
+            self.elements.append((tag, dict(attrs), ""))
+            return
+        self.open.append((tag, dict(attrs)))
+        self.texts.append([])
+
+    def handle_endtag(self, tag: str) -> None:
+        opened, attributes = self.open.pop()
+        assert opened == tag
+        text = "".join(self.texts.pop())
+        self.elements.append((tag, attributes, text))
+        if self.texts:
+            self.texts[-1].append(text)
+
+    def handle_data(self, data: str) -> None:
+        if self.texts:
+            self.texts[-1].append(data)
+
+    def all(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
+        return [(attributes, text) for name, attributes, text in self.elements if name == tag]
+
+    def rows(self, caption: str) -> list[list[str]]:
+        """The cells of the table with this caption."""
+        found: list[list[str]] = []
+        cells: list[str] = []
+        for name, _, text in self.elements:
+            if name in ("td", "th"):
+                cells.append(text)
+            elif name == "tr":
+                found.append(cells)
+                cells = []
+            elif name == "caption":
+                here = text.startswith(caption)
+                found, cells = [], []
+            elif name == "table" and here:
+                return found
+        raise AssertionError(caption)
+
+
+@cache
+def full() -> HtmlReport:
+    """A page with everything on it."""
+    recalibrator = tc.Recalibrator()
+    after = recalibrator.recalibrate_many(P, Y)
+    return html_report(
+        *(Y, P),
+        groups=GROUPS,
+        after=after,
+        certificate=recalibrator.certificate,
+        source="data/late.csv",
+        outcome="late",
+        score="p",
+        group="side",
+        skipped=7,
+        date="2031-02-03",
+        resamples=50,
+    )
+
+
+@cache
+def tree() -> Tree:
+    return Tree(full().html)
+
+
+def test_sections_are_there_in_order() -> None:
+    headings = [text for _, text in tree().all("h2")]
+    assert headings == [
+        "What was measured",
+        "Is it calibrated, and how sure are we?",
+        "Where is it off?",
+        "Groups",
+        "Before and after recalibration",
+        "What is proved",
+        "What to do",
+        "All figures",
+    ]
+    assert [text for _, text in tree().all("h1")] == ["Calibration of late.csv"]
+    assert tree().all("title")[0][1] == "Calibration of late.csv · data/late.csv"
+
+
+def test_facts_are_those_of_the_rounds() -> None:
+    facts = dict(zip((text for _, text in tree().all("dt")), _first_values(tree()), strict=True))
+    report = tc.measure(Y, P)
+    assert facts["rounds"] == "4,000"
+    assert facts["rows skipped"] == "7 (not readable)"
+    assert facts["outcome"] == "late"
+    assert facts["forecast"] == "p"
+    assert facts["distinct forecasts"] == f"{len(np.unique(P)):,}"
+    assert facts["mean outcome"] == f"{Y.mean():.4f}"
+    assert facts["mean forecast"] == f"{P.mean():.4f}"
+    assert facts["Brier score"] == f"{np.mean((Y - P) ** 2):.4f}"
+    assert facts["smooth calibration error"] == f"{report.smooth_calibration_error:.4f}"
+    assert "data/late.csv · 4,000 rounds · 2031-02-03" in [text for _, text in tree().all("p")]
+
+
+def _first_values(found: Tree) -> list[str]:
+    """The value beside each term, not the line below it."""
+    return [text for attributes, text in found.all("dd") if attributes.get("class") != "more"]
+
+
+def test_every_figure_of_measure_is_in_the_table() -> None:
+    report = tc.measure(Y, P)
+    rows = {row[0].strip(): row[1] for row in tree().rows("Every figure") if len(row) == 3}
+    assert rows["Brier score"] == f"{report.brier.score:.4f}"
+    assert rows["Log loss"] == f"{report.log.score:.4f}"
+    assert rows["Lower distance, at least"] == f"{report.lower_distance[0]:.4f}"
+    assert rows["Lower distance, at most"] == f"{report.lower_distance[1]:.4f}"
+    assert rows["SmoothECE"] == f"{report.smooth_ece:.4f}"
+    assert rows["Laplace kernel"] == f"{report.laplace_calibration_error:.4f}"
+    assert rows["By value"] == f"{report.calibration_error_by_value:.4f}"
+    assert rows["15 bins of equal width"] == f"{report.binned_calibration_error:.4f}"
+    assert rows["debiased"] == f"{report.debiased_calibration_error:.4f}"
+    assert rows["largest gap"] == f"{report.largest_bin_gap:.4f}"
+    assert rows["15 bins of equal counts"] == f"{report.quantile_calibration_error:.4f}"
+    assert rows["Calibration decision loss"] == f"{report.calibration_decision_loss:.4f}"
+    assert float(rows["U-calibration error"]) == pytest.approx(report.u_calibration_error, abs=1e-4)
+    parts = [row[1] for row in tree().rows("Every figure") if row[0].strip() == "discrimination"]
+    assert parts == [f"{report.brier.discrimination:.4f}", f"{report.log.discrimination:.4f}"]
+    assert all(len(row[2]) > 25 for row in tree().rows("Every figure") if len(row) == 3)  # each says what it means
+
+
+def test_ranges_are_those_of_the_rounds() -> None:
+    rows = tree().rows("Ranges of forecasts")[1:]
+    assert sum(int(row[1].replace(",", "")) for row in rows) == 4000
+    for between, count, forecast, came, gap, chance in rows:
+        low, high = map(float, between.replace("\u2009", "").split("\N{EN DASH}"))
+        inside = (low <= P) & (high >= P)
+        assert inside.sum() == int(count)
+        assert forecast == f"{P[inside].mean():.4f}"
+        assert came == f"{Y[inside].mean():.4f}"
+        assert float(gap.replace("\N{MINUS SIGN}", "-").rstrip("\u2009*")) == pytest.approx(
+            (Y - P)[inside].mean(), abs=1e-4
+        )
+        deviation = np.sqrt((P * (1 - P))[inside].sum()) / inside.sum()
+        assert chance == f"±\u2009{2 * deviation:.4f}"
+        assert gap.endswith("*") == (abs((Y - P)[inside].mean()) > 2 * deviation)
+
+
+def test_groups_are_those_of_the_rounds() -> None:
+    rows = {row[0]: row[1:] for row in tree().rows("Groups")}
+    overview = tc.plot.group_overview(Y, P, GROUPS)
+    assert list(rows)[1:] == list(overview.names)
+    for k, side in enumerate(overview.names):
+        inside = side == GROUPS
+        _, error, chance, adjusted, count, forecast, came, brier = rows[side]
+        assert error == f"{tc.smooth_calibration_error(Y[inside], P[inside]):.4f}"
+        assert chance == f"{overview.chance_high[k]:.4f}"
+        assert adjusted.endswith("*") == (overview.adjusted[k] < 0.05)
+        assert count == f"{inside.sum():,}"
+        assert (forecast, came) == (f"{P[inside].mean():.4f}", f"{Y[inside].mean():.4f}")
+        assert brier == f"{np.mean((Y - P)[inside] ** 2):.4f}"
+    assert next(iter(rows)) == "side"
+
+
+def test_before_and_after_stand_side_by_side() -> None:
+    after = tc.Recalibrator().recalibrate_many(P, Y)
+    rows = {row[0].strip(): row[1:] for row in tree().rows("The same rounds")}
+    assert rows["Brier score"] == [f"{tc.brier_score(Y, p):.4f}" for p in (P, after)]
+    assert rows["Log loss"] == [f"{tc.log_loss(Y, p):.4f}" for p in (P, after)]
+    error = tc.smooth_calibration_error(Y, after)
+    assert float(rows["Smooth calibration error"][1]) == pytest.approx(error, abs=1e-4)
+    assert [text for _, text in tree().all("strong")][:2] == ["Before", "After"]
+
+
+def test_elements_have_names_for_those_who_cannot_see_them() -> None:
+    found = tree()
+    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes, _ in found.all("svg"))
+    assert len([1 for attributes, _ in found.all("svg") if attributes.get("class") == "chart"]) == 4
+    assert len(found.all("caption")) == len(found.all("table")) == 4
+    assert all(attributes.get("scope") in ("col", "row", "colgroup") for attributes, _ in found.all("th"))
+    assert [attributes["lang"] for attributes, _ in found.all("html")] == ["en"]
+    ids = [attributes["id"] for _, attributes, _ in found.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_values_can_be_hovered_without_a_script() -> None:
+    tips = [text for attributes, text in tree().all("path") if attributes["class"] == "hit"]
+    assert len(tips) >= 3 * 45
+    words = r"forecasts ([\d.]+) to ([\d.]+)\n([\d,]+) rounds?, ([\d.]+)\xa0% came true\n"
+    low, high, count, came = re.match(words, tips[5]).groups()
+    inside = (float(low) <= P) & (float(high) > P)
+    assert inside.sum() == int(count.replace(",", ""))
+    assert 100 * Y[inside].mean() == pytest.approx(float(came), abs=0.5)
+
+
+def test_nothing_is_loaded_and_only_our_script_may_run() -> None:
+    document = full().html
+    found = tree()
+    policy = next(a["content"] for a, _ in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    for element in ("style", "script"):
+        ((attributes, text),) = found.all(element)
+        assert not attributes
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}'" in (policy or "")
+    assert (policy or "").startswith("default-src 'none'")
+    assert not re.search(r"https?:|//[a-z]|@import|url\(|\bsrc=| style=|\bon[a-z]+=\"", document)
+    assert all(a["href"] == "data:," for a, _ in found.all("link"))
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    options = {"groups": GROUPS, "resamples": 20, "title": "x"}
+    first = html_report(Y, P, **options).html
+    order = np.random.default_rng(1).permutation(4000)
+    assert html_report(Y, P, **options).html == first
+    shuffled = html_report(tc.Tally.from_predictions(Y[order], P[order]), resamples=20)
+    assert shuffled.html == html_report(Y, P, resamples=20).html
+    assert html_report(Y, P, random_state=1, **options).html != first
+    assert re.search(r"20\d\d-\d\d", first) is None  # no date of its own
+
+
+@pytest.mark.parametrize("scores", [1, 8])
+def test_pages_stay_small(scores: int) -> None:
+    y, p = RNG.integers(0, 2, 20_000), RNG.random((scores, 20_000))
+    groups = {f"<group {k}> " + "x" * 200: tc.Tally([k / 10_000], [1], [1]) for k in range(10_000)}
+    tallies = {f"score {k} " + "y" * 200: tc.Tally.from_predictions(y, row) for k, row in enumerate(p)}
+    page = html_report(tallies, groups=groups if scores == 1 else dict.fromkeys(tallies, groups), resamples=20)
+    assert len(page.html.encode()) < (100_000 if scores == 1 else 300_000)
+    assert f"{9960 if scores == 1 else 9990:,} more groups, with less evidence, are not shown." in page.html
+
+
+NAMES = [
+    "<script>alert(1)</script>",
+    "\"'><img src=x onerror=alert(1)>",
+    "</title></style></script>",
+    "שלום עולם",
+    "😀" * 50,
+    "a" * 200,
+    "\u202eevil\x00\ud800",
+    "&amp;",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_shown_and_never_obeyed(name: str) -> None:
+    plain = html_report({"s": tc.Tally.from_predictions(Y, P)}, resamples=20, groups={"g": tc.Tally([0.5], [1], [9])})
+    page = html_report(
+        {name: tc.Tally.from_predictions(Y, P)},
+        groups={name: tc.Tally([0.5], [1], [9])},
+        resamples=20,
+        title=name,
+        source=name,
+        outcome=name,
+        group=name,
+        date=name,
+    )
+    found, shown = Tree(page.html), re.sub("[\x00-\x1f\u202e\ud800]", "\ufffd", name)
+    shown = shown if len(shown) <= 80 else shown[:79] + "…"
+    extra = {"bdi", "dt", "dd", "div", "pre", "code"}  # facts that have a name now
+    assert {element for element, _, _ in found.elements} <= {
+        element for element, _, _ in Tree(plain.html).elements
+    } | extra
+    assert len(found.all("script")) == len(found.all("style")) == 1
+    assert (
+        len(found.all("title")) - len([1 for attributes, _ in found.all("path") if attributes["class"] == "hit"]) == 1
+    )
+    assert found.all("h1") == [({}, shown)]
+    assert [text for attributes, text in found.all("bdi")].count(shown) >= 6
+    page.html.encode()
+
+
+def test_several_scores_are_compared_and_have_sections() -> None:
+    scores = {"sure": P, "right": TRUTH, "dull": np.full(4000, Y.mean()), **{f"more {k}": P for k in range(5)}}
+    page = html_report(Y, scores, resamples=20, source="x.csv")
+    found = Tree(page.html)
+    assert list(page.verdicts) == list(scores)
+    rows = {row[0]: row[1:] for row in found.rows("Skill")}
+    for name, p in scores.items():
+        brier, skill, log, error, *_ = rows[name]
+        assert brier == f"{tc.brier_score(Y, p):.4f}"
+        assert float(skill.removesuffix("\xa0%")) == pytest.approx(100 * (1 - tc.brier_score(Y, p) / Y.var()), abs=0.6)
+        assert log == f"{tc.log_loss(Y, p):.4f}"
+        assert float(error) == pytest.approx(tc.smooth_calibration_error(Y, p), abs=1e-4)
+    assert [text for _, text in found.all("h2")] == [
+        "Scores side by side",
+        *(f"Score {name}" for name in list(scores)[:6]),
+    ]
+    assert "right has the best Brier score" in page.html.replace("</bdi>", "").replace('<bdi class="name">', "")
+    links = {attributes["href"] for attributes, _ in found.all("a")}
+    assert links == {f"#score-{k}" for k in range(6)}
+    assert {f"score-{k}" for k in range(6)} <= {attributes.get("id") for _, attributes, _ in found.elements}
+    ids = [attributes["id"] for _, attributes, _ in found.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    other = html_report({"a": tc.Tally([0.5], [1], [1]), "b": tc.Tally([0.5], [2], [1])}, resamples=20)
+    assert "not measured on the same rounds" in other.html
+
+
+def coordinates(document: str) -> list[float]:
+    drawn = re.findall(r'\b(?:x1?|x2|cx|cy|y1?|y2|points|d)="([^"]*)"', document)
+    return [float(text) for part in drawn for text in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", part)]
+
+
+@settings(max_examples=12)
+@given(rounds(most=40) | st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1e-3)), min_size=1, max_size=30))
+def test_pictures_of_any_rounds_stay_in_their_frames(rows: list[tuple[int, float]]) -> None:
+    page = html_report(*columns(rows), resamples=20)
+    assert "nan" not in re.sub("<script>.*</script>|<style>.*</style>", "", page.html, flags=re.DOTALL).replace(
+        "nance", ""
+    )
+    assert all(-0.1 <= value <= 520 for value in coordinates(page.html))
+    Tree(page.html)

@@ -1,6 +1,6 @@
 """What the forecasters cost, as ratios taken in one run.
 
-    python benchmarks/forecast.py > docs/benchmarks-forecast.md     # some two minutes; --quick for a tenth of the rounds
+    python benchmarks/forecast.py > docs/benchmarks-forecast.md     # some two minutes; --quick for a tenth of that
 
 Needs the package installed and a C++ compiler on the path (c++, or what CXX names).
 """

@@ -179,7 +179,14 @@ class _Reading:
         return reason
 
     def _group(self, frame: pl.DataFrame) -> pl.Series | None:
-        return None if self.names.group is None else self._column(frame, self.names.group).cast(pl.String)
+        if self.names.group is None:
+            return None
+        column = self._column(frame, self.names.group)
+        try:
+            return column.cast(pl.String)
+        except pl.exceptions.PolarsError as error:
+            reason = f"has no names of groups in column {self.names.group!r}: it is of type {column.dtype}"
+            raise FileError(self.table.name, reason) from error
 
 
 def _parsed(text: pl.Series, *, words: bool) -> NDArray[np.float64]:

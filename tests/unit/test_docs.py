@@ -6,9 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from truecast.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,12 +51,3 @@ def test_theorems_cited_in_the_code_exist() -> None:
             cited |= {(page or "theory", kind.lower(), number) for number in re.split(" and | to ", numbers)}
     assert {page for page, _, _ in cited} == {*PAGES}
     assert cited <= named, cited - named
-
-
-def test_readme_shows_what_its_first_command_prints(tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text()
-    options = re.search(r"truecast forecast examples/rain\.csv (.*) -o forecasts\.csv", text)
-    assert options
-    arguments = ["forecast", str(ROOT / "examples" / "rain.csv"), *options[1].split(), "-o", str(tmp_path / "out.csv")]
-    printed = CliRunner().invoke(main, arguments).stdout.splitlines()[:-1]
-    assert "\n".join(printed) in text

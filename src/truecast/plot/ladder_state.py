@@ -159,7 +159,7 @@ def ladder_state(forecaster: Any) -> LadderState:
 
 
 def _guarded(guard: Guard, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What biases can be: docs/adaptive.md, lemma 6; lemma 9 if outcomes have been late."""
+    """What biases can be: docs/adaptive.md, lemma 6; if outcomes have been late, docs/adaptive.md, lemma 9."""
     slack = guard.slack * (4 + guard.late) / 4
     if guard.most_unresolved:
         most = slack + 1 + guard.most_unresolved

@@ -1,0 +1,143 @@
+"""What the command costs: its help, measuring Parquet, recalibrating CSV, the report; beside the limits of each.
+
+    python benchmarks/command.py > docs/benchmarks-command.md     # some two minutes, 1 GB of disk
+
+Needs the package with its cli extra.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from timing import header, seconds
+
+import truecast as tc
+
+MILLION = 1_000_000
+READ = """
+import time
+start = time.perf_counter()
+import polars as pl, truecast as tc
+frame = pl.read_parquet({path!r}, columns=["y", "p"])
+{work}
+print(time.perf_counter() - start)
+"""
+
+
+def command(*words: str) -> tuple[float, float]:
+    """Run the command; return seconds, its start included, and the most memory in use, in MB."""
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "truecast", *words], stdout=-3, stderr=-3)
+    _, status, used = os.wait4(process.pid, 0)
+    taken = time.perf_counter() - start
+    process.returncode = status
+    if status:
+        raise SystemExit(f"truecast {' '.join(words)} failed")
+    return taken, used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def least(*words: str, repeat: int = 3) -> tuple[float, float]:
+    """The least of some runs."""
+    runs = [command(*words) for _ in range(repeat)]
+    return min(taken for taken, _ in runs), min(most for _, most in runs)
+
+
+def python(code: str, repeat: int = 3) -> float:
+    """Run Python; return the seconds that it prints, the least of some runs."""
+    runs = [subprocess.run([sys.executable, "-c", code], stdout=-1, check=True) for _ in range(repeat)]
+    return min(float(run.stdout) for run in runs)
+
+
+def made(folder: Path, name: str, rows: int, decimals: int | None) -> pl.DataFrame:
+    """Make a file of rounds, and return them."""
+    rng = np.random.default_rng(0)
+    p = rng.random(rows)
+    p = p if decimals is None else p.round(decimals)
+    columns = {"id": np.arange(rows), "p": p, "y": (rng.random(rows) < p**1.2).astype(np.int8)}
+    frame = pl.DataFrame(columns).with_columns(place=pl.Series(rng.choice(["JFK", "LGA", "EWR"], rows)))
+    path = folder / name
+    frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
+    return frame
+
+
+def help_text() -> None:
+    print("\n## Help\n")
+    bare = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 20)
+    taken = min(command("--help")[0] for _ in range(20))
+    print("| | ms | times bare Python |\n|---|---|---|")
+    for name, value in (("bare Python", bare), ("`truecast --help`", taken)):
+        print(f"| {name} | {1e3 * value:.0f} | {value / bare:.1f} |", flush=True)
+
+
+def measure(folder: Path, rows: int) -> None:
+    print(f"\n## Measure: {rows:,} rows of Parquet\n")
+    print("All in processes of their own, imports included. *Read and measure* is Polars' own read of the two columns,")
+    print("`tc.measure` of them, and the 200 resamples that the command makes.\n")
+    print("| distinct scores | read, s | read and measure, s | `truecast measure`, s | ratio | MB at most |")
+    print("|---|---|---|---|---|---|")
+    work = (
+        'y, p = frame["y"].to_numpy(), frame["p"].to_numpy()\ntally = tc.Tally.from_predictions(y, p)\n'
+        "tc.measure(tally)\ntc.uncertainty(tc.smooth_calibration_error, tally, resamples=200)"
+    )
+    for decimals, name in ((3, "1,001"), (None, "all")):
+        path = str(folder / f"rows-{decimals}.parquet")
+        made(folder, Path(path).name, rows, decimals)
+        read, both = python(READ.format(path=path, work="")), python(READ.format(path=path, work=work))
+        ours, most = least("measure", path, "--outcome", "y", "--score", "p")
+        print(f"| {name} | {read:.2f} | {both:.2f} | {ours:.2f} | {ours / both:.2f} | {most:,.0f} |", flush=True)
+
+
+def recalibrate(folder: Path, rows: int) -> None:
+    print(f"\n## Recalibrate: {rows:,} rows, from CSV to CSV\n")
+    frame = made(folder, "rows.csv", rows, None)
+    source, target = str(folder / "rows.csv"), str(folder / "out.csv")
+    y, p = frame["y"].to_numpy(), frame["p"].to_numpy()
+    alone = seconds(lambda: tc.Recalibrator().recalibrate_many(p, y), 3)
+    copied = seconds(lambda: pl.read_csv(source).write_csv(target), 3)
+    print("| | s | rows a second | MB at most |\n|---|---|---|---|")
+    print(f"| Polars reads and writes it | {copied:.2f} | {rows / copied:,.0f} | |")
+    print(f"| `recalibrate_many` of arrays | {alone:.2f} | {rows / alone:,.0f} | |")
+    options: dict[str, list[str]] = {
+        "": [],
+        " --by place": ["--by", "place"],
+        " --state": ["--state", target + ".state"],
+    }
+    for name, words in options.items():
+        (folder / "out.csv.state").unlink(missing_ok=True)
+        taken, most = command("recalibrate", source, "-o", target, *words)
+        print(f"| `truecast recalibrate{name}` | {taken:.2f} | {rows / taken:,.0f} | {most:,.0f} |", flush=True)
+
+
+def report(folder: Path, rows: int) -> None:
+    print(f"\n## Report: {rows:,} rows of CSV\n")
+    made(folder, "page.csv", rows, None)
+    page = folder / "page.html"
+    print("| | s | KB |\n|---|---|---|")
+    for name, words in (("", []), (" --by place", ["--by", "place"])):
+        taken, _ = least("report", str(folder / "page.csv"), "-o", str(page), *words)
+        print(f"| `truecast report{name}` | {taken:.2f} | {page.stat().st_size / 1000:.0f} |", flush=True)
+
+
+def main() -> None:
+    header("Benchmarks: the command", "command.py", "polars", "click", "numpy")
+    parts: list[Callable[[Path], None]] = [
+        lambda folder: help_text(),
+        lambda folder: measure(folder, 10 * MILLION),
+        lambda folder: recalibrate(folder, 3 * MILLION),
+        lambda folder: report(folder, MILLION),
+    ]
+    for part in parts:
+        with tempfile.TemporaryDirectory() as folder:
+            part(Path(folder))
+
+
+if __name__ == "__main__":
+    main()

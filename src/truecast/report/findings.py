@@ -161,7 +161,7 @@ def find(
         halves=_ranges(tally, [0.0, np.nextafter(figures.mean_outcome, 2.0)]),
         off=_off(pooled),
         gap=_mean_gap(tally),
-        gain=_gain(tally, gain_of, random_state),
+        gain=_gain(tally, gain_of, min(times, 100), random_state),
         gain_of=gain_of,
         impossible=_at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
         certain=bool(np.isin(tally.p, (0.0, 1.0)).all()),
@@ -230,13 +230,15 @@ def _mean_gap(tally: Tally) -> float:
     return bins.error("l1", debias=not tally.weighted)
 
 
-def _gain(tally: Tally, score: str, random_state: int) -> float:
+def _gain(tally: Tally, score: str, resamples: int, random_state: int) -> float:
     """Return which share of a score is miscalibration, less what the curve would fit of chance."""
     share = _share(tally, score)
     if tally.weighted or not share:
         return share
     few = _pooled(tally, _FEW_CELLS)
-    chance = uncertainty(partial(_share, score=score), few, resamples=100, random_state=random_state).if_calibrated
+    chance = uncertainty(
+        partial(_share, score=score), few, resamples=resamples, random_state=random_state
+    ).if_calibrated
     return max(0.0, share - chance)
 
 

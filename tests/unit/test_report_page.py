@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import truecast as tc
 from rounds import columns, rounds
 from truecast.report import HtmlReport, html_report
+from truecast.report.glossary import entries
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.beta(2, 3, 4000)
@@ -160,6 +162,27 @@ def test_every_figure_of_measure_is_in_the_table() -> None:
     assert all(len(row[2]) > 25 for row in tree().rows("Every figure") if len(row) == 3)  # each says what it means
 
 
+def test_every_figure_stands_in_its_own_row() -> None:
+    report = tc.measure(Y, P)
+    names = [name for name in report.to_dict() if isinstance(getattr(report, name), float)]
+    marked = replace(
+        report,
+        **{name: k / 1000 for k, name in enumerate(names)},
+        lower_distance=(0.701, 0.702),
+        brier=tc.Decomposition(0.711, 0.712, 0.713, 0.714),
+        log=tc.Decomposition(0.721, 0.722, 0.723, 0.724),
+    )
+    shown = [entry.value for entry in entries(marked) if entry.value is not None]
+    assert shown[:8] == [0.711, 0.712, 0.713, 0.714, 0.721, 0.722, 0.723, 0.724]
+    assert shown[8:10] == [0.701, 0.702]
+    left = [name for name in names if not name.startswith("mean_")]
+    assert {round(1000 * value) for value in shown[10:]} == {names.index(name) for name in left}
+    labels = {entry.value: entry.label for entry in entries(marked)}
+    assert labels[names.index("smooth_calibration_error") / 1000] == "Smooth calibration error"
+    assert labels[names.index("quantile_calibration_error") / 1000] == "15 bins of equal counts"
+    assert labels[names.index("largest_bin_gap") / 1000] == "largest gap"
+
+
 def test_ranges_are_those_of_the_rounds() -> None:
     rows = tree().rows("Ranges of forecasts")[1:]
     assert sum(int(row[1].replace(",", "")) for row in rows) == 4000
@@ -222,6 +245,19 @@ def test_values_can_be_hovered_without_a_script() -> None:
     inside = (float(low) <= P) & (float(high) > P)
     assert inside.sum() == int(count.replace(",", ""))
     assert 100 * Y[inside].mean() == pytest.approx(float(came), abs=0.5)
+
+
+def test_parts_of_the_smooth_error_add_up() -> None:
+    tips = [text for attributes, text in tree().all("path") if attributes["class"] == "hit"]
+    parts = [re.search(r"adds (-?[\d.]+) to the smooth calibration error", tip) for tip in tips]
+    adds = [float(part[1]) for part in parts if part]
+    assert sum(adds) == pytest.approx(tc.smooth_calibration_error(Y, P), abs=5e-4)
+
+
+def test_a_band_beyond_the_picture_is_cut_off() -> None:
+    page = html_report([0] * 30, np.linspace(0.05, 0.2, 30), resamples=50)
+    assert (tc.reliability_band([0] * 30, np.linspace(0.05, 0.2, 30)).upper > 0.25).any()
+    assert all(-0.1 <= value <= 520 for value in coordinates(page.html))
 
 
 def test_nothing_is_loaded_and_only_our_script_may_run() -> None:

@@ -182,8 +182,12 @@ def test_rare_events_are_told_in_times(swap: bool, who: str) -> None:
     assert float(said[1]) == pytest.approx(p.mean() / y.mean(), abs=0.05)
     assert said[2] == who
     assert "off the log loss" in size(finding, "off")
-    few = found(y[:300], p[:300])
-    assert "times" not in size(few, "few")  # chance would say that, too
+
+
+@pytest.mark.parametrize(("ones", "words"), [(4, "0.02."), (8, "0.04: 4 times too low."), (0, "0.")])
+def test_times_are_told_only_beyond_chance(ones: int, words: str) -> None:
+    finding = found([1] * ones + [0] * (200 - ones), [0.01] * 200)  # of which two are to be expected
+    assert size(finding, "few").endswith(f"the mean outcome {words}")
 
 
 def test_skill_stands_beside_the_verdict() -> None:

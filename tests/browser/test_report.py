@@ -196,6 +196,8 @@ def test_words_can_be_read_on_their_ground(visit: Any, scheme: str) -> None:
 def test_it_prints_light_and_whole(visit: Any, tmp_path: Path) -> None:
     page = visit("full", color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 680, "height": 900})  # A4 without its margins
+    assert page.evaluate("document.documentElement.scrollWidth") <= 680
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
     assert page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
     pdf = page.pdf(format="A4")

@@ -12,13 +12,14 @@ import polars as pl
 from truecast.errors import FileError
 from truecast.files.quotes import Quotes
 from truecast.files.records import Records
-from truecast.files.source import Chunk
+from truecast.files.source import Bad, Chunk
 
 __all__ = ["Delimited"]
 
 _SEPARATORS = ",\t;|"
 _BROKEN = re.compile("[\udc80-\udcff]")  # what bytes become that are no UTF-8
 _LONE_CR = re.compile(rb"\r(?!\n)")
+_WIDE = 10_000  # columns, more than which the engine is slow with
 _NO_HEADER = "outcome"  # what the column of a file without a header is called
 
 
@@ -78,13 +79,13 @@ class Delimited:
 
     def _places(self, line: int, block: bytes) -> Callable[[int], str]:
         """Where the rows of a block stand in which not every line is a row."""
-        return lambda row: next(islice(self._rows(line, block), row, None))[0]
+        return lambda row: f"line {next(islice(self._rows(line, block), row, None))[0]}"
 
     def _parsed(self, block: bytes, at: list[int]) -> pl.DataFrame | None:
         """Return columns of a block by the engine, or None if it is not sure that every row has all of them."""
         names = [str(i) for i in range(len(self.columns))]
-        quoted = b'"' in block
-        if (quoted and not self._quotes.tidy(block)) or _LONE_CR.search(block):
+        quoted = b'"' in block and self._quotes.any(block)
+        if len(names) > _WIDE or (quoted and not self._quotes.tidy(block)) or _LONE_CR.search(block):
             return None
         try:
             frame = pl.read_csv(
@@ -93,6 +94,7 @@ class Delimited:
                 schema=dict.fromkeys(names, pl.String),
                 columns=range(len(names)) if quoted else sorted(at),
                 separator=self.separator,
+                quote_char='"' if quoted else None,
             )
         except pl.exceptions.PolarsError:
             return None
@@ -118,24 +120,24 @@ class Delimited:
     def _slowly(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:
         """Return a block row by row: which of them are bad, and the others."""
         good: list[list[str]] = []
-        places: list[str] = []
-        bad = []
-        for place, fields in self._rows(line, block):
+        lines: list[int] = []
+        bad = Bad()
+        for number, fields in self._rows(line, block):
             reason = self._reason(fields)
             if reason is not None:
-                bad.append((len(good), place, reason))
+                bad.add(len(good), f"line {number}", reason)
             elif fields is not None:
                 good.append([fields[i] for i in at])
-                places.append(place)
+                lines.append(number)
         columns = zip(*good, strict=True) if good else [()] * len(at)
         data = {str(i): pl.Series(values, dtype=pl.String) for i, values in zip(at, columns, strict=True)}
         frame = pl.DataFrame(data).with_columns(pl.all().replace("", None))
-        return Chunk(frame, places.__getitem__, bad, frame if everything else None)
+        return Chunk(frame, lambda row: f"line {lines[row]}", bad, frame if everything else None)
 
-    def _rows(self, line: int, block: bytes) -> Iterator[tuple[str, list[str] | None]]:
+    def _rows(self, line: int, block: bytes) -> Iterator[tuple[int, list[str] | None]]:
         """The rows of a block with the lines on which they begin; None for what cannot be told apart into fields."""
         for after, fields in self._quotes.rows(block.decode(errors="surrogateescape")):
-            yield f"line {line + after}", [""] if fields == [] and len(self.columns) == 1 else fields
+            yield line + after, [""] if fields == [] and len(self.columns) == 1 else fields
 
     def _reason(self, fields: list[str] | None) -> str | None:
         """What is wrong with a row, if anything is."""

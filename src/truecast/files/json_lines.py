@@ -13,10 +13,11 @@ import polars as pl
 
 from truecast.errors import FileError
 from truecast.files.records import Records
-from truecast.files.source import Chunk
+from truecast.files.source import Bad, Chunk
 
 __all__ = ["JsonLines"]
 
+_LONG = 1 << 20
 _ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)  # letters that need not be escaped; halves of a letter
 
 
@@ -46,38 +47,42 @@ class JsonLines:
         lines = block.split(b"\n")
         if not lines[-1].strip():
             del lines[-1]
-        frame = _parsed(block, names)
-        if frame is None or len(frame) != len(lines):
+        frame = _parsed(block, lines, names)
+        if frame is None:
             return _slowly(line, lines, names, keep)
         return Chunk(frame.rename(names), lambda row: f"line {line + row}", whole=lines if keep else None)
 
 
-def _parsed(block: bytes, names: Collection[str]) -> pl.DataFrame | None:
-    """Return entries of a block by the engine, or None if it is not sure that each is there once."""
-    if _ODD.search(block):
+def _parsed(block: bytes, lines: list[bytes], names: Collection[str]) -> pl.DataFrame | None:
+    """Return entries of a block by the engine, or None if it is not sure that each line has each of them once.
+
+    Of two that have the same name the engine would take the first; and take long, if there are many.
+    """
+    keys = {name: json.dumps(name, ensure_ascii=False).encode() for name in names}
+    if (
+        any(block.count(key) != len(lines) for key in keys.values())
+        or max(map(len, lines)) > _LONG
+        or _ODD.search(block)
+    ):
         return None
     try:
         frame = pl.read_ndjson(block, schema=dict.fromkeys(names, pl.String))
     except pl.exceptions.PolarsError:
         return None
-    return frame if all(_once(block, name, frame[name]) for name in names) else None
-
-
-def _once(block: bytes, name: str, column: pl.Series) -> bool:
-    """Whether each row has an entry of this name, and none has two; of these the engine would take the first."""
-    key = json.dumps(name, ensure_ascii=False).encode()
-    nulls = len(re.findall(re.escape(key) + rb"\s*:\s*null", block)) if column.null_count() else 0
-    return block.count(key) == len(column) and column.null_count() == nulls
+    if len(frame) != len(lines):
+        return None
+    missing = ((key, row) for name, key in keys.items() for row in frame[name].is_null().arg_true())
+    return None if any(key not in lines[row] for key, row in missing) else frame
 
 
 def _slowly(line: int, lines: list[bytes], names: Mapping[str, str], keep: bool) -> Chunk:
     """Return a block line by line: which of them are bad, and the others."""
     good: list[tuple[int, dict[str, Any]]] = []
-    bad = []
+    bad = Bad()
     for at, text in enumerate(lines):
         entries, reason = _entries(text, names)
         if reason:
-            bad.append((len(good), f"line {line + at}", reason))
+            bad.add(len(good), f"line {line + at}", reason)
         else:
             good.append((at, entries))
     columns = {to: [_text(entries.get(name)) for _, entries in good] for name, to in names.items()}

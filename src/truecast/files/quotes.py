@@ -30,6 +30,10 @@ class Quotes:
         self._row = re.compile(row)
         self._fields = re.compile(f"{mark}({field})")
 
+    def any(self, text: bytes) -> bool:
+        """Whether any field may begin with a quote; if not, all quotes are letters. Text begins with a row."""
+        return text.startswith(b'"') or b'\n"' in text or f'{self._separator}"'.encode() in text
+
     def tidy(self, text: bytes) -> bool:
         """Whether each quote begins or ends a field, or is one of two in a quoted field; text begins with a row.
 
@@ -44,7 +48,7 @@ class Quotes:
     def end(self, text: bytes) -> int:
         """Where the last whole row ends, after the end of its line; 0 if there is none."""
         end = text.rfind(b"\n") + 1
-        if b'"' not in text[:end]:
+        if b'"' not in text or not self.any(text[:end]):
             return end
         return self._even(text, end) if self.tidy(text[:end]) else self._scanned(text)
 
@@ -69,16 +73,19 @@ class Quotes:
         was not meant to begin there, and rows are within.
         """
         at = line = 0
+        begins = f'{self._separator}"'
         while at < len(text):
             end = text.find("\n", at) % (len(text) + 1)
-            if text.find('"', at, end) < 0:
-                row = text[at:end].removesuffix("\r")
-                yield line, row.split(self._separator) if row else []
-            else:
+            row = text[at:end]
+            if row.startswith('"') or begins in row:
                 row = self._row.match(text, at)[0]  # type: ignore[index]
                 end = at + len(row)
                 yield line, self._split(row.removesuffix("\r"))
-            line += text.count("\n", at, end + 1)
+                line += row.count("\n")
+            else:
+                row = row.removesuffix("\r")
+                yield line, row.split(self._separator) if row else []
+            line += 1
             at = end + 1
 
     def _split(self, row: str) -> list[str] | None:

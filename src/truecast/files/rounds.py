@@ -99,7 +99,7 @@ def rounds(
     """
     any_row = False
     for chunk in table.chunks(names.all, everything=whole):
-        any_row = any_row or len(chunk.frame) > 0 or len(chunk.bad) > 0
+        any_row = any_row or len(chunk.frame) > 0 or chunk.bad.rows > 0
         yield _Reading(table, names, unknown).rounds(chunk, skip_bad)
     if not any_row:
         raise FileError(table.name, "has a header but no rows")
@@ -117,7 +117,7 @@ class _Reading:
         keep = np.logical_and.reduce(list(good.values()))
         if not skip_bad:
             self._refuse_first(chunk, good, keep)
-        skipped = len(chunk.bad) + int(len(keep) - keep.sum())
+        skipped = chunk.bad.rows + int(len(keep) - keep.sum())
         group, whole = self._group(chunk.frame), chunk.whole
         if not keep.all():
             columns = {name: values[keep] for name, values in columns.items()}
@@ -159,8 +159,8 @@ class _Reading:
 
     def _refuse_first(self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]) -> None:
         first = len(keep) if keep.all() else int(np.argmin(keep))
-        if chunk.bad and chunk.bad[0][0] <= first:
-            _, place, reason = chunk.bad[0]
+        before, place, reason = chunk.bad.first
+        if chunk.bad.rows and before <= first:
             raise FileError(self.table.name, reason, place)
         if first < len(keep):
             name = next(name for name, valid in good.items() if not valid[first])

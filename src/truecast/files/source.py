@@ -19,7 +19,7 @@ from truecast.files.packing import refused, unpack
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Chunk", "Table", "open_table"]
+__all__ = ["Bad", "Chunk", "Table", "open_table"]
 
 _UTF16 = "is in UTF-16; only UTF-8 can be read: convert it first"
 _NO_TEXT = {
@@ -29,6 +29,20 @@ _NO_TEXT = {
     b"\xd0\xcf\x11\xe0": "is an old spreadsheet: save it as CSV",
     b"SQLite": "is a database: export the table as CSV",
 }
+
+
+@dataclass
+class Bad:
+    """Rows that cannot be read: how many, and of the first before which good row it stands, where, and why."""
+
+    rows: int = 0
+    first: tuple[int, str, str] = 0, "", ""
+
+    def add(self, before: int, place: str, reason: str) -> None:
+        """Take note of one; there may be millions."""
+        if not self.rows:
+            self.first = before, place, reason
+        self.rows += 1
 
 
 @dataclass(frozen=True)
@@ -41,16 +55,15 @@ class Chunk:
         The columns that were asked for, as they are in the file: text in a text file.
     place : function
         Where in the file a row of the frame stands, such as "line 17".
-    bad : list of (int, str, str)
-        Rows that cannot be read and are not in the frame: before which row of the frame they stand, where, and what is
-        wrong with them.
+    bad : Bad
+        Rows that cannot be read and are not in the frame.
     whole : polars.DataFrame, list of bytes or None
         The same rows with all that is in them, if asked for: a frame, or lines of JSON.
     """
 
     frame: pl.DataFrame
     place: Callable[[int], str]
-    bad: Sequence[tuple[int, str, str]] = ()
+    bad: Bad = field(default_factory=Bad)
     whole: pl.DataFrame | list[bytes] | None = field(default=None, repr=False)
 
 

@@ -76,6 +76,8 @@ def test_contributions_add_up_to_the_error_and_stretches_too(rows: list) -> None
     assert where.total == len(rows)
     assert where.bias == pytest.approx(np.mean([y - p for y, p in rows]), **NEAR)
     assert where.overall == where.base * where.bias
+    assert where.base == 0 or where.f.min() < where.base < where.f.max()
+    assert where.base == 0 or where.base not in where.f
     for stretch in where.stretches:
         inside = [(y, p) for y, p in rows if stretch.low <= p <= stretch.high]
         f = np.interp([p for _, p in inside], where.p, where.f)
@@ -120,6 +122,13 @@ def test_chance_makes_one_stretch_and_waves_make_many() -> None:
         inside = (p >= stretch.low) & (p <= stretch.high)
         assert stretch.gap == pytest.approx(0.1 * np.sin(14 * p[inside]).mean(), abs=0.03)
     assert where_all_is_low().stretches[0].gap == pytest.approx(0.1, abs=0.01)
+
+
+def test_real_weights_stand_for_as_many_rounds_as_there_are_forecasts() -> None:
+    y, p = [1, 1, 0, 0], [0.25, 0.25, 0.75, 0.75]
+    (stretch,) = plot.miscalibration(y, p, sample_weight=[20.0, 20.0, 20.0, 20.0]).stretches
+    assert stretch.chance == pytest.approx((2 * 0.25 * 0.75 * 40**2) ** 0.5 / 80)
+    assert len(plot.miscalibration(y, p, sample_weight=[20, 20, 20, 20]).stretches) == 2  # rounds, as many
 
 
 def where_all_is_low() -> plot.Miscalibration:

@@ -11,7 +11,7 @@ from truecast.errors import InputError
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.reliability import ReliabilityDiagram, diagram_of
 from truecast.plot.spread import even_edges
-from truecast.plot.style import fitting, new_figure, room
+from truecast.plot.style import decimals, fitting, new_figure, room
 from truecast.tally import Tally, as_tally
 
 __all__ = ["BeforeAfter", "before_after"]
@@ -34,20 +34,24 @@ class BeforeAfter:
     error_before: float
     error_after: float
 
-    def draw(self, axes: Any = None) -> Any:
-        """Draw both diagrams on a pair of matplotlib axes, or on those of a new figure; return the figure."""
-        axes = new_figure(8.4, 4.6).subplots(1, 2, sharex=True, sharey=True) if axes is None else axes
-        left, right = axes
-        heights = self.before.heights(), self.after.heights()
-        shown = min(low for low, _ in heights), max(high for _, high in heights)
+    def draw(self, axes: Any = None, *, within: tuple[float, float] | None = None) -> Any:
+        """Draw both diagrams on a pair of matplotlib axes, or on those of a new figure; return the figure.
+
+        `within` is as for `ReliabilityDiagram.draw`.
+        """
+        span = self.before.span(within)
+        left, right = new_figure(8.4, 4.6).subplots(1, 2) if axes is None else axes
+        rates = self.before.rates(span), self.after.rates(span)
+        shown = min(low for low, _ in rates), max(high for _, high in rates)
         pairs = (("before", self.before, self.error_before), ("after", self.after, self.error_after))
+        digits = decimals(self.before.brier.score, self.after.brier.score, self.error_before, self.error_after)
         for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
-            diagram.draw(side, between=shown)
-            brier = f"{diagram.brier.score:.4f}"
+            diagram.draw_on(side, span, shown)
+            brier, off = f"{diagram.brier.score:.{digits}f}", f"{error:.{digits}f}"
             titles = [
-                f"{name}\nBrier score {brier}, smooth calibration error {error:.4f}",
-                f"{name}\nBrier {brier}, smCE {error:.4f}",
-                f"{name}\nBrier {brier}\nsmCE {error:.4f}",
+                f"{name}\nBrier score {brier}, smooth calibration error {off}",
+                f"{name}\nBrier {brier}, smCE {off}",
+                f"{name}\nBrier {brier}\nsmCE {off}",
             ]
             side.set_title(fitting(titles, room(side)[0], "small"), fontsize="small")
         right.set_ylabel("")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
-from truecast.plot.style import COLORS, fitting, ink, new_figure, quiet, room, width_of
+from truecast.plot.style import COLORS, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["Miscalibration", "Stretch", "miscalibration"]
@@ -124,6 +124,7 @@ class Miscalibration:
         words = max(0.3, 28 / room(axes)[1]) * float(np.ptp(heights)) / (1 - 2 * max(0.15, 28 / room(axes)[1]))
         axes.set_ylim(heights.min() - words, heights.max() + words)
         quiet(axes)
+        few_ticks(axes)
         axes.tick_params(left=False, labelleft=False)
         self._draw_words(axes)
         axes.set_xlabel("forecast")
@@ -152,11 +153,13 @@ class Miscalibration:
             axes.text(0.5, 0.97, "nothing stands out from chance", va="top", **style)
 
     def _titles(self) -> list[str]:
+        digits = decimals(self.error, self.brier)
+        error, brier = f"{self.error:.{digits}f}", f"{self.brier:.{digits}f}"
         return [
-            f"smooth calibration error {self.error:.4f}, Brier score {self.brier:.4f}\n"
+            f"smooth calibration error {error}, Brier score {brier}\n"
             "bars: outcomes \N{MINUS SIGN} forecasts; line: the error's witness",
-            f"smCE {self.error:.4f}, Brier {self.brier:.4f}\nbars: outcomes \N{MINUS SIGN} forecasts",
-            f"smCE {self.error:.4f}, Brier {self.brier:.4f}",
+            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts",
+            f"smCE {error}, Brier {brier}",
         ]
 
 
@@ -232,7 +235,7 @@ def _base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
     """Return the level with the most surplus where f is above and the most shortfall where it is not; 0 if outside."""
     order = np.argsort(f, kind="stable")
     levels, below = f[order], np.cumsum(surplus[order])
-    contrast = np.where(np.diff(levels) > 0, below[-1] - 2 * below[:-1], -np.inf)
+    contrast = np.where(np.diff(levels) > 1e-12, below[-1] - 2 * below[:-1], -np.inf)
     if not len(contrast) or contrast.max() <= abs(below[-1]):
         return 0.0
     best = int(np.argmax(contrast))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
+from truecast.errors import InputError
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, width_of
+from truecast.plot.style import COLORS, GREY, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
@@ -53,38 +53,60 @@ class ReliabilityDiagram:
     brier: Decomposition
     log: Decomposition
 
-    def draw(self, axes: Any = None, *, between: tuple[float, float] | None = None) -> Any:
+    def draw(self, axes: Any = None, *, within: tuple[float, float] | None = None) -> Any:
         """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
 
         Beneath the curve stand histograms of the forecasts when the outcome was 1, upwards, and when it was 0,
         downwards, each to its own scale. Dots are blocks of forecasts that hold a twentieth of the rounds or more.
-        Outcomes are shown `between` the given rates, or as `heights` says.
+        Forecasts are shown `within` the given range, or from the first of the edges to the last: a few forecasts beyond
+        all others need not make these small, but what is left out is left out.
         """
         axes = new_figure(4.6, 4.6).add_subplot() if axes is None else axes
-        low, high, (bottom, top) = self.edges[0], self.edges[-1], between or self.heights()
+        span = self.span(within)
+        return self.draw_on(axes, span, self.rates(span))
+
+    def draw_on(self, axes: Any, span: tuple[float, float], rates: tuple[float, float]) -> Any:
+        """Draw the diagram on axes that show this span of forecasts and this one of mean outcomes."""
+        (low, high), (bottom, top) = span, rates
         strip, rim = _STRIP * (top - bottom), 0.015
-        axes.plot([low, high], [low, high], color=ink(axes), ls=(0, (2, 2)), lw=1, zorder=2)
+        axes.plot([0, 1], [0, 1], color=ink(axes), ls=(0, (2, 2)), lw=1, zorder=2)
         self._draw_band(axes)
         self._draw_curve(axes)
         axes.set_xlim(low - rim * (high - low), high + rim * (high - low))
-        axes.set_ylim(bottom - strip, top + rim * (top - bottom))
-        axes.set_yticks([tick for tick in axes.yaxis.get_major_locator().tick_values(bottom, top) if tick >= bottom])
+        ticks = axes.yaxis.get_major_locator().tick_values(bottom, top)
+        axes.set_yticks([tick for tick in ticks if bottom <= tick <= top])
         axes.set_ylim(bottom - strip, top + rim * (top - bottom))
         quiet(axes)
+        few_ticks(axes)
         self._draw_histograms(axes, bottom, strip)
         axes.set_xlabel("forecast")
         axes.set_ylabel("mean outcome")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
-        self._draw_legend(axes)
+        self._draw_legend(axes, span)
         return axes.figure
 
-    def heights(self) -> tuple[float, float]:
-        """Return from where to where outcomes are shown: as far as forecasts and the rates of most rounds go."""
-        low, high = float(self.edges[0]), float(self.edges[-1])
+    def span(self, within: Any = None) -> tuple[float, float]:
+        """Return which forecasts to show: those `within`, which must be a range, or all."""
+        if within is None:
+            return float(self.edges[0]), float(self.edges[-1])
+        if not isinstance(within, tuple | list) or len(within) != 2:
+            raise InputError("within", "must be two numbers, from where to where", within)
+        low, high = (_check.probability("within", end) for end in within)
+        if not low < high:
+            raise InputError("within", "must be two numbers, the smaller first", within)
+        return low, high
+
+    def rates(self, span: tuple[float, float]) -> tuple[float, float]:
+        """Return from where to where to show mean outcomes: as far as forecasts and the rates of most rounds go."""
+        low, high = span
         if high - low == 1:
             return 0.0, 1.0
-        shares = np.cumsum(self.curve.zeros + self.curve.ones) / self.total
-        first, last = self.curve.rate[np.minimum(np.searchsorted(shares, (0.01, 0.99)), len(shares) - 1)]
+        seen = (self.curve.upper >= low) & (self.curve.lower <= high)
+        if not seen.any():
+            return low, high
+        shares = np.cumsum((self.curve.zeros + self.curve.ones)[seen])
+        at = np.minimum(np.searchsorted(shares, shares[-1] * np.array([0.01, 0.99])), len(shares) - 1)
+        first, last = self.curve.rate[seen][at].tolist()
         beyond = 0.05 * max(last - first, high - low)
         return max(0.0, min(low, first - beyond)), min(1.0, max(high, last + beyond))
 
@@ -117,10 +139,10 @@ class ReliabilityDiagram:
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
-    def _draw_legend(self, axes: Any) -> None:
+    def _draw_legend(self, axes: Any, span: tuple[float, float]) -> None:
         """In the corner that the curve leaves free, above the histograms."""
-        width = room(axes)[0]
-        over = float(np.mean(self.curve.rate - (self.curve.lower + self.curve.upper) / 2)) > 0
+        width, at = room(axes)[0], np.linspace(*span)
+        over = float(np.mean(self.curve(at) - at)) > 0
         place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
         handles, labels = axes.get_legend_handles_labels()
         most = 2 if width > 220 else 1  # the band needs to be explained, the curve less
@@ -133,7 +155,7 @@ class ReliabilityDiagram:
         """The same in more and in fewer words."""
         brier, minus = self.brier, "\N{MINUS SIGN}"
         parts = (brier.score, brier.miscalibration, brier.discrimination, brier.uncertainty)
-        score, off, sharp, base = (f"{part:.{_decimals(*parts)}f}" for part in parts)
+        score, off, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
         whole = type(self.total) is int
         rounds = f"{self.total:,} round{'s' * (self.total != 1)}" if whole else f"weight {self.total:g}"
         first = f"{rounds}, Brier score {score}"
@@ -142,7 +164,7 @@ class ReliabilityDiagram:
             f"{first}\n= {off} miscal. {minus} {sharp} discrim. + {base} uncert.",
             f"{first}\n= {off} MCB {minus} {sharp} DSC + {base} UNC",
             f"{rounds}, Brier {score}\n= {off} {minus} {sharp} + {base}",
-            f"{rounds}\nBrier {score}",
+            f"{rounds}\nBrier {brier.score:.{decimals(brier.score)}f}",
         ]
 
 
@@ -204,9 +226,3 @@ def diagram_of(
     curve = reliability_curve(tally)
     zeros, ones = (in_bins(side, tally.p, edges) for side in (tally.zeros, tally.ones))
     return ReliabilityDiagram(curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log)
-
-
-def _decimals(*parts: float) -> int:
-    """Return how many decimals show two digits of the smallest part, within reason."""
-    smallest = min((part for part in parts if part > 0), default=1.0)
-    return min(max(4, 1 - math.floor(math.log10(smallest))), max(4, 4 - math.floor(math.log10(max(*parts, 1e-9)))))

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["COLORS", "DASHES", "GREY", "MARKERS", "fitting", "ink", "new_figure", "quiet", "room", "width_of"]
+__all__ = [
+    "COLORS",
+    "DASHES",
+    "GREY",
+    "MARKERS",
+    "decimals",
+    "few_ticks",
+    "fitting",
+    "ink",
+    "new_figure",
+    "quiet",
+    "room",
+    "width_of",
+]
 
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
 COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
@@ -46,6 +60,17 @@ def width_of(text: str, size: str | float) -> float:
 def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
     """Return the first of several texts that is no wider than so many points; the last if none is."""
     return next((text for text in texts if width_of(text, size) <= width), texts[-1])
+
+
+def decimals(*parts: float) -> int:
+    """Return how many decimals show two digits of the smallest part, within reason."""
+    smallest = min((part for part in parts if part > 0), default=1.0)
+    return min(max(4, 1 - math.floor(math.log10(smallest))), max(4, 4 - math.floor(math.log10(max(*parts, 1e-9)))))
+
+
+def few_ticks(axes: Any) -> None:
+    """Leave room between numbers of several digits below the axes."""
+    axes.locator_params(axis="x", nbins=int(min(10, max(2, room(axes)[0] / 42))))
 
 
 def quiet(axes: Any) -> None:

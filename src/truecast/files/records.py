@@ -59,7 +59,7 @@ class Records:
                 self._line, self._rest = line + block.count(b"\n"), self._rest[cut:]
                 yield line, block
             elif self._over:
-                last = self._rest.rstrip(b"\r") if self._rest.strip(_BLANK) else b""
+                last = self._rest if self._rest.strip(_BLANK) else b""
                 self._refuse_open(last)
                 if last:
                     yield self._line, last

@@ -88,13 +88,15 @@ def open_table(file: str) -> Iterator[Table]:
     name = "standard input" if file == "-" else file
     with _opened(file, name) as raw:
         reader = _Reader(raw)
-        stream = unpack(name, io.BufferedReader(reader, 1 << 16))
+        content = io.BufferedReader(reader, 1 << 16)
+        stream = unpack(name, content)
         with refused(name):
             head = stream.peek(1)
         if not head:
             raise FileError(name, "is empty")
         if head[:4] == b"PAR1":
-            with _on_disk(file, name, stream, raw) as path:
+            plain = stream is content and file != "-" and raw.seekable()
+            with _on_disk(name, file if plain else None, stream) as path:
                 yield _parquet(name, path)
         else:
             yield _text(name, stream, reader)
@@ -163,13 +165,9 @@ class _Reader(io.RawIOBase):
 
 
 @contextmanager
-def _on_disk(file: str, name: str, stream: IO[bytes], raw: IO[bytes]) -> Iterator[str]:
-    """Give the path of a file whose bytes these are: Parquet is read from its end."""
-    plain = file != "-" and raw.seekable()
-    if plain:
-        raw.seek(0)
-        plain = raw.read(4) == b"PAR1"
-    if plain:
+def _on_disk(name: str, file: str | None, stream: IO[bytes]) -> Iterator[str]:
+    """Give the path of a file whose bytes these are, this one if it is: Parquet is read from its end."""
+    if file is not None:
         yield file
         return
     with tempfile.NamedTemporaryFile(suffix=".parquet") as spool:

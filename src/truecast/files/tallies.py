@@ -79,20 +79,14 @@ def tallies(
         progress(rows)
     if not rows:
         raise FileError(name, f"has no good row: {skipped:,} were skipped")
+    of_scores = {score: whole.compute() for score, whole in zip(names.scores, wholes, strict=True)}
+    of_groups = {
+        score: {group: growing.compute() for group, growing in some.items()}
+        for score, some in zip(names.scores, groups, strict=True)
+        if some
+    }
     pooled = any(growing.pooled for growing in [*wholes, *(each for some in groups for each in some.values())])
-    return Tallies(
-        name,
-        names,
-        {score: whole.compute() for score, whole in zip(names.scores, wholes, strict=True)},
-        {
-            score: {group: growing.compute() for group, growing in some.items()}
-            for score, some in zip(names.scores, groups, strict=True)
-            if some
-        },
-        rows,
-        skipped,
-        pooled,
-    )
+    return Tallies(name, names, of_scores, of_groups, rows, skipped, pooled)
 
 
 class _Growing:
@@ -104,8 +98,9 @@ class _Growing:
         self._waiting: list[tuple[NDArray[Any], ...]] = []
         self._rows = 0
 
-    def add(self, *columns: NDArray[Any] | None, most: int = MOST_FORECASTS) -> None:
+    def add(self, *columns: NDArray[Any] | None, most: int | None = None) -> None:
         """Add outcomes, forecasts and weights, if there are any."""
+        most = most or MOST_FORECASTS
         self._waiting.append(tuple(column for column in columns if column is not None))
         self._rows += len(self._waiting[-1][0])
         if self._rows >= min(_ROWS, most):

@@ -89,7 +89,8 @@ def test_contributions_add_up_to_the_error_and_stretches_too(rows: list) -> None
         assert stretch.contribution == pytest.approx(part, **NEAR)
         chance = sum(p * (1 - p) for _, p in inside) ** 0.5 / len(inside)
         assert stretch.chance == pytest.approx(chance, rel=1e-9, abs=1e-160)
-        assert stretch.stands_out == (stretch.gap != 0 and abs(stretch.gap) >= 3 * stretch.chance)
+        by_chance = (chance**2 + abs(stretch.gap) / (3 * len(inside))) ** 0.5
+        assert abs(abs(stretch.gap) - 3 * by_chance) < 1e-9 or stretch.stands_out == (abs(stretch.gap) > 3 * by_chance)
     assert all(one.high < other.low and one.gap * other.gap < 0 for one, other in pairwise(where.stretches))
     for level in {0.0, where.base}:  # forecasts are too low, on balance, where f is above any level
         assert sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) > level + 1e-12) >= -1e-9
@@ -114,6 +115,8 @@ def test_chance_makes_one_stretch_and_waves_make_many() -> None:
     by_chance = [plot.miscalibration(rng.random(20_000) < p, p) for _ in range(20)]
     assert sum(len(where.stretches) > 1 for where in by_chance) <= 5
     assert sum(where.stretches[0].stands_out for where in by_chance) <= 5
+    rare = [plot.miscalibration(rng.random(20_000) < p / 500, p / 500) for _ in range(20)]  # one in a thousand
+    assert sum(len(where.stretches) > 1 or where.stretches[0].stands_out for where in rare) <= 2
     waves = plot.miscalibration(rng.random(20_000) < np.clip(p + 0.1 * np.sin(14 * p), 0, 1), p)
     signs = [stretch.gap > 0 for stretch in waves.stretches]
     assert signs[:4] == [True, False, True, False]
@@ -122,6 +125,13 @@ def test_chance_makes_one_stretch_and_waves_make_many() -> None:
         inside = (p >= stretch.low) & (p <= stretch.high)
         assert stretch.gap == pytest.approx(0.1 * np.sin(14 * p[inside]).mean(), abs=0.03)
     assert where_all_is_low().stretches[0].gap == pytest.approx(0.1, abs=0.01)
+
+
+def test_stretches_turn_however_sure_a_forecast_is() -> None:
+    # two forecasts of a lot that stand out by themselves, though little is at stake, beside one of many
+    tally = tc.Tally([1e-6, 0.5, 1 - 1e-6], [0, 230, 1], [1, 200, 0])
+    signs = [stretch.gap > 0 for stretch in plot.miscalibration(tally).stretches]
+    assert all(one != other for one, other in pairwise(signs))
 
 
 def test_real_weights_stand_for_as_many_rounds_as_there_are_forecasts() -> None:
@@ -316,6 +326,10 @@ def test_weighted_groups_are_ordered_by_their_errors() -> None:
     assert np.isnan(found.p_value).all()
     assert found.rounds.tolist() == [2.0, 1.0, 0.25]
     assert plot.group_overview(y, p, ["a", "a", "b", "c"], sample_weight=[1, 1, 0, 0]).names == ("a",)
+    assert plot.group_overview([1, 1], [0.8, 0.5], ["heavy", "far"], sample_weight=[99.5, 0.5]).names == (
+        "far",
+        "heavy",
+    )
 
 
 def test_groups_of_every_kind_of_name() -> None:

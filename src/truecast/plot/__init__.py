@@ -4,8 +4,9 @@ from truecast.plot.before_after import BeforeAfter, before_after
 from truecast.plot.certificate_course import CertificateCourse, certificate_course
 from truecast.plot.group_overview import GroupOverview, group_overview
 from truecast.plot.ladder_state import LadderState, ladder_state
-from truecast.plot.miscalibration import Miscalibration, Stretch, miscalibration
+from truecast.plot.miscalibration import Miscalibration, miscalibration
 from truecast.plot.reliability import ReliabilityDiagram, reliability_diagram
+from truecast.plot.stretches import Stretch
 
 __all__ = [
     "BeforeAfter",

@@ -44,7 +44,8 @@ class BeforeAfter:
         rates = self.before.rates(span), self.after.rates(span)
         shown = min(low for low, _ in rates), max(high for _, high in rates)
         pairs = (("before", self.before, self.error_before), ("after", self.after, self.error_after))
-        digits = decimals(self.before.brier.score, self.after.brier.score, self.error_before, self.error_after)
+        scores = self.before.brier.score, self.after.brier.score, self.error_before, self.error_after
+        digits = min(decimals(*scores), 2 + decimals(max(scores)))
         for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
             diagram.draw_on(side, span, shown)
             brier, off = f"{diagram.brier.score:.{digits}f}", f"{error:.{digits}f}"

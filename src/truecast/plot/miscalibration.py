@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,46 +11,14 @@ from numpy.typing import NDArray
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
+from truecast.plot.stretches import Stretch, outstanding_runs, stretches_of
 from truecast.plot.style import COLORS, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
 from truecast.tally import Tally, as_tally
 
-__all__ = ["Miscalibration", "Stretch", "miscalibration"]
+__all__ = ["Miscalibration", "miscalibration"]
 
 TOO_LOW_HIGH = COLORS[0], COLORS[2]
-_OUTSTANDING = 3.0  # standard deviations
 _POINTS = 512  # of the witness, at the most
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Neighbouring forecasts that are off in one direction on balance.
-
-    Attributes
-    ----------
-    low, high : float
-        The least and the greatest of them.
-    rounds : int or float
-        How many rounds were forecast so, or their weight.
-    gap : float
-        Their mean outcome less their mean forecast: above 0 where forecasts were too low, below where too high.
-    chance : float
-        The standard deviation that the gap of calibrated forecasts would have. For real weights as if each distinct
-        forecast were one round.
-    contribution : float
-        Their part of the smooth calibration error; it can be negative.
-    """
-
-    low: float
-    high: float
-    rounds: int | float
-    gap: float
-    chance: float
-    contribution: float
-
-    @property
-    def stands_out(self) -> bool:
-        """Whether the gap is three times what it would be by chance, or more."""
-        return abs(self.gap) > 0 and abs(self.gap) >= _OUTSTANDING * self.chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +166,7 @@ def miscalibration(
     witness, some, edges = smooth_calibration_witness(tally), _thinned(tally.p), even_edges(bins, tally)
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
     base = _base(witness.f[some], np.add.reduceat(surplus, some))
-    runs = _runs(tally, surplus, some)
+    runs = outstanding_runs(tally, surplus, some)
     base = base if len(runs) > 1 else 0.0
     bias, parts = float(surplus.sum()), surplus * (witness.f - base)
     return Miscalibration(
@@ -216,7 +182,7 @@ def miscalibration(
         counts=in_bins(tally.weights, tally.p, edges),
         gaps=in_bins(surplus, tally.p, edges),
         contributions=in_bins(parts, tally.p, edges),
-        stretches=_stretches(tally, runs, parts),
+        stretches=stretches_of(tally, runs, parts),
     )
 
 
@@ -240,60 +206,3 @@ def _base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
         return 0.0
     best = int(np.argmax(contrast))
     return float(levels[best] + levels[best + 1]) / 2
-
-
-class _Run(NamedTuple):
-    """Forecasts from one index on: the sum of y - p over all rounds, its variance by chance, its size in deviations."""
-
-    start: int
-    surplus: float
-    variance: float
-    striking: float
-
-    @classmethod
-    def of(cls, start: int, surplus: float, variance: float) -> _Run:
-        deviations = abs(surplus) / math.sqrt(variance) if variance else math.inf
-        return cls(start, surplus, variance, deviations if surplus else 0.0)
-
-    @classmethod
-    def joined(cls, runs: list[_Run]) -> _Run:
-        return cls.of(runs[0].start, sum(run.surplus for run in runs), sum(run.variance for run in runs))
-
-
-def _runs(tally: Tally, surplus: NDArray[np.float64], cells: NDArray[np.int64]) -> list[_Run]:
-    """Return runs of cells that are off in one direction, joined until all stand out.
-
-    Of those that do not, the one with the least surplus or shortfall goes first: so whatever is left between two turns
-    of the sum over forecasts is as large as it can be.
-    """
-    times = tally.weights**2 if tally.weighted else tally.weights
-    variance = np.add.reduceat(times * tally.p * (1 - tally.p), cells) / tally.total**2
-    columns = (column.tolist() for column in (cells, np.add.reduceat(surplus, cells), variance))
-    every = [_Run.of(*row) for row in zip(*columns, strict=True)]
-    runs = [_Run.joined(list(alike)) for _, alike in groupby(every, key=lambda run: run.surplus > 0)]
-    while len(runs) > 1:
-        modest = [(abs(run.surplus), k) for k, run in enumerate(runs) if run.striking < _OUTSTANDING]
-        if not modest:
-            break
-        _, least = min(modest)
-        around = slice(max(least - 1, 0), least + 2)
-        runs[around] = [_Run.joined(runs[around])]
-    return runs
-
-
-def _stretches(tally: Tally, runs: list[_Run], parts: NDArray[np.float64]) -> tuple[Stretch, ...]:
-    starts = np.array([run.start for run in runs])
-    ends = np.append(starts[1:], len(tally.p)) - 1
-    rounds, contributions = (np.add.reduceat(values, starts).tolist() for values in (tally.weights, parts))
-    columns = zip(tally.p[starts].tolist(), tally.p[ends].tolist(), rounds, runs, contributions, strict=True)
-    return tuple(
-        Stretch(
-            low,
-            high,
-            weight,
-            run.surplus * tally.total / weight,
-            math.sqrt(run.variance) * tally.total / weight,
-            contribution,
-        )
-        for low, high, weight, run, contribution in columns
-    )

@@ -65,7 +65,7 @@ def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
 def decimals(*parts: float) -> int:
     """Return how many decimals show two digits of the smallest part, within reason."""
     smallest = min((part for part in parts if part > 0), default=1.0)
-    return min(max(4, 1 - math.floor(math.log10(smallest))), max(4, 4 - math.floor(math.log10(max(*parts, 1e-9)))))
+    return min(max(4, 1 - math.floor(math.log10(smallest))), max(4, 4 - math.floor(math.log10(max(1e-9, *parts)))))
 
 
 def few_ticks(axes: Any) -> None:

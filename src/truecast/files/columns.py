@@ -58,7 +58,9 @@ def guess(
     outcome, scores, weight, group
         What was given. An outcome and a score are looked for if they were not; None for scores that are not needed.
     """
-    longest = max(map(len, columns), default=0)
+    if not columns:
+        raise FileError(name, "has no columns")
+    longest = max(map(len, columns))
     if longest > _LONGEST:
         raise FileError(name, f"is no table: the name of a column has {longest:,} letters")
     given = [("outcome", outcome), *(("score", score) for score in scores or ()), ("weight", weight), ("by", group)]
@@ -68,7 +70,10 @@ def guess(
             raise FileError(name, f"{how_many} {column!r} (--{option}); it has {_listed(columns)}")
     outcome = outcome or _likely(name, columns, "outcome", _OUTCOMES)
     if scores is not None and not scores:
-        scores = (_likely(name, [column for column in columns if column != outcome], "score", _SCORES),)
+        others = [column for column in columns if column != outcome]
+        if not others:
+            raise FileError(name, f"has one column, {outcome!r}, and so none for the score")
+        scores = (_likely(name, others, "score", _SCORES),)
     return Names(outcome, tuple(scores or ()), weight, group)
 
 
@@ -84,8 +89,6 @@ def _likely(name: str, columns: Sequence[str], option: str, likely: Sequence[str
 
 
 def _listed(columns: Sequence[str]) -> str:
-    if not columns:
-        return "none"
     listed = ", ".join(map(shown, columns[:_SHOWN]))
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
     return f"{listed:.500}{more}"

@@ -18,6 +18,7 @@ from truecast.files.source import Bad, Chunk
 __all__ = ["JsonLines"]
 
 _LONG = 1 << 20
+_RULE = "must be a JSON object"
 _ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)  # letters that need not be escaped; halves of a letter
 
 
@@ -108,10 +109,12 @@ def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], 
         found = json.loads(line.decode(), object_pairs_hook=_Entries)
     except UnicodeDecodeError as error:
         return {}, f"is not UTF-8: there is a byte 0x{line[error.start]:02x}; convert the file first"
-    except (ValueError, RecursionError) as error:
-        return {}, f"must be a JSON object: {error}" if line.strip() else "must be a JSON object, got none"
+    except json.JSONDecodeError as error:
+        return {}, f"{_RULE}, is no JSON in column {error.colno}" if line.strip() else f"{_RULE}, got none"
+    except (ValueError, RecursionError):
+        return {}, f"{_RULE}, got one with too many digits or too deep"
     if not isinstance(found, _Entries):
-        return {}, f"must be a JSON object, got {line.decode().strip()!r:.80}"
+        return {}, f"{_RULE}, got {line.decode().strip()!r:.80}"
     for name in names:
         if name in found.twice:
             return {}, f"must have one entry {name!r}, got several"

@@ -24,6 +24,8 @@ _OPEN: dict[str, Callable[[IO[bytes], str], Any]] = {
     ".xz": lambda raw, mode: lzma.LZMAFile(raw, mode),  # noqa: SIM115
     ".zst": lambda raw, mode: _zstd().ZstdFile(raw, mode),
 }
+_PART = 1 << 16
+_UNPACKERS: dict[str, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
 
 
 def packed_by(path: str | PurePath) -> str | None:
@@ -39,7 +41,8 @@ def unpack(name: str, stream: io.BufferedReader) -> io.BufferedReader:
     if ending is None:
         return stream
     try:
-        return io.BufferedReader(_OPEN[ending](stream, "rb"), 1 << 20)
+        content = _Streams(stream, _UNPACKERS[ending]) if ending in _UNPACKERS else _OPEN[ending](stream, "rb")
+        return io.BufferedReader(content, 1 << 20)
     except ImportError as error:
         raise FileError(name, "is packed by zstd: pip install 'truecast[cli]' to read it") from error
 
@@ -50,6 +53,44 @@ def pack(name: str, raw: IO[bytes], ending: str) -> Any:
         return _OPEN[ending](raw, "wb")
     except ImportError as error:
         raise FileError(name, "cannot be packed by zstd: pip install 'truecast[cli]' for that") from error
+
+
+class _Streams(io.RawIOBase):
+    """What compressed streams hold, one after the other.
+
+    Python's own files end in silence where something else follows, such as a stream whose first byte is damaged.
+    """
+
+    def __init__(self, packed: io.BufferedReader, new: Callable[[], Any]) -> None:
+        self._packed, self._new = packed, new
+        self._unpacker = new()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = b""
+        while not part:
+            more = b""
+            if self._unpacker.eof:
+                more = self._next_stream()
+                if not more:
+                    return 0
+                self._unpacker = self._new()
+            elif self._unpacker.needs_input:
+                more = self._packed.read1(_PART)
+                if not more:
+                    raise EOFError
+            part = self._unpacker.decompress(more, len(buffer))
+        buffer[: len(part)] = part
+        return len(part)
+
+    def _next_stream(self) -> bytes:
+        """Return the beginning of the next one, if there is one; zeros may stand between them."""
+        more: bytes = self._unpacker.unused_data.lstrip(b"\0")
+        while not more and (part := self._packed.read1(_PART)):
+            more = part.lstrip(b"\0")
+        return more
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def open_table(file: str) -> Iterator[Table]:
     name = "standard input" if file == "-" else file
     with _opened(file, name) as raw:
         reader = _Reader(raw)
-        content = io.BufferedReader(reader, 1 << 16)
+        content: io.BufferedReader = io.BufferedReader(reader, 1 << 16)
         stream = unpack(name, content)
         with refused(name):
             head = stream.peek(1)

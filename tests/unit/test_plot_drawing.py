@@ -30,6 +30,7 @@ def rounds(kind: str) -> tuple[np.ndarray, np.ndarray]:
     p = {
         "twenty": lambda: rng.random(20).round(2),
         "wavy": lambda: rng.random(3000),
+        "wavier": lambda: rng.random(20_000),
         "three": lambda: rng.choice([0.2, 0.5, 0.8], 1000),
         "rare": lambda: 0.02 * rng.beta(1, 3, 50_000),
         "sure": lambda: 1 - 0.03 * rng.random(5000),
@@ -37,10 +38,14 @@ def rounds(kind: str) -> tuple[np.ndarray, np.ndarray]:
         "one": lambda: np.array([0.7]),
         "certain": lambda: rng.choice([0.0, 1.0], 30),
     }[kind]()
-    truth = {"wavy": p + 0.15 * np.sin(2 * np.pi * p), "low": np.sqrt(p), "rare": 1.5 * p, "sure": p - 0.01}.get(
-        kind, p
-    )
-    return rng.random(len(p)) < truth, p
+    truth = {
+        "wavy": p + 0.15 * np.sin(2 * np.pi * p),
+        "wavier": p + 0.2 * np.sin(35 * p),
+        "low": np.sqrt(p),
+        "rare": 1.5 * p,
+        "sure": p - 0.01,
+    }
+    return rng.random(len(p)) < truth.get(kind, p), p
 
 
 def diagram(kind: str) -> plot.ReliabilityDiagram:
@@ -88,7 +93,8 @@ MAKE: dict[str, Callable[[], object]] = {
     **{f"diagram of {kind}": lambda kind=kind: diagram(kind) for kind in ("twenty", "wavy", "three", "rare", "sure")},
     **{f"diagram of {kind}": lambda kind=kind: diagram(kind) for kind in ("low", "one", "certain")},
     **{
-        f"where {kind}": lambda kind=kind: where(kind) for kind in ("twenty", "wavy", "three", "rare", "one", "certain")
+        f"where {kind}": lambda kind=kind: where(kind)
+        for kind in ("twenty", "wavy", "wavier", "three", "rare", "certain")
     },
     **{f"{number} groups": lambda number=number: groups(number) for number in (1, 12, 200)},
     **{f"before and after {kind}": lambda kind=kind: pair(kind) for kind in ("wavy", "rare")},

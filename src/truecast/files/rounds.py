@@ -95,14 +95,16 @@ def rounds(
     Raises
     ------
     FileError
-        At the first row that breaks a rule, with its place; or if there are no rows.
+        At the first row that breaks a rule, with its place; or at the end if there are no rows, or no good ones.
     """
-    any_row = False
+    rows = skipped = 0
     for chunk in table.chunks(names.all, everything=whole):
-        any_row = any_row or len(chunk.frame) > 0 or chunk.bad.rows > 0
-        yield _Reading(table, names, unknown).rounds(chunk, skip_bad)
-    if not any_row:
-        raise FileError(table.name, "has a header but no rows")
+        part = _Reading(table, names, unknown).rounds(chunk, skip_bad)
+        rows, skipped = rows + len(part), skipped + part.skipped
+        yield part
+    if not rows:
+        reason = f"has no good row: {skipped:,} were skipped" if skipped else "has a header but no rows"
+        raise FileError(table.name, reason)
 
 
 @dataclass(frozen=True)

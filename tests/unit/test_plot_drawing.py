@@ -273,6 +273,8 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
         assert height / height.max() == pytest.approx(counts / counts.max())
         assert (height >= 0).all()
     assert ones.values.max() < 0  # beneath what the curve can reach
+    hides = {type(patch) is StepPatch: patch.get_zorder() for patch in axes.patches}
+    assert curve.get_zorder() < hides[False] < hides[True]  # so is a curve that leaves, and they are not
     band = next(part for part in axes.collections if part.get_label().endswith("if calibrated"))
     corners = band.get_paths()[0].vertices
     assert corners[:, 0].min() == shown.band.p[0]
@@ -329,6 +331,11 @@ def test_words_say_where_forecasts_are_off() -> None:
     line = axes.lines[0].get_ydata()
     assert np.corrcoef(line, shown.f)[0, 1] > 0.999999
     assert (line > 0).tolist() == (shown.f > shown.base).tolist()
+    for size in SIZES:
+        many = draw("where wavier", size).axes[0]
+        assert 5 < len(many.texts) <= len(made("where wavier").stretches)
+        assert all(many.bbox.x0 <= text.get_window_extent().x0 for text in many.texts)
+        assert all(many.bbox.x1 >= text.get_window_extent().x1 for text in many.texts)
     chance = draw("where twenty", (7, 5)).axes[0]
     assert [text.get_text() for text in chance.texts] == ["nothing stands out from chance"]
 
@@ -362,6 +369,7 @@ def test_numbers_of_rounds_are_short() -> None:
     tallies = {n: tc.Tally([0.5], [n - n // 2], [n // 2]) for n in (9_999, 10_000, 1_234_567, 5 * 10**9, 2**53)}
     axes = plot.group_overview(tallies, tested=0).draw().axes[0]
     labels = {label.get_text().partition(" ")[2] for label in axes.get_yticklabels()}
+    assert plot.group_overview({"$a$": tallies[9_999]}).draw().axes[0].get_yticklabels()[0].get_text()[:5] == r"\$a\$"
     assert labels == {"(9,999)", "(10k)", "(1.23M)", "(5G)", "(9.01P)"}
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.errors import InputError
+from truecast.measures.bernstein import stretches_p_value
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen
@@ -22,6 +23,10 @@ from truecast.tally import Tally
 __all__ = ["GroupOverview", "group_overview"]
 
 _CELLS = 64  # of forecasts, to be resampled
+_EXCEED = 10  # draws as large as what was seen that are enough to tell how rare it is (Besag and Clifford, 1991)
+_DRAWS = 40  # for each group that was looked at, of one that is hard to tell
+_MOST_DRAWS = 40_000
+_SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +45,9 @@ class GroupOverview:
         What the error would be on average if the group's forecasts were calibrated, and what it would then not
         exceed in `level` of all cases. nan where that was not simulated.
     p_value : array
-        How often it would then be as large as it is: by a gamma distribution fitted to the squares of simulated ones,
-        which has been right within a factor of two down to 1/30,000. For one group by itself: see `adjusted`. nan where
-        nothing was simulated.
+        How often it would then be as large as it is, or larger, at the most. By simulation, for as long as that takes
+        to tell; or by Bernstein's inequality for all stretches of forecasts, where no number of draws would do. For one
+        group by itself: see `adjusted`. nan where nothing was simulated.
     brier : array
         The Brier score, which also tells how sharp the forecasts are.
     level : float
@@ -113,8 +118,8 @@ class GroupOverview:
     def adjusted(self) -> NDArray[np.float64]:
         """The p-values, adjusted for all groups having been looked at (Holm, 1979); nan where there is none.
 
-        The chance that any group is below 0.05 here is at most 0.05 if all are calibrated, as far as the p-values are
-        right.
+        If all groups are calibrated and their rounds independent, the chance that any is below 0.05 here is at most
+        0.05.
         """
         left = len(self) - np.arange(len(self))
         return np.minimum(np.maximum.accumulate(self.p_value * left), 1.0)
@@ -162,8 +167,8 @@ def group_overview(
 
     Notes
     -----
-    Some 2 ms for each group that is tested, and 30 µs for each other one, after the tallies; those of a million rounds
-    take about a second. Chance is simulated with
+    Some 2 ms for each group that is tested, up to half a second for one that is hard to tell among very many, and 30 µs
+    for each other one, after the tallies; those of a million rounds take about a second. Chance is simulated with
     forecasts pooled in 64 cells. With real weights it is not, and the order is that of the errors.
     """
     level = _check.between("level", level, 0, 1)
@@ -173,7 +178,7 @@ def group_overview(
     tallies = _tallies(y_true, y_prob, groups, sample_weight)
     rows = sorted((_Row(name, tally) for name, tally in tallies.items()), key=_Row.strikingness, reverse=True)
     for row in rows[:tested]:
-        row.test(resamples, level, rng)
+        row.test(resamples, level, rng, len(rows))
     rows.sort(
         key=lambda row: row.p_value if row.p_value == row.p_value else 2.0
     )  # the untested keep their order, behind
@@ -201,24 +206,40 @@ class _Row:
         variance = float((self.tally.weights * self.tally.p) @ (1 - self.tally.p))
         return self.error * self.tally.total / math.sqrt(variance) if variance else math.inf
 
-    def test(self, resamples: int, level: float, rng: np.random.Generator) -> None:
+    def test(self, resamples: int, level: float, rng: np.random.Generator, groups: int) -> None:
         if self.tally.weighted:
             return
-        pooled, none = self.tally.coarsened(_CELLS), np.empty(0)
-        p, weights, total = pooled.p, pooled.weights, float(pooled.total)
-        draws = rng.binomial(weights, p, (resamples, len(p)))
-        errors = np.array([_core.smooth_error(p, weights - ones, ones, total, none) for ones in draws])
-        self.chance, self.chance_high = float(errors.mean()), float(np.quantile(errors, level))
-        squares = errors**2
-        self.p_value = _gamma_tail(self.error**2, float(squares.mean()), float(squares.std(ddof=1)))
+        pooled = self.tally.coarsened(_CELLS)
+        seen, draws = _error(pooled, pooled.ones) * (1 - 1e-9), _draws(pooled, resamples, rng)
+        self.chance, self.chance_high = float(draws.mean()), float(np.quantile(draws, level))
+        proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
+        if proved * groups > _SHARE:  # else no number of draws would tell more
+            most = max(resamples, min(_DRAWS * groups, _MOST_DRAWS))
+            while len(draws) < most and (draws >= seen).sum() < _EXCEED:
+                draws = np.append(draws, _draws(pooled, min(len(draws), most - len(draws)), rng))
+        self.p_value = min(1.0, proved, _share(draws >= seen) / (1 - _SHARE))
 
 
-def _gamma_tail(value: float, mean: float, deviation: float) -> float:
-    """Return how often a gamma variable is that large: its cube root is nearly normal (Wilson and Hilferty, 1931)."""
-    if deviation <= 1e-9 * mean:  # there is but one value that chance can give
-        return float(value <= mean * (1 + 1e-9))
-    ninth = (deviation / mean) ** 2 / 9
-    return math.erfc(((value / mean) ** (1 / 3) - (1 - ninth)) / math.sqrt(2 * ninth)) / 2
+def _impossible(tally: Tally) -> bool:
+    """Return whether something came that was said to be impossible: no chance explains that."""
+    return bool(tally.ones[tally.p == 0].any() or tally.zeros[tally.p == 1].any())
+
+
+def _error(tally: Tally, ones: NDArray[np.int64]) -> float:
+    return _core.smooth_error(tally.p, tally.weights - ones, ones, float(tally.total), np.empty(0))
+
+
+def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return the errors of so many groups like this one whose forecasts are calibrated."""
+    return np.array([_error(tally, ones) for ones in rng.binomial(tally.weights, tally.p, (number, len(tally.p)))])
+
+
+def _share(exceeds: NDArray[np.bool_]) -> float:
+    """Return a p-value: of the draws up to the last that counts, those that exceed what was seen."""
+    at = np.flatnonzero(exceeds)
+    if len(at) >= _EXCEED:
+        return _EXCEED / (int(at[_EXCEED - 1]) + 1)
+    return (1 + len(at)) / (1 + len(exceeds))
 
 
 def _tallies(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[str | int | None, Tally]:

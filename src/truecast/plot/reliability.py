@@ -141,8 +141,9 @@ class ReliabilityDiagram:
 
     def _draw_legend(self, axes: Any, span: tuple[float, float]) -> None:
         """In the corner that the curve leaves free, above the histograms."""
-        width, at = room(axes)[0], np.linspace(*span)
-        over = float(np.mean(self.curve(at) - at)) > 0
+        width, middle = room(axes)[0], (self.curve.lower + self.curve.upper) / 2
+        seen = (middle >= span[0]) & (middle <= span[1])
+        over = float((self.curve.rate - middle)[seen].sum()) > 0
         place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
         handles, labels = axes.get_legend_handles_labels()
         most = 2 if width > 220 else 1  # the band needs to be explained, the curve less

@@ -69,8 +69,10 @@ def decimals(*parts: float) -> int:
 
 
 def few_ticks(axes: Any) -> None:
-    """Leave room between numbers of several digits below the axes."""
-    axes.locator_params(axis="x", nbins=int(min(10, max(2, room(axes)[0] / 42))))
+    """Leave room between numbers of several digits below axes that show a part of [0, 1]."""
+    low, high = axes.get_xlim()
+    if high - low < 0.99:
+        axes.locator_params(axis="x", nbins=int(min(10, max(2, room(axes)[0] / 42))))
 
 
 def quiet(axes: Any) -> None:

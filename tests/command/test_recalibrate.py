@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -300,7 +301,8 @@ def killed_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[i
     with monkeypatch.context() as patch:
         for owner, names in (
             (Path, ("replace", "unlink", "write_text", "mkdir")),
-            (os, ("fsync", "sync")),
+            (os, ("fsync", "unlink", "rmdir")),
+            (shutil, ("copyfile",)),
             (files.output._TextOutput, ("write", "close")),
             (files.output._ParquetOutput, ("write",)),
         ):
@@ -404,7 +406,7 @@ def test_standard_input_that_differs_from_the_stopped_run_is_refused(monkeypatch
         CliRunner().invoke(main, command, input=FRAME.write_csv(), catch_exceptions=False)
     done = run(*command, text=rounds(ROWS, seed=6).write_csv())
     assert done.exit_code == 2
-    assert "standard input does not begin with the rows of the run that was stopped (s.json.part)" in done.stderr
+    assert "does not begin with the rows of the run that was stopped; to forget that, remove s.json.part" in done.stderr
     assert run(*command, text=FRAME.write_csv()).exit_code == 0
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
 

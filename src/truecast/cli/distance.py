@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from truecast.cli.measure import tallied
-from truecast.cli.shared import arguments, echo_json, errors, file_type, progress, refuse_folder, say
+from truecast.cli.shared import arguments, echo_json, errors, file_type, progress, refuse_folder, refuse_twice, say
 
 if TYPE_CHECKING:
     from truecast.distance import Distance
@@ -53,6 +53,7 @@ def distance(
     """  # noqa: D301
     with errors():
         refuse_folder("--witness", witness)
+        refuse_twice({"FILE": None if file == "-" else Path(file), "--witness": witness})
         scores = () if score is None else (score,)
         found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=None, skip_bad=skip_bad)
         ((name, tally),) = found.scores.items()

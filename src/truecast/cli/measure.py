@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -12,8 +12,11 @@ from truecast.cli.shared import arguments, echo_json, errors, opened, progress, 
 if TYPE_CHECKING:
     from truecast.files import Tallies
     from truecast.measures import Report, Uncertainty
+    from truecast.plot import GroupOverview
 
 _SMOOTH = "smooth calibration error"
+_TESTED = 1000  # groups, those with the most evidence, for which chance is simulated
+_LONGEST = 40
 
 
 @click.command(short_help="Measure how calibrated, and how good, the scores in a file are.")
@@ -51,7 +54,7 @@ def measure(
         reports = {name: of(tally) for name, tally in found.scores.items()}
         chance = _chances(found, resamples)
         if as_json:
-            echo_json(_as_json(found, reports, chance))
+            echo_json(_as_json(found, reports, chance, resamples))
             return
         click.echo(side_by_side(reports, chance))
         for score in found.groups:
@@ -86,7 +89,7 @@ def _chances(found: Tallies, resamples: int) -> dict[str, Uncertainty]:
 def side_by_side(reports: dict[str, Report], chance: dict[str, Uncertainty]) -> str:
     """Return a column for every score."""
     every = list(reports.values())
-    lines: list[Sequence[str]] = [["", *reports]]
+    lines: list[Sequence[str]] = [["", *map(_name, reports)]]
     total = every[0].total
     lines.append(["rounds" if type(total) is int else "weight", *(f"{each.total:,}" for each in every)])
     lines.append(["distinct forecasts", *(f"{each.forecasts:,}" for each in every)])
@@ -114,27 +117,36 @@ def _chance_lines(chance: Sequence[Uncertainty]) -> list[Sequence[str]]:
     ]
 
 
-def _groups(found: Tallies, score: str, resamples: int) -> str:
+def _overview(found: Tallies, score: str, resamples: int) -> GroupOverview:
     from truecast.plot import group_overview
 
-    overview = group_overview(found.groups[score], resamples=max(resamples, 20), tested=1000 if resamples else 0)
+    return group_overview(found.groups[score], resamples=max(resamples, 20), tested=_TESTED if resamples else 0)
+
+
+def _groups(found: Tallies, score: str, resamples: int) -> str:
+    overview = _overview(found, score, resamples)
     adjusted = overview.adjusted
     lines: list[Sequence[str]] = [
         ["group", "rounds", "mean outcome", "mean forecast", "Brier score", "smooth error", "by chance", "p-value"]
     ]
     for at, name in enumerate(overview.names):
         figures = (overview.mean_outcome, overview.mean_forecast, overview.brier, overview.error, overview.chance)
-        shown = _shown(figure[at] for figure in figures)
-        lines.append([_group_name(name), f"{overview.rounds[at]:,}", *shown, f"{adjusted[at]:.3g}"])
+        entries = _shown(figure[at] for figure in figures)
+        lines.append([_name(name), f"{overview.rounds[at]:,}", *entries, f"{adjusted[at]:.3g}"])
+    some = f"; nan after the first {_TESTED:,}" if resamples and len(overview) > _TESTED else ""
     return (
-        f"{score}, by group; those with the most evidence against them first\n{_table(lines)}\n"
+        f"{_name(score)}, by group; those with the most evidence against them first\n{_table(lines)}\n"
         "smooth error is the smooth calibration error; by chance, what it would be if the group were calibrated;\n"
-        f"p-value adjusted for {len(overview):,} groups looked at (Holm)"
+        f"p-value adjusted for {len(overview):,} groups looked at (Holm){some}"
     )
 
 
-def _group_name(name: object) -> str:
-    return "(none)" if name is None else str(name)
+def _name(name: object) -> str:
+    """A name as it can stand in a table: in a line, and not too long."""
+    from truecast.files.columns import shown
+
+    text = "(none)" if name is None else repr(name) if name == "(none)" else shown(str(name))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _shown(figures: Iterable[float]) -> list[str]:
@@ -152,7 +164,9 @@ def _table(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(text)
 
 
-def _as_json(found: Tallies, reports: dict[str, Report], chance: dict[str, Uncertainty]) -> dict[str, Any]:
+def _as_json(
+    found: Tallies, reports: dict[str, Report], chance: dict[str, Uncertainty], resamples: int
+) -> dict[str, Any]:
     from dataclasses import asdict
 
     scores = {}
@@ -161,10 +175,20 @@ def _as_json(found: Tallies, reports: dict[str, Report], chance: dict[str, Uncer
         scores[score] = report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
     data: dict[str, Any] = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled, "scores": scores}
     if found.groups:
-        from truecast.measures import measure as of
-
-        data["groups"] = {
-            score: [{"group": name} | of(tally).to_dict() for name, tally in groups.items()]
-            for score, groups in found.groups.items()
-        }
+        data["groups"] = {score: _groups_as_json(found, score, resamples) for score in found.groups}
     return data
+
+
+def _groups_as_json(found: Tallies, score: str, resamples: int) -> list[dict[str, Any]]:
+    from truecast.measures import measure as of
+
+    overview = _overview(found, score, resamples)
+    chances = zip(overview.chance.tolist(), overview.p_value.tolist(), overview.adjusted.tolist(), strict=True)
+    entries = []
+    with progress("measuring") as show:
+        for done, (name, chance) in enumerate(zip(overview.names, chances, strict=True), 1):
+            report = of(found.groups[score][cast("str | None", name)]).to_dict()
+            sure = dict(zip(("if_calibrated", "p_value", "adjusted_p_value"), chance, strict=True))
+            entries.append({"group": name} | report | {"smooth_calibration_error_uncertainty": sure})
+            show(done / len(overview), f"{done:,} groups")
+    return entries

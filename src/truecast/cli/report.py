@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from truecast.cli.measure import tallied
-from truecast.cli.shared import arguments, errors, file_type, refuse_folder, say
+from truecast.cli.shared import arguments, errors, file_type, refuse_folder, refuse_twice, say
 
 
 @click.command(short_help="Write a page about the scores in a file, to read and to show.")
@@ -38,6 +38,7 @@ def report(
     """  # noqa: D301
     with errors():
         refuse_folder("-o", output)
+        refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
         found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad)
         from truecast.report import html_report
 

@@ -142,7 +142,7 @@ class Reopened:
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[float | None, str], None]]:
     """Give a function that shows, on a terminal, which fraction of the work is done, if known, and a note."""
-    bar = _bar(label) if sys.stderr.isatty() else None
+    bar = _bar(label) if sys.stderr is not None and sys.stderr.isatty() else None
     if bar is None:
         yield lambda fraction, note: None
         return
@@ -190,12 +190,16 @@ def plain(certificate: Certificate) -> dict[str, Any]:
 
 
 def refuse_twice(files: Mapping[str, Path | None]) -> None:
-    """Refuse a file that would be written over another."""
+    """Refuse a file that would be written over another, or over FILE; be it by what is beside it in the making."""
     seen: dict[Path, str] = {}
     for option, file in files.items():
-        other = option if file is None else seen.setdefault(file.resolve(), option)
-        if other != option:
-            raise click.UsageError(f"{other} and {option} must not be the same file; got {str(file)!r}")
+        target = None if file is None else file.resolve()
+        for ending in ("",) if option == "FILE" else ("", ".part", ".lock"):
+            place = None if target is None else target.with_name(target.name + ending)
+            other = option if place is None else seen.setdefault(place, option)
+            if other != option:
+                what = f", with {place.name!r} while it is written" if ending and place else ""
+                raise click.UsageError(f"{other} and {option} must not be the same file; got {str(file)!r}{what}")
 
 
 def refuse_folder(option: str, file: Path | None) -> None:

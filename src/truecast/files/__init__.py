@@ -1,7 +1,7 @@
 """Files of rounds, of any size: CSV, JSON lines and Parquet, plain or packed, read and written in parts."""
 
 from truecast.files.columns import Names, guess
-from truecast.files.output import replaced
+from truecast.files.places import replaced
 from truecast.files.recalibration import Recalibrated, Recalibration
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table, open_table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from truecast import state
 from truecast.errors import FileError, StateError
-from truecast.files.output import complete, part_of, remove, replaced
+from truecast.files.places import Mark, complete, holds, mark, part_of, remove, replaced, sync
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["Checkpoint", "Run", "Saved"]
@@ -27,12 +26,12 @@ class Run:
         Of its file that were learned from.
     digest : str
         Of what was learned from them.
-    chunks : int
-        In which they were read.
-    output : str
-        The path of its output.
-    written : int
-        How far that has come.
+    skipped : int
+        Bad rows before and among them.
+    output, column : str
+        The path of its output, and the name of the new column.
+    written : (int, int)
+        How far that has come, and how to know it again.
     base : int or None
         Checksum of the state that it began with, if there was one.
     complete : bool
@@ -41,9 +40,10 @@ class Run:
 
     rows: int
     digest: str
-    chunks: int
+    skipped: int
     output: str
-    written: int
+    column: str
+    written: Mark
     base: int | None
     complete: bool = False
 
@@ -64,9 +64,9 @@ class Checkpoint:
     only has to do the rest.
     """
 
-    def __init__(self, path: Path, output: Path) -> None:
+    def __init__(self, path: Path, output: Path, column: str) -> None:
         self._path, self._part = path, part_of(path)
-        self._output = str(output.resolve())
+        self._output, self._column = str(output.resolve()), column
         self._finish()
         self._base = self._checksum()
 
@@ -74,7 +74,7 @@ class Checkpoint:
         """Put the files of a run in their places that was stopped when this was all there was to do."""
         saved = self._read(self._part)
         if saved is not None and saved.run is not None and saved.run.complete:
-            complete(Path(saved.run.output))
+            complete(Path(saved.run.output), saved.run.written)
             self._part.replace(self._path)
 
     @property
@@ -88,19 +88,31 @@ class Checkpoint:
         saved = self._read(self._part)
         if saved is None or saved.run is None:
             return None
-        if saved.run.output == self._output and saved.run.base == self._base and part_of(Path(self._output)).exists():
+        there = holds(part_of(Path(saved.run.output)), saved.run.written)
+        if there and self._is_of(saved.run) and saved.run.base == self._base and saved.run.column == self._column:
             return saved
-        remove(Path(saved.run.output))
+        if there:
+            remove(Path(saved.run.output))
         self._part.unlink()
         return None
 
-    def is_of(self, run: Run | None) -> bool:
-        """Return whether this is where a run has written to."""
-        return run is not None and run.output == self._output
+    def _is_of(self, run: Run) -> bool:
+        return run.output == self._output
 
-    def run(self, rows: int, digest: str, chunks: int, written: int) -> Run:
+    def goes_on(self, run: Run | None) -> bool:
+        """Return whether the output of a complete run is to be gone on with, which must be as that has left it."""
+        if run is None or not self._is_of(run):
+            return False
+        if run.column != self._column:
+            raise FileError(self._output, f"has a column {run.column!r} so far, not {self._column!r} (--column)")
+        path = Path(self._output)
+        if not path.is_file() or mark(path) != run.written:
+            raise FileError(self._output, "is not as the last run has left it: choose another output")
+        return True
+
+    def run(self, rows: int, digest: str, skipped: int, written: Mark) -> Run:
         """Return how far this run has come."""
-        return Run(rows, digest, chunks, self._output, written, self._base)
+        return Run(rows, digest, skipped, self._output, self._column, written, self._base)
 
     def save(self, recalibrator: Recalibrator, run: Run) -> None:
         """Save how far the run has come."""
@@ -115,7 +127,7 @@ class Checkpoint:
             raise FileError(str(self._path), "was changed by another run while this one was under way")
         self.save(recalibrator, replace(run, complete=True))
         self._finish()
-        _sync_folder(self._path.parent)
+        sync(self._path.resolve().parent)
 
     def drop(self) -> None:
         """Forget the run."""
@@ -142,16 +154,6 @@ class Checkpoint:
 
 def _run(found: Any) -> Run:
     try:
-        return Run(**found)
-    except TypeError as error:
+        return Run(**found | {"written": tuple(found["written"])})
+    except (TypeError, KeyError) as error:
         raise StateError(f"it was saved by another version of the command ({error})") from error
-
-
-def _sync_folder(path: Path) -> None:
-    """See that names are on the disk, too, where that can be asked for."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The rows of a file with one more column, written piece by piece: there is never half a file under its own name."""
+"""The rows of a file with one more column, written piece by piece."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,34 +18,33 @@ from numpy.typing import NDArray
 
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
+from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove, sync
 from truecast.files.rounds import Rounds
 from truecast.files.source import Table
 
-__all__ = ["Output", "begin_with", "complete", "open_output", "part_of", "remove", "replaced"]
+__all__ = ["Output", "begin_with", "check_output", "open_output"]
 
 _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "json": (".jsonl", ".ndjson", ".json"), "parquet": (".parquet", ".pq")}
 
 
-def part_of(path: Path) -> Path:
-    """Return where a file is until it is complete; a device or a pipe is written to as it is."""
-    target = path.resolve()  # a link stays a link
-    return target.with_name(target.name + ".part") if target.is_file() or not target.exists() else target
+def check_output(path: Path | None, table: Table, column: str) -> None:
+    """Refuse what cannot be written, before any work is done.
 
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a place to write to; what was written there replaces the file once it is complete and on the disk."""
-    part, target = part_of(path), path.resolve()
-    if part == target:
-        yield target
+    Raises
+    ------
+    FileError
+        If the table has such a column, or this is no place for a file of its kind.
+    """
+    if column in table.columns:
+        raise FileError(table.name, f"has a column {column!r} already: call the new one otherwise by --column")
+    if path is None:
+        if table.kind == "parquet":
+            raise FileError("standard output", "cannot be Parquet: write to a file by -o")
         return
-    try:
-        yield part
-        with part.open("rb+") as written:
-            os.fsync(written.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    if path.exists() and not path.is_file():
+        raise FileError(str(path), "is there, and is no file that could be replaced: choose another output")
+    if not _of_kind(path, table.kind):
+        raise FileError(str(path), f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind")
 
 
 def open_output(path: Path | None, table: Table, column: str, written: int | None = None) -> Output:
@@ -56,21 +53,15 @@ def open_output(path: Path | None, table: Table, column: str, written: int | Non
     Parameters
     ----------
     path
-        Where they are to be in the end, of the kind of the table; None for standard output.
+        Where they are to be in the end; None for standard output. To be checked before.
     table
         What is read.
     column
         The name of the new column.
     written
-        How far it had come, as `sync` said; None to begin.
+        How far it had come, as the mark says that `sync` gave; None to begin.
     """
-    if column in table.columns:
-        raise FileError(table.name, f"has a column {column!r} already: call the new one otherwise by --column")
-    if path is not None and not _of_kind(path, table.kind):
-        raise FileError(str(path), f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind")
-    if table.kind == "parquet":
-        if path is None:
-            raise FileError("standard output", "cannot be Parquet: write to a file by -o")
+    if path is not None and table.kind == "parquet":
         return _ParquetOutput(path, table, column, written)
     return _TextOutput(path, table, column, written)
 
@@ -91,8 +82,12 @@ class Output(ABC):
         """Write rows, each with its value."""
 
     @abstractmethod
-    def sync(self) -> int:
+    def sync(self) -> Mark:
         """See that all is on the disk, and return how far that is."""
+
+    @abstractmethod
+    def finish(self) -> Mark:
+        """See that all is ready to take its place, and return how to know it again."""
 
     @abstractmethod
     def close(self) -> None:
@@ -100,44 +95,23 @@ class Output(ABC):
 
     def discard(self) -> None:
         """Write no more, and leave nothing behind."""
-        self.close()
-        if self.path is not None:
-            remove(self.path)
+        try:
+            self.close()
+        finally:
+            if self.path is not None:
+                remove(self.path)
 
 
-def remove(path: Path) -> None:
-    """Remove what there is of a file that was not completed."""
-    part = part_of(path)
-    if part.is_dir():
-        shutil.rmtree(part)
-    elif part != path.resolve():
-        part.unlink(missing_ok=True)
-
-
-def complete(path: Path) -> None:
-    """Put a file whose rows are all written in its place; to do so twice does no harm."""
-    part = part_of(path)
-    if part.is_dir():
-        pieces = sorted(part.glob("*.piece"))
-        pl.scan_parquet(pieces).sink_parquet(part / "whole", row_group_size=_GROUP, maintain_order=True)
-        (part / "whole").replace(path.resolve())
-        shutil.rmtree(part)
-    elif part.exists():
-        part.replace(path.resolve())
-
-
-def begin_with(path: Path, written: int) -> int:
+def begin_with(path: Path) -> int:
     """Begin a file with what is there of it, which was complete; return how far that is."""
+    remove(path)
     part = part_of(path)
-    if path.suffix.lower() in _ENDINGS["parquet"] and path.exists():
-        remove(path)
-        part.mkdir()
-        shutil.copyfile(path, part / f"{0:09}.piece")
-        return 1
-    if not path.exists() or path.stat().st_size != written:
-        raise FileError(str(path), "is not as the last run has left it: choose another output")
-    shutil.copyfile(path, part)
-    return written
+    if path.suffix.lower() not in _ENDINGS["parquet"]:
+        shutil.copyfile(path, part)
+        return part.stat().st_size
+    part.mkdir()
+    shutil.copyfile(path, piece(part, 0))
+    return 1
 
 
 _GROUP = 1 << 18
@@ -164,24 +138,37 @@ class _TextOutput(Output):
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
         if isinstance(rounds.whole, pl.DataFrame):
             frame = rounds.whole.with_columns(pl.Series(" ", values))
-            frame.write_csv(self._stream, include_header=False, separator=self._separator)
+            text = frame.write_csv(include_header=False, separator=self._separator)
+            self._stream.write(text.encode())
         elif rounds.whole is not None:
             key = f", {json.dumps(self._column)}: ".encode()
             pairs = zip(rounds.whole, values.tolist(), strict=True)
             self._stream.write(b"".join(b"%b%b%r}\n" % (line.rstrip()[:-1], key, value) for line, value in pairs))
 
-    def sync(self) -> int:
+    def sync(self) -> Mark:
         if self._packer is not None:  # a compressed file may consist of several, one after the other
             self._packer.close()
             self._packer = None
         self._raw.flush()
+        if self.path is None:
+            return 0, 0
         os.fsync(self._raw.fileno())
-        return self._raw.tell()
+        return mark(part_of(self.path), self._raw.tell())
+
+    def finish(self) -> Mark:
+        marked = self.sync()
+        self.close()
+        return marked
 
     def close(self) -> None:
-        if self._packer is not None:
-            self._packer.close()
-        self._raw.flush() if self.path is None else self._raw.close()
+        if self.path is None:
+            self._raw.flush()
+            return
+        try:
+            if self._packer is not None:
+                self._packer.close()
+        finally:
+            self._raw.close()
 
 
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
@@ -210,22 +197,32 @@ class _ParquetOutput(Output):
         if written is None:
             remove(path)
         self._part.mkdir(exist_ok=True)
-        for piece in sorted(self._part.glob("*.piece"))[self._pieces :]:
-            piece.unlink()
+        for later in sorted(self._part.glob("*.piece"))[self._pieces :]:
+            later.unlink()
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
         if isinstance(rounds.whole, pl.DataFrame):
             self._add(rounds.whole.with_columns(pl.Series(self._column, values)))
 
     def _add(self, frame: pl.DataFrame) -> None:
-        frame.write_parquet(self._part / f"{self._pieces:09}.piece")
+        new = piece(self._part, self._pieces)
+        frame.write_parquet(new)
+        sync(new)
         self._pieces += 1
 
-    def sync(self) -> int:
+    def sync(self) -> Mark:
         if not self._pieces:
             self._add(pl.DataFrame(schema=self._schema))
-        os.sync()
-        return self._pieces
+        sync(self._part)
+        return self._pieces, mark(piece(self._part, self._pieces - 1))[1]
+
+    def finish(self) -> Mark:
+        self.sync()
+        whole = self._part / WHOLE
+        pieces = sorted(self._part.glob("*.piece"))
+        pl.scan_parquet(pieces, glob=False).sink_parquet(whole, row_group_size=_GROUP, maintain_order=True)
+        sync(whole)
+        return mark(whole)
 
     def close(self) -> None:
         pass

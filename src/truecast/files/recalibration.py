@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from truecast.errors import FileError, TruecastError
 from truecast.files.checkpoint import Checkpoint, Run, Saved
 from truecast.files.columns import Names
-from truecast.files.output import Output, begin_with, complete, open_output
+from truecast.files.output import Output, begin_with, check_output, open_output
+from truecast.files.places import complete, lock
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table
 from truecast.recalibrate import Recalibrator
@@ -97,22 +98,30 @@ class Recalibration:
         FileError
             If the file, the output or the state cannot be used, or a row breaks a rule; nothing is left behind then.
         """
-        journal = Checkpoint(self.state, self.output) if self.state is not None and self.output is not None else None
+        with lock(self.output), lock(self.state):
+            if self.state is None or self.output is None:
+                return self._run(None)
+            return self._run(Checkpoint(self.state, self.output, self.column))
+
+    def _run(self, journal: Checkpoint | None) -> Recalibrated:
         name = "the file"
         for start, stopped in self._starts(journal):
             with self.open() as (table, names):
                 name = table.name
+                check_output(self.output, table, self.column)
                 parts = rounds(table, names, skip_bad=self.skip_bad, unknown=self.unknown, whole=True)
                 learned = _Learned()
                 rest = learned.skip(parts, start.run)
                 if rest is None:
                     continue
                 first = next(rest, None)
-                if first is None and journal is not None and not stopped and journal.is_of(start.run):
-                    return Recalibrated(start.recalibrator, 0, learned.rows, learned.skipped, 0, (math.nan, math.nan))
-                out = self._opened_output(table, start.run, stopped)
-                return self._through(table, _chained(first, rest), start.recalibrator, learned, out, journal)
-        raise FileError(name, f"does not begin with the rows of the run that was stopped ({self.state}.part)")
+                if first is None and journal is not None and not stopped and journal.goes_on(start.run):
+                    skipped = learned.skipped - _skipped(start)
+                    return Recalibrated(start.recalibrator, 0, learned.rows, skipped, 0, (math.nan, math.nan))
+                out = self._opened_output(table, start.run, stopped, journal)
+                return self._through(table, _chained(first, rest), start, learned, out, journal)
+        left = f"of the run that was stopped; to forget that, remove {self.state}.part"
+        raise FileError(name, f"does not begin with the rows {left}")
 
     def _starts(self, journal: Checkpoint | None) -> Iterator[tuple[Saved, bool]]:
         """Yield where to begin: where a run was stopped, or after what was learned from, or at the first row."""
@@ -130,22 +139,25 @@ class Recalibration:
             yield last, False
         yield Saved(self.new if last is None else last.recalibrator, None), False
 
-    def _opened_output(self, table: Table, run: Run | None, stopped: bool) -> Output:
-        if run is None or self.output is None or run.output != str(self.output.resolve()):
-            return open_output(self.output, table, self.column)
-        written = run.written if stopped else begin_with(self.output, run.written)
+    def _opened_output(self, table: Table, run: Run | None, stopped: bool, journal: Checkpoint | None) -> Output:
+        written = None
+        if stopped and run is not None:
+            written = run.written[0]
+        elif journal is not None and self.output is not None and journal.goes_on(run):
+            written = begin_with(self.output)
         return open_output(self.output, table, self.column, written)
 
     def _through(
         self,
         table: Table,
         parts: Iterator[Rounds],
-        recalibrator: Recalibrator,
+        start: Saved,
         learned: _Learned,
         out: Output,
         journal: Checkpoint | None,
     ) -> Recalibrated:
-        earlier, errors = learned.rows, np.zeros(2)
+        recalibrator, errors = start.recalibrator, np.zeros(2)
+        earlier = learned.rows, learned.unknown, _skipped(start)
         try:
             for part in parts:
                 said = _said(recalibrator, part)
@@ -156,24 +168,18 @@ class Recalibration:
                 if learned.chunks % _CHUNKS == 0 and self.output is not None:
                     written = out.sync()
                     if journal is not None:
-                        journal.save(recalibrator, journal.run(learned.rows, learned.digest, learned.chunks, written))
+                        journal.save(recalibrator, journal.run(learned.rows, learned.digest, learned.skipped, written))
+            written = out.finish()
             if journal is not None:
-                written = out.sync()
-                out.close()
-                journal.commit(recalibrator, journal.run(learned.rows, learned.digest, learned.chunks, written))
+                journal.commit(recalibrator, journal.run(learned.rows, learned.digest, learned.skipped, written))
             elif self.output is not None:
-                out.sync()
-                out.close()
-                complete(self.output)
-            else:
-                out.close()
+                complete(self.output, written)
         except BaseException as error:
             self._give_up(out, journal, error)
             raise
-        rows = learned.rows - earlier
-        known = rows - learned.unknown
-        before, after = (errors / known).tolist() if known else (math.nan, math.nan)
-        return Recalibrated(recalibrator, rows, earlier, learned.skipped, learned.unknown, (before, after))
+        rows, unknown, skipped = np.subtract((learned.rows, learned.unknown, learned.skipped), earlier).tolist()
+        before, after = (errors / (rows - unknown)).tolist() if rows > unknown else (math.nan, math.nan)
+        return Recalibrated(recalibrator, rows, earlier[0], skipped, unknown, (before, after))
 
     def _give_up(self, out: Output, journal: Checkpoint | None, error: BaseException) -> None:
         """Leave nothing behind, unless the run can be gone on with: then what there is stays as it is."""
@@ -222,8 +228,11 @@ class _Learned:
             rest = part.after(left) if left < len(part) else None
         if run is not None and self.digest != run.digest:
             return None
-        self.skipped = self.unknown = 0
         return _chained(rest, parts)
+
+
+def _skipped(start: Saved) -> int:
+    return 0 if start.run is None else start.run.skipped
 
 
 def _chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:

@@ -1,0 +1,290 @@
+"""`truecast recalibrate` where something is in its way: other runs, other options, what others have left or changed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import truecast as tc
+from truecast.cli import main
+from truecast.files import output, places, recalibration, records
+
+RNG = np.random.default_rng(2)
+FRAME = pl.DataFrame(
+    {
+        "p": RNG.random(3000).round(4),
+        "y": RNG.integers(0, 2, 3000),
+        "place": RNG.choice(["Rome", "Oslo"], 3000),
+    }
+)
+
+
+def run(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+
+
+def write(frame: pl.DataFrame, path: str) -> None:
+    frame.write_parquet(path) if path.endswith(".parquet") else frame.write_csv(path)
+
+
+def read(path: str) -> pl.DataFrame:
+    return pl.read_parquet(path) if path.endswith(".parquet") else pl.read_csv(path)
+
+
+def expected(frame: pl.DataFrame) -> list[float]:
+    return tc.Recalibrator().recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy()).tolist()
+
+
+@pytest.fixture(autouse=True)
+def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_BLOCK", 1 << 13)
+    monkeypatch.setattr("truecast.files.parquet._ROWS", 400)
+    monkeypatch.setattr(recalibration, "_CHUNKS", 2)
+    monkeypatch.chdir(tmp_path)
+    for ending in (".csv", ".parquet"):
+        write(FRAME, "scores" + ending)
+
+
+@contextlib.contextmanager
+def stopped_after(parts: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the run be stopped when it has written so many parts, and leave all as it is then."""
+    left = [parts]
+
+    def progress(*_: object) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recalibration, "_squared_errors", lambda *_: progress() or 0)
+        yield
+
+
+def command(ending: str, *options: str) -> list[str]:
+    return ["recalibrate", "scores" + ending, "-o", "out" + ending, "--state", "s.json", *options]
+
+
+ENDINGS = pytest.mark.parametrize("ending", [".csv", ".parquet"])
+
+
+@ENDINGS
+def test_a_folder_is_no_output_and_what_is_in_it_stays(ending: str) -> None:
+    """Tables of Parquet are often folders that are called so."""
+    Path("data" + ending).mkdir()
+    Path("data" + ending, "precious").write_text("data")
+    for options in ([], ["--state", "s.json"]):
+        done = run("recalibrate", "scores" + ending, "-o", "data" + ending, *options)
+        assert done.exit_code == 2
+        assert f"data{ending} is there, and is no file that could be replaced: choose another output" in done.stderr
+        assert [path.name for path in Path("data" + ending).iterdir()] == ["precious"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "mine.csv", "-o", "mine.csv"], "FILE and -o must not be the same file; got 'mine.csv'"),
+        (["distance", "mine.csv", "--witness", "mine.csv"], "FILE and --witness must not be the same file"),
+        (["forecast", "mine.csv", "-o", "mine.csv"], "FILE and -o must not be the same file"),
+        (["recalibrate", "out.csv.part", "-o", "out.csv"], "got 'out.csv', with 'out.csv.part' while it is written"),
+        (["recalibrate", "out.csv.lock", "-o", "out.csv"], "got 'out.csv', with 'out.csv.lock' while it is written"),
+    ],
+)
+def test_what_is_read_is_never_written_over(arguments: list[str], message: str) -> None:
+    for name in ("mine.csv", "out.csv.part", "out.csv.lock"):
+        shutil.copy("scores.csv", name)
+    done = run(*arguments)
+    assert (done.exit_code, message in done.stderr) == (2, True)
+    assert {Path(arguments[1]).read_bytes()} == {Path("scores.csv").read_bytes()}
+
+
+@ENDINGS
+def test_another_name_of_the_column_begins_anew_or_is_refused(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    assert Path("s.json.part").exists()
+    assert run(*command(ending, "--column", "better")).exit_code == 0
+    assert read("out" + ending)["better"].to_list() == expected(FRAME)
+    before = Path("out" + ending).read_bytes(), Path("s.json").read_bytes()
+    for rows in (3000, 3001):
+        write(FRAME[[*range(3000), 0][:rows]], "scores" + ending)
+        done = run(*command(ending, "--column", "best"))
+        assert (done.exit_code, "has a column 'better' so far, not 'best' (--column)" in done.stderr) == (2, True)
+        assert (Path("out" + ending).read_bytes(), Path("s.json").read_bytes()) == before
+    assert {path.suffix for path in Path().iterdir()} == {".csv", ".json", ".parquet"}
+
+
+@ENDINGS
+@pytest.mark.parametrize("how", ["gone", "other", "longer"])
+@pytest.mark.parametrize("rows", [1000, 3000])
+def test_an_output_that_is_not_as_it_was_left_is_neither_added_to_nor_said_to_be_written(
+    ending: str, how: str, rows: int
+) -> None:
+    write(FRAME[:1000], "scores" + ending)
+    assert run(*command(ending)).exit_code == 0
+    left = Path("out" + ending).read_bytes()
+    changed = {"gone": None, "other": left[:-9] + b"?" + left[-8:], "longer": left + b"?"}[how]
+    Path("out" + ending).unlink() if changed is None else Path("out" + ending).write_bytes(changed)
+    write(FRAME[:rows], "scores" + ending)
+    done = run(*command(ending))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "is not as the last run has left it: choose another output" in done.stderr
+    assert (Path("out" + ending).read_bytes() if changed else None) == changed
+    assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 1000
+
+
+@ENDINGS
+@pytest.mark.parametrize("other", ["shorter", "longer"])
+def test_a_part_that_another_run_has_left_is_not_gone_on_with(
+    ending: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    mine = Path("s.json.part").read_bytes()
+    with stopped_after(1 if other == "shorter" else 7, monkeypatch), monkeypatch.context() as patch:
+        patch.setattr(output.Output, "discard", lambda out: out.close())  # as if killed
+        write(FRAME.with_columns(p=1 - FRAME["p"]), "others" + ending)
+        assert run("recalibrate", "others" + ending, "-o", "out" + ending).exit_code == 130
+    assert Path("s.json.part").read_bytes() == mine
+    assert Path(f"out{ending}.part").exists()
+    assert run(*command(ending)).exit_code == 0
+    assert read("out" + ending)["recalibrated"].to_list() == expected(FRAME)
+
+
+@ENDINGS
+def test_a_run_that_was_complete_does_not_put_another_ones_part_in_place(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr("truecast.files.checkpoint.complete", _interrupt)
+        run(*command(ending))
+    assert json.loads(Path("s.json.part").read_text())["run"]["complete"]
+    places.remove(Path("out" + ending))
+    part = Path(f"out{ending}.part")
+    if ending == ".csv":
+        part.write_text("half of something else")
+    else:
+        part.mkdir()
+        write(FRAME[:5], f"{part}/000000000.piece.parquet")
+    done = run(*command(ending))
+    assert done.exit_code == 2
+    assert "is not as the last run has left it" in done.stderr
+    assert not Path("out" + ending).exists()
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_killed_while_the_pieces_are_removed_the_whole_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of pieces is emptied one by one when the file is in its place: what is left of it is not the file."""
+
+    def some(part: Path) -> None:
+        for piece in sorted(part.glob("*.piece"))[:3]:
+            piece.unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(places.shutil, "rmtree", some)
+        assert run(*command(".parquet")).exit_code == 130
+    assert len(list(Path("out.parquet.part").glob("*.piece"))) > 3
+    assert run(*command(".parquet")).exit_code == 0
+    assert read("out.parquet")["recalibrated"].to_list() == expected(FRAME)
+    assert not Path("out.parquet.part").exists()
+
+
+def test_bad_rows_are_counted_in_the_run_that_met_them() -> None:
+    """Also if they are in a block of which the first rows had been read before."""
+    text = FRAME[:100].write_csv()
+    for more, skipped in (
+        ("2,0,\n", 1),
+        ("0.5,1,Oslo\n0.5,3,Oslo\n0.4,0,Rome\n7,1,Rome\n", 2),
+        ("", 0),
+        ("9,9,9\n", 1),
+    ):
+        text += more
+        Path("scores.csv").write_text(text)
+        done = run(*command(".csv", "--skip-bad", "--json"))
+        assert json.loads(done.stdout)["skipped"] == skipped
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such locks")
+@pytest.mark.parametrize("options", [["-o", "out.csv"], ["-o", "other.csv", "--state", "s.json"]])
+def test_two_runs_at_once_do_not_touch_each_others_files(options: list[str]) -> None:
+    pl.concat([FRAME] * 400).write_csv("big.csv")
+    first = [sys.executable, "-m", "truecast", "recalibrate", "big.csv", "-o", "out.csv", "--state", "s.json"]
+    process = subprocess.Popen(first, stdout=-1, stderr=-1)
+    while not (Path("out.csv.part").exists() and Path("s.json.lock").exists()):
+        time.sleep(0.01)
+    done = run("recalibrate", "scores.csv", *options)
+    process.send_signal(signal.SIGSTOP)
+    names = {path.name for path in Path().iterdir()}
+    process.send_signal(signal.SIGCONT)
+    assert (done.exit_code, "is being written by another run" in done.stderr) == (2, True)
+    assert "out.csv.part" in names
+    assert process.wait(60) == 0
+    process.communicate()
+    assert len(pl.read_csv("out.csv")) == 400 * 3000
+    assert not list(Path().glob("*.lock"))
+    assert run("recalibrate", "scores.csv", *options).exit_code == 0
+
+
+def test_a_lock_that_a_killed_run_has_left_is_none() -> None:
+    Path("out.csv.lock").touch()
+    assert run(*command(".csv")).exit_code == 0
+    assert not Path("out.csv.lock").exists()
+
+
+@ENDINGS
+def test_a_full_disk_leaves_nothing_behind(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    names = {path.name for path in Path().iterdir()}
+    monkeypatch.setattr(os, "fsync", full)
+    close = output._TextOutput.close
+    monkeypatch.setattr(output._TextOutput, "close", lambda out: full(close(out)))
+    done = run("recalibrate", "scores" + ending, "-o", "out" + ending)
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "Error: [Errno 28] No space left on device")
+    assert {path.name for path in Path().iterdir()} == names
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
+@pytest.mark.parametrize("arguments", [["recalibrate", "big.csv", "-o", "-"], ["forecast", "big.csv"]])
+def test_a_reader_who_has_left_is_no_error_to_speak_of(arguments: list[str]) -> None:
+    pl.concat([FRAME] * 50).write_csv("big.csv")
+    line = " ".join(["exec", sys.executable, "-m", "truecast", *arguments, "--outcome", "y", "| head -1"])
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=True)
+    assert "rror" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+def test_without_anywhere_to_say_something_it_still_works() -> None:
+    for rest in (["recalibrate", "scores.csv", "-o", "out.csv"], ["measure", "scores.csv", "--resamples", "0"]):
+        line = " ".join([sys.executable, "-m", "truecast", *rest, "2>&-"])
+        assert subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=False).returncode == 0
+    assert read("out.csv")["recalibrated"].to_list() == expected(FRAME)
+
+
+def test_links_stay_links_to_what_is_written() -> None:
+    Path("elsewhere").mkdir()
+    Path("out.csv").symlink_to(Path("elsewhere", "real.csv"))
+    for rows in (1000, 3000):
+        write(FRAME[:rows], "scores.csv")
+        assert run(*command(".csv")).exit_code == 0
+        assert Path("out.csv").is_symlink()
+        assert read("elsewhere/real.csv")["recalibrated"].to_list() == expected(FRAME[:rows])
+    assert [path.name for path in Path("elsewhere").iterdir()] == ["real.csv"]

@@ -361,7 +361,8 @@ def test_rounds_are_the_rows_that_keep_the_rules(rows: list[tuple[str, str, str]
 
 
 ROUND = st.tuples(
-    st.sampled_from([0, 1]), st.integers(0, 20).map(lambda k: k / 20) | st.floats(0, 1), st.integers(0, 3),
+    st.sampled_from([0, 1]), st.integers(0, 20).map(lambda k: k / 20) | st.floats(0, 1),
+    st.sampled_from([0, 1, 2, 3, 0.5, 2.75]),
     st.sampled_from(["a", "b", "a,b", '"', "two\nlines", ""]),
 )  # fmt: skip
 

@@ -92,11 +92,11 @@ class Records:
         if self.quotes is None:
             return self._rest.find(b"\n") + 1
         end = odd = 0
-        while after := self._rest.find(b"\n", end) + 1:
+        while end >= 0 and (after := self._rest.find(b"\n", end) + 1):
             odd = (odd + self._rest.count(b'"', end, after)) % 2
             if not odd:
                 return after
-            end = after
+            end = self._rest.find(b'"', after)  # within quotes no line end counts
         return 0
 
     def _cut(self) -> int:

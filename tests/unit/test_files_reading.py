@@ -1,0 +1,143 @@
+"""Reading files: corners that the property tests do not come by."""
+
+from __future__ import annotations
+
+import io
+import lzma
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truecast.errors import FileError
+from truecast.files import Names, guess, open_table, rounds
+from truecast.files.delimited import Delimited
+from truecast.files.json_lines import JsonLines
+from truecast.files.quotes import Quotes
+from truecast.files.records import Records
+
+
+def delimited(text: str) -> Delimited:
+    return Delimited("f", io.BytesIO(text.encode()).read, lambda: None)
+
+
+def read(table: Delimited | JsonLines, *wanted: str) -> list[tuple[object, ...]]:
+    return [row for chunk in table.chunks(wanted) for row in chunk.frame.iter_rows()]
+
+
+def test_a_hundred_thousand_columns_are_read_without_the_engine() -> None:
+    names = [f"c{at}" for at in range(100_000)]
+    text = ",".join([*names, "y", "p"]) + "\n" + "7," * len(names) + "1,0.5\n"
+    with patch("polars.read_csv", side_effect=AssertionError("slow")):
+        table = delimited(text)
+        assert read(table, "p", "c5", "y") == [("0.5", "7", "1")]
+
+
+def test_a_row_may_be_long_and_a_field_longer_than_the_csv_module_allows() -> None:
+    long = "x" * 1_000_000
+    bad = "1,2,3\n"  # sends the block the slow way
+    for text in (f"y,g\n1,{long}\n", f"y,g\n1,{long}\n{bad}", f'y,g\n1,"{long}"\n', f'y,g\n1,"{long}"\n{bad}'):
+        assert read(delimited(text), "y", "g") == [("1", long)]
+
+
+def test_names_that_are_twice_in_a_long_line_of_json_do_not_take_long() -> None:
+    text = '{"y": 1, "p": 0.5}\n{"y": 1, "p": 0.25, ' + '"z": 1,' * 200_000 + '"a": 0}\n'
+    with patch("polars.read_ndjson", wraps=pl.read_ndjson) as engine:
+        table = JsonLines("f", io.BytesIO(text.encode()).read, lambda: None)
+        assert read(table, "y", "p") == [("1", "0.5"), ("1", "0.25")]
+        assert engine.call_count == 1  # for the first line
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "separator"),
+    [
+        ('"a,b,c";y;p', ["a,b,c", "y", "p"], ";"),
+        ("y|p", ["y", "p"], "|"),
+        ("y\tp", ["y", "p"], "\t"),
+        (' y , "p"', None, ","),
+        ('"y","p ""x"""', ["y", 'p "x"'], ","),
+        ('y,"p\nq"', ["y", "p\nq"], ","),
+        (",y,p", ["", "y", "p"], ","),
+    ],
+)
+def test_the_header_tells_the_separator(header: str, columns: list[str] | None, separator: str) -> None:
+    if columns is None:
+        with pytest.raises(FileError, match="line 1: the header has a quote that neither begins nor ends a field"):
+            delimited(f"{header}\n")
+        return
+    table = delimited(f"{header}\n")
+    assert table.columns == columns
+    assert table.separator == separator
+
+
+def test_columns_without_a_name_and_with_the_same_name_stay_apart() -> None:
+    table = delimited(",y,x,x\n1,0,2,3\n")
+    assert read(table, "y") == [("0",)]
+    ((_, whole),) = [
+        (chunk.frame, chunk.whole) for chunk in delimited(",y,x,x\n1,0,2,3\n").chunks(["y"], everything=True)
+    ]
+    assert isinstance(whole, pl.DataFrame)
+    assert whole.rows() == [("1", "0", "2", "3")]
+
+
+def test_a_missing_value_is_the_same_quoted_or_not() -> None:
+    names = Names("y", ("p",), group="g")
+    text = 'y,p,g\n,0.5,\n"",0.5,""\n1,0.5,a\n'
+    for bad in ("", "1,2,3,4\n"):
+        (part,) = rounds(delimited(text + bad), names, unknown=True, skip_bad=True)
+        assert np.isnan(part.y).tolist() == [True, True, False]
+        assert part.group is not None
+        assert part.group.to_list() == [None, None, "a"]
+
+
+def test_blank_lines_in_a_file_of_one_column_are_missing_outcomes_on_both_paths() -> None:
+    for after in ("", '5"\n', '"a"b\n'):
+        (part,) = rounds(delimited(f"y\n1\n\n0\n{after}"), Names("y"), unknown=True, skip_bad=True)
+        assert part.y.tolist()[::2] == [1, 0]
+        assert np.isnan(part.y[1])
+        assert part.skipped == bool(after)
+
+
+def test_the_first_bad_row_is_the_one_that_is_told() -> None:
+    names = Names("y", ("p",))
+    for text, line in [("1,2\n1\n", 2), ("1\n1,2\n", 2), ("1,0.5\n1,2\n1\n", 3), ("1,0.5\n1\n1,2\n", 3)]:
+        with pytest.raises(FileError, match=f"line {line}: "):
+            list(rounds(delimited(f"y,p\n{text}"), names))
+
+
+def test_zeros_between_packed_streams_are_padding(tmp_path: Path) -> None:
+    parts = [lzma.compress(b"y,p\n1,0.5\n"), bytes(8), lzma.compress(b"0,0.5\n"), bytes(200_000)]
+    path = tmp_path / "f.csv.xz"
+    path.write_bytes(b"".join(parts))
+    with open_table(str(path)) as table:
+        assert [row for chunk in table.chunks(["y"]) for row in chunk.frame.iter_rows()] == [("1",), ("0",)]
+
+
+def test_line_ends_within_quotes_are_gone_over_at_once() -> None:
+    """Else the first would take hours, as each of a million times all quotes before were counted."""
+    text = b'"y\n' + b"\n" * 4_000_000
+    assert Records("f", io.BytesIO(text).read, quotes=Quotes(",")).first() == (1, b'"y')
+    text = b'"y\n\n""\n"\n1\n'
+    assert Records("f", io.BytesIO(text).read, quotes=Quotes(",")).first() == (1, b'"y\n\n""\n"')
+    text = b"y,p\n" + b'"a\n\n' * 200_000
+    records = Records("f", io.BytesIO(text).read, quotes=Quotes(","))
+    assert records.first() == (1, b"y,p")
+    assert b"".join(block for _, block in records) == text[4:].rstrip(b"\n") + b"\n"
+
+
+def test_lines_are_numbered_over_millions_of_bad_rows_in_little_memory() -> None:
+    table = delimited("y,p\n1,0.5\n" + "1\n" * 100_000 + "1,0.25\n")
+    chunks = list(table.chunks(["p"]))
+    assert sum(chunk.bad.rows for chunk in chunks) == 100_000
+    assert chunks[-1].place(len(chunks[-1].frame) - 1) == "line 100003"
+
+
+def test_a_column_is_guessed_by_its_name_whatever_its_case() -> None:
+    assert guess("f", ["id", "Y_True", "Score"]) == Names("Y_True", ("Score",))
+    assert guess("f", ["id", "what"], outcome="id") == Names("id", ("what",))
+    with pytest.raises(FileError, match=r"f has 2 columns 'p' \(--score\); it has y, p, p"):
+        guess("f", ["y", "p", "p"], scores=["p"])
+    with pytest.raises(FileError, match=r"f has no column 'w' \(--weight\); it has y, p, '', ' z'"):
+        guess("f", ["y", "p", "", " z"], weight="w")

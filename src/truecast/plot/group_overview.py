@@ -23,8 +23,7 @@ from truecast.tally import Tally
 __all__ = ["GroupOverview", "group_overview"]
 
 _CELLS = 64  # of forecasts, to be resampled
-_EXCEED = 10  # draws as large as what was seen that are enough to tell how rare it is (Besag and Clifford, 1991)
-_DRAWS = 40  # for each group that was looked at, of one that is hard to tell
+_DRAWS = 40  # for each group that was looked at: so many are needed to tell that one of them stands out
 _MOST_DRAWS = 40_000
 _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
@@ -167,8 +166,8 @@ def group_overview(
 
     Notes
     -----
-    Some 2 ms for each group that is tested, up to half a second for one that is hard to tell among very many, and 30 µs
-    for each other one, after the tallies; those of a million rounds take about a second. Chance is simulated with
+    Some 2 ms for each group that is tested, more if many draws are needed to tell whether it stands out, and 30 µs for
+    each other one, after the tallies; those of a million rounds take about a second. Chance is simulated with
     forecasts pooled in 64 cells. With real weights it is not, and the order is that of the errors.
     """
     level = _check.between("level", level, 0, 1)
@@ -213,11 +212,10 @@ class _Row:
         seen, draws = _error(pooled, pooled.ones) * (1 - 1e-9), _draws(pooled, resamples, rng)
         self.chance, self.chance_high = float(draws.mean()), float(np.quantile(draws, level))
         proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
-        if proved * groups > _SHARE:  # else no number of draws would tell more
-            most = max(resamples, min(_DRAWS * groups, _MOST_DRAWS))
-            while len(draws) < most and (draws >= seen).sum() < _EXCEED:
-                draws = np.append(draws, _draws(pooled, min(len(draws), most - len(draws)), rng))
-        self.p_value = min(1.0, proved, _share(draws >= seen) / (1 - _SHARE))
+        if proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS:  # else draws cannot tell, or need not
+            while (draws >= seen).sum() < 2 and len(draws) < _DRAWS * groups:
+                draws = np.append(draws, _draws(pooled, len(draws), rng))
+        self.p_value = min(1.0, proved, _share(draws >= seen, resamples) / (1 - _SHARE))
 
 
 def _impossible(tally: Tally) -> bool:
@@ -234,12 +232,16 @@ def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.fl
     return np.array([_error(tally, ones) for ones in rng.binomial(tally.weights, tally.p, (number, len(tally.p)))])
 
 
-def _share(exceeds: NDArray[np.bool_]) -> float:
-    """Return a p-value: of the draws up to the last that counts, those that exceed what was seen."""
+def _share(exceeds: NDArray[np.bool_], first: int) -> float:
+    """Return a p-value: how many of the first draws exceed what was seen, or when the second one does if that is later.
+
+    Both are valid (for the latter see Besag and Clifford, 1991), and so is this: the second is taken just where it says
+    less than any other value that the first can have.
+    """
     at = np.flatnonzero(exceeds)
-    if len(at) >= _EXCEED:
-        return _EXCEED / (int(at[_EXCEED - 1]) + 1)
-    return (1 + len(at)) / (1 + len(exceeds))
+    if len(at) < 2:
+        return (1 + len(at)) / (1 + len(exceeds))
+    return 2 / (int(at[1]) + 1) if at[1] >= first else (1 + int(exceeds[:first].sum())) / (1 + first)
 
 
 def _tallies(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[str | int | None, Tally]:

@@ -73,13 +73,15 @@ def outstanding_runs(tally: Tally, surplus: NDArray[np.float64], cells: NDArray[
     """Return runs of cells that are off in one direction, joined until all stand out.
 
     Of those that do not, the one with the least surplus or shortfall goes first: so whatever is left between two turns
-    of the sum over forecasts is as large as it can be.
+    of the sum over forecasts is as large as it can be. Neighbours that are left differ in sign: where the joined run has
+    that of the run in the middle, it is smaller and varies more, so it does not stand out either.
     """
     units = tally.weights if tally.weighted else np.ones(len(tally.p))
     variance = np.add.reduceat(units * tally.weights * tally.p * (1 - tally.p), cells) / tally.total**2
     most = np.maximum.reduceat(units, cells) / tally.total
     columns = (column.tolist() for column in (cells, np.add.reduceat(surplus, cells), variance, most))
-    runs = _turning([Run(*row) for row in zip(*columns, strict=True)])
+    every = [Run(*row) for row in zip(*columns, strict=True)]
+    runs = [Run.joined(list(alike)) for _, alike in groupby(every, key=lambda run: run.surplus > 0)]
     while len(runs) > 1:
         modest = [(abs(run.surplus), k) for k, run in enumerate(runs) if not run.stands_out]
         if not modest:
@@ -87,14 +89,7 @@ def outstanding_runs(tally: Tally, surplus: NDArray[np.float64], cells: NDArray[
         _, least = min(modest)
         first = max(least - 1, 0)
         runs[first : least + 2] = [Run.joined(runs[first : least + 2])]
-        around = slice(max(first - 1, 0), first + 2)
-        runs[around] = _turning(runs[around])  # its sign may have changed
     return runs
-
-
-def _turning(runs: list[Run]) -> list[Run]:
-    """Join neighbours of one sign."""
-    return [Run.joined(list(alike)) for _, alike in groupby(runs, key=lambda run: run.surplus > 0)]
 
 
 def stretches_of(tally: Tally, runs: list[Run], parts: NDArray[np.float64]) -> tuple[Stretch, ...]:

@@ -10,7 +10,7 @@ import truecast as tc
 from rounds import columns, rounds
 from truecast.report import findings
 from truecast.report.findings import Finding, find
-from truecast.report.stretches import stretches, stretches_p_value
+from truecast.measures.bernstein import stretches, stretches_p_value
 
 
 def found(y: object, p: object, **options: object) -> Finding:

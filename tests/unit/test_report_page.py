@@ -216,16 +216,6 @@ def test_groups_are_those_of_the_rounds() -> None:
     assert next(iter(rows)) == "side"
 
 
-def test_small_groups_are_no_more_than_a_hint() -> None:
-    hint = "P-values of groups with fewer than 100 rounds are rough"
-    fine = tc.Tally([0.5], [5000], [5000])
-    off = {"small": tc.Tally([0.1], [0], [99]), "large": tc.Tally([0.1], [1], [99])}
-    for name, part in off.items():
-        page = html_report(fine + part, groups={"fine": fine, name: part}, resamples=20).html
-        assert "1 of 2 groups stands out" in page
-        assert (hint in page) == (name == "small")
-
-
 def test_before_and_after_stand_side_by_side() -> None:
     after = tc.Recalibrator().recalibrate_many(P, Y)
     rows = {row[0].strip(): row[1:] for row in tree().rows("The same rounds")}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from truecast.measures.bernstein import stretches, stretches_p_value
 from truecast.measures.binned import reliability_bins
 from truecast.measures.corp import Decomposition, reliability_curve
 from truecast.measures.report import Report, measure
@@ -24,7 +25,6 @@ from truecast.plot import (
     miscalibration,
     reliability_diagram,
 )
-from truecast.report.stretches import stretches, stretches_p_value
 from truecast.tally import Tally
 
 __all__ = ["RARE", "After", "Finding", "Range", "find"]

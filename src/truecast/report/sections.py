@@ -20,14 +20,12 @@ from truecast.report.tables import (
     ranges_table,
     scores_table,
 )
-from truecast.report.verdict import SIGNIFICANT, notes, size, skill, verdict
+from truecast.report.verdict import notes, size, skill, verdict
 from truecast.report.words import after_sentence, certificate_sentences, groups_sentence, where_sentences
 
 __all__ = ["comparison", "sections_of"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
-_ROUGH = 100  # rounds
-_HINT = f" P-values of groups with fewer than {_ROUGH} rounds are rough, and tend to be too small: take them as a hint."
 _BEFORE = "This is about the forecasts before recalibration."
 
 
@@ -154,8 +152,7 @@ def _key(kind: str) -> Markup:
 def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
     hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
-    small = ((overview.adjusted < SIGNIFICANT) & (overview.rounds < _ROUGH)).any()
-    note = "A group without evidence need not be calibrated: it may be small." + _HINT * bool(small) + more
+    note = "A group without evidence need not be calibrated: it may be small." + more
     return [tag("p", groups_sentence(overview)), groups_table(overview, title, number), tag("p", note, class_="quiet")]
 
 

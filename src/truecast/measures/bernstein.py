@@ -1,4 +1,4 @@
-"""Which stretches of forecasts are off: found by looking at all of them."""
+"""Which stretches of forecasts are off: found by looking at all of them, and proved by Bernstein's inequality."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def outstanding_runs(tally: Tally, surplus: NDArray[np.float64], cells: NDArray[
     """Return runs of cells that are off in one direction, joined until all stand out.
 
     Of those that do not, the one with the least surplus or shortfall goes first: so whatever is left between two turns
-    of the sum over forecasts is as large as it can be. Neighbours that are left differ in sign: where the joined run has
+    of the sum over forecasts is as large as it can be. Neighbours that are left differ in sign: where a joined run has
     that of the run in the middle, it is smaller and varies more, so it does not stand out either.
     """
     units = tally.weights if tally.weighted else np.ones(len(tally.p))

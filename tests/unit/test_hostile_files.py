@@ -311,6 +311,16 @@ def test_what_is_no_file(folder: Path, command: str) -> None:
     check_untouched(folder, "inner")
 
 
+@pytest.mark.parametrize("name", ["a\nb.csv", " a.csv", "\x1b[31m.csv", "\udce9.csv"])
+def test_odd_names_of_files_stay_in_the_line(folder: Path, name: str) -> None:
+    check_refused(run("measure", name), repr(name), f"{name!r} is not there: no such file")
+    try:
+        Path(name).write_text("y,p\n1,2\n")
+    except OSError:
+        pytest.skip("there are no such names here")
+    check_refused(run("measure", name), repr(name), f"{name!r}, line 2: {PROBABILITY} '2'")
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read(folder: Path) -> None:
     Path("f.csv").write_text(CSV)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from truecast.errors import FileError
+from truecast.files.columns import shown
 from truecast.files.packing import refused, unpack
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Table(Protocol):
 @contextmanager
 def open_table(file: str) -> Iterator[Table]:
     """Open a file, or standard input if it is called "-"; for the time of a `with`."""
-    name = "standard input" if file == "-" else file
+    name = "standard input" if file == "-" else shown(file)
     with _opened(file, name) as raw:
         reader = _Reader(raw)
         content: io.BufferedReader = io.BufferedReader(reader, 1 << 16)

@@ -262,6 +262,19 @@ def test_a_full_disk_leaves_nothing_behind(ending: str, monkeypatch: pytest.Monk
     assert {path.name for path in Path().iterdir()} == names
 
 
+@pytest.mark.parametrize("how", ["write_parquet", "sink_parquet"])
+def test_what_the_engine_cannot_write_is_an_error_of_the_machine(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise pl.exceptions.ComputeError("underlying IO error: No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame if how == "write_parquet" else pl.LazyFrame, how, full)
+    names = {path.name for path in Path().iterdir()}
+    done = run("recalibrate", "scores.parquet", "-o", "out.parquet")
+    said = "Error: out.parquet cannot be written: underlying IO error: No space left on device"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
+    assert {path.name for path in Path().iterdir()} == names
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
 @pytest.mark.parametrize("arguments", [["recalibrate", "big.csv", "-o", "-"], ["forecast", "big.csv"]])
 def test_a_reader_who_has_left_is_no_error_to_speak_of(arguments: list[str]) -> None:

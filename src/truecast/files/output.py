@@ -9,6 +9,8 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -206,7 +208,8 @@ class _ParquetOutput(Output):
 
     def _add(self, frame: pl.DataFrame) -> None:
         new = piece(self._part, self._pieces)
-        frame.write_parquet(new)
+        with _written(self.path):
+            frame.write_parquet(new)
         sync(new)
         self._pieces += 1
 
@@ -220,9 +223,19 @@ class _ParquetOutput(Output):
         self.sync()
         whole = self._part / WHOLE
         pieces = sorted(self._part.glob("*.piece"))
-        pl.scan_parquet(pieces, glob=False).sink_parquet(whole, row_group_size=_GROUP, maintain_order=True)
+        with _written(self.path):
+            pl.scan_parquet(pieces, glob=False).sink_parquet(whole, row_group_size=_GROUP, maintain_order=True)
         sync(whole)
         return mark(whole)
 
     def close(self) -> None:
         pass
+
+
+@contextmanager
+def _written(path: Path | None) -> Iterator[None]:
+    """Let the engine's word for a disk that is full be an error of the system."""
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise OSError(f"{path} cannot be written: {error}") from error

@@ -141,7 +141,7 @@ def certificate_course(
     >>> course = certificate_course(HorizonFree(), y, points=20, distances=4)
     >>> course.measured
     array([   1,   16,  181, 2000])
-    >>> bool((course.upper <= course.certificate[np.isin(course.rounds, course.measured)] + 1e-9).all())
+    >>> bool((course.lower <= course.certificate[np.isin(course.rounds, course.measured)] + 1e-9).all())
     True
 
     Notes

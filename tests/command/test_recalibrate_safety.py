@@ -206,6 +206,20 @@ def test_killed_while_the_pieces_are_removed_the_whole_stays(monkeypatch: pytest
     assert not Path("out.parquet.part").exists()
 
 
+@pytest.mark.parametrize("first", [[], ["--by", "place"]])
+def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[str]) -> None:
+    assert run(*command(".csv", *first)).exit_code == 0
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    done = run(*command(".csv", *([] if first else ["--by", "place"])))
+    assert done.exit_code == 2
+    assert (
+        "scores.csv begins with rows that the state has learned from, but not so: --by must be as it was" in done.stderr
+    )
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+    write(FRAME[1:], "scores.csv")
+    assert run(*command(".csv", *([] if first else ["--by", "place"]))).exit_code == 0
+
+
 def test_bad_rows_are_counted_in_the_run_that_met_them() -> None:
     """Also if they are in a block of which the first rows had been read before."""
     text = FRAME[:100].write_csv()

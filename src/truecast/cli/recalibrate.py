@@ -33,7 +33,13 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, metavar="OUT", help="Where to write, in the format of FILE; or -.")
 @arguments("outcome", "score")
 @click.option("--by", metavar="NAME", help="Column of groups, each of which is to be calibrated by itself.")
-@click.option("--max-groups", type=int, default=1000, show_default=True, help="So many; all others share one more.")
+@click.option(
+    "--max-groups",
+    type=int,
+    default=1000,
+    show_default=True,
+    help="So many; all others share one more. For a new state.",
+)
 @click.option("--column", default="recalibrated", show_default=True, metavar="NAME", help="Name of the new column.")
 @click.option("--state", type=file_type, help="Keep what was learned in this file, and go on from it if it is there.")
 @click.option("--report", "page", type=file_type, help="Write a page about before and after, such as report.html.")
@@ -59,10 +65,11 @@ def recalibrate(
     the rows above it, and only then is its outcome learned: what you see is what you would have had live. Prints the
     certificate, a proved bound on how far the new probabilities are from perfectly calibrated ones.
 
-    With --state, tomorrow's file goes on where today's has ended. If FILE begins with rows that the state has learned
-    from already, only those after them are taken (and added to OUT if that is the same): no row counts twice. A run
-    that was stopped, by Ctrl-C or by a power cut, is gone on with by the same command, and OUT becomes what it would
-    have been. In Python the state is `truecast.Recalibrator.from_json(text)`. Standard input is always taken to be new.
+    With --state, tomorrow's file goes on where today's has ended. If FILE begins with all the rows of the run before,
+    as a log does that grows, only those after them are taken (and added to OUT if that is the same): none counts twice.
+    A run that was stopped, by Ctrl-C or by a power cut, is gone on with by the same command, and OUT becomes what it
+    would have been. In Python the state is `truecast.Recalibrator.from_json(text)`. Standard input is taken to be new,
+    unless a run of it was stopped.
 
     FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads standard input.
 

@@ -24,6 +24,7 @@ from truecast.recalibrate import Recalibrator
 __all__ = ["Recalibrated", "Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
+_ROUNDS = 64  # letters of a digest that are not about groups
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ class Recalibration:
                 learned = _Learned()
                 rest = learned.skip(parts, start.run)
                 if rest is None:
+                    if not stopped:
+                        learned.refuse_in_other_groups(name, start.run)
                     continue
                 first = next(rest, None)
                 if first is None and journal is not None and not stopped and journal.goes_on(start.run):
@@ -200,6 +203,7 @@ class _Learned:
 
     @property
     def digest(self) -> str:
+        """Of outcomes and scores, and then of groups."""
         return "".join(each.hexdigest() for each in self._hashes)
 
     def add(self, part: Rounds, *, chunk: bool = True) -> None:
@@ -229,6 +233,16 @@ class _Learned:
         if run is not None and self.digest != run.digest:
             return None
         return _chained(rest, parts)
+
+    def refuse_in_other_groups(self, name: str, run: Run | None) -> None:
+        """Refuse to learn a second time from rows that were in groups and are not now, or the other way round."""
+        if run is None or self.rows < run.rows:
+            return
+        before, now, none = (text[_ROUNDS:] for text in (run.digest, self.digest, _Learned().digest))
+        if self.digest[:_ROUNDS] == run.digest[:_ROUNDS] and (before == none) != (now == none):
+            raise FileError(
+                name, "begins with rows that the state has learned from, but not so: --by must be as it was"
+            )
 
 
 def _skipped(start: Saved) -> int:

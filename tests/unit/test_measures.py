@@ -220,6 +220,20 @@ def test_p_values_are_uniform_for_calibrated_forecasts_and_small_for_others() ->
     assert off.if_calibrated < off.lower
 
 
+def test_interval_of_an_error_that_chance_explains_begins_at_nothing() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.random(300)
+    y, errors = rng.random(300) < p, (tc.smooth_calibration_error, tc.binned_calibration_error, tc.smooth_ece)
+    for measure in errors:
+        sure = tc.uncertainty(measure, y, p, resamples=100)
+        assert sure.lower == 0 < sure.estimate < sure.upper
+        assert sure.p_value >= 0.05
+    for measure in (tc.brier_score, partial(tc.binned_calibration_error, debias=True)):  # 0 is not what they would be
+        assert tc.uncertainty(measure, y, p, resamples=100).lower > 0
+    chance = tc.uncertainty(errors[0], y, p, resamples=100).p_value
+    assert tc.uncertainty(errors[0], y, p, resamples=100, level=1 - 2.1 * chance).lower > 0
+
+
 def test_the_same_seed_gives_the_same_and_a_generator_goes_on() -> None:
     one, two = (tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=7) for _ in range(2))
     assert one == two
@@ -357,4 +371,4 @@ def test_resampling_costs_the_same_for_a_billion_rounds() -> None:
     sure = tc.uncertainty(tc.calibration_error_by_value, tally, resamples=50)
     assert sure.estimate < 1e-8
     assert sure.p_value == 1
-    assert 0 < sure.lower < sure.upper < 1e-3
+    assert sure.lower == 0 < sure.if_calibrated < sure.upper < 1e-3

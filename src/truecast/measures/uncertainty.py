@@ -19,6 +19,7 @@ __all__ = ["Band", "Uncertainty", "reliability_band", "uncertainty"]
 KINDS = ("consistency", "confidence")
 _CELLS = 1 << 12
 _BATCH = 64  # resamples drawn at a time
+_NOTHING = 1e-9  # rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Uncertainty:
     estimate : float
         The measure of the rounds.
     lower, upper : float
-        Its interval, by the percentiles of resampled rounds.
+        Its interval, by the percentiles of resampled rounds; from 0 where chance is enough to explain the estimate.
     level : float
         Of that interval.
     if_calibrated : float
@@ -133,8 +134,9 @@ def uncertainty(
     """Return how sure a measure is, and what it would be for calibrated forecasts.
 
     Most measures of calibration are never negative and grow by chance: read `if_calibrated` and `p_value` before the
-    interval, which is by percentiles of the bootstrap, lies too high when the forecasts are nearly calibrated, and
-    assumes independent rounds.
+    interval. It is by percentiles of the bootstrap; for a measure that is 0 for calibrated forecasts it begins at 0
+    unless the p-value is below (1 - level)/2. Between these, where forecasts are nearly calibrated, it still lies too
+    high. All assume independent rounds.
 
     Parameters
     ----------
@@ -176,7 +178,17 @@ def uncertainty(
     lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
     null = values["consistency"]
     as_large = (1 + int((null >= pooled).sum())) / (1 + len(null))
+    if as_large >= (1 - level) / 2 and _of_calibrated(measure, tally) < _NOTHING:
+        lower = min(lower, 0.0)  # resamples of calibrated forecasts never are: without this, none would be covered
     return Uncertainty(float(estimate), float(lower), float(upper), level, float(null.mean()), as_large)
+
+
+def _of_calibrated(measure: Callable[[Tally], float], tally: Tally) -> float:
+    """Return the measure of outcomes that are just as forecast; infinite if it does not take parts of rounds."""
+    try:
+        return abs(measure(Tally(tally.p, tally.weights * (1 - tally.p), tally.weights * tally.p)))
+    except InputError:
+        return float("inf")
 
 
 def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) -> Tally:

@@ -15,6 +15,7 @@ from truecast.plot import group_overview
 from truecast.report.advice import advice
 from truecast.report.context import Context
 from truecast.report.findings import Finding, find
+from truecast.report.verdict import verdict
 from truecast.report.words import after_sentence, certificate_sentences, groups_sentence
 
 CONTEXT = Context("title", None, None, False, None, 0, None, None)
@@ -110,8 +111,21 @@ def test_a_dull_model_needs_more_than_calibration() -> None:
 
 
 def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
-    assert "Do not use these as probabilities before they are recalibrated." in told(found(Y, 1 - P))
-    assert "Do not use these as probabilities before they are recalibrated." not in told(fine())
+    words = "Do not use these as probabilities before they are recalibrated."
+    assert words in told(found(Y, 1 - P))
+    assert words not in told(fine())
+    coins = found([0] * 95 + [1] * 105, [0.5] * 200)  # in hindsight 0.525 is better, as some rate always is
+    assert coins.figures.brier.score > coins.figures.brier.uncertainty
+    assert words not in told(coins)
+
+
+def test_forecasts_of_the_other_outcome_are_a_mix_up() -> None:
+    assert told(found(Y, 1 - P))[0] == "Look for a mix-up first."
+    assert not any("Improve the model" in words for words in told(found(Y, 1 - P)))
+    assert "Look for a mix-up first." not in told(off())
+    noise = np.random.default_rng(6).uniform(0.05, 0.95, 5000)
+    assert told(found(Y, noise))[0] == "Recalibrate."  # nothing known is not the wrong way
+    assert verdict(found(Y, noise)).headline == "Not calibrated: forecasts are too extreme (overconfident)"
 
 
 def test_certain_mistakes_are_pointed_at() -> None:
@@ -130,6 +144,9 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
     assert dull.after is not None
     assert after_sentence(dull.figures, dull.after).startswith("The Brier score rose by")
+    assert told(replace(dull, doubt=fine().doubt, stretches_p_value=1.0))[0] == "Keep the forecasts as they were."
+    (step, *_) = advice(replace(good, after=replace(good.after, error=1.0)), CONTEXT)
+    assert step.why == "Their Brier score is better."
     bad = found(Y, P, after=tc.Tally.from_predictions(Y, P**2))
     assert told(bad)[0] == "Keep the forecasts as they were."
     same = found(Y, P, after=tc.Tally.from_predictions(Y, P))
@@ -142,8 +159,9 @@ def test_the_certificate_says_what_is_proved_and_what_not() -> None:
     r.recalibrate_many(P, OFF)
     certificate = r.certificate
     proved, beside = certificate_sentences(certificate)
-    assert proved.startswith("Whatever comes: the forecasts of the 5,000 rounds so far are within ")
-    assert f"{certificate.per_round:.4f} on average of perfectly calibrated ones; proved, not estimated." in proved
+    assert proved.startswith("The forecasts of the 5,000 rounds so far are within ")
+    assert f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not estimated, " in proved
+    assert "not about any one of them, nor about those to come" in beside
     assert beside.endswith(f"read the Brier score, {certificate.brier:.4f}.")
     r.issue(0.5)
     proved, _ = certificate_sentences(r.certificate)

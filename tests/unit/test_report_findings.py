@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 import truecast as tc
 from rounds import columns, rounds
+from truecast.measures.bernstein import stretches, stretches_p_value
 from truecast.report import findings
 from truecast.report.findings import Finding, find
-from truecast.measures.bernstein import stretches, stretches_p_value
 
 
 def found(y: object, p: object, **options: object) -> Finding:

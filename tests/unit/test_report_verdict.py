@@ -123,6 +123,8 @@ def test_a_million_rounds_can_be_off_by_very_little() -> None:
         (lambda p: np.minimum(p + 0.08, 1), "forecasts are too low"),
         (lambda p: np.maximum(p - 0.08, 0), "forecasts are too high"),
         (lambda p: p + 0.09 * np.sin(5 * np.pi * (p - 0.1)), "forecasts are too low in places and too high in others"),
+        (lambda p: p + 0.09 * np.sin(6 * np.pi * p), "forecasts are too low in places and too high in others"),
+        (lambda p: 1 - p, "forecasts run the wrong way"),
     ],
 )
 def test_direction(bend: object, words: str) -> None:

@@ -6,12 +6,11 @@ import shlex
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from truecast.measures.report import Report
 from truecast.report.context import Context
 from truecast.report.findings import After, Finding
 from truecast.report.markup import join, name
 from truecast.report.numerals import count, percent, probability
-from truecast.report.verdict import SIGNIFICANT, gain, verdict
+from truecast.report.verdict import SIGNIFICANT, gain, turned, verdict
 
 __all__ = ["Advice", "advice"]
 
@@ -33,12 +32,15 @@ class Advice:
 
 def advice(finding: Finding, context: Context) -> list[Advice]:
     """Return what to do, the most useful first."""
-    first = _calibration(finding, context) if finding.after is None else _after(finding.figures, finding.after)
+    first = _calibration(finding, context) if finding.after is None else _after(finding, finding.after)
     return [first, *_groups(finding), *_sharpness(finding), *_certainty(finding)]
 
 
 def _calibration(finding: Finding, context: Context) -> Advice:
     kind = verdict(finding).kind
+    if kind == "off" and turned(finding):
+        why = "Low forecasts came true more often than high ones. Perhaps these are probabilities of the other outcome."
+        return Advice("Look for a mix-up first.", why)
     if kind == "off":
         why = f"It keeps what tells rounds apart, and {gain(finding)}."
         return Advice("Recalibrate.", why, _line(finding, context))
@@ -75,10 +77,15 @@ def _how_many(finding: Finding) -> str:
     return f"Some {count(-(-enough // unit) * unit)} rounds like these would bring down to {aim:.2g} what chance does."
 
 
-def _after(before: Report, after: After) -> Advice:
+def _after(finding: Finding, after: After) -> Advice:
+    before, calmer = finding.figures, after.error < finding.figures.smooth_calibration_error
     if after.brier.score < before.brier.score:
-        return Advice("Use the recalibrated forecasts.", "Their Brier score is better, not only their calibration.")
-    if after.error < before.smooth_calibration_error:
+        why = f"Their Brier score is better{', not only their calibration' if calmer else ''}."
+        return Advice("Use the recalibrated forecasts.", why)
+    if calmer and verdict(finding).kind in ("few", "none"):
+        why = "Nothing spoke against their calibration, and recalibrated they have no better Brier score."
+        return Advice("Keep the forecasts as they were.", why)
+    if calmer:
         why = "They are better calibrated, but part of what told rounds apart was lost: their Brier score is no better."
         return Advice("Use the recalibrated forecasts if calibration is what you need.", why)
     return Advice("Keep the forecasts as they were.", "Recalibration has improved neither Brier score nor calibration.")
@@ -98,11 +105,11 @@ def _sharpness(finding: Finding) -> list[Advice]:
     brier, steps = finding.figures.brier, []
     if not brier.uncertainty or finding.figures.total < _ENOUGH:
         return []
-    if brier.score > brier.uncertainty:
+    if brier.score > brier.uncertainty and verdict(finding).kind in ("off", "weighted"):  # else it may be chance
         why = "As they are, the forecasts are worse than the mean outcome said throughout."
         steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
     told = brier.discrimination / brier.uncertainty
-    if told < _DULL:
+    if told < _DULL and not turned(finding):
         why = f"Even the best recalibration would be only {percent(told)} better than the mean outcome said throughout."
         steps.append(
             Advice("Improve the model: it hardly tells rounds apart, and calibration does not help that.", why)

@@ -63,7 +63,7 @@ def _distances(report: Report) -> list[Entry]:
         "How far forecasts must move on average to be calibrated, if rounds may be split: a proven bound from below."
     )
     above = "The proven bound from above. Neither sees sharpness, and chance alone makes both positive."
-    smooth = "The figure of the verdict, within a factor of two of the distance; no bins to choose. Blind to sharpness."
+    smooth = "The figure of the verdict, within a factor of two of the lower distance; no bins. Blind to sharpness."
     return [
         Entry("Distance to calibration"),
         Entry("Lower distance, at least", low, moved),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from truecast.measures.uncertainty import Uncertainty
 from truecast.report.findings import RARE, Finding, Range
 from truecast.report.numerals import figure, p_value, percent, points, probability, roughly, rounds
 
-__all__ = ["SIGNIFICANT", "Verdict", "direction", "evidence", "gain", "notes", "size", "skill", "verdict"]
+__all__ = ["SIGNIFICANT", "Verdict", "direction", "evidence", "gain", "notes", "size", "skill", "turned", "verdict"]
 
 SIGNIFICANT, _SURE = 0.05, 0.01  # p-values
 _FEWEST = 20  # rounds
@@ -17,6 +18,7 @@ _BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brie
 _RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
 
 
+_MIXED = "forecasts are too low in places and too high in others"
 _BLIND = "It hardly sees forecasts that are too high here and too low close by"
 
 
@@ -96,7 +98,11 @@ def _as_far(value: float, resamples: int) -> str:
 
 
 def direction(finding: Finding) -> str:
-    """Say in which way forecasts are off, as far as both halves of them tell."""
+    """Say in which way forecasts are off, as far as both halves of them tell, and all of their stretches."""
+    if turned(finding):
+        return "forecasts run the wrong way"
+    if sum(one.gap * other.gap < 0 for one, other in pairwise(finding.off)) > 1:
+        return _MIXED
     signs = [int(math.copysign(1, half.gap)) if half.beyond_chance else 0 for half in finding.halves]
     if signs == [1, -1]:
         return "forecasts are too extreme (overconfident)"
@@ -104,7 +110,16 @@ def direction(finding: Finding) -> str:
         return "forecasts are not extreme enough (underconfident)"
     if any(signs):
         return "forecasts are too low" if 1 in signs else "forecasts are too high"
-    return "forecasts are too low in places and too high in others"
+    return _MIXED
+
+
+def turned(finding: Finding) -> bool:
+    """Return whether low forecasts came true more often than high ones, by three times what chance does."""
+    if finding.doubt is None or len(finding.halves) < 2:
+        return False
+    low, high = finding.halves
+    rate = finding.figures.mean_outcome
+    return low.rate - high.rate > 3 * math.sqrt(rate * (1 - rate) * (1 / low.rounds + 1 / high.rounds))
 
 
 def size(finding: Finding, kind: str) -> str:
@@ -115,7 +130,9 @@ def size(finding: Finding, kind: str) -> str:
         enough = "too few rounds to say what it amounts to" if kind == "few" else "chance is enough to explain the gaps"
         return f"In practice: {enough}. {whole}."
     beyond = "" if kind == "weighted" else " beyond what chance adds"
-    gap = f"forecasts and what came of them are apart by {points(finding.gap)} percentage points on average{beyond}"
+    parts = f"taken in {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
+    mean = f"{points(finding.gap)} percentage points on average{beyond}"
+    gap = f"{parts}forecasts and what came of them are apart by {mean}"
     if not finding.gap:
         gap = "in ranges of forecasts, chance is enough to explain the gaps"
     return f"In practice: {gap}, and recalibration {gain(finding)}. {whole}."

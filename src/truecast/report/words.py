@@ -59,7 +59,9 @@ def certificate_sentences(certificate: Certificate) -> list[str]:
     late = certificate.unresolved
     worst = f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
     return [
-        f"Whatever comes: the forecasts of the {rounds(certificate.rounds + late)} so far are within "
-        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}; proved, not estimated.",
-        f"It does not say that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
+        f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
+        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "
+        "whatever made the outcomes come as they did.",
+        "It is about these rounds together, not about any one of them, nor about those to come. And it does not say "
+        f"that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
     ]

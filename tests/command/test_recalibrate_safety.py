@@ -220,6 +220,67 @@ def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[s
     assert run(*command(".csv", *([] if first else ["--by", "place"]))).exit_code == 0
 
 
+def test_rows_whose_outcomes_have_come_are_not_learned_from_with_all_others_again() -> None:
+    """A log is given with the last rows not known yet, and again when they are."""
+    text = FRAME[:500].write_csv()
+    Path("scores.csv").write_text(text + "0.25,,Oslo\n")
+    assert run(*command(".csv", "--unknown")).exit_code == 0
+    state = Path("s.json").read_bytes()
+    Path("scores.csv").write_text(text + "0.25,1,Oslo\n0.5,0,Rome\n")
+    done = run(*command(".csv", "--unknown"))
+    assert (done.exit_code, "of which some had no outcome: give new rows only" in done.stderr) == (2, True)
+    assert Path("s.json").read_bytes() == state
+    Path("scores.csv").write_text("p,y,place\n0.25,1,Oslo\n0.5,0,Rome\n")
+    assert run(*command(".csv", "--unknown")).exit_code == 0
+    assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 502
+
+
+def test_a_day_of_the_same_scores_and_other_outcomes_is_another_day() -> None:
+    for first in (0, 1):
+        Path("scores.csv").write_text(f"p,y\n0.5,{first}\n0.5,1\n")
+        assert run(*command(".csv")).exit_code == 0
+    assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 4
+
+
+@ENDINGS
+def test_a_stopped_run_from_another_state_is_begun_anew(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state was replaced meanwhile, by a service say: its rounds count."""
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    r = tc.Recalibrator()
+    r.recalibrate_many([0.5, 0.6, 0.7], [1, 1, 0])
+    Path("s.json").write_text(r.to_json())
+    assert run(*command(ending)).exit_code == 0
+    said = r.recalibrate_many(FRAME["p"].to_numpy(), FRAME["y"].to_numpy()).tolist()
+    assert read("out" + ending)["recalibrated"].to_list() == said
+
+
+@ENDINGS
+def test_a_stopped_run_to_another_output_is_forgotten(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {path.name for path in Path().iterdir()}
+    other = ["recalibrate", "scores" + ending, "-o", "other" + ending, "--state", "s.json"]
+    for arguments in (command(ending), other):
+        with stopped_after(5 if arguments is not other else 0, monkeypatch):
+            assert run(*arguments).exit_code == 130
+    assert {path.name for path in Path().iterdir()} == names | {f"other{ending}.part"}
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    assert run(*other).exit_code == 0
+    assert read("other" + ending)["recalibrated"].to_list() == expected(FRAME)
+    assert {path.name for path in Path().iterdir()} == names | {"other" + ending, "s.json"}
+
+
+def test_what_is_replaced_stays_if_the_new_one_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("w.csv").write_text("mine")
+    monkeypatch.setattr(tc.Witness, "moves", lambda *_: iter([(0.5, 1, 1.0, 1), None]))
+    with pytest.raises(TypeError):
+        CliRunner().invoke(
+            main, ["distance", "scores.csv", "--rtol", "0.9", "--witness", "w.csv"], catch_exceptions=False
+        )
+    assert Path("w.csv").read_text() == "mine"
+    assert not Path("w.csv.part").exists()
+
+
 def test_bad_rows_are_counted_in_the_run_that_met_them() -> None:
     """Also if they are in a block of which the first rows had been read before."""
     text = FRAME[:100].write_csv()

@@ -26,8 +26,8 @@ class Run:
         Of its file that were learned from.
     digest : str
         Of what was learned from them.
-    skipped : int
-        Bad rows before and among them.
+    skipped, unknown : int
+        Bad rows that were left out before and among them, and those without an outcome.
     output, column : str
         The path of its output, and the name of the new column.
     written : (int, int)
@@ -41,6 +41,7 @@ class Run:
     rows: int
     digest: str
     skipped: int
+    unknown: int
     output: str
     column: str
     written: Mark
@@ -110,9 +111,9 @@ class Checkpoint:
             raise FileError(self._output, "is not as the last run has left it: choose another output")
         return True
 
-    def run(self, rows: int, digest: str, skipped: int, written: Mark) -> Run:
+    def run(self, rows: int, digest: str, skipped: int, unknown: int, written: Mark) -> Run:
         """Return how far this run has come."""
-        return Run(rows, digest, skipped, self._output, self._column, written, self._base)
+        return Run(rows, digest, skipped, unknown, self._output, self._column, written, self._base)
 
     def save(self, recalibrator: Recalibrator, run: Run) -> None:
         """Save how far the run has come."""

@@ -16,7 +16,7 @@ from truecast.errors import FileError, TruecastError
 from truecast.files.checkpoint import Checkpoint, Run, Saved
 from truecast.files.columns import Names
 from truecast.files.output import Output, begin_with, check_output, open_output
-from truecast.files.places import complete, lock
+from truecast.files.places import Mark, complete, lock
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table
 from truecast.recalibrate import Recalibrator
@@ -24,7 +24,6 @@ from truecast.recalibrate import Recalibrator
 __all__ = ["Recalibrated", "Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
-_ROUNDS = 64  # letters of a digest that are not about groups
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Recalibration:
                 rest = learned.skip(parts, start.run)
                 if rest is None:
                     if not stopped:
-                        learned.refuse_in_other_groups(name, start.run)
+                        learned.refuse_again(name, start.run)
                     continue
                 first = next(rest, None)
                 if first is None and journal is not None and not stopped and journal.goes_on(start.run):
@@ -171,10 +170,10 @@ class Recalibration:
                 if learned.chunks % _CHUNKS == 0 and self.output is not None:
                     written = out.sync()
                     if journal is not None:
-                        journal.save(recalibrator, journal.run(learned.rows, learned.digest, learned.skipped, written))
+                        journal.save(recalibrator, learned.run(journal, written))
             written = out.finish()
             if journal is not None:
-                journal.commit(recalibrator, journal.run(learned.rows, learned.digest, learned.skipped, written))
+                journal.commit(recalibrator, learned.run(journal, written))
             elif self.output is not None:
                 complete(self.output, written)
         except BaseException as error:
@@ -203,8 +202,12 @@ class _Learned:
 
     @property
     def digest(self) -> str:
-        """Of outcomes and scores, and then of groups."""
+        """Of outcomes, of scores and of groups, one after the other."""
         return "".join(each.hexdigest() for each in self._hashes)
+
+    def run(self, journal: Checkpoint, written: Mark) -> Run:
+        """Return how far the run has come that has written so much."""
+        return journal.run(self.rows, self.digest, self.skipped, self.unknown, written)
 
     def add(self, part: Rounds, *, chunk: bool = True) -> None:
         """Take note of rounds, in whatever parts they come; the last of a chunk counts it."""
@@ -234,15 +237,26 @@ class _Learned:
             return None
         return _chained(rest, parts)
 
-    def refuse_in_other_groups(self, name: str, run: Run | None) -> None:
-        """Refuse to learn a second time from rows that were in groups and are not now, or the other way round."""
+    def refuse_again(self, name: str, run: Run | None) -> None:
+        """Refuse rows that were learned from in another way, as far as that can be told from a coincidence.
+
+        That is: in groups and not now, or the other way round; and rows whose outcomes are known by now.
+        """
         if run is None or self.rows < run.rows:
             return
-        before, now, none = (text[_ROUNDS:] for text in (run.digest, self.digest, _Learned().digest))
-        if self.digest[:_ROUNDS] == run.digest[:_ROUNDS] and (before == none) != (now == none):
+        before, now, none = (_thirds(text) for text in (run.digest, self.digest, _Learned().digest))
+        outcomes, scores, groups = (a == b for a, b in zip(before, now, strict=True))
+        if outcomes and scores and (before[2] == none[2]) != (now[2] == none[2]):
             raise FileError(
                 name, "begins with rows that the state has learned from, but not so: --by must be as it was"
             )
+        if scores and groups and run.unknown:
+            reason = "begins with the rows of the run before, of which some had no outcome: give new rows only"
+            raise FileError(name, f"{reason}, since no row is learned from twice")
+
+
+def _thirds(digest: str) -> list[str]:
+    return [digest[at : at + 32] for at in (0, 32, 64)]
 
 
 def _skipped(start: Saved) -> int:

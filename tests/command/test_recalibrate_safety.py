@@ -359,6 +359,34 @@ def test_a_reader_who_has_left_is_no_error_to_speak_of(arguments: list[str]) -> 
     assert "rror" not in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
+@pytest.mark.parametrize(
+    ("arguments", "begin"),
+    [
+        (["forecast", "scores.csv", "--outcome", "y", "-o", "pipe"], "outcome,forecast\n"),
+        (["distance", "scores.csv", "--rtol", "0.9", "--witness", "pipe"], "forecast,outcome,nearest,rounds\n"),
+        (["report", "scores.csv", "-o", "pipe"], "<!doctype html>\n"),
+    ],
+)
+def test_a_pipe_or_a_device_is_written_to_and_never_replaced(arguments: list[str], begin: str) -> None:
+    os.mkfifo("pipe")
+    reader = subprocess.Popen(["/bin/cat", "pipe"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert run(*arguments).exit_code == 0
+        assert Path("pipe").is_fifo()
+        assert reader.communicate(timeout=10)[0].startswith(begin)
+    finally:
+        reader.kill()
+        reader.communicate()
+
+
+def test_a_page_goes_where_a_link_points_to() -> None:
+    Path("page.html").symlink_to("real.html")
+    assert run("report", "scores.csv", "-o", "page.html").exit_code == 0
+    assert Path("page.html").is_symlink()
+    assert Path("real.html").read_text().startswith("<!doctype html>")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
 def test_without_anywhere_to_say_something_it_still_works() -> None:
     for rest in (["recalibrate", "scores.csv", "-o", "out.csv"], ["measure", "scores.csv", "--resamples", "0"]):

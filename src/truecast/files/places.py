@@ -22,22 +22,23 @@ _TAIL = 1 << 16
 
 def part_of(path: Path) -> Path:
     """Return where a file is until it is complete; a device or a pipe is written to as it is."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return path
     target = path.resolve()  # a link stays a link
-    special = target.exists() and not target.is_file() and not target.is_dir()
-    return target if special else target.with_name(target.name + ".part")
+    return target.with_name(target.name + ".part")
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """Give a place to write to; what was written there replaces the file once it is complete and on the disk."""
-    part, target = part_of(path), path.resolve()
-    if part == target:
-        yield target
+    part = part_of(path)
+    if part == path:
+        yield path
         return
     try:
         yield part
         sync(part)
-        part.replace(target)
+        part.replace(path.resolve())
     finally:
         part.unlink(missing_ok=True)
 
@@ -80,7 +81,7 @@ def remove(path: Path) -> None:
     part = part_of(path)
     if part.is_dir():
         shutil.rmtree(part)
-    elif part != path.resolve():
+    elif part != path:
         part.unlink(missing_ok=True)
 
 

@@ -45,10 +45,14 @@ class HtmlReport:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is there completely or as it was before; return its path."""
         target = Path(path)
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        if target.exists() and not target.is_file():  # a device or a pipe, which must not be replaced
+            target.write_bytes(self.html.encode())
+            return target
+        whole = target.resolve()  # a link stays a link
+        part = whole.with_name(f"{whole.name}.{os.getpid()}.part")
         try:
             part.write_bytes(self.html.encode())
-            part.replace(target)
+            part.replace(whole)
         finally:
             part.unlink(missing_ok=True)
         return target

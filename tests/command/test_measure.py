@@ -98,6 +98,48 @@ def test_groups_are_measured_each() -> None:
     assert "nan" in rows(done.stdout[done.stdout.index("old, by group") :])["Rome"]
 
 
+def test_groups_in_json_with_what_chance_would_do() -> None:
+    data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--json").stdout)
+    of = {place: (FRAME["place"] == place).to_numpy() for place in FRAME["place"].unique(maintain_order=True)}
+    tallies = {place: tc.Tally.from_predictions(Y[at], OLD[at]) for place, at in of.items()}
+    overview = tc.plot.group_overview(tallies, resamples=200, tested=1000)
+    for at, entry in enumerate(data["groups"]["old"]):
+        assert entry["group"] == overview.names[at]
+        assert entry["smooth_calibration_error"] == overview.error[at]
+        assert entry["smooth_calibration_error_uncertainty"] == {
+            "if_calibrated": overview.chance[at],
+            "p_value": overview.p_value[at],
+            "adjusted_p_value": overview.adjusted[at],
+        }
+    assert len(data["groups"]["old"]) == 3
+    done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--json", "--resamples", "0")
+    sure = json.loads(done.stdout)["groups"]["old"][0]["smooth_calibration_error_uncertainty"]
+    assert set(sure.values()) == {None}
+
+
+def test_names_of_groups_and_scores_cannot_break_the_table() -> None:
+    names = ["", "a\nb", "\x1b[31mred", "(none)", None, "x" * 300, " 7 ", "plain"]
+    frame = pl.DataFrame({"y": [0, 1] * 8, "score\nof mine": [0.2, 0.9] * 8, "g": [*names, *names]})
+    frame.write_parquet("odd.parquet")
+    done = run(
+        "measure", "odd.parquet", "--outcome", "y", "--score", "score\nof mine", "--by", "g", "--resamples", "20"
+    )
+    table = done.stdout[done.stdout.index("by group") :].splitlines()[2:-2]
+    assert sorted(line[:40].strip() for line in table) == sorted(
+        ["''", "'a\\nb'", "'\\x1b[31mred'", "'(none)'", "(none)", "x" * 39 + "\u2026", "' 7 '", "plain"]
+    )
+    assert len({len(line) for line in table}) == 1
+    assert done.stdout.startswith(" ")
+    assert done.stdout.splitlines()[0].strip() == "'score\\nof mine'"
+
+
+def test_groups_beyond_those_for_which_chance_is_simulated_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["truecast.cli.measure"], "_TESTED", 2)  # by its name there is the command
+    done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "20")
+    assert done.stdout.endswith("p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n")
+    assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-5:-2]] == [False, False, True]
+
+
 def test_weights() -> None:
     whole = run("measure", "scores.parquet", *COLUMNS, "--weight", "times")
     report = tc.measure(Y, OLD, sample_weight=FRAME["times"].to_numpy())

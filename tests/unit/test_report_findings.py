@@ -49,6 +49,18 @@ def test_a_gap_is_beyond_chance_from_two_deviations() -> None:
     assert not findings.Range(0.5, 0.5, 1.5, 0.5, 0.9, float("nan")).beyond_chance
 
 
+@pytest.mark.parametrize("most", [0.002, 0.02, 1.0])
+def test_few_tables_of_calibrated_forecasts_have_a_gap_beyond_chance(most: float) -> None:
+    rng, marked = np.random.default_rng(3), []
+    for _ in range(300):
+        p = rng.random(2000) * most
+        parts = findings._ranges(tc.Tally.from_predictions(rng.random(2000) < p, p), np.arange(10) / 10 * most)
+        marked.append(any(abs(part.gap) > part.by_chance(10) for part in parts))
+    assert np.mean(marked) <= 0.09  # 0.05 and three deviations
+    off = [findings.Range(0.0, 1.0, 200, 0.5, rate, 0.035).by_chance(10) < abs(rate - 0.5) for rate in (0.58, 0.65)]
+    assert off == [False, True]
+
+
 def test_gap_and_gain_of_forecasts_that_are_too_high_by_a_tenth() -> None:
     rng = np.random.default_rng(1)
     truth = rng.choice([0.2, 0.4, 0.6], 100_000)

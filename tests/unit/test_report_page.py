@@ -196,8 +196,9 @@ def test_ranges_are_those_of_the_rounds() -> None:
             (Y - P)[inside].mean(), abs=1e-4
         )
         deviation = np.sqrt((P * (1 - P))[inside].sum()) / inside.sum()
-        assert chance == f"±\u2009{2 * deviation:.4f}"
-        assert gap.endswith("*") == (abs((Y - P)[inside].mean()) > 2 * deviation)
+        most = 2.807034 * deviation + (2.807034**2 - 1) / 6 / inside.sum()  # of ten ranges
+        assert chance == f"±\u2009{most:.4f}"
+        assert gap.endswith("*") == (abs((Y - P)[inside].mean()) > most)
 
 
 def test_groups_are_those_of_the_rounds() -> None:

@@ -60,6 +60,16 @@ class Range:
         """Whether the gap is more than chance does in about 19 of 20 ranges; never for real weights."""
         return abs(self.gap) > 2 * self.noise + 1e-12
 
+    def by_chance(self, ranges: int) -> float:
+        """Return what no gap exceeds in 19 of 20 tables of so many ranges, if forecasts are calibrated; about.
+
+        A normal quantile, with room for the skewness of rare outcomes (Cornish and Fisher, 1938). nan for real weights.
+        """
+        from statistics import NormalDist
+
+        z = NormalDist().inv_cdf(1 - 0.025 / ranges)
+        return z * self.noise + (z * z - 1) / 6 / self.rounds
+
 
 @dataclass(frozen=True, eq=False)
 class After:

@@ -25,12 +25,14 @@ def ranges_table(ranges: Sequence[Range]) -> Markup:
     rows = []
     for part in ranges:
         ends = [place(end, span) for end in (part.low, part.high)] if part.low < part.high else [probability(part.low)]
-        chance = NONE if math.isnan(part.noise) else f"±\u2009{figure(2 * part.noise)}"
-        gap = _flagged(signed(part.gap), part.beyond_chance)
+        most = part.by_chance(len(ranges))
+        chance = NONE if math.isnan(most) else f"±\u2009{figure(most)}"
+        gap = _flagged(signed(part.gap), abs(part.gap) > most)
         between = tag("span", f"\u2009{NONE}\u2009".join(ends), class_="whole")
         rows.append([between, count(part.rounds), figure(part.forecast), figure(part.rate), gap, chance])
     head = ("forecasts", "rounds", "mean forecast", "came true", "gap", "by chance")
-    return _table("Ranges of forecasts. An asterisk marks gaps beyond what chance does in 19 of 20 cases.", head, rows)
+    caption = "Ranges of forecasts. An asterisk marks gaps beyond chance: calibrated, 19 of 20 such tables have none."
+    return _table(caption, head, rows)
 
 
 def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:

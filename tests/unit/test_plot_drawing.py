@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import matplotlib as mpl
 import matplotlib.style
@@ -338,6 +338,19 @@ def test_words_say_where_forecasts_are_off() -> None:
         assert all(many.bbox.x1 >= text.get_window_extent().x1 for text in many.texts)
     chance = draw("where twenty", (7, 5)).axes[0]
     assert [text.get_text() for text in chance.texts] == ["nothing stands out from chance"]
+
+
+def test_groups_of_rare_events_keep_their_digits_apart() -> None:
+    tallies = {name: tc.Tally([0.001, 0.002], [3000, 3000], [2, ones]) for name, ones in (("a", 1), ("b", 20))}
+    found = plot.group_overview(tallies, tested=0)
+    figure = Figure(figsize=(3, 2.5), layout="constrained")
+    axes = figure.add_subplot()
+    found.draw(axes)
+    figure.canvas.draw()
+    (right,) = axes.child_axes
+    assert [label.get_text() for label in right.get_yticklabels()] == [f"{score:.5f}" for score in found.brier]
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:

@@ -17,7 +17,7 @@ from truecast.measures.bernstein import stretches_p_value
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, new_figure, quiet, room, width_of
+from truecast.plot.style import COLORS, GREY, few_ticks, fitting, new_figure, quiet, room, width_of
 from truecast.tally import Tally
 
 __all__ = ["GroupOverview", "group_overview"]
@@ -83,6 +83,7 @@ class GroupOverview:
         axes.set_xlim(0, 1.06 * float(np.nanmax(np.append(error, high))) or 1.0)
         axes.set_ylim(shown - 0.4, -0.6)
         self._label(axes, at, width)
+        few_ticks(axes)
         quiet(axes)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0, labelsize="x-small")
@@ -95,7 +96,9 @@ class GroupOverview:
             [_cut(name, 0.3 * width, f" ({count})") for name, count in zip(self.names[: len(at)], counts, strict=True)],
         )
         right = axes.secondary_yaxis("right")
-        right.set_yticks(at, [f"{score:.3f}" for score in self.brier[: len(at)]])
+        least = min((score for score in self.brier[: len(at)].tolist() if score > 0), default=1.0)
+        digits = min(6, max(3, 1 - math.floor(math.log10(least))))
+        right.set_yticks(at, [f"{score:.{digits}f}" for score in self.brier[: len(at)]])
         right.tick_params(length=0, labelsize="x-small")
         right.set_ylabel("Brier score", fontsize="x-small", rotation=270, va="bottom")
         more = len(self) - len(at)

@@ -288,6 +288,10 @@ def test_weights_and_groups_that_are_none(folder: Path) -> None:
     message = "f.csv, line 3: w must be a weight, finite and not negative, got '-1'"
     for command in ["measure", "distance", "report"]:
         check_refused(run(command, "f.csv", "--weight", "w"), "f.csv", message)
+    Path("f.csv").write_text("y,p,w\n1,0.5,0\n0,0.5,0\n")
+    for command in ["measure", "distance", "report"]:
+        result = run(command, "f.csv", "--weight", "w")
+        check_refused(result, "f.csv", "f.csv has no row of positive weight in column 'w'")
     Path("f.parquet").write_bytes(parquet(y=[1], p=[0.5], g=[[1]], b=[b"\xff"]))
     for column, kind in [("g", "List(Int64)"), ("b", "Binary")]:
         message = f"f.parquet has no names of groups in column '{column}': it is of type {kind}"

@@ -80,13 +80,22 @@ def tallies(
     if not rows:
         raise FileError(name, f"has no good row: {skipped:,} were skipped")
     of_scores = {score: whole.compute() for score, whole in zip(names.scores, wholes, strict=True)}
+    if not all(tally.total for tally in of_scores.values()):
+        raise FileError(name, f"has no row of positive weight in column {names.weight!r}")
     of_groups = {
-        score: {group: growing.compute() for group, growing in some.items()}
+        score: {group: _alike(growing.compute(), of_scores[score]) for group, growing in some.items()}
         for score, some in zip(names.scores, groups, strict=True)
         if some
     }
     pooled = any(growing.pooled for growing in [*wholes, *(each for some in groups for each in some.values())])
     return Tallies(name, names, of_scores, of_groups, rows, skipped, pooled)
+
+
+def _alike(tally: Tally, whole: Tally) -> Tally:
+    """Return the tally of a group, weighted if that of all is: its own weights may happen to be whole numbers."""
+    if not whole.weighted or tally.weighted:
+        return tally
+    return Tally(tally.p, tally.zeros.astype(np.float64), tally.ones.astype(np.float64))
 
 
 class _Growing:

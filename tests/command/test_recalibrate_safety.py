@@ -243,8 +243,13 @@ def test_a_day_of_the_same_scores_and_other_outcomes_is_another_day() -> None:
 
 
 @ENDINGS
-def test_a_stopped_run_from_another_state_is_begun_anew(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("there", [False, True])
+def test_a_stopped_run_from_another_state_is_begun_anew(
+    ending: str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The state was replaced meanwhile, by a service say: its rounds count."""
+    if there:
+        Path("s.json").write_text(tc.Recalibrator().to_json())
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
     r = tc.Recalibrator()
@@ -268,6 +273,14 @@ def test_a_stopped_run_to_another_output_is_forgotten(ending: str, monkeypatch: 
     assert run(*other).exit_code == 0
     assert read("other" + ending)["recalibrated"].to_list() == expected(FRAME)
     assert {path.name for path in Path().iterdir()} == names | {"other" + ending, "s.json"}
+
+
+def test_standard_input_is_new_even_if_it_looks_the_same() -> None:
+    for times in (1, 2):
+        done = run("recalibrate", "-", "-o", "out.csv", "--state", "s.json", text=FRAME[:50].write_csv())
+        assert done.exit_code == 0, done.output
+        assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 50 * times
+        assert len(read("out.csv")) == 50
 
 
 def test_what_is_replaced_stays_if_the_new_one_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,14 @@ def test_sections_are_there_in_order() -> None:
     assert tree().all("title")[0][1] == "Calibration of late.csv · data/late.csv"
 
 
+def test_what_the_figures_take_for_granted_is_said_where_they_are() -> None:
+    said = [text for _, text in tree().all("p")]
+    assert any(text.startswith("This takes rounds to be independent") for text in said)
+    assert any(text.startswith("Where outcomes come to be known later in practice") for text in said)
+    plain = Tree(tc.html_report(Y, P, sample_weight=np.linspace(0.5, 1.5, len(Y))).html).all("p")
+    assert not any(text.startswith(("This takes rounds", "Where outcomes")) for _, text in plain)
+
+
 def test_facts_are_those_of_the_rounds() -> None:
     facts = dict(zip((text for _, text in tree().all("dt")), _first_values(tree()), strict=True))
     report = tc.measure(Y, P)

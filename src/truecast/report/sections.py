@@ -27,6 +27,11 @@ __all__ = ["comparison", "sections_of"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _BEFORE = "This is about the forecasts before recalibration."
+_CLUSTERS = (
+    "This takes rounds to be independent of each other. Where outcomes come in clusters, such as all those of one "
+    "stormy day, chance does more than is said here, and evidence is weaker than it looks."
+)
+_LATER = "Where outcomes come to be known later in practice than they did here, expect less."
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
@@ -93,6 +98,7 @@ def _verdict(finding: Finding) -> list[Markup]:
     return [
         tag("div", *(tag("p", words) for words in said), class_=f"verdict {found.kind}"),
         tag("dl", *tiles, class_="tiles"),
+        *([tag("p", _CLUSTERS, class_="quiet")] if doubt else []),
         tag("p", "Calibration is not all: ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
@@ -163,7 +169,8 @@ def _after(before: Report, after: After) -> list[Markup]:
         for when, side in sides
     ]
     told = tag("p", after_sentence(before, after))
-    return [told, before_after_table(before, after), tag("div", *pictures, class_="figures")]
+    later = tag("p", _LATER, class_="quiet")
+    return [told, later, before_after_table(before, after), tag("div", *pictures, class_="figures")]
 
 
 def _certificate(certificate: Certificate) -> list[Markup]:

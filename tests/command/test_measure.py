@@ -170,6 +170,14 @@ def test_columns_are_guessed_and_said() -> None:
     )
 
 
+@pytest.mark.parametrize("columns", [["--outcome", "old", "--score", "old"], ["--score", "y"]])
+def test_a_column_is_not_measured_against_itself(columns: list[str]) -> None:
+    FRAME.select("old", y="happened").write_csv("two.csv")
+    done = run("measure", "two.csv", *columns)
+    said = f"Error: two.csv cannot have outcome and score in one column: got {columns[-1]!r} for both\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", said)
+
+
 def test_bad_rows_are_skipped_if_asked_for_and_counted() -> None:
     text = FRAME.select("happened", "old").write_csv() + "1,nan\n2,0.5\n,0.1\n1\n"
     refused = run("measure", "-", *COLUMNS, text=text)

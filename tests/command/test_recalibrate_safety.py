@@ -235,10 +235,12 @@ def test_rows_whose_outcomes_have_come_are_not_learned_from_with_all_others_agai
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 502
 
 
-def test_a_day_of_the_same_scores_and_other_outcomes_is_another_day() -> None:
-    for first in (0, 1):
-        Path("scores.csv").write_text(f"p,y\n0.5,{first}\n0.5,1\n")
+@pytest.mark.parametrize("other", ["0.5,1\n0.5,1\n", "0.5,0\n0.6,1\n"])
+def test_a_day_of_the_same_scores_or_outcomes_is_another_day(other: str) -> None:
+    for day in ("0.5,0\n0.5,1\n", other):
+        Path("scores.csv").write_text(f"p,y\n{day}")
         assert run(*command(".csv")).exit_code == 0
+        assert len(read("out.csv")) == 2
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 4
 
 

@@ -74,6 +74,8 @@ def guess(
         if not others:
             raise FileError(name, f"has one column, {outcome!r}, and so none for the score")
         scores = (_likely(name, others, "score", _SCORES),)
+    if outcome in (scores or ()):
+        raise FileError(name, f"cannot have outcome and score in one column: got {outcome!r} for both")
     return Names(outcome, tuple(scores or ()), weight, group)
 
 

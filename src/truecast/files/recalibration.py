@@ -213,7 +213,7 @@ class _Learned:
         """Take note of rounds, in whatever parts they come; the last of a chunk counts it."""
         outcomes, scores, groups = self._hashes
         outcomes.update(np.where(np.isnan(part.y), 2, part.y).astype(np.uint8).tobytes())
-        scores.update((part.p[0] + 0.0).tobytes())
+        scores.update(part.p[0].tobytes())
         if part.group is not None:
             names = ("\1" if name is None else name for name in part.group.to_list())
             groups.update("".join(f"{name}\0" for name in names).encode())

@@ -46,6 +46,14 @@ def load(module: str) -> Any:
     return importlib.import_module(module)
 
 
+def names_of(module: str) -> list[str]:
+    """What a peer has; nothing if it is not installed."""
+    try:
+        return dir(load(module))
+    except ModuleNotFoundError:
+        return []
+
+
 def options(function: Any) -> set[str]:
     """The names of a function's parameters."""
     return {*inspect.signature(function).parameters}
@@ -198,7 +206,7 @@ def _() -> bool:
     names = {
         name.lower()
         for module in f"{modules} pycalib.metrics river.metrics streamcal venn_abers betacal".split()
-        for name in dir(load(module))
+        for name in names_of(module)
     }
     sought = (
         "caldist",

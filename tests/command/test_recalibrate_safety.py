@@ -285,6 +285,36 @@ def test_standard_input_is_new_even_if_it_looks_the_same() -> None:
         assert len(read("out.csv")) == 50
 
 
+def test_packed_it_is_the_same_bytes_with_a_state_grown_stopped_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("recalibrate", "scores.csv", "-o", "plain.csv.gz").exit_code == 0
+    assert run("recalibrate", "scores.csv", "-o", "out.csv.gz", "--state", "s.json").exit_code == 0
+    assert Path("out.csv.gz").read_bytes() == Path("plain.csv.gz").read_bytes()
+    found = []
+    for stops in ([], [1, 3]):
+        arguments = ["recalibrate", "log.csv", "-o", "grown.csv.gz", "--state", f"{len(stops)}.json"]
+        write(FRAME[:700], "log.csv")
+        assert run(*arguments).exit_code == 0
+        write(FRAME, "log.csv")
+        for parts in stops:
+            with stopped_after(parts, monkeypatch):
+                assert run(*arguments).exit_code == 130
+        assert run(*arguments).exit_code == 0
+        found.append(Path("grown.csv.gz").read_bytes())
+    assert found[0] == found[1]
+    assert read("grown.csv.gz")["recalibrated"].to_list() == expected(FRAME)
+
+
+def test_rows_without_an_outcome_are_forecast_in_their_group() -> None:
+    rows = [(0.3, y, place) for y, place in [(1, "A"), (0, "B")] * 200] + [(0.3, None, "A"), (0.3, None, "B")]
+    pl.DataFrame(rows, schema=["p", "y", "place"], orient="row").write_csv("scores.csv")
+    assert run(*command(".csv", "--unknown", "--by", "place")).exit_code == 0
+    r = tc.Recalibrator()
+    r.recalibrate_many([0.3] * 400, [1, 0] * 200, groups=["A", "B"] * 200)
+    said = r.predict_many([0.3, 0.3], groups=["A", "B"]).tolist()
+    assert read("out.csv")["recalibrated"].to_list()[-2:] == said
+    assert said[0] > said[1]
+
+
 def test_what_is_replaced_stays_if_the_new_one_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("w.csv").write_text("mine")
     monkeypatch.setattr(tc.Witness, "moves", lambda *_: iter([(0.5, 1, 1.0, 1), None]))

@@ -84,6 +84,10 @@ def test_json_has_everything_and_no_words_that_are_not_json() -> None:
     assert groups == dict(FRAME["place"].value_counts().rows())
 
 
+def _places() -> dict[str, np.ndarray]:
+    return {place: (FRAME["place"] == place).to_numpy() for place in FRAME["place"].unique(maintain_order=True)}
+
+
 def test_groups_are_measured_each() -> None:
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
     found = rows(done.stdout[done.stdout.index("old, by group") :])
@@ -93,6 +97,10 @@ def test_groups_are_measured_each() -> None:
         figures = [Y[at].mean(), OLD[at].mean(), tc.brier_score(Y[at], OLD[at])]
         figures.append(tc.smooth_calibration_error(Y[at], OLD[at]))
         assert found[place][:5] == [f"{at.sum():,}", *(f"{figure:.6f}" for figure in figures)]
+    tallies = {place: tc.Tally.from_predictions(Y[at], OLD[at]) for place, at in _places().items()}
+    overview = tc.plot.group_overview(tallies, resamples=200)
+    for place, adjusted in zip(overview.names, overview.adjusted, strict=True):
+        assert found[place][-1] == ("<0.0001" if adjusted < 1e-4 else f"{adjusted:.3g}")
     assert "adjusted for 3 groups looked at" in done.stdout
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0")
     assert "nan" in rows(done.stdout[done.stdout.index("old, by group") :])["Rome"]

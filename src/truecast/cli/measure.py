@@ -117,6 +117,11 @@ def _chance_lines(chance: Sequence[Uncertainty]) -> list[Sequence[str]]:
     ]
 
 
+def _p_value(value: float) -> str:
+    """Return a p-value; nobody should care for its digits where it is that small."""
+    return "<0.0001" if value < 1e-4 else f"{value:.3g}"
+
+
 def _overview(found: Tallies, score: str, resamples: int) -> GroupOverview:
     from truecast.plot import group_overview
 
@@ -132,7 +137,7 @@ def _groups(found: Tallies, score: str, resamples: int) -> str:
     for at, name in enumerate(overview.names):
         figures = (overview.mean_outcome, overview.mean_forecast, overview.brier, overview.error, overview.chance)
         entries = _shown(figure[at] for figure in figures)
-        lines.append([_name(name), f"{overview.rounds[at]:,}", *entries, f"{adjusted[at]:.3g}"])
+        lines.append([_name(name), f"{overview.rounds[at]:,}", *entries, _p_value(adjusted[at])])
     some = f"; nan after the first {_TESTED:,}" if resamples and len(overview) > _TESTED else ""
     return (
         f"{_name(score)}, by group; those with the most evidence against them first\n{_table(lines)}\n"

@@ -129,7 +129,7 @@ def size(finding: Finding, kind: str) -> str:
     if kind in ("few", "none"):
         enough = "too few rounds to say what it amounts to" if kind == "few" else "chance is enough to explain the gaps"
         return f"In practice: {enough}. {whole}."
-    beyond = "" if kind == "weighted" else " beyond what chance adds"
+    beyond = ", chance included" if kind == "weighted" else " beyond what chance adds"
     parts = f"taken in {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
     mean = f"{points(finding.gap)} percentage points on average{beyond}"
     gap = f"{parts}forecasts and what came of them are apart by {mean}"

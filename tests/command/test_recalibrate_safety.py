@@ -122,9 +122,26 @@ def test_another_name_of_the_column_begins_anew_or_is_refused(ending: str, monke
     for rows in (3000, 3001):
         write(FRAME[[*range(3000), 0][:rows]], "scores" + ending)
         done = run(*command(ending, "--column", "best"))
-        assert (done.exit_code, "has a column 'better' so far, not 'best' (--column)" in done.stderr) == (2, True)
+        assert (done.exit_code, "has a column 'better' so far where 'best' would be" in done.stderr) == (2, True)
         assert (Path("out" + ending).read_bytes(), Path("s.json").read_bytes()) == before
     assert {path.suffix for path in Path().iterdir()} == {".csv", ".json", ".parquet"}
+
+
+@ENDINGS
+def test_other_columns_in_the_file_begin_anew_or_are_refused(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wider = FRAME.with_columns(more=pl.lit(7))
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    write(wider, "scores" + ending)
+    assert run(*command(ending)).exit_code == 0
+    written = read("out" + ending)
+    assert written["recalibrated"].to_list() == expected(FRAME)
+    assert written.drop("recalibrated").equals(read("scores" + ending))
+    before = Path("out" + ending).read_bytes(), Path("s.json").read_bytes()
+    write(pl.concat([FRAME, FRAME[:9]]), "scores" + ending)
+    done = run(*command(ending))
+    assert (done.exit_code, "has a column 'more" in done.stderr) == (2, True)
+    assert (Path("out" + ending).read_bytes(), Path("s.json").read_bytes()) == before
 
 
 @ENDINGS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ class Run:
         Of what was learned from them.
     skipped, unknown : int
         Bad rows that were left out before and among them, and those without an outcome.
-    output, column : str
-        The path of its output, and the name of the new column.
+    output : str
+        The path of its output.
+    columns : list of str
+        What that has, the new one last; with their types if it has such.
     written : (int, int)
         How far that has come, and how to know it again.
     base : int or None
@@ -43,7 +46,7 @@ class Run:
     skipped: int
     unknown: int
     output: str
-    column: str
+    columns: list[str]
     written: Mark
     base: int | None
     complete: bool = False
@@ -65,9 +68,9 @@ class Checkpoint:
     only has to do the rest.
     """
 
-    def __init__(self, path: Path, output: Path, column: str) -> None:
+    def __init__(self, path: Path, output: Path) -> None:
         self._path, self._part = path, part_of(path)
-        self._output, self._column = str(output.resolve()), column
+        self._output = str(output.resolve())
         self._finish()
         self._base = self._checksum()
 
@@ -90,7 +93,7 @@ class Checkpoint:
         if saved is None or saved.run is None:
             return None
         there = holds(part_of(Path(saved.run.output)), saved.run.written)
-        if there and self._is_of(saved.run) and saved.run.base == self._base and saved.run.column == self._column:
+        if there and self._is_of(saved.run) and saved.run.base == self._base:
             return saved
         if there:
             remove(Path(saved.run.output))
@@ -100,20 +103,21 @@ class Checkpoint:
     def _is_of(self, run: Run) -> bool:
         return run.output == self._output
 
-    def goes_on(self, run: Run | None) -> bool:
+    def goes_on(self, run: Run | None, columns: list[str]) -> bool:
         """Return whether the output of a complete run is to be gone on with, which must be as that has left it."""
         if run is None or not self._is_of(run):
             return False
-        if run.column != self._column:
-            raise FileError(self._output, f"has a column {run.column!r} so far, not {self._column!r} (--column)")
+        if run.columns != columns:
+            was, now = next((was, now) for was, now in zip_longest(run.columns, columns) if was != now)
+            raise FileError(self._output, f"has a column {was!r} so far where {now!r} would be: choose another output")
         path = Path(self._output)
         if not path.is_file() or mark(path) != run.written:
             raise FileError(self._output, "is not as the last run has left it: choose another output")
         return True
 
-    def run(self, rows: int, digest: str, skipped: int, unknown: int, written: Mark) -> Run:
+    def run(self, rows: int, digest: str, skipped: int, unknown: int, columns: list[str], written: Mark) -> Run:
         """Return how far this run has come."""
-        return Run(rows, digest, skipped, unknown, self._output, self._column, written, self._base)
+        return Run(rows, digest, skipped, unknown, self._output, columns, written, self._base)
 
     def save(self, recalibrator: Recalibrator, run: Run) -> None:
         """Save how far the run has come."""

@@ -24,7 +24,7 @@ from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove, syn
 from truecast.files.rounds import Rounds
 from truecast.files.source import Table
 
-__all__ = ["Output", "begin_with", "check_output", "open_output"]
+__all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
 
 _ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "json": (".jsonl", ".ndjson", ".json"), "parquet": (".parquet", ".pq")}
 
@@ -47,6 +47,12 @@ def check_output(path: Path | None, table: Table, column: str) -> None:
         raise FileError(str(path), "is there, and is no file that could be replaced: choose another output")
     if not _of_kind(path, table.kind):
         raise FileError(str(path), f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind")
+
+
+def columns_of(table: Table, column: str) -> list[str]:
+    """Return the columns of a table and the new one, with their types if there are such."""
+    schema = getattr(table, "schema", {})
+    return [*(f"{name} ({schema[name]})" if name in schema else name for name in table.columns), column]
 
 
 def open_output(path: Path | None, table: Table, column: str, written: int | None = None) -> Output:

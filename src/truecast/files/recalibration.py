@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from truecast.errors import FileError, TruecastError
 from truecast.files.checkpoint import Checkpoint, Run, Saved
 from truecast.files.columns import Names
-from truecast.files.output import Output, begin_with, check_output, open_output
+from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
 from truecast.files.places import Mark, complete, lock
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table
@@ -101,7 +101,7 @@ class Recalibration:
         with lock(self.output), lock(self.state):
             if self.state is None or self.output is None:
                 return self._run(None)
-            return self._run(Checkpoint(self.state, self.output, self.column))
+            return self._run(Checkpoint(self.state, self.output))
 
     def _run(self, journal: Checkpoint | None) -> Recalibrated:
         name = "the file"
@@ -110,14 +110,19 @@ class Recalibration:
                 name = table.name
                 check_output(self.output, table, self.column)
                 parts = rounds(table, names, skip_bad=self.skip_bad, unknown=self.unknown, whole=True)
-                learned = _Learned()
+                learned = _Learned(columns_of(table, self.column))
                 rest = learned.skip(parts, start.run)
-                if rest is None:
+                if rest is None or (stopped and start.run is not None and start.run.columns != learned.columns):
                     if not stopped:
                         learned.refuse_again(name, start.run)
                     continue
                 first = next(rest, None)
-                if first is None and journal is not None and not stopped and journal.goes_on(start.run):
+                if (
+                    first is None
+                    and journal is not None
+                    and not stopped
+                    and journal.goes_on(start.run, learned.columns)
+                ):
                     skipped = learned.skipped - _skipped(start)
                     return Recalibrated(start.recalibrator, 0, learned.rows, skipped, 0, (math.nan, math.nan))
                 out = self._opened_output(table, start.run, stopped, journal)
@@ -145,7 +150,7 @@ class Recalibration:
         written = None
         if stopped and run is not None:
             written = run.written[0]
-        elif journal is not None and self.output is not None and journal.goes_on(run):
+        elif journal is not None and self.output is not None and journal.goes_on(run, columns_of(table, self.column)):
             written = begin_with(self.output)
         return open_output(self.output, table, self.column, written)
 
@@ -196,7 +201,8 @@ class Recalibration:
 class _Learned:
     """What was read so far, to know it again."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: list[str]) -> None:
+        self.columns = columns
         self.rows = self.chunks = self.skipped = self.unknown = 0
         self._hashes = [hashlib.blake2b(digest_size=16) for _ in range(3)]
 
@@ -207,7 +213,7 @@ class _Learned:
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
         """Return how far the run has come that has written so much."""
-        return journal.run(self.rows, self.digest, self.skipped, self.unknown, written)
+        return journal.run(self.rows, self.digest, self.skipped, self.unknown, self.columns, written)
 
     def add(self, part: Rounds, *, chunk: bool = True) -> None:
         """Take note of rounds, in whatever parts they come; the last of a chunk counts it."""
@@ -244,7 +250,7 @@ class _Learned:
         """
         if run is None or self.rows < run.rows:
             return
-        before, now, none = (_thirds(text) for text in (run.digest, self.digest, _Learned().digest))
+        before, now, none = (_thirds(text) for text in (run.digest, self.digest, _Learned([]).digest))
         outcomes, scores, groups = (a == b for a, b in zip(before, now, strict=True))
         if outcomes and scores and (before[2] == none[2]) != (now[2] == none[2]):
             raise FileError(

@@ -92,8 +92,7 @@ def test_groups_are_measured_each() -> None:
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
     found = rows(done.stdout[done.stdout.index("old, by group") :])
     assert found["group"][:4] == ["rounds", "mean outcome", "mean forecast", "Brier score"]
-    for place in ("Rome", "Oslo", "<b>"):
-        at = (FRAME["place"] == place).to_numpy()
+    for place, at in _places().items():
         figures = [Y[at].mean(), OLD[at].mean(), tc.brier_score(Y[at], OLD[at])]
         figures.append(tc.smooth_calibration_error(Y[at], OLD[at]))
         assert found[place][:5] == [f"{at.sum():,}", *(f"{figure:.6f}" for figure in figures)]
@@ -101,6 +100,7 @@ def test_groups_are_measured_each() -> None:
     overview = tc.plot.group_overview(tallies, resamples=200)
     for place, adjusted in zip(overview.names, overview.adjusted, strict=True):
         assert found[place][-1] == ("<0.0001" if adjusted < 1e-4 else f"{adjusted:.3g}")
+    assert (overview.adjusted != overview.p_value).any()
     assert "adjusted for 3 groups looked at" in done.stdout
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0")
     assert "nan" in rows(done.stdout[done.stdout.index("old, by group") :])["Rome"]
@@ -108,8 +108,7 @@ def test_groups_are_measured_each() -> None:
 
 def test_groups_in_json_with_what_chance_would_do() -> None:
     data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--json").stdout)
-    of = {place: (FRAME["place"] == place).to_numpy() for place in FRAME["place"].unique(maintain_order=True)}
-    tallies = {place: tc.Tally.from_predictions(Y[at], OLD[at]) for place, at in of.items()}
+    tallies = {place: tc.Tally.from_predictions(Y[at], OLD[at]) for place, at in _places().items()}
     overview = tc.plot.group_overview(tallies, resamples=200, tested=1000)
     for at, entry in enumerate(data["groups"]["old"]):
         assert entry["group"] == overview.names[at]
@@ -156,6 +155,7 @@ def test_weights() -> None:
     real = run("measure", "scores.csv", *COLUMNS, "--weight", "part")
     report = tc.measure(Y, OLD, sample_weight=FRAME["part"].to_numpy())
     assert rows(real.stdout)["smooth calibration error"] == [f"{report.smooth_calibration_error:.6f}"]
+    assert rows(real.stdout)["weight"] == [f"{report.total:,}"]
     assert "p-value" not in rows(real.stdout)  # real weights cannot be resampled
 
 
@@ -196,6 +196,26 @@ def test_bad_rows_are_skipped_if_asked_for_and_counted() -> None:
     assert rows(done.stdout)["Brier score"] == [f"{tc.brier_score(Y, OLD):.6f}"]
 
 
+def test_nothing_but_bad_rows_is_refused_in_any_case() -> None:
+    for command in ("measure", "report", "distance", "forecast"):
+        columns = COLUMNS[:2] if command == "forecast" else COLUMNS
+        done = run(command, "-", *columns, "--skip-bad", text="happened,old\n7,7\n,\n")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.endswith("Error: standard input has no good row: 2 were skipped\n")
+
+
+def test_too_many_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["truecast.files.tallies"], "_MOST_GROUPS", 2)
+    done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
+    assert (done.exit_code, done.stderr) == (2, "Error: scores.csv has more than 2 groups in column 'place'\n")
+
+
+def test_groups_with_weights() -> None:
+    data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--weight", "times", "--json").stdout)
+    totals = dict(FRAME.group_by("place").agg(pl.col("times").sum()).rows())
+    assert {entry["group"]: entry["total"] for entry in data["groups"]["old"]} == totals
+
+
 def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["truecast.files.tallies"]  # by its name there is the function
     monkeypatch.setattr(module, "MOST_FORECASTS", 64)
@@ -229,8 +249,9 @@ def test_distance_within_limits() -> None:
     data = json.loads(done.stdout)
     assert data["upper"] - data["lower"] <= 0.5 * data["upper"]
     assert data["lower_total"] == pytest.approx(3000 * data["lower"])
-    for options in (["--time-limit", "0.001"], ["--memory-limit", "1"]):
-        assert run("distance", "scores.csv", *COLUMNS, *options).exit_code == 0
+    for limit, value in (("time", "0.001"), ("memory", "1")):
+        done = run("distance", "scores.csv", *COLUMNS, f"--{limit}-limit", value, "--json")
+        assert json.loads(done.stdout)["ended"] == limit
     weighted = json.loads(
         run("distance", "scores.csv", *COLUMNS, "--weight", "times", "--rtol", "0.9", "--json").stdout
     )
@@ -271,10 +292,15 @@ def test_report_is_a_page_about_the_scores_and_groups() -> None:
 
 def test_one_score_by_group_and_skipped_rows_in_the_report() -> None:
     text = FRAME.write_csv() + "9,9,9,9,9,9\n"
-    done = run("report", "-", *COLUMNS, "--by", "place", "--skip-bad", text=text)
+    Path("bad.csv").write_text(text)
+    done = run("report", "bad.csv", *COLUMNS, "--by", "place", "--skip-bad")
     assert done.exit_code == 0, done.output
-    assert "standard input: 1 bad rows skipped, 3,000 kept" in done.stderr
-    assert "Oslo" in Path("report.html").read_text()
+    assert "bad.csv: 1 bad rows skipped, 3,000 kept" in done.stderr
+    page = re.sub("<[^>]*>", " ", Path("report.html").read_text())
+    assert "Oslo" in page
+    assert re.search(r"rows skipped\s+1\b", page)
+    assert re.search(r"outcome\s+happened\b", page)
+    assert re.search(r"\bplace\b", page)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal that a test can read")

@@ -223,6 +223,15 @@ def test_killed_while_the_pieces_are_removed_the_whole_stays(monkeypatch: pytest
     assert not Path("out.parquet.part").exists()
 
 
+def test_parquet_is_neither_packed_nor_written_to_standard_output() -> None:
+    done = run("recalibrate", "scores.parquet", "-o", "out.parquet.gz")
+    said = "out.parquet.gz must end in .parquet, .pq, since scores.parquet is of that kind"
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    done = run("recalibrate", "scores.parquet", "-o", "-")
+    said = "standard output cannot be Parquet: write to a file by -o"
+    assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+
+
 @pytest.mark.parametrize("first", [[], ["--by", "place"]])
 def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[str]) -> None:
     assert run(*command(".csv", *first)).exit_code == 0
@@ -330,6 +339,33 @@ def test_rows_without_an_outcome_are_forecast_in_their_group() -> None:
     said = r.predict_many([0.3, 0.3], groups=["A", "B"]).tolist()
     assert read("out.csv")["recalibrated"].to_list()[-2:] == said
     assert said[0] > said[1]
+
+
+@ENDINGS
+def test_what_was_written_after_the_checkpoint_is_not_kept(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows after it may have gone meanwhile."""
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    rows = json.loads(Path("s.json.part").read_text())["run"]["rows"]
+    write(FRAME[:rows], "scores" + ending)
+    assert run(*command(ending)).exit_code == 0
+    assert read("out" + ending)["recalibrated"].to_list() == expected(FRAME[:rows])
+
+
+@ENDINGS
+def test_a_log_that_has_grown_is_gone_on_with_whatever_is_beside_its_output(ending: str) -> None:
+    write(FRAME[:1000], "scores" + ending)
+    assert run(*command(ending)).exit_code == 0
+    part = Path(f"out{ending}.part")
+    if ending == ".csv":
+        part.write_text("left by a run that was killed " * 10_000)
+    else:
+        part.mkdir()
+        (part / "000000007.piece").write_text("left by a run that was killed")
+    write(FRAME, "scores" + ending)
+    assert run(*command(ending)).exit_code == 0
+    assert read("out" + ending)["recalibrated"].to_list() == expected(FRAME)
+    assert not part.exists()
 
 
 def test_what_is_replaced_stays_if_the_new_one_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,6 +225,17 @@ def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.Monkey
     assert abs(float(rows(done.stdout)["Brier score"][0]) - tc.brier_score(Y, NEW)) < 1 / 64
 
 
+def test_groups_share_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["truecast.files.tallies"]
+    monkeypatch.setattr(module, "MOST_FORECASTS", 64)
+    monkeypatch.setattr(module, "_LEAST", 8)
+    data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0", "--json").stdout)
+    forecasts = {entry["group"]: entry["forecasts"] for entry in data["groups"]["old"]}
+    first, second, third = _places()
+    assert (forecasts[first] <= 64, forecasts[second] <= 32, forecasts[third] <= 21) == (True, True, True)
+    assert data["pooled"]
+
+
 def test_distance_is_that_of_python_and_its_witness_can_be_checked() -> None:
     FRAME[:400].write_csv("few.csv")
     done = run("distance", "few.csv", *COLUMNS, "--witness", "nearest.csv")

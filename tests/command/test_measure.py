@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -141,7 +142,7 @@ def test_names_of_groups_and_scores_cannot_break_the_table() -> None:
 
 
 def test_groups_beyond_those_for_which_chance_is_simulated_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["truecast.cli.measure"], "_TESTED", 2)  # by its name there is the command
+    monkeypatch.setattr(import_module("truecast.cli.measure"), "_TESTED", 2)  # by its name there is the command
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "20")
     assert done.stdout.endswith("p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n")
     assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-5:-2]] == [False, False, True]
@@ -205,7 +206,7 @@ def test_nothing_but_bad_rows_is_refused_in_any_case() -> None:
 
 
 def test_too_many_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["truecast.files.tallies"], "_MOST_GROUPS", 2)
+    monkeypatch.setattr(import_module("truecast.files.tallies"), "_MOST_GROUPS", 2)
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
     assert (done.exit_code, done.stderr) == (2, "Error: scores.csv has more than 2 groups in column 'place'\n")
 
@@ -217,7 +218,7 @@ def test_groups_with_weights() -> None:
 
 
 def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["truecast.files.tallies"]  # by its name there is the function
+    module = import_module("truecast.files.tallies")  # by its name there is the function
     monkeypatch.setattr(module, "MOST_FORECASTS", 64)
     monkeypatch.setattr(module._Growing.add, "__kwdefaults__", {"most": 64})
     done = run("measure", "scores.csv", "--outcome", "happened", "--score", "new")
@@ -226,7 +227,7 @@ def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.Monkey
 
 
 def test_groups_share_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["truecast.files.tallies"]
+    module = import_module("truecast.files.tallies")
     monkeypatch.setattr(module, "MOST_FORECASTS", 64)
     monkeypatch.setattr(module, "_LEAST", 8)
     data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0", "--json").stdout)

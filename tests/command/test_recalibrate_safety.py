@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -230,6 +231,18 @@ def test_parquet_is_neither_packed_nor_written_to_standard_output() -> None:
     done = run("recalibrate", "scores.parquet", "-o", "-")
     said = "standard output cannot be Parquet: write to a file by -o"
     assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
+
+
+def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what_was_skipped() -> None:
+    Path("scores.csv").write_text(FRAME[:500].write_csv() + "9,9,9\n")
+    assert run(*command(".csv", "--skip-bad", "--report", "first.html")).exit_code == 0
+    write(FRAME[500:900], "scores.csv")
+    assert run(*command(".csv", "--report", "second.html")).exit_code == 0  # the certificate is about 900 rounds
+    first, second = (re.sub("<[^>]*>", " ", Path(f"{day}.html").read_text()) for day in ("first", "second"))
+    assert re.search(r"rows skipped\s+1\b", first)
+    assert "rows skipped" not in second
+    assert "proved" in first
+    assert "proved" not in second
 
 
 @pytest.mark.parametrize("first", [[], ["--by", "place"]])

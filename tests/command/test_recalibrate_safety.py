@@ -245,6 +245,15 @@ def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what
     assert "proved" not in second
 
 
+def test_json_lines_may_end_in_blanks_as_elsewhere() -> None:
+    Path("scores.jsonl").write_bytes(b'{"p": 0.5, "y": 1}\r\n{"y": 0, "p": 0.25} \r\n{"p": 0.75, "y": 1}')
+    assert run(*command(".jsonl")).exit_code == 0
+    lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    said = tc.Recalibrator().recalibrate_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
+    assert [line["recalibrated"] for line in lines] == said
+    assert [line["p"] for line in lines] == [0.5, 0.25, 0.75]
+
+
 @pytest.mark.parametrize("first", [[], ["--by", "place"]])
 def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[str]) -> None:
     assert run(*command(".csv", *first)).exit_code == 0

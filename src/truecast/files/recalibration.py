@@ -248,7 +248,7 @@ class _Learned:
 
         That is: in groups and not now, or the other way round; and rows whose outcomes are known by now.
         """
-        if run is None or self.rows < run.rows:
+        if run is None:
             return
         before, now, none = (_thirds(text) for text in (run.digest, self.digest, _Learned([]).digest))
         outcomes, scores, groups = (a == b for a, b in zip(before, now, strict=True))

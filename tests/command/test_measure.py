@@ -202,7 +202,7 @@ def test_nothing_but_bad_rows_is_refused_in_any_case() -> None:
         columns = COLUMNS[:2] if command == "forecast" else COLUMNS
         done = run(command, "-", *columns, "--skip-bad", text="happened,old\n7,7\n,\n")
         assert (done.exit_code, done.stdout) == (2, "")
-        assert done.stderr.endswith("Error: standard input has no good row: 2 were skipped\n")
+        assert done.stderr.endswith("Error: standard input has no good row: all 2 were skipped\n")
 
 
 def test_too_many_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,7 @@ def test_one_score_by_group_and_skipped_rows_in_the_report() -> None:
     Path("bad.csv").write_text(text)
     done = run("report", "bad.csv", *COLUMNS, "--by", "place", "--skip-bad")
     assert done.exit_code == 0, done.output
-    assert "bad.csv: 1 bad rows skipped, 3,000 kept" in done.stderr
+    assert "bad.csv: 1 bad row skipped, 3,000 kept" in done.stderr
     page = re.sub("<[^>]*>", " ", Path("report.html").read_text())
     assert "Oslo" in page
     assert re.search(r"rows skipped\s+1\b", page)

@@ -126,6 +126,21 @@ def test_the_new_column_has_the_name_that_is_asked_for() -> None:
     assert "has a column 'place' already: call the new one otherwise by --column" in done.stderr
 
 
+def test_json_that_has_the_new_entry_in_a_later_line_is_refused() -> None:
+    lines = [
+        '{"p": 0.5, "y": 1}',
+        '{"p": 0.5, "y": 1, "note": "recalibrated"}',
+        '{"p": 0.5, "y": 0, "recalibrated": 1}',
+    ]
+    Path("scores.jsonl").write_text("\n".join(lines[:2]))
+    assert run("recalibrate", "scores.jsonl", "-o", "out.jsonl").exit_code == 0
+    Path("scores.jsonl").write_text("\n".join(lines))
+    done = run("recalibrate", "scores.jsonl", "-o", "other.jsonl")
+    assert done.exit_code == 2
+    assert "scores.jsonl has a column 'recalibrated' already" in done.stderr
+    assert not list(Path().glob("other*"))
+
+
 def test_groups_beyond_the_most_share_a_guard() -> None:
     FRAME.write_csv("scores.csv")
     options = ["--by", "place", "--max-groups", "1", "--state", "s.json"]
@@ -164,7 +179,7 @@ def test_the_report_is_about_before_and_after() -> None:
     assert "report written to report.html" in done.stderr
     page = Path("report.html").read_text()
     again = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
-    assert again.stdout.startswith(f"{ROWS:,} rows had been recalibrated before; 0 new ones\n")
+    assert again.stdout.startswith(f"{ROWS:,} rows recalibrated before; 0 new\n")
     assert Path("report.html").read_text() == page  # of all rows of the output, whenever they were written
     for word in ("JFK", "recalibrated", "proved"):
         assert word in page
@@ -192,7 +207,7 @@ def test_a_file_that_has_grown_goes_on_too_and_no_row_counts_twice(ending: str) 
         assert READ[ending](target)["recalibrated"].to_list() == expected(FRAME[:rows])
     WRITE[ending](FRAME, source)
     done = run("recalibrate", source, "-o", "other" + ending, "--state", "s.json")
-    assert done.stdout.startswith(f"{ROWS:,} rows had been recalibrated before; 0 new ones\n")
+    assert done.stdout.startswith(f"{ROWS:,} rows recalibrated before; 0 new\n")
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == ROWS
 
 
@@ -245,7 +260,7 @@ def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) ->
     assert f"{source}, {place}: p must be a probability from 0 to 1, got" in done.stderr
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     done = run("recalibrate", source, "-o", target, "--skip-bad", *options)
-    assert (done.exit_code, "1 bad rows skipped" in done.stdout) == (0, True)
+    assert (done.exit_code, "1 bad row skipped" in done.stdout) == (0, True)
     assert len(READ[ending](target)) == ROWS - 1
 
 
@@ -378,7 +393,7 @@ def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatc
     assert done.exit_code == 130
     assert done.stderr.endswith("stopped; the same command goes on from there\n")
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
-    assert "rows had been recalibrated before" in done.stdout
+    assert "rows recalibrated before" in done.stdout
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
     calls[0] = 0
     done = run("recalibrate", "scores.csv", "-o", "again.csv")

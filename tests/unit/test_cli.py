@@ -202,6 +202,6 @@ def test_json_and_skipped_rows_of_a_forecast(tmp_path: Path) -> None:
     assert (found["rows"], found["skipped"], found["rate"]) == (2, 1, 0.5)
     assert found["certificate"]["bound"] == f.certificate.bound
     assert found["forecaster"] == repr(f)
-    assert done.stderr == "1 bad rows skipped\n"
+    assert done.stderr == "1 bad row skipped\n"
     done = run("forecast", "-", "--skip-bad", text="y\n7\n")
-    assert (done.exit_code, done.stderr) == (2, "Error: standard input has no good row: 1 were skipped\n")
+    assert (done.exit_code, done.stderr) == (2, "Error: standard input has no good row: all 1 were skipped\n")

@@ -450,7 +450,7 @@ def test_bad_rows_that_are_skipped_are_counted(
 def test_nothing_but_bad_rows(folder: Path) -> None:
     Path("f.csv").write_text("y,p\n1,2\n1\n7,0.5\n")
     for command in ["measure", "distance", "report", "recalibrate"]:
-        line = check_refused(run(command, "f.csv", "--skip-bad"), "f.csv", "f.csv has no good row: 3 were skipped")
+        line = check_refused(run(command, "f.csv", "--skip-bad"), "f.csv", "f.csv has no good row: all 3 were skipped")
         assert "3" in line
     check_untouched(folder, "f.csv")
 

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from truecast.cli.shared import arguments, echo_json, errors, opened, plain, progress, refuse_folder, refuse_twice, say
+from truecast.cli.shared import (
+    arguments,
+    counted,
+    echo_json,
+    errors,
+    opened,
+    plain,
+    progress,
+    refuse_folder,
+    refuse_twice,
+    say,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +94,7 @@ def forecast(
         p = f.forecast_many(y)
         _write(out, y, p)
         if skipped:
-            say(f"{skipped:,} bad rows skipped")
+            say(f"{counted(skipped, 'bad row')} skipped")
         _print(f, y, out, skipped, as_json)
 
 
@@ -102,7 +113,7 @@ def _outcomes(file: str, outcome: str | None, skip_bad: bool) -> tuple[NDArray[n
             show(table.fraction(), "")
         y = np.concatenate(found)
         if not len(y):
-            raise FileError(table.name, f"has no good row: {skipped:,} were skipped")
+            raise FileError(table.name, f"has no good row: all {skipped:,} were skipped")
         return y, skipped
 
 

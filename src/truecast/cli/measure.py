@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from truecast.cli.shared import arguments, echo_json, errors, opened, progress, say
+from truecast.cli.shared import arguments, counted, echo_json, errors, opened, progress, say
 
 if TYPE_CHECKING:
     from truecast.files import Tallies
@@ -69,7 +69,7 @@ def tallied(file: str, *, skip_bad: bool, **columns: Any) -> Tallies:
         parts = rounds(table, names, skip_bad=skip_bad)
         found = tallies(table.name, names, parts, lambda rows: show(table.fraction(), f"{rows:,} rows"))
     if found.skipped:
-        say(f"{table.name}: {found.skipped:,} bad rows skipped, {found.rows:,} kept")
+        say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
         say(f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value")
     return found

@@ -13,6 +13,7 @@ import click
 from truecast.cli.shared import (
     Reopened,
     arguments,
+    counted,
     echo_json,
     errors,
     file_type,
@@ -133,14 +134,14 @@ def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
         return
     to_user = partial(click.echo, err=out is None)
     if done.earlier:
-        to_user(f"{done.earlier:,} rows had been recalibrated before; {done.rows:,} new ones")
+        to_user(f"{counted(done.earlier, 'row')} recalibrated before; {done.rows:,} new")
     if done.skipped:
-        to_user(f"{done.skipped:,} bad rows skipped")
+        to_user(f"{counted(done.skipped, 'bad row')} skipped")
     if done.unknown:
-        to_user(f"{done.unknown:,} rows without an outcome: forecast, not learned from")
+        to_user(f"{counted(done.unknown, 'row')} without an outcome: forecast, not learned from")
     to_user(str(certificate))
     if done.rows > done.unknown:
-        rows = f"the {done.rows - done.unknown:,} rows of this run"
+        rows = f"the {counted(done.rows - done.unknown, 'row')} of this run"
         to_user(f"Brier score of {rows}: {done.brier[0]:.6f} before, {done.brier[1]:.6f} recalibrated")
     if out is not None:
         click.echo(f"written to {out}")

@@ -22,6 +22,7 @@ __all__ = [
     "Refusal",
     "Reopened",
     "arguments",
+    "counted",
     "echo_json",
     "errors",
     "file_type",
@@ -70,6 +71,11 @@ def arguments(*names: str) -> Callable[[Command], Command]:
 def say(text: str) -> None:
     """Say something that is not the result: to standard error."""
     click.echo(text, err=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return so many of something: "1 row", "2 rows"."""
+    return f"{number:,} {noun}{'s'[: number != 1]}"
 
 
 class Refusal(click.ClickException):

@@ -38,7 +38,7 @@ def check_output(path: Path | None, table: Table, column: str) -> None:
         If the table has such a column, or this is no place for a file of its kind.
     """
     if column in table.columns:
-        raise FileError(table.name, f"has a column {column!r} already: call the new one otherwise by --column")
+        raise _taken(table.name, column)
     if path is None:
         if table.kind == "parquet":
             raise FileError("standard output", "cannot be Parquet: write to a file by -o")
@@ -127,7 +127,7 @@ _GROUP = 1 << 18
 
 class _TextOutput(Output):
     def __init__(self, path: Path | None, table: Table, column: str, written: int | None) -> None:
-        self.path, self._column = path, column
+        self.path, self._column, self._of = path, column, table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
         self._raw = _opened(path, written)
@@ -149,9 +149,15 @@ class _TextOutput(Output):
             text = frame.write_csv(include_header=False, separator=self._separator)
             self._stream.write(text.encode())
         elif rounds.whole is not None:
+            self._refuse_twice(rounds.whole)
             key = f", {json.dumps(self._column)}: ".encode()
             pairs = zip(rounds.whole, values.tolist(), strict=True)
             self._stream.write(b"".join(b"%b%b%r}\n" % (line.rstrip()[:-1], key, value) for line, value in pairs))
+
+    def _refuse_twice(self, lines: list[bytes]) -> None:
+        """Refuse JSON that has an entry of the new name already."""
+        if any(self._column in json.loads(line) for line in lines if json.dumps(self._column).encode() in line):
+            raise _taken(self._of, self._column)
 
     def sync(self) -> Mark:
         if self._packer is not None:  # a compressed file may consist of several, one after the other
@@ -177,6 +183,10 @@ class _TextOutput(Output):
                 self._packer.close()
         finally:
             self._raw.close()
+
+
+def _taken(name: str, column: str) -> FileError:
+    return FileError(name, f"has a column {column!r} already: call the new one otherwise by --column")
 
 
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:

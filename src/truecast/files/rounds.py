@@ -103,7 +103,7 @@ def rounds(
         rows, skipped = rows + len(part), skipped + part.skipped
         yield part
     if not rows:
-        reason = f"has no good row: {skipped:,} were skipped" if skipped else "has a header but no rows"
+        reason = f"has no good row: all {skipped:,} were skipped" if skipped else "has a header but no rows"
         raise FileError(table.name, reason)
 
 

@@ -78,7 +78,7 @@ def tallies(
                     raise FileError(name, f"has more than {_MOST_GROUPS:,} groups in column {names.group!r}")
         progress(rows)
     if not rows:
-        raise FileError(name, f"has no good row: {skipped:,} were skipped")
+        raise FileError(name, f"has no good row: all {skipped:,} were skipped")
     of_scores = {score: whole.compute() for score, whole in zip(names.scores, wholes, strict=True)}
     if not all(tally.total for tally in of_scores.values()):
         raise FileError(name, f"has no row of positive weight in column {names.weight!r}")

@@ -133,7 +133,7 @@ def test_facts_are_those_of_the_rounds() -> None:
     facts = dict(zip((text for _, text in tree().all("dt")), _first_values(tree()), strict=True))
     report = tc.measure(Y, P)
     assert facts["rounds"] == "4,000"
-    assert facts["rows skipped"] == "7 (not readable)"
+    assert facts["rows skipped"] == "7 (they break a rule)"
     assert facts["outcome"] == "late"
     assert facts["forecast"] == "p"
     assert facts["distinct forecasts"] == f"{len(np.unique(P)):,}"

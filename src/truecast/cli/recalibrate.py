@@ -63,8 +63,9 @@ def recalibrate(
     """Write FILE with one more column: its probabilities, recalibrated.
 
     Goes through FILE row by row, in order. Each probability is turned into a calibrated one by what was learned from
-    the rows above it, and only then is its outcome learned: what you see is what you would have had live. Prints the
-    certificate, a proved bound on how far the new probabilities are from perfectly calibrated ones.
+    the rows above it, and only then is its outcome learned: what you see is what you would have had live, had each
+    outcome come before the next row. Prints the certificate, a proved bound on how far the new probabilities are from
+    perfectly calibrated ones.
 
     With --state, tomorrow's file goes on where today's has ended. If FILE begins with all the rows of the run before,
     as a log does that grows, only those after them are taken (and added to OUT if that is the same): none counts twice.

@@ -69,7 +69,7 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
     facts = [
         ("source", None if context.source is None else name(context.source)),
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
-        ("rows skipped", f"{count(context.skipped)} (not readable)" if context.skipped else None),
+        ("rows skipped", f"{count(context.skipped)} (they break a rule)" if context.skipped else None),
         ("outcome", None if context.outcome is None else name(context.outcome)),
         ("forecast", name(finding.name) if context.score_known else None),
         ("distinct forecasts", count(figures.forecasts)),

@@ -99,7 +99,7 @@ def complete(path: Path, marked: Mark) -> None:
 @contextmanager
 def lock(path: Path | None) -> Iterator[None]:
     """Keep other runs from this file meanwhile; the system forgets it if the process dies."""
-    if path is None or os.name != "posix":
+    if path is None or os.name != "posix" or part_of(path) == path:
         yield
         return
     import fcntl

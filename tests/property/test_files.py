@@ -353,7 +353,7 @@ def test_rounds_are_the_rows_that_keep_the_rules(rows: list[tuple[str, str, str]
         assert refused[0] == bad[0][0]
         assert refused[1].startswith(bad[0][1])
         return
-    assert refused == (None if good else (None, f"has no good row: {len(bad)} were skipped"))
+    assert refused == (None if good else (None, f"has no good row: all {len(bad)} were skipped"))
     assert np.concatenate([part.y for part in found]).tolist() == [_number(y, words=True) for y, _, _ in good]
     assert np.concatenate([part.p[0] for part in found]).tolist() == [_number(p) for _, p, _ in good]
     assert [weight for part in found for weight in part.weight.tolist()] == [_number(weight) for *_, weight in good]

@@ -13,8 +13,7 @@ import numpy as np
 
 __all__ = ["Quotes"]
 
-_QUOTED = r'"(?:[^"]++|"")*+"'
-_CLOSED = re.compile(_QUOTED)
+Row = tuple[int, list[str] | None]
 
 
 class Quotes:
@@ -22,13 +21,7 @@ class Quotes:
 
     def __init__(self, separator: str) -> None:
         self._separator = separator
-        mark = re.escape(separator)
-        plain = f"[^{mark}\n]*+"
-        field = f'(?:{_QUOTED}{plain}|(?!"){plain})'
-        row = f"{field}(?:{mark}{field})*+"
-        self._whole_row = re.compile(f"{row}\n".encode())
-        self._row = re.compile(row)
-        self._fields = re.compile(f"{mark}({field})")
+        self._stop = re.compile(f"[{re.escape(separator)}\n]")
 
     def any(self, text: bytes) -> bool:
         """Whether any field may begin with a quote; if not, all quotes are letters. Text begins with a row."""
@@ -61,9 +54,9 @@ class Quotes:
         return end
 
     def _scanned(self, text: bytes) -> int:
-        end = 0
-        while row := self._whole_row.match(text, end):
-            end = row.end()
+        letters, end = text.decode("latin-1"), 0  # a letter for every byte
+        while (row := self._row(letters, end)) and row[0] < len(letters):
+            end = row[0] + 1
         return end
 
     def rows(self, text: str) -> Iterator[tuple[int, list[str] | None]]:
@@ -76,20 +69,39 @@ class Quotes:
         begins = f'{self._separator}"'
         while at < len(text):
             end = text.find("\n", at) % (len(text) + 1)
-            row = text[at:end]
+            row = text[at:end].removesuffix("\r")
+            fields: list[str] | None = row.split(self._separator) if row else []
             if row.startswith('"') or begins in row:
-                row = self._row.match(text, at)[0]  # type: ignore[index]
-                end = at + len(row)
-                yield line, self._split(row.removesuffix("\r"))
-                line += row.count("\n")
-            else:
-                row = row.removesuffix("\r")
-                yield line, row.split(self._separator) if row else []
-            line += 1
+                end, fields = self._row(text, at) or (len(text), None)
+            yield line, fields
+            line += text.count("\n", at, end) + 1
             at = end + 1
 
-    def _split(self, row: str) -> list[str] | None:
-        fields = self._fields.findall(self._separator + row)
-        if not all(_CLOSED.fullmatch(field) for field in fields if field.startswith('"')):
-            return None
-        return [field[1:-1].replace('""', '"') if field.startswith('"') else field for field in fields]
+    def _row(self, text: str, at: int) -> Row | None:
+        """Where the row that begins there ends, and its fields as in `rows`; None if a quoted one does not end."""
+        fields: list[str] = []
+        sound = True
+        while True:
+            start, quoted = at, text.startswith('"', at)
+            if quoted:
+                at = _closing(text, at + 1)
+                if not at:
+                    return None
+            stop = self._stop.search(text, at)
+            end = stop.start() if stop else len(text)
+            last = not stop or stop[0] == "\n"
+            rest = text[at:end].removesuffix("\r" if last else "")
+            sound = sound and not (quoted and rest)
+            fields.append(text[start + 1 : at - 1].replace('""', '"') if quoted else rest)
+            if last:
+                return end, fields if sound else None
+            at = end + 1
+
+
+def _closing(text: str, at: int) -> int:
+    """Where a quoted field ends whose content begins there, after the quote that closes it; 0 if nowhere."""
+    while at := text.find('"', at) + 1:
+        if not text.startswith('"', at):
+            return at
+        at += 1
+    return 0

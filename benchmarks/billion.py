@@ -46,7 +46,7 @@ def main() -> None:
         for adapter in ("duckdb", "polars"):
             subprocess.run([sys.executable, "-c", TALLY.format(adapter=adapter, path=path)], check=True)
         taken, most = command("measure", path, "--outcome", "y", "--score", "p")
-        print(f"| `truecast measure`, every measure | {taken:.1f} | {most:.0f} | printed |")
+        print(f"| the command, every measure | {taken:.1f} | {most:.0f} | printed |")
 
 
 if __name__ == "__main__":

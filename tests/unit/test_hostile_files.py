@@ -54,6 +54,7 @@ BYTE = "is not UTF-8: there is a byte 0xe9; convert the file first"
 ZERO = "f.csv, line 1: is not UTF-8 text: there is a zero byte; is it UTF-16?"
 
 # what is wrong; the file; what is in it; what is said about it
+ARRAY = "must be a JSON object, is an array: put each object on a line of its own, as by jq -c '.[]'"
 FILES: list[tuple[str, str, bytes, str]] = [
     ("empty", "f.csv", b"", "f.csv is empty"),
     ("packed nothing", "f.csv", gzip.compress(b""), "f.csv is empty"),
@@ -114,7 +115,7 @@ FILES: list[tuple[str, str, bytes, str]] = [
     ("zip", "f.csv", b"PK\x03\x04\x14", "f.csv is a ZIP archive or a spreadsheet: unpack it, or save it as CSV"),
     ("spreadsheet", "f.csv", b"\xd0\xcf\x11\xe0\xa1", "f.csv is an old spreadsheet: save it as CSV"),
     ("database", "f.csv", b"SQLite format 3\0", "f.csv is a database: export the table as CSV"),
-    ("JSON array", "f.jsonl", b'[{"y": 1}]\n', "f.jsonl, line 1: must be a JSON object, got '[{\"y\": 1}]'"),
+    ("JSON array", "f.jsonl", b'[{"y": 1}]\n', f"f.jsonl, line 1: {ARRAY}"),
     ("JSON scalar", "f.jsonl", b'{"y": 1, "p": 0}\n5\n', "f.jsonl, line 2: must be a JSON object, got '5'"),
     ("JSON null", "f.jsonl", b'{"y": 1, "p": 0}\nnull\n', "f.jsonl, line 2: must be a JSON object, got 'null'"),
     ("JSON over lines", "f.jsonl", b'{\n"y": 1}\n', "f.jsonl, line 1: must be a JSON object, is no JSON in column 2"),

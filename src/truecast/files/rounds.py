@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truecast._check import WEIGHTS
+from truecast._check import MOST_ROUNDS, WEIGHTS
 from truecast.errors import FileError
 from truecast.files.cells import Outcomes, hint, numbers, probabilities
 from truecast.files.columns import Names, shown
@@ -128,6 +128,7 @@ class _Reading:
         self._cells = replace(names.cells, points=table.kind == "json")
         self._outcomes = Outcomes(self._cells)
         self._told: list[str] = []
+        self._total = 0.0
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
         columns = {name: self._numbers(chunk.frame, name) for name in self._numeric}
@@ -142,8 +143,20 @@ class _Reading:
             group = None if group is None else group.filter(keep)
             whole = None if whole is None else _kept(whole, keep)
         weight = None if self._names.weight is None else _counts(columns[self._names.weight])
+        if weight is not None and weight.dtype == np.int64:
+            self._refuse_heavy(chunk, keep, weight)
         scores = tuple(columns[name] for name in self._names.scores)
         return Rounds(columns[self._names.outcome], scores, weight, group, whole, skipped)
+
+    def _refuse_heavy(self, chunk: Chunk, keep: NDArray[np.bool_], weight: NDArray[Any]) -> None:
+        """Refuse whole weights whose sum is not exact in doubles."""
+        total = self._total + weight.sum(dtype=np.float64)
+        if total > MOST_ROUNDS:
+            row = int(np.argmax(self._total + np.cumsum(weight, dtype=np.float64) > MOST_ROUNDS))
+            name = f"{shown(str(self._names.weight))} ({self._cells.spelled('weight')})"
+            rule = f"must sum to {MOST_ROUNDS:,} at the most: divide the weights by a constant"
+            raise FileError(self._table.name, f"{name} {rule}", chunk.place(int(np.flatnonzero(keep)[row])))
+        self._total = total
 
     def too_many(self, skipped: int, rows: int) -> str:
         """What is wrong with a file of which most rows were skipped."""

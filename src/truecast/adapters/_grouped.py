@@ -100,8 +100,9 @@ def tally(columns: Columns, groups: Groups) -> Tally:
     columns
         How messages call the columns.
     groups
-        For each group `y`, `p` (masked if missing) and `rows`. With weights also how many are `missing`, the `low` and
-        the `high` one, their `total`, and whether all are `whole` numbers of an integer type.
+        For each group `y`, `p` (masked if missing) and `rows`. With weights also how many are `missing`, the `low` one
+        that is not 0 (masked if all are) and the `high` one, their `total`, and whether all are `whole` numbers that
+        count.
     """
     if not len(groups["rows"]):
         return Tally()
@@ -121,11 +122,15 @@ def _values(name: str, values: Any, rows: NDArray[np.int64]) -> NDArray[np.float
 
 def _weights(name: str, groups: Groups, rows: NDArray[np.int64]) -> NDArray[Any]:
     _refuse_missing(name, int(groups["missing"].sum()), rows)
-    low, high, total = (np.asarray(groups[key], np.float64) for key in ("low", "high", "total"))
+    low, high, total = (np.asarray(np.ma.filled(groups[key], 0), np.float64) for key in ("low", "high", "total"))
     nan = np.where(np.isnan(total) & (high < np.inf), total, high)  # a maximum may pass over nan
     rule = "must be finite and not negative"
     _refuse_any(name, rule, low, ~(low >= 0))
     _refuse_any(name, rule, nan, ~(nan < np.inf))
+    least, most = _check.WEIGHTS
+    rule = f"must be 0, or from {least:g} to {most:g}"
+    _refuse_any(name, rule, low, (low > 0) & (low < least))
+    _refuse_any(name, rule, high, high > most)
     if not groups["whole"].all():
         return total
     if total.sum() >= _check.MOST_ROUNDS:  # below, sums of whole doubles are exact

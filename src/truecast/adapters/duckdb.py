@@ -140,7 +140,7 @@ def _grouping(relation: duckdb.DuckDBPyRelation, columns: _grouped.Columns, coun
     doubles = relation.project(
         ", ".join(f"CAST({_quoted(name)} AS DOUBLE) AS {letter}" for letter, name in wanted.items())
     )
-    of_weights = f""", count(*) - count(w) AS missing, min(w) AS low, max(w) AS high, sum(w) AS total,
+    of_weights = f""", count(*) - count(w) AS missing, min(nullif(w, 0)) AS low, max(w) AS high, sum(w) AS total,
         {"bool_and(w = floor(w))" if counts else "false"} AS whole"""
     return doubles.aggregate(
         "y, p, count(*) AS rows" + (of_weights if columns.weight is not None else ""), "y, p"

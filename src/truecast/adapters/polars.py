@@ -56,8 +56,8 @@ def tally(
     One pass with the streaming engine; memory grows with the number of distinct forecasts only.
 
     A file gives the tally that the command and `truecast.read_rounds` make of it: the engine counts what ends in
-    .parquet or .pq, everything else goes through that reader. For percentages, decimal commas, words as outcomes or bad rows
-    that are to be skipped, call `truecast.read_rounds` yourself.
+    .parquet or .pq, everything else goes through that reader. For percentages, decimal commas, words as outcomes or
+    bad rows that are to be skipped, call `truecast.read_rounds` yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
     if isinstance(data, (str, Path)):
@@ -100,7 +100,7 @@ def _grouping(frame: pl.LazyFrame, columns: _grouped.Columns, counts: bool) -> p
     w = pl.col("w")
     of_weights = [
         w.null_count().alias("missing"),
-        w.min().alias("low"),
+        w.filter(w != 0).min().alias("low"),
         w.max().alias("high"),
         w.sum().alias("total"),
         ((w == w.floor()).all() if counts else pl.lit(False)).alias("whole"),

@@ -155,8 +155,9 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
     from truecast.report import html_report
 
     scores = *names.scores, column
+    cells = vars(names.cells) | {"plain": (column,)}
     with (
-        opened(str(out), outcome=names.outcome, scores=scores, group=names.group) as (table, both),
+        opened(str(out), outcome=names.outcome, scores=scores, group=names.group, **cells) as (table, both),
         progress("measuring") as show,
     ):
         known = (part.known() for part in rounds(table, both, unknown=True))

@@ -16,7 +16,8 @@ from truecast.errors import InputError
 __all__ = ["Cells", "Outcomes", "as_argument", "as_option", "hint", "numbers", "probabilities"]
 
 _TRUE = {"true": 1.0, "false": 0.0}
-_LIKELY = ("yes", "y", "t", "on", "positive", "pos")  # of two words, the one that most likely counts as 1
+_OPPOSITES = {"no": "yes", "n": "y", "f": "t", "off": "on", "negative": "positive", "neg": "pos", "lost": "won"}
+_OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
 _NO_VALUE = ("", "NaN")
 _FEW, _SHORT = 20, 30  # ways to write two words, and their letters
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*%?\s*")
@@ -155,12 +156,13 @@ def _hint_of_words(column: pl.Series, cells: Cells) -> str:
     """Return the option for outcomes that are two words."""
     if cells.positive is not None or column.dtype != pl.String:
         return ""
-    column = column.unique(maintain_order=True)
-    values = dict(zip(_keys(column), column, strict=True)) if len(column) <= _FEW else {}
+    column = column.drop_nulls().unique(maintain_order=True)
+    values = dict(reversed([*zip(_keys(column), column, strict=True)])) if len(column) <= _FEW else {}
     words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
-    if len(words) != len({*values} - {None, ""}) or not 0 < len(words) <= 2:
+    if len(words) != len({*values} - {""}) or not 0 < len(words) <= 2:
         return ""
-    positive = next((value for key, value in words.items() if key in _LIKELY), [*words.values()][-1])
+    (first, *_) = [*(words[key] for key in words if key in _OPPOSITES.values()), *words.values()]
+    positive = _OPPOSITES.get(first, first) if len(words) == 1 else first
     return f": if {positive!r} counts as 1, use {cells.spelled('positive', positive)}"
 
 
@@ -169,11 +171,12 @@ def _is_word(key: str) -> bool:
 
 
 def _mostly_percent(column: pl.Series, cells: Cells) -> bool:
-    """Whether numbers look like percentages: none beyond 100, and most of them, more than one, above 1."""
+    """Whether numbers look like percentages: none beyond 100, most above 1, and that is not a single slip."""
     found = numbers(column, cells)
     found = found[~np.isnan(found)]
-    above = int((found > 1).sum())
-    return bool((found >= 0).all() and (found <= 100).all() and above > max(1, len(found) / 2))
+    above = found[found > 1]
+    sure = len(above) > 1 or bool((above >= 10).any())
+    return bool(sure and (found >= 0).all() and (found <= 100).all() and len(above) > len(found) / 2)
 
 
 def _key(value: str) -> str:

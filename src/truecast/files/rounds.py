@@ -149,12 +149,12 @@ class _Reading:
         return Rounds(columns[self._names.outcome], scores, weight, group, whole, skipped)
 
     def _refuse_heavy(self, chunk: Chunk, keep: NDArray[np.bool_], weight: NDArray[Any]) -> None:
-        """Refuse whole weights whose sum is not exact in doubles."""
+        """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
         total = self._total + weight.sum(dtype=np.float64)
-        if total > MOST_ROUNDS:
-            row = int(np.argmax(self._total + np.cumsum(weight, dtype=np.float64) > MOST_ROUNDS))
+        if total >= MOST_ROUNDS:
+            row = int(np.argmax(self._total + np.cumsum(weight, dtype=np.float64) >= MOST_ROUNDS))
             name = f"{shown(str(self._names.weight))} ({self._cells.spelled('weight')})"
-            rule = f"must sum to {MOST_ROUNDS:,} at the most: divide the weights by a constant"
+            rule = f"must sum to less than {MOST_ROUNDS:,}: divide the weights by a constant"
             raise FileError(self._table.name, f"{name} {rule}", chunk.place(int(np.flatnonzero(keep)[row])))
         self._total = total
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from truecast.measures.smooth_ece import smooth_ece
     from truecast.measures.uncertainty import uncertainty
+    from truecast.reading import RoundArrays, RoundsFile, read_rounds
     from truecast.recalibrate import Recalibrator, Ticket, hints
     from truecast.report import HtmlReport, html_report
     from truecast.tally import RunningTally, Tally
@@ -65,6 +66,8 @@ __all__ = [
     "Recalibrator",
     "ReliabilityCurve",
     "Report",
+    "RoundArrays",
+    "RoundsFile",
     "RunningTally",
     "SmoothWitness",
     "StateError",
@@ -89,6 +92,7 @@ __all__ = [
     "lower_calibration_distance",
     "measure",
     "plot",
+    "read_rounds",
     "reliability_band",
     "reliability_bins",
     "reliability_curve",
@@ -101,7 +105,7 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate", "report")
+_ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate", "report", "reading")
 
 
 def __getattr__(name: str) -> Any:

@@ -54,6 +54,7 @@ BYTE = "is not UTF-8: there is a byte 0xe9; convert the file first"
 ZERO = "f.csv, line 1: is not UTF-8 text: there is a zero byte; is it UTF-16?"
 
 # what is wrong; the file; what is in it; what is said about it
+ARRAY = "must be a JSON object, is an array: put each object on a line of its own, as by jq -c '.[]'"
 FILES: list[tuple[str, str, bytes, str]] = [
     ("empty", "f.csv", b"", "f.csv is empty"),
     ("packed nothing", "f.csv", gzip.compress(b""), "f.csv is empty"),
@@ -114,7 +115,7 @@ FILES: list[tuple[str, str, bytes, str]] = [
     ("zip", "f.csv", b"PK\x03\x04\x14", "f.csv is a ZIP archive or a spreadsheet: unpack it, or save it as CSV"),
     ("spreadsheet", "f.csv", b"\xd0\xcf\x11\xe0\xa1", "f.csv is an old spreadsheet: save it as CSV"),
     ("database", "f.csv", b"SQLite format 3\0", "f.csv is a database: export the table as CSV"),
-    ("JSON array", "f.jsonl", b'[{"y": 1}]\n', "f.jsonl, line 1: must be a JSON object, got '[{\"y\": 1}]'"),
+    ("JSON array", "f.jsonl", b'[{"y": 1}]\n', f"f.jsonl, line 1: {ARRAY}"),
     ("JSON scalar", "f.jsonl", b'{"y": 1, "p": 0}\n5\n', "f.jsonl, line 2: must be a JSON object, got '5'"),
     ("JSON null", "f.jsonl", b'{"y": 1, "p": 0}\nnull\n', "f.jsonl, line 2: must be a JSON object, got 'null'"),
     ("JSON over lines", "f.jsonl", b'{\n"y": 1}\n', "f.jsonl, line 1: must be a JSON object, is no JSON in column 2"),
@@ -202,6 +203,9 @@ FILES: list[tuple[str, str, bytes, str]] = [
     ("Parquet garbage", "f.parquet", b"PAR1" + b"garbage" * 9 + b"PAR1", f"f.parquet {UNSOUND} {FOOTER}"),
 ]
 
+PERCENT = ": if these are percentages, use --percent"
+COMMA = ": if that is a decimal comma, use --decimal ,"
+
 # of the scores alone: a forecast of the outcomes has nothing against these
 SCORES: list[tuple[str, str, bytes, str]] = [
     ("one column", "f.csv", b"y\n1\n", "f.csv has one column, 'y', and so none for the score"),
@@ -221,8 +225,18 @@ SCORES: list[tuple[str, str, bytes, str]] = [
     ("text", "f.csv", b"y,p\n1,0.5\n1,high\n", f"f.csv, line 3: {PROBABILITY} 'high'"),
     ("more than 1", "f.csv", b"y,p\n1,0.5\n1,1.0000000001\n", f"f.csv, line 3: {PROBABILITY} '1.0000000001'"),
     ("negative", "f.csv", b"y,p\n1,-0.25\n", f"f.csv, line 2: {PROBABILITY} '-0.25'"),
-    ("percent", "f.csv", b"y,p\n1,50%\n", f"f.csv, line 2: {PROBABILITY} '50%'"),
-    ("decimal comma", "f.csv", b"y;p\n1;0,5\n", f"f.csv, line 2: {PROBABILITY} '0,5'"),
+    (
+        "percent",
+        "f.csv",
+        b"y,p\n1,50%\n",
+        f"f.csv, line 2: {PROBABILITY} '50%'{PERCENT}",
+    ),
+    (
+        "decimal comma",
+        "f.csv",
+        b"y;p\n1;0,5\n",
+        f"f.csv, line 2: {PROBABILITY} '0,5'{COMMA}",
+    ),
     ("nothing", "f.csv", b"y,p\n1,\n", f"f.csv, line 2: {PROBABILITY} nothing"),
     ("long", "f.csv", b"y,p\n1," + b"9" * 500 + b"\n", f"f.csv, line 2: {PROBABILITY} '{'9' * 79}"),
     ("JSON list", "f.jsonl", b'{"y": 1, "p": [0.5]}\n', f"f.jsonl, line 1: {PROBABILITY} '[0.5]'"),
@@ -249,6 +263,14 @@ def check_refused(result: Result, file: str, message: str | None = None) -> str:
     return line
 
 
+def advice(command: str, message: str) -> str:
+    """What a command says to do about an outcome that is not there."""
+    if not message.endswith("got nothing"):
+        return ""
+    keep = "--unknown to keep such rows, or " if command == "recalibrate" else ""
+    return f": use {keep}--skip-bad to leave such rows out"
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with outputs of earlier runs, to be in; at the end they must be as they were, and alone."""
@@ -267,8 +289,9 @@ def check_untouched(folder: Path, *others: str) -> None:
 def test_what_is_wrong_with_a_file_is_said_in_a_line(folder: Path, file: str, content: bytes, message: str) -> None:
     Path(file).write_bytes(content)
     for command in COMMANDS:
-        check_refused(run(command, file), file, message)
-    check_refused(run("recalibrate", file, "--state", "state.json"), file, message)
+        check_refused(run(command, file), file, message + advice(command, message))
+    recalibrated = run("recalibrate", file, "--state", "state.json")
+    check_refused(recalibrated, file, message + advice("recalibrate", message))
     check_untouched(folder, file)
 
 
@@ -285,7 +308,7 @@ def test_what_is_wrong_with_scores_is_said_in_a_line(folder: Path, file: str, co
 
 def test_weights_and_groups_that_are_none(folder: Path) -> None:
     Path("f.csv").write_text("y,p,w\n1,0.5,1\n0,0.5,-1\n")
-    message = "f.csv, line 3: w must be a weight, finite and not negative, got '-1'"
+    message = "f.csv, line 3: w (--weight) must be a weight, 0 or from 1e-100 to 1e+100, got '-1'"
     for command in ["measure", "distance", "report"]:
         check_refused(run(command, "f.csv", "--weight", "w"), "f.csv", message)
     Path("f.csv").write_text("y,p,w\n1,0.5,0\n0,0.5,0\n")
@@ -439,10 +462,11 @@ def test_bad_rows_that_are_skipped_are_counted(
     monkeypatch.setattr("truecast.files.records._BLOCK", block)
     Path(file).write_text(BAD_ROWS[file])
     for command in ["measure", "distance", "report"]:
-        result = run(command, file, "--skip-bad")
+        check_refused(run(command, file, "--skip-bad"), file)
+        result = run(command, file, "--skip-bad", "--skip-bad")
         assert result.exit_code == 0, result.output
         assert f"{file}: 7 bad rows skipped, 3 kept\n" in result.stderr
-    result = run("recalibrate", file, "--skip-bad", "--json")
+    result = run("recalibrate", file, "--skip-bad", "--skip-bad", "--json")
     figures = json.loads(result.stdout[: result.stdout.rindex("}") + 1])
     assert (figures["rows"], figures["skipped"]) == (3, 7)
 

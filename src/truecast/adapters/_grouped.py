@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import glob
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.errors import InputError
+from truecast.reading import read_rounds
 from truecast.tally import Tally
 
 Groups = Mapping[str, "np.ma.MaskedArray[Any, np.dtype[Any]]"]
@@ -42,15 +44,42 @@ def refuse_type(name: str, kind: object) -> NoReturn:
     raise InputError(name, "must be a column of bool, integers or floats", str(kind))
 
 
-def is_path(data: object, endings: Iterable[str]) -> bool:
-    """Return whether `data` is the name of a file of a known kind; a Path must be."""
-    if not isinstance(data, (str, Path)):
-        return False
-    if str(data).lower().removesuffix(".gz").endswith(tuple(endings)):
-        return True
-    if isinstance(data, Path):
-        raise InputError("data", "must be files ending in " + ", ".join(endings), str(data))
-    return False
+def of_files(data: str | Path, columns: Columns, by_engine: Callable[[], Tally]) -> Tally:
+    """Return the tally of files, by the reader that the command has, too.
+
+    Parquet is counted by an engine, which is faster, as long as it finds nothing wrong; what is wrong with it, and
+    where, the reader says.
+
+    Parameters
+    ----------
+    data
+        A path; `*` and `?` match names.
+    columns
+        What to read.
+    by_engine
+        Counts Parquet.
+    """
+    path = str(data)
+    refusal: InputError | None = None
+    if path.lower().endswith((".parquet", ".pq")) and columns.outcome != columns.score:
+        try:
+            tally = by_engine()
+        except InputError as error:
+            refusal = error
+        else:
+            if tally.total:
+                return tally
+    outcome, score, weight = columns
+    try:
+        files = (read_rounds(file, outcome=outcome, score=score, weight=weight) for file in _matching(path))
+        return Tally.merge(file.tally() for file in files)
+    except ImportError as error:
+        raise refusal or error from None
+
+
+def _matching(path: str) -> list[str]:
+    """Return the files of a path; itself if there are none, to be refused by who reads it."""
+    return [path] if Path(path).exists() else sorted(glob.glob(path)) or [path]
 
 
 @contextmanager
@@ -71,8 +100,9 @@ def tally(columns: Columns, groups: Groups) -> Tally:
     columns
         How messages call the columns.
     groups
-        For each group `y`, `p` (masked if missing) and `rows`. With weights also how many are `missing`, the `low` and
-        the `high` one, their `total`, and whether all are `whole` numbers of an integer type.
+        For each group `y`, `p` (masked if missing) and `rows`. With weights also how many are `missing`, the `low` one
+        that is not 0 (masked if all are) and the `high` one, their `total`, and whether all are `whole` numbers that
+        count.
     """
     if not len(groups["rows"]):
         return Tally()
@@ -92,11 +122,15 @@ def _values(name: str, values: Any, rows: NDArray[np.int64]) -> NDArray[np.float
 
 def _weights(name: str, groups: Groups, rows: NDArray[np.int64]) -> NDArray[Any]:
     _refuse_missing(name, int(groups["missing"].sum()), rows)
-    low, high, total = (np.asarray(groups[key], np.float64) for key in ("low", "high", "total"))
+    low, high, total = (np.asarray(np.ma.filled(groups[key], 0), np.float64) for key in ("low", "high", "total"))
     nan = np.where(np.isnan(total) & (high < np.inf), total, high)  # a maximum may pass over nan
     rule = "must be finite and not negative"
     _refuse_any(name, rule, low, ~(low >= 0))
     _refuse_any(name, rule, nan, ~(nan < np.inf))
+    least, most = _check.WEIGHTS
+    rule = f"must be 0, or from {least:g} to {most:g}"
+    _refuse_any(name, rule, low, (low > 0) & (low < least))
+    _refuse_any(name, rule, high, high > most)
     if not groups["whole"].all():
         return total
     if total.sum() >= _check.MOST_ROUNDS:  # below, sums of whole doubles are exact

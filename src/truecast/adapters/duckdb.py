@@ -1,7 +1,8 @@
-"""Tallies of what DuckDB can query, of any size: relations, tables, files, frames."""
+"""Tallies of what DuckDB can query, of any size: relations, SQL, tables, frames; and of files."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from truecast.tally import Tally
 
 __all__ = ["tally"]
 
-_ENDINGS = (".parquet", ".csv", ".json", ".ndjson", ".jsonl")
+_FILE = re.compile(r"\.(parquet|pq|csv|tsv|txt|json|ndjson|jsonl)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
+_QUERY = re.compile(r"\s*(select|from|with)\s", re.IGNORECASE)
 _INTEGERS = {sign + size for sign in ("", "u") for size in ("tinyint", "smallint", "integer", "bigint", "hugeint")}
 _NUMBERS = _INTEGERS | {"boolean", "float", "double", "decimal"}
 
@@ -35,9 +37,9 @@ def tally(
     Parameters
     ----------
     data
-        A relation; the path of files (`*` and `?` match names): .parquet, .csv, .json, .ndjson or .jsonl, the last
-        four also as .gz; any other string is the name of a table or view; or whatever DuckDB can scan, such as an
-        Arrow table or a frame.
+        A relation; a query (a string that begins with SELECT, FROM or WITH); the name of a table or view; whatever
+        DuckDB can scan, such as an Arrow table or a frame; or the path of files (`*` and `?` match names): a `Path`, or
+        a string that ends in .parquet, .pq, .csv, .tsv, .txt, .json, .jsonl or .ndjson, also packed.
     outcome
         The column of outcomes, 0 or 1: BOOLEAN, integers, FLOAT, DOUBLE or DECIMAL.
     score
@@ -45,13 +47,15 @@ def tally(
     weight
         The column of weights: integers count as repeated rounds, others make a weighted tally.
     connection
-        Where the table is, and what reads the files; DuckDB's default connection and a new one if left out.
+        Where the table is, and what counts Parquet; DuckDB's default connection and a new one if left out.
 
     Raises
     ------
     InputError
         If a column is not there or not of numbers (strings are not converted), a value is missing, not a number or
-        out of range, or a table or files are not there or not readable.
+        out of range, or a table is not there or a query is wrong.
+    FileError
+        The same of a file, with its name and the line or row.
 
     Examples
     --------
@@ -63,11 +67,26 @@ def tally(
 
     Notes
     -----
-    One query; memory grows with the number of distinct forecasts only. DECIMAL is read as the nearest double. In text
-    files the first rows say what type a column has; numbers there are read as doubles, so that 0, 1 may be followed by
-    0.5.
+    One query; memory grows with the number of distinct forecasts only. DECIMAL is read as the nearest double.
+
+    A file gives the tally that the command and `truecast.read_rounds` make of it: DuckDB counts Parquet, everything
+    else goes through that reader, which needs Polars (pip install 'truecast[cli]'). For percentages, decimal commas,
+    words as outcomes or bad rows that are to be skipped, call `truecast.read_rounds` yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
+    if _is_path(data):
+        return _grouped.of_files(data, columns, lambda: _counted(data, columns, connection, whole=True))
+    return _counted(data, columns, connection)
+
+
+def _is_path(data: object) -> bool:
+    return isinstance(data, Path) or (isinstance(data, str) and bool(_FILE.search(data)))
+
+
+def _counted(
+    data: Any, columns: _grouped.Columns, connection: duckdb.DuckDBPyConnection | None, *, whole: bool = False
+) -> Tally:
+    """Return the tally of what DuckDB can query. In a file `whole` weights are counts, whatever their type."""
     with _grouped.refusing(data, duckdb.Error):
         relation = _relation(data, connection)
         columns.check(relation.columns)
@@ -77,9 +96,8 @@ def tally(
                 if not relation.limit(1).fetchall():
                     return Tally()
                 _grouped.refuse_type(name, types[name])
-        if _grouped.is_path(data, _ENDINGS):
-            relation = _files(data, connection, {name: types[name].id for name in columns.given.values()})
-        counts = weight is not None and types[weight].id in _INTEGERS | {"boolean"}
+        weight = columns.weight
+        counts = weight is not None and (whole or types[weight].id in _INTEGERS | {"boolean"})
         groups = _grouping(relation, columns, counts).fetchnumpy()
     return _grouped.tally(columns, {name: np.ma.masked_array(values) for name, values in groups.items()})
 
@@ -87,10 +105,10 @@ def tally(
 def _relation(data: Any, connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
     if isinstance(data, duckdb.DuckDBPyRelation):
         return data
-    if _grouped.is_path(data, _ENDINGS):
-        return _files(data, connection)
+    if _is_path(data):
+        return (connection or _connection()).read_parquet(str(data), union_by_name=True)
     if isinstance(data, str):
-        return _table(data, connection)
+        return _table(data, connection or duckdb.default_connection())
     own = _connection()
     try:
         own.register("rounds", data)
@@ -106,28 +124,15 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _table(name: str, connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
+def _table(text: str, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """Return what a query gives, or a table of this name."""
+    if _QUERY.match(text):
+        return connection.sql(text)
     try:
-        return (connection or duckdb.default_connection()).table(name)
+        return connection.table(text)
     except duckdb.Error as error:
-        rule = "must be a table or view of the connection, or files ending in " + ", ".join(_ENDINGS)
-        raise InputError("data", rule, name) from error
-
-
-def _files(
-    data: str | Path, connection: duckdb.DuckDBPyConnection | None, types: dict[str, str] | None = None
-) -> duckdb.DuckDBPyRelation:
-    """Return the rows of files; numbers in the columns of `types`, once these are known, as doubles.
-
-    DuckDB would go by the first rows or the first file, and round what comes later to integers without a word.
-    """
-    reader, path = connection or _connection(), str(data)
-    if path.lower().endswith(".parquet"):
-        return reader.read_parquet(path, union_by_name=True)
-    if ".csv" in path.lower()[-len(".csv.gz") :]:
-        numbers = {name: "DOUBLE" for name, kind in (types or {}).items() if kind != "boolean"}
-        return reader.read_csv(path, header=True, dtype=numbers or None)
-    return reader.read_json(path, columns=dict.fromkeys(types, "DOUBLE") if types else None)
+        rule = "must be a table or view of the connection, a query that begins with SELECT, FROM or WITH, or a file"
+        raise InputError("data", f"{rule} such as rounds.parquet or rounds.csv", text) from error
 
 
 def _grouping(relation: duckdb.DuckDBPyRelation, columns: _grouped.Columns, counts: bool) -> duckdb.DuckDBPyRelation:
@@ -135,7 +140,7 @@ def _grouping(relation: duckdb.DuckDBPyRelation, columns: _grouped.Columns, coun
     doubles = relation.project(
         ", ".join(f"CAST({_quoted(name)} AS DOUBLE) AS {letter}" for letter, name in wanted.items())
     )
-    of_weights = f""", count(*) - count(w) AS missing, min(w) AS low, max(w) AS high, sum(w) AS total,
+    of_weights = f""", count(*) - count(w) AS missing, min(nullif(w, 0)) AS low, max(w) AS high, sum(w) AS total,
         {"bool_and(w = floor(w))" if counts else "false"} AS whole"""
     return doubles.aggregate(
         "y, p, count(*) AS rows" + (of_weights if columns.weight is not None else ""), "y, p"

@@ -1,4 +1,4 @@
-"""Tallies of Polars frames, and of files that Polars can scan, of any size."""
+"""Tallies of Polars frames and of files, of any size."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from truecast.tally import Tally
 
 __all__ = ["tally"]
 
-_ENDINGS = (".parquet", ".csv", ".ndjson", ".jsonl")
-
 
 def tally(
     data: pl.DataFrame | pl.LazyFrame | str | Path, *, outcome: str, score: str, weight: str | None = None
@@ -29,8 +27,7 @@ def tally(
     Parameters
     ----------
     data
-        A frame, or the path of files (`*` and `?` match names): .parquet, .csv, .ndjson or .jsonl, the last three
-        also as .gz.
+        A frame, or the path of files (`*` and `?` match names): CSV, JSON lines or Parquet, plain or packed.
     outcome
         The column of outcomes, 0 or 1: bool, integers or floats.
     score
@@ -41,8 +38,10 @@ def tally(
     Raises
     ------
     InputError
-        If a column is not there or not of numbers (strings are not converted), a value is missing, not a number or
-        out of range, or files are not there or not readable.
+        If a column is not there or not of numbers (strings are not converted), or a value is missing, not a number
+        or out of range.
+    FileError
+        The same of a file, with its name and the line or row.
 
     Examples
     --------
@@ -54,10 +53,20 @@ def tally(
 
     Notes
     -----
-    One pass with the streaming engine; memory grows with the number of distinct forecasts only. In text files the
-    first rows say what type a column has; integers there are read as doubles, so that 0, 1 may be followed by 0.5.
+    One pass with the streaming engine; memory grows with the number of distinct forecasts only.
+
+    A file gives the tally that the command and `truecast.read_rounds` make of it: the engine counts what ends in
+    .parquet or .pq, everything else goes through that reader. For percentages, decimal commas, words as outcomes or
+    bad rows that are to be skipped, call `truecast.read_rounds` yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
+    if isinstance(data, (str, Path)):
+        return _grouped.of_files(data, columns, lambda: _counted(data, columns, whole=True))
+    return _counted(data, columns)
+
+
+def _counted(data: object, columns: _grouped.Columns, *, whole: bool = False) -> Tally:
+    """Return the tally of what Polars can scan. In a file `whole` weights are counts, whatever their type."""
     with _grouped.refusing(data, pl.exceptions.PolarsError, OSError):
         frame = _scanned(data)
         types = frame.collect_schema()
@@ -67,30 +76,19 @@ def tally(
                 if frame.head(1).collect().is_empty():
                     return Tally()
                 _grouped.refuse_type(name, types[name])
-        if _is_text(data):
-            numbers = {name: pl.Float64() for name in columns.given.values() if types[name].is_numeric()}
-            frame = _scanned(data, schema_overrides=numbers)
-        counts = weight is not None and not (types[weight].is_float() or types[weight].is_decimal())
+        weight = columns.weight
+        counts = weight is not None and (whole or not (types[weight].is_float() or types[weight].is_decimal()))
         groups = _grouping(frame, columns, counts).collect(engine="streaming")
     return _grouped.tally(columns, {column.name: _masked(column) for column in groups})
 
 
-def _scanned(data: object, **options: Any) -> pl.LazyFrame:
+def _scanned(data: object) -> pl.LazyFrame:
     if isinstance(data, (pl.DataFrame, pl.LazyFrame)):
         return data.lazy()
-    if not _grouped.is_path(data, _ENDINGS):
-        raise InputError("data", "must be a Polars frame, or files ending in " + ", ".join(_ENDINGS), data)
+    if not isinstance(data, (str, Path)):
+        raise InputError("data", "must be a Polars frame, or the path of files", data)
     path = str(data)
-    source = glob.escape(path) if Path(path).exists() else path
-    if not _is_text(data):
-        return pl.scan_parquet(source)
-    if ".csv" in path.lower()[-len(".csv.gz") :]:
-        return pl.scan_csv(source, **options)
-    return pl.scan_ndjson(source, **options)
-
-
-def _is_text(data: object) -> bool:
-    return isinstance(data, (str, Path)) and not str(data).lower().endswith(".parquet")
+    return pl.scan_parquet(glob.escape(path) if Path(path).exists() else path)
 
 
 def _grouping(frame: pl.LazyFrame, columns: _grouped.Columns, counts: bool) -> pl.LazyFrame:
@@ -102,7 +100,7 @@ def _grouping(frame: pl.LazyFrame, columns: _grouped.Columns, counts: bool) -> p
     w = pl.col("w")
     of_weights = [
         w.null_count().alias("missing"),
-        w.min().alias("low"),
+        w.filter(w != 0).min().alias("low"),
         w.max().alias("high"),
         w.sum().alias("total"),
         ((w == w.floor()).all() if counts else pl.lit(False)).alias("whole"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Stop after that.")
 @click.option("--memory-limit", type=float, default=4e9, show_default=True, metavar="BYTES", help="Use no more.")
 @click.option("--witness", type=file_type, help="Write the nearest calibrated forecasts that were found to this CSV.")
-@arguments("json", "skip_bad")
+@arguments("json", "cells", "skip_bad")
 def distance(
     file: str,
     outcome: str | None,
@@ -33,7 +33,8 @@ def distance(
     memory_limit: float,
     witness: Path | None,
     as_json: bool,
-    skip_bad: bool,
+    cells: dict[str, Any],
+    skip_bad: int,
 ) -> None:
     """Compute the distance to calibration of the probabilities in FILE.
 
@@ -55,7 +56,7 @@ def distance(
         refuse_folder("--witness", witness)
         refuse_twice({"FILE": None if file == "-" else Path(file), "--witness": witness})
         scores = () if score is None else (score,)
-        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=None, skip_bad=skip_bad)
+        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=None, skip_bad=skip_bad, **cells)
         ((name, tally),) = found.scores.items()
         if tally.weighted:
             raise click.UsageError("--weight must be a column of whole numbers: with others the distance is NP-hard")

@@ -55,7 +55,7 @@ _ROWS = 1 << 16
     type=click.Choice(["walk", "lowest", "highest"]),
     help="Which open cell aosa and bent forecast in.  [default: walk]",
 )
-@arguments("json", "skip_bad")
+@arguments("json", "outcome_cells", "skip_bad")
 def forecast(
     file: str,
     output: str | None,
@@ -66,7 +66,8 @@ def forecast(
     at: str | None,
     cell: str | None,
     as_json: bool,
-    skip_bad: bool,
+    cells: dict[str, Any],
+    skip_bad: int,
 ) -> None:
     """Forecast each outcome of FILE from those before it, and certify the forecasts.
 
@@ -89,7 +90,7 @@ def forecast(
     with errors():
         refuse_folder("-o", out)
         refuse_twice({"FILE": None if file == "-" else Path(file), "-o": out})
-        y, skipped = _outcomes(file, outcome, skip_bad)
+        y, skipped = _outcomes(file, outcome, skip_bad, cells)
         f = _built(forecaster, options, len(y))
         p = f.forecast_many(y)
         _write(out, y, p)
@@ -98,11 +99,11 @@ def forecast(
         _print(f, y, out, skipped, as_json)
 
 
-def _outcomes(file: str, outcome: str | None, skip_bad: bool) -> tuple[NDArray[np.uint8], int]:
+def _outcomes(file: str, outcome: str | None, skip_bad: int, cells: dict[str, Any]) -> tuple[NDArray[np.uint8], int]:
     """Return the outcomes of a file, and how many rows were left out."""
     import numpy as np
 
-    with opened(file, outcome=outcome, scores=None) as (table, names), progress("reading") as show:
+    with opened(file, outcome=outcome, scores=None, **cells) as (table, names), progress("reading") as show:
         from truecast.errors import FileError
         from truecast.files import rounds
 

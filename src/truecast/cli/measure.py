@@ -20,7 +20,7 @@ _LONGEST = 40
 
 
 @click.command(short_help="Measure how calibrated, and how good, the scores in a file are.")
-@arguments("file", "outcome", "scores", "weight", "by", "resamples", "json", "skip_bad")
+@arguments("file", "outcome", "scores", "weight", "by", "resamples", "json", "cells", "skip_bad")
 def measure(
     file: str,
     outcome: str | None,
@@ -29,7 +29,8 @@ def measure(
     by: str | None,
     resamples: int,
     as_json: bool,
-    skip_bad: bool,
+    cells: dict[str, Any],
+    skip_bad: int,
 ) -> None:
     """Measure the probabilities in FILE against what happened.
 
@@ -48,7 +49,7 @@ def measure(
       zcat scores.csv.gz | truecast measure - --json
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     with errors():
-        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad)
+        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad, **cells)
         from truecast.measures import measure as of
 
         reports = {name: of(tally) for name, tally in found.scores.items()}
@@ -61,7 +62,7 @@ def measure(
             click.echo(f"\n{_groups(found, score, resamples)}")
 
 
-def tallied(file: str, *, skip_bad: bool, **columns: Any) -> Tallies:
+def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
     """Count the rounds of a file; say what was skipped or pooled."""
     with opened(file, **columns) as (table, names), progress("counting") as show:
         from truecast.files import rounds, tallies

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--state", type=file_type, help="Keep what was learned in this file, and go on from it if it is there.")
 @click.option("--report", "page", type=file_type, help="Write a page about before and after, such as report.html.")
 @click.option("--unknown", is_flag=True, help="Allow rows without an outcome: they are forecast, not learned from.")
-@arguments("json", "skip_bad")
+@arguments("json", "cells", "skip_bad")
 def recalibrate(
     file: str,
     output: str,
@@ -58,7 +58,8 @@ def recalibrate(
     page: Path | None,
     unknown: bool,
     as_json: bool,
-    skip_bad: bool,
+    cells: dict[str, Any],
+    skip_bad: int,
 ) -> None:
     """Write FILE with one more column: its probabilities, recalibrated.
 
@@ -85,7 +86,7 @@ def recalibrate(
         out = None if output == "-" else Path(output)
         _refuse(file, out, state, page)
         scores = () if score is None else (score,)
-        reopened = Reopened(file, outcome=outcome, scores=scores, group=by)
+        reopened = Reopened(file, outcome=outcome, scores=scores, group=by, **cells)
         with _resumable(state), progress("recalibrating") as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
@@ -154,8 +155,9 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
     from truecast.report import html_report
 
     scores = *names.scores, column
+    cells = vars(names.cells) | {"plain": (column,)}
     with (
-        opened(str(out), outcome=names.outcome, scores=scores, group=names.group) as (table, both),
+        opened(str(out), outcome=names.outcome, scores=scores, group=names.group, **cells) as (table, both),
         progress("measuring") as show,
     ):
         known = (part.known() for part in rounds(table, both, unknown=True))

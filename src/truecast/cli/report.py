@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ from truecast.cli.shared import arguments, errors, file_type, refuse_folder, ref
 @click.option("-o", "--output", type=file_type, default="report.html", show_default=True, help="The page to write.")
 @arguments("outcome", "scores", "weight", "by")
 @click.option("--title", help="What to call it.  [default: the name of the file]")
-@arguments("skip_bad")
+@arguments("cells", "skip_bad")
 def report(
     file: str,
     output: Path,
@@ -24,7 +25,8 @@ def report(
     weight: str | None,
     by: str | None,
     title: str | None,
-    skip_bad: bool,
+    cells: dict[str, Any],
+    skip_bad: int,
 ) -> None:
     """Write an HTML page about the probabilities in FILE: are they calibrated, how sure is that, where are they off.
 
@@ -39,7 +41,7 @@ def report(
     with errors():
         refuse_folder("-o", output)
         refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
-        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad)
+        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad, **cells)
         from truecast.report import html_report
 
         several = len(found.scores) > 1

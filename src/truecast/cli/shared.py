@@ -7,8 +7,9 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -38,6 +39,32 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 file_type = click.Path(dir_okay=False, path_type=Path)
 
+
+_CELLS = {
+    "positive": click.option("--positive", metavar="VALUE", help="Outcome that counts as 1, such as yes."),
+    "percent": click.option("--percent", is_flag=True, help="Probabilities are percentages, 0 to 100."),
+    "decimal": click.option(
+        "--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal mark in text.",
+    ),
+}  # fmt: skip
+
+
+def _cells(*names: str) -> Callable[[Command], Command]:
+    """Give a command these options on how cells are to be read, as one argument: a dict, for `opened`."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_cells(**arguments: Any) -> Any:
+            return command(cells={name: arguments.pop(name) for name in names}, **arguments)
+
+        decorated: Any = with_cells
+        for name in reversed(names):
+            decorated = _CELLS[name](decorated)
+        return cast("Command", decorated)
+
+    return decorate
+
+
 _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "file": click.argument("file", metavar="FILE"),
     "outcome": click.option("--outcome", metavar="NAME", help="Column of outcomes, 0 or 1.  [default: guessed]"),
@@ -53,7 +80,12 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
         help="How often to simulate what chance would do; 0 not to.",
     ),
     "json": click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs to read."),
-    "skip_bad": click.option("--skip-bad", is_flag=True, help="Leave out rows that break a rule, and say how many."),
+    "skip_bad": click.option(
+        "--skip-bad", count=True,
+        help="Leave out rows that break a rule; give it twice to leave out most.",
+    ),
+    "cells": _cells("positive", "percent", "decimal"),
+    "outcome_cells": _cells("positive", "decimal"),
 }  # fmt: skip
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from truecast.errors import FileError
+from truecast.files.cells import Cells
 
 __all__ = ["Names", "guess", "shown"]
 
@@ -25,12 +27,15 @@ class Names:
     outcome : str
     scores : tuple of str
     weight, group : str or None
+    cells : Cells
+        How what is in them is to be read.
     """
 
     outcome: str
     scores: tuple[str, ...] = ()
     weight: str | None = None
     group: str | None = None
+    cells: Cells = field(default_factory=Cells)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -46,6 +51,7 @@ def guess(
     scores: Sequence[str] | None = (),
     weight: str | None = None,
     group: str | None = None,
+    **cells: Any,
 ) -> Names:
     """Return the columns that were given, and for what was not those whose names suggest themselves.
 
@@ -57,7 +63,10 @@ def guess(
         What it has.
     outcome, scores, weight, group
         What was given. An outcome and a score are looked for if they were not; None for scores that are not needed.
+    cells
+        How to read them, as for `Cells`.
     """
+    how = Cells(**cells)
     if not columns:
         raise FileError(name, "has no columns")
     longest = max(map(len, columns))
@@ -67,26 +76,28 @@ def guess(
     for option, column in given:
         if column is not None and columns.count(column) != 1:
             how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-            raise FileError(name, f"{how_many} {column!r} (--{option}); it has {_listed(columns)}")
-    outcome = outcome or _likely(name, columns, "outcome", _OUTCOMES)
+            raise FileError(name, f"{how_many} {column!r} ({how.spelled(option)}); it has {_listed(columns)}")
+    outcome = outcome or _likely(name, columns, "outcome", _OUTCOMES, how)
     if scores is not None and not scores:
         others = [column for column in columns if column != outcome]
         if not others:
             raise FileError(name, f"has one column, {outcome!r}, and so none for the score")
-        scores = (_likely(name, others, "score", _SCORES),)
+        scores = (_likely(name, others, "score", _SCORES, how),)
     if outcome in (scores or ()):
         raise FileError(name, f"cannot have outcome and score in one column: got {outcome!r} for both")
-    return Names(outcome, tuple(scores or ()), weight, group)
+    return Names(outcome, tuple(scores or ()), weight, group, how)
 
 
-def _likely(name: str, columns: Sequence[str], option: str, likely: Sequence[str]) -> str:
+def _likely(name: str, columns: Sequence[str], option: str, likely: Sequence[str], how: Cells) -> str:
     """Return the one column, or the one whose name is likely."""
     if len(columns) == 1:
         return columns[0]
     found = [column for column in columns if column.lower() in likely]
     if len(found) != 1:
         how_many = "several columns that may be" if found else "no column that is called like"
-        raise FileError(name, f"has {how_many} the {option}: name it by --{option}; it has {_listed(columns)}")
+        raise FileError(
+            name, f"has {how_many} the {option}: name it by {how.spelled(option)}; it has {_listed(columns)}"
+        )
     return found[0]
 
 

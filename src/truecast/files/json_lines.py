@@ -19,6 +19,7 @@ __all__ = ["JsonLines"]
 
 _LONG = 1 << 20
 _RULE = "must be a JSON object"
+_ARRAY = f"{_RULE}, is an array: put each object on a line of its own, as by jq -c '.[]'"
 _ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)  # letters that need not be escaped; halves of a letter
 
 
@@ -31,6 +32,8 @@ class JsonLines:
         self.name, self.fraction = name, fraction
         self._records = Records(name, read)
         line, first = self._records.first()
+        if first.startswith(b"["):
+            raise FileError(name, _ARRAY, f"line {line}")
         entries, reason = _entries(first)
         if reason:
             raise FileError(name, reason, f"line {line}")

@@ -86,7 +86,7 @@ class Recalibration:
     new: Recalibrator
     state: Path | None = None
     repeatable: bool = True
-    skip_bad: bool = False
+    skip_bad: int = 0
     unknown: bool = False
     progress: Callable[[Table, int], None] = lambda table, rows: None
 

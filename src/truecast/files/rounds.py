@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast._check import MOST_ROUNDS, WEIGHTS
 from truecast.errors import FileError
+from truecast.files.cells import Outcomes, hint, numbers, probabilities
 from truecast.files.columns import Names, shown
 from truecast.files.source import Chunk, Table
 
-__all__ = ["Rounds", "rounds"]
+__all__ = ["NoRowsError", "Rounds", "rounds"]
 
-_WORDS = {"true": 1.0, "false": 0.0}
+_PROBABILITY = "a probability from 0 to 1"
+_ANY = 2  # how often one must ask to skip most rows
+_TOLD = 3  # reasons, if so many were skipped
 _SWAPPED = " (the score is 0 or 1 throughout: are outcome and score the wrong way round?)"
 
 
@@ -76,8 +80,12 @@ class Rounds:
         )
 
 
+class NoRowsError(FileError):
+    """A file has columns, and no rows."""
+
+
 def rounds(
-    table: Table, names: Names, *, skip_bad: bool = False, unknown: bool = False, whole: bool = False
+    table: Table, names: Names, *, skip_bad: int = 0, unknown: bool | None = None, whole: bool = False
 ) -> Iterator[Rounds]:
     """Yield all rounds of an open file.
 
@@ -86,121 +94,183 @@ def rounds(
     table, names
         The file, and its columns.
     skip_bad
-        Leave out rows that break a rule, rather than refuse the file.
+        Leave out rows that break a rule, rather than refuse the file: 1 for up to half of them, 2 for any number.
     unknown
-        Allow for rows without an outcome.
+        Allow for rows without an outcome; None if whoever asks has no such option.
     whole
         Keep the rows with all that is in them.
 
     Raises
     ------
     FileError
-        At the first row that breaks a rule, with its place; or at the end if there are no rows, or no good ones.
+        At the first row that breaks a rule, with its place; or at the end if there are no rows, or no good ones, or
+        more than half had to be skipped.
     """
     rows = skipped = 0
+    reading = _Reading(table, names, unknown)
     for chunk in table.chunks(names.all, everything=whole):
-        part = _Reading(table, names, unknown).rounds(chunk, skip_bad)
+        part = reading.rounds(chunk, bool(skip_bad))
         rows, skipped = rows + len(part), skipped + part.skipped
         yield part
     if not rows:
-        reason = f"has no good row: all {skipped:,} were skipped" if skipped else "has a header but no rows"
-        raise FileError(table.name, reason)
+        if not skipped:
+            raise NoRowsError(table.name, "has a header but no rows")
+        raise FileError(table.name, f"has no good row: all {skipped:,} were skipped")
+    if skipped > rows and skip_bad < _ANY:
+        raise FileError(table.name, reading.too_many(skipped, rows + skipped))
 
 
-@dataclass(frozen=True)
 class _Reading:
-    table: Table
-    names: Names
-    unknown: bool
+    """The rows of a file as they come, and the first that were bad."""
+
+    def __init__(self, table: Table, names: Names, unknown: bool | None) -> None:
+        self._table, self._names, self._unknown = table, names, unknown
+        self._cells = replace(names.cells, points=table.kind == "json")
+        self._outcomes = Outcomes(self._cells)
+        self._told: list[str] = []
+        self._total = 0.0
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
         columns = {name: self._numbers(chunk.frame, name) for name in self._numeric}
         good = {name: self._valid(name, values, chunk.frame) for name, values in columns.items()}
         keep = np.logical_and.reduce(list(good.values()))
-        if not skip_bad:
-            self._refuse_first(chunk, good, keep)
+        if chunk.bad.rows or not keep.all():
+            self._tell(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
         group, whole = self._group(chunk.frame), chunk.whole
         if not keep.all():
             columns = {name: values[keep] for name, values in columns.items()}
             group = None if group is None else group.filter(keep)
             whole = None if whole is None else _kept(whole, keep)
-        weight = None if self.names.weight is None else _counts(columns[self.names.weight])
-        scores = tuple(columns[name] for name in self.names.scores)
-        return Rounds(columns[self.names.outcome], scores, weight, group, whole, skipped)
+        weight = None if self._names.weight is None else _counts(columns[self._names.weight])
+        if weight is not None and weight.dtype == np.int64:
+            self._refuse_heavy(chunk, keep, weight)
+        scores = tuple(columns[name] for name in self._names.scores)
+        return Rounds(columns[self._names.outcome], scores, weight, group, whole, skipped)
+
+    def _refuse_heavy(self, chunk: Chunk, keep: NDArray[np.bool_], weight: NDArray[Any]) -> None:
+        """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
+        total = self._total + weight.sum(dtype=np.float64)
+        if total >= MOST_ROUNDS:
+            row = int(np.argmax(self._total + np.cumsum(weight, dtype=np.float64) >= MOST_ROUNDS))
+            name = f"{shown(str(self._names.weight))} ({self._cells.spelled('weight')})"
+            rule = f"must sum to less than {MOST_ROUNDS:,}: divide the weights by a constant"
+            raise FileError(self._table.name, f"{name} {rule}", chunk.place(int(np.flatnonzero(keep)[row])))
+        self._total = total
+
+    def too_many(self, skipped: int, rows: int) -> str:
+        """What is wrong with a file of which most rows were skipped."""
+        again = self._cells.spelled("skip_bad", _ANY)
+        reasons = "; ".join(self._told)
+        return (
+            f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them nevertheless, use {again}"
+        )
 
     @property
     def _numeric(self) -> tuple[str, ...]:
-        names = self.names
+        names = self._names
         return tuple(dict.fromkeys([names.outcome, *names.scores, *([names.weight] if names.weight else [])]))
 
     def _column(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        return frame[str(self.table.columns.index(name))]
+        return frame[str(self._table.columns.index(name))]
 
     def _numbers(self, frame: pl.DataFrame, name: str) -> NDArray[np.float64]:
         """Return a column as numbers, nan where it has none."""
-        column = self._column(frame, name)
-        if self.table.kind != "parquet":
-            return _parsed(column, words=name == self.names.outcome)
-        if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-            raise FileError(self.table.name, f"has no numbers in column {name!r}: it is of type {column.dtype}")
-        return column.cast(pl.Float64).to_numpy()
+        column = self._readable(name, self._column(frame, name))
+        if name == self._names.outcome:
+            return self._outcomes(column)
+        if name in self._names.scores:
+            return probabilities(column, self._cells, plain=name in self._cells.plain)
+        return numbers(column, self._cells)
+
+    def _readable(self, name: str, column: pl.Series) -> pl.Series:
+        """Return a column of numbers or text. Text among typed columns must be asked for."""
+        if isinstance(column.dtype, pl.Categorical | pl.Enum):
+            column = column.cast(pl.String)
+        asked = self._cells.positive is not None if name == self._names.outcome else self._cells.of_text
+        if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            return column
+        if column.dtype == pl.String and (asked or self._table.kind != "parquet"):
+            return column
+        reason = f"has no numbers in column {name!r}: it is of type {column.dtype}"
+        raise FileError(self._table.name, reason + self._hint(name, column))
+
+    def _hint(self, name: str, column: pl.Series, row: int | None = None) -> str:
+        """Which option would take a cell: that of a row, or the first."""
+        values = column.drop_nulls() if row is None else column[row : row + 1]
+        if not len(values) or (name not in self._names.scores and name != self._names.outcome):
+            return ""
+        return hint(values[0], column, self._cells, outcome=name == self._names.outcome)
 
     def _valid(self, name: str, values: NDArray[np.float64], frame: pl.DataFrame) -> NDArray[np.bool_]:
         """Which rows keep the rules of this column."""
         valid = np.ones(len(values), np.bool_)
-        if name == self.names.outcome:
+        if name == self._names.outcome:
             valid &= (values == 0) | (values == 1)
-            if self.unknown and not valid.all():
+            if self._unknown and not valid.all():
                 valid |= self._column(frame, name).is_null().to_numpy()
-        if name in self.names.scores:
+        if name in self._names.scores:
             valid &= (values >= 0) & (values <= 1)
-        if name == self.names.weight:
-            valid &= (values >= 0) & (values < np.inf)
+        if name == self._names.weight:
+            valid &= (values == 0) | ((values >= WEIGHTS[0]) & (values <= WEIGHTS[1]))
         return valid
 
-    def _refuse_first(self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]) -> None:
-        first = len(keep) if keep.all() else int(np.argmin(keep))
-        before, place, reason = chunk.bad.first
-        if chunk.bad.rows and before <= first:
-            raise FileError(self.table.name, reason, place)
-        if first < len(keep):
-            name = next(name for name, valid in good.items() if not valid[first])
-            raise FileError(self.table.name, self._reason(name, first, chunk.frame), chunk.place(first))
+    def _tell(self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_], skip_bad: bool) -> None:
+        """Refuse the first bad row, or if it is to be skipped, remember it among the first ones."""
+        for place, reason in self._bad(chunk, good, keep):
+            if not skip_bad:
+                raise FileError(self._table.name, reason, place)
+            if len(self._told) == _TOLD:
+                return
+            self._told.append(f"{place}: {reason}")
+
+    def _bad(
+        self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the place of each bad row and what is wrong with it; of those that are no rows at all the first."""
+        before, *first = chunk.bad.first
+        unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
+        for row in np.flatnonzero(~keep).tolist():
+            if before <= row:
+                yield from unread
+                unread = []
+            name = next(name for name, valid in good.items() if not valid[row])
+            yield chunk.place(row), self._reason(name, row, chunk.frame)
+        yield from unread
 
     def _reason(self, name: str, row: int, frame: pl.DataFrame) -> str:
-        rules = {self.names.weight: "a weight, finite and not negative"}
-        rules |= dict.fromkeys(self.names.scores, "a probability from 0 to 1")
-        rules |= {self.names.outcome: "an outcome, 0 or 1"}
-        value = self._column(frame, name)[row]
-        reason = (
-            f"{shown(name)} must be {rules[name]}, got {'nothing' if value is None else format(repr(value), '.80')}"
-        )
-        if name == self.names.outcome and all(_zero_or_one(self._numbers(frame, score)) for score in self.names.scores):
-            reason += _SWAPPED if self.names.scores else ""
-        return reason
+        names = self._names
+        rules = {names.weight: f"a weight, 0 or from {WEIGHTS[0]:g} to {WEIGHTS[1]:g}"}
+        rules |= dict.fromkeys(names.scores, "a percentage from 0 to 100" if self._cells.percent else _PROBABILITY)
+        rules |= dict.fromkeys(self._cells.plain, _PROBABILITY)
+        rules |= {names.outcome: self._outcomes.rule}
+        option = f" ({self._cells.spelled('weight')})" if name == names.weight else ""
+        column = self._column(frame, name)
+        got = "nothing" if column[row] is None else format(repr(column[row]), ".80")
+        return f"{shown(name)}{option} must be {rules[name]}, got {got}{self._advice(name, row, frame)}"
+
+    def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:
+        """What to do about a bad cell."""
+        column, scores, is_outcome = self._column(frame, name), self._names.scores, name == self._names.outcome
+        if column[row] is None:
+            return self._advice_on_nothing() if is_outcome else ""
+        if is_outcome and scores and all(_zero_or_one(self._numbers(frame, score)) for score in scores):
+            return _SWAPPED
+        return self._hint(name, column, row)
+
+    def _advice_on_nothing(self) -> str:
+        keep = "" if self._unknown is None else f"{self._cells.spelled('unknown', True)} to keep such rows, or "
+        return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, frame: pl.DataFrame) -> pl.Series | None:
-        if self.names.group is None:
+        if self._names.group is None:
             return None
-        column = self._column(frame, self.names.group)
+        column = self._column(frame, self._names.group)
         try:
             return column.cast(pl.String)
         except pl.exceptions.PolarsError as error:
-            reason = f"has no names of groups in column {self.names.group!r}: it is of type {column.dtype}"
-            raise FileError(self.table.name, reason) from error
-
-
-def _parsed(text: pl.Series, *, words: bool) -> NDArray[np.float64]:
-    """Return the numbers that a column of text has; nan elsewhere. Outcomes may be words."""
-    numbers = text.cast(pl.Float64, strict=False)
-    if numbers.null_count() > text.null_count():
-        trimmed = text.str.strip_chars()
-        numbers = numbers.fill_null(trimmed.cast(pl.Float64, strict=False))
-        if words:
-            values = trimmed.str.to_lowercase().replace_strict(_WORDS, default=None, return_dtype=pl.Float64)
-            numbers = numbers.fill_null(values)
-    return numbers.to_numpy()
+            reason = f"has no names of groups in column {self._names.group!r}: it is of type {column.dtype}"
+            raise FileError(self._table.name, reason) from error
 
 
 def _kept(rows: pl.DataFrame | list[bytes], keep: NDArray[np.bool_]) -> pl.DataFrame | list[bytes]:

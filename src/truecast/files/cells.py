@@ -1,0 +1,189 @@
+"""From cells to numbers: the one place where a cell becomes an outcome, and the one where it becomes a probability."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truecast.errors import InputError
+
+__all__ = ["Cells", "Outcomes", "as_argument", "as_option", "hint", "numbers", "probabilities"]
+
+_TRUE = {"true": 1.0, "false": 0.0}
+_OPPOSITES = {"no": "yes", "n": "y", "f": "t", "off": "on", "negative": "positive", "neg": "pos", "lost": "won"}
+_OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
+_NO_VALUE = ("", "NaN")
+_FEW, _SHORT = 20, 30  # ways to write two words, and their letters
+_POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*%?\s*")
+_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*%?\s*")
+
+
+def as_option(option: str, value: object = None) -> str:
+    """Return an option as the command takes it."""
+    flag = f"--{option.replace('_', '-')}"
+    if value is None or value is True:
+        return flag
+    return " ".join([flag] * value) if isinstance(value, int) else f"{flag} {shlex.quote(str(value))}"
+
+
+def as_argument(option: str, value: object = None) -> str:
+    """Return an option as `truecast.read_rounds` takes it."""
+    argument = f"{'group' if option == 'by' else option}="
+    return argument if value is None else f"read_rounds(..., {argument}{value!r})"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How the cells of a file are to be read.
+
+    Attributes
+    ----------
+    positive : str or None
+        The outcome that counts as 1; then one other may occur, which counts as 0.
+    percent : bool
+        Whether scores go from 0 to 100, with or without a sign.
+    decimal : str
+        What stands before the decimals in text: a point or a comma.
+    points : bool
+        Whether a decimal point is understood beside a comma: numbers of JSON have one.
+    plain : tuple of str
+        Columns of scores that are numbers from 0 to 1 in any case.
+    spelled : function
+        How messages write an option.
+    """
+
+    positive: str | None = None
+    percent: bool = False
+    decimal: str = "."
+    points: bool = False
+    plain: tuple[str, ...] = ()
+    spelled: Callable[..., str] = as_option
+
+    @property
+    def of_text(self) -> bool:
+        """Whether numbers are said to be text."""
+        return self.percent or self.decimal != "."
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise InputError("decimal", "must be '.' or ','", self.decimal)
+        if self.positive is not None and _key(self.positive) in _NO_VALUE:
+            raise InputError("positive", "must be an outcome, such as 'yes'", self.positive)
+
+
+class Outcomes:
+    """Cells to outcomes, in the order of the file: which value is the other one, shows when it first occurs."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+        self.other: str | None = None
+
+    def __call__(self, column: pl.Series) -> NDArray[np.float64]:
+        """Return a column as outcomes, nan where there are none."""
+        if self._cells.positive is None:
+            return numbers(column, self._cells, words=_TRUE)
+        keys, positive = _keys(column), _key(self._cells.positive)
+        if self.other is None:
+            others = column.filter((keys != positive) & ~keys.is_in(_NO_VALUE))
+            self.other = str(others[0]).strip() if len(others) else None
+        values = {positive: 1.0} | ({} if self.other is None else {_key(self.other): 0.0})
+        return keys.replace_strict(values, default=None, return_dtype=pl.Float64).to_numpy()
+
+    @property
+    def rule(self) -> str:
+        """What an outcome must be."""
+        if self._cells.positive is None:
+            return "an outcome, 0 or 1"
+        other = "another value" if self.other is None else f"{self.other!r}, the other value so far"
+        return f"{self._cells.positive!r} ({self._cells.spelled('positive')}) or {other}"
+
+
+def probabilities(column: pl.Series, cells: Cells, *, plain: bool = False) -> NDArray[np.float64]:
+    """Return a column as probabilities, nan where there are no numbers."""
+    if plain:
+        return numbers(column, Cells())
+    if not cells.percent:
+        return numbers(column, cells)
+    if column.dtype == pl.String:
+        column = column.str.strip_chars().str.strip_suffix("%").str.strip_chars_end()
+    return numbers(column, cells) / 100
+
+
+def numbers(column: pl.Series, cells: Cells, *, words: dict[str, float] | None = None) -> NDArray[np.float64]:
+    """Return the numbers in a column, nan elsewhere; words may stand for some."""
+    if column.dtype != pl.String:
+        return column.cast(pl.Float64).to_numpy()
+    text = column if cells.decimal == "." else _with_points(column, cells.points)
+    found = text.cast(pl.Float64, strict=False)
+    if found.null_count() > column.null_count():
+        trimmed = text.str.strip_chars()
+        found = found.fill_null(trimmed.cast(pl.Float64, strict=False))
+        if words:
+            values = trimmed.str.to_lowercase().replace_strict(words, default=None, return_dtype=pl.Float64)
+            found = found.fill_null(values)
+    return found.to_numpy()
+
+
+def _with_points(text: pl.Series, points: bool) -> pl.Series:
+    """Return numbers with a decimal comma as the engine knows them. A point, which may stand before thousands, bars."""
+    if not points:
+        text = text.str.replace_all(".", "?", literal=True)
+    return text.str.replace(",", ".", literal=True)
+
+
+def hint(value: object, column: pl.Series, cells: Cells, *, outcome: bool) -> str:
+    """Return which option would take a value that is refused, if one would, from it and the rest of its column."""
+    text = str(value)
+    if _COMMA.fullmatch(text) and cells.decimal == ".":
+        percent = f" {cells.spelled('percent', True)}" if "%" in text and not cells.percent else ""
+        return f": if that is a decimal comma, use {cells.spelled('decimal', ',')}{percent}"
+    if cells.decimal == "," and _POINT.fullmatch(text):
+        return f": by {cells.spelled('decimal', ',')} decimals come after a comma"
+    if outcome:
+        return _hint_of_words(column, cells)
+    if not cells.percent and ("%" in text or _mostly_percent(column, cells)):
+        return f": if these are percentages, use {cells.spelled('percent', True)}"
+    return ""
+
+
+def _hint_of_words(column: pl.Series, cells: Cells) -> str:
+    """Return the option for outcomes that are two words."""
+    if cells.positive is not None or column.dtype != pl.String:
+        return ""
+    column = column.drop_nulls().unique(maintain_order=True)
+    values = dict(reversed([*zip(_keys(column), column, strict=True)])) if len(column) <= _FEW else {}
+    words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
+    if len(words) != len({*values} - {""}) or not 0 < len(words) <= 2:
+        return ""
+    (first, *_) = [*(words[key] for key in words if key in _OPPOSITES.values()), *words.values()]
+    positive = _OPPOSITES.get(first, first) if len(words) == 1 else first
+    return f": if {positive!r} counts as 1, use {cells.spelled('positive', positive)}"
+
+
+def _is_word(key: str) -> bool:
+    return key[0].isalpha() and len(key) <= _SHORT and key != "NaN" and key not in _TRUE
+
+
+def _mostly_percent(column: pl.Series, cells: Cells) -> bool:
+    """Whether numbers look like percentages: none beyond 100, most above 1, and that is not a single slip."""
+    found = numbers(column, cells)
+    found = found[~np.isnan(found)]
+    above = found[found > 1]
+    sure = len(above) > 1 or bool((above >= 10).any())
+    return bool(sure and (found >= 0).all() and (found <= 100).all() and len(above) > len(found) / 2)
+
+
+def _key(value: str) -> str:
+    return str(_keys(pl.Series([value]))[0])
+
+
+def _keys(column: pl.Series) -> pl.Series:
+    """Return what tells values apart: numbers by what they are, words without case and blanks around them."""
+    text = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return text.cast(pl.Float64, strict=False).cast(pl.String).fill_null(text)

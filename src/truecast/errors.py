@@ -101,11 +101,11 @@ class OrderError(TruecastError, RuntimeError):
 
 
 def shown(name: str) -> str:
-    """Return a name as it can stand in a message, which is a line: quoted if it is not plain.
+    r"""Return a name as it can stand in a message, which is a line: quoted if it is not plain.
 
     Examples
     --------
-    >>> print(shown("late"), shown("late "), shown("late\\x1b[2J"))
-    late 'late ' 'late\\x1b[2J'
+    >>> print(shown("late"), shown("late "), shown("late\x1b[2J"))
+    late 'late ' 'late\x1b[2J'
     """
     return name if name.isprintable() and name.strip() == name != "" else repr(name)

@@ -17,30 +17,27 @@ __all__ = ["Names", "cut", "guess", "shown"]
 Sample = Callable[[Sequence[str]], "pl.DataFrame"]
 
 _PARTS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
-_SCORES = frozenset(
-    """
-    prob probs proba probas probability probabilities yprob yproba yscore ypred yhat phat
-    score scores hat forecast forecasts forecasted prediction predictions predict predicted pred preds
-    confidence conf likelihood chance
-    """.split()
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SCORES = _words(
+    "prob probs proba probas probability probabilities yprob yproba yscore ypred yhat phat hat score scores "
+    "forecast forecasts forecasted prediction predictions predict predicted pred preds "
+    "confidence conf likelihood chance"
 )
-_OUTCOMES = frozenset(
-    """
-    outcome outcomes label labels target targets actual actuals observed observation event truth
-    ytrue happened occurred won win result success response class
-    """.split()
+_OUTCOMES = _words(
+    "outcome outcomes label labels target targets actual actuals observed observation event truth ytrue "
+    "happened occurred won win result success response class"
 )
-_LETTERS = {"score": frozenset(["p"]), "outcome": frozenset(["y"])}  # which are names by themselves ...
-_BESIDE = {  # ... or with these
-    "score": frozenset(["hat", "y", "true", "yes", "pos", "positive", "1", "model"]),
-    "outcome": frozenset(["true", "test", "obs", "bin", "binary"]),
-}
-_ABOUT = frozenset(  # what is rather something about a score or an outcome than the thing itself
-    """
-    id ids key uuid name names date time timestamp day month year hour at ts version type kind text
-    error errors loss brier std stderr se var variance low high lower upper ci min max rank
-    count threshold cutoff weight weights 0 neg negative no false
-    """.split()
+_LETTERS = {"score": _words("p"), "outcome": _words("y")}  # which are names by themselves ...
+_BESIDE = {"score": _words("y true yes pos positive 1 model"), "outcome": _words("true test obs bin binary")}  # or so
+_ABOUT = _words(  # a score or an outcome, rather than the thing itself
+    "id ids key uuid name names date time timestamp day month year hour at ts version type kind text "
+    "error errors loss brier std stderr se var variance low high lower upper ci min max rank "
+    "count threshold cutoff weight weights 0 neg negative no false"
 )
 
 _SHOWN = 20

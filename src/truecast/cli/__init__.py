@@ -43,13 +43,16 @@ def main() -> None:
 
     \b
     Begin with:
-      truecast measure scores.csv                      is it calibrated, is it any good?
-      truecast report scores.csv -o report.html        the same as a page, with pictures
-      truecast recalibrate scores.csv -o better.csv    make it so, with a certificate
+      truecast measure scores.csv                     is it calibrated, any good?
+      truecast report scores.csv -o report.html       the same, with pictures
+      truecast recalibrate scores.csv -o better.csv   make it so, and prove it
 
     \b
-    Exit codes: 0 all is well; 1 the machine would not (disk full, not writable);
-    2 something in the options or the file is wrong, and a line says what and where; 130 stopped by Ctrl-C.
+    Exit codes:
+      0    all is well
+      1    the machine would not: disk full, folder not writable
+      2    something in the options or the file is wrong; a line says what
+      130  stopped by Ctrl-C
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
 
 

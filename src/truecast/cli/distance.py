@@ -63,7 +63,7 @@ def distance(
     \b
     Examples:
       truecast distance scores.csv --outcome late --score model
-      truecast distance scores.parquet --rtol 0.01 --time-limit 600 --witness nearest.csv
+      truecast distance scores.parquet --rtol 0.01 --witness nearest.csv
     """  # noqa: D301
     with errors():
         refuse_folder("--witness", witness)

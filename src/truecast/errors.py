@@ -98,3 +98,14 @@ class VersionError(StateError):
 
 class OrderError(TruecastError, RuntimeError):
     """A call came at a time when it makes no sense. Nothing was changed."""
+
+
+def shown(name: str) -> str:
+    r"""Return a name as it can stand in a message, which is a line: quoted if it is not plain.
+
+    Examples
+    --------
+    >>> print(shown("late"), shown("late "), shown("late\x1b[2J"))
+    late 'late ' 'late\x1b[2J'
+    """
+    return name if name.isprintable() and name.strip() == name != "" else repr(name)

@@ -17,12 +17,17 @@ COMMANDS = ("", *main.commands)
 
 def text(command: str) -> str:
     words = [command, "--help"] if command else ["--help"]
-    return CliRunner().invoke(main, words, prog_name="truecast", terminal_width=100).stdout
+    return CliRunner().invoke(main, words, prog_name="truecast").stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_as_it_was_read_last(command: str) -> None:
     assert text(command) == (SAID / f"{command or 'truecast'}.txt").read_text()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_eighty_columns(command: str) -> None:
+    assert max(map(len, text(command).splitlines())) <= 80
 
 
 @pytest.mark.parametrize("command", main.commands)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click import Option
 from click.testing import CliRunner, Result
 
 import truecast as tc
@@ -56,17 +57,82 @@ def test_several_scores_side_by_side_with_the_figures_of_python(file: str) -> No
     done = run("measure", file, "--outcome", "happened", "--score", "old", "--score", "new")
     assert (done.exit_code, done.stderr) == (0, "")
     found, reports = rows(done.stdout), (tc.measure(Y, OLD), tc.measure(Y, NEW))
-    assert done.stdout.splitlines()[0].split() == ["old", "new"]
+    assert ["old", "new"] in [line.split() for line in done.stdout.splitlines()]
     assert found["rounds"] == ["3,000", "3,000"]
     assert found["mean forecast"] == [f"{report.mean_forecast:.6f}" for report in reports]
     for about, figures in reports[0].figures.items():
         for name in figures:
             assert found[name.strip()] == [f"{report.figures[about][name]:.6f}" for report in reports], name
-    sure = [tc.uncertainty(tc.smooth_calibration_error, Y, p, resamples=200) for p in (OLD, NEW)]
+    sure = [tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=999)]
+    sure.append(tc.uncertainty(tc.smooth_calibration_error, Y, NEW, resamples=999))
     assert found["p-value"] == [f"{each.p_value:.3g}" for each in sure]
     assert found["if calibrated, by chance"] == [f"{each.if_calibrated:.6f}" for each in sure]
     assert found["90% interval from"] == [f"{each.lower:.6f}" for each in sure]
     assert found["miscalibration"] == [f"{report.log.miscalibration:.6f}" for report in reports]
+
+
+def sentences(text: str) -> str:
+    """What is printed before the table, in a line."""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def test_the_verdict_comes_first_is_that_of_the_page_and_says_where() -> None:
+    bad_scores = (OLD / 2 + 0.3).round(3)
+    FRAME.with_columns(bad=pl.Series(bad_scores)).write_csv("bad.csv")
+    done = run("measure", "bad.csv", *COLUMNS, "--score", "bad")
+    page = run("report", "bad.csv", *COLUMNS, "--score", "bad", "-o", "page.html")
+    old, bad = page.stdout.splitlines()
+    assert old == "old: No evidence against calibration"
+    assert bad.startswith("bad: Not calibrated: ")
+    said = sentences(done.stdout)
+    assert said.startswith(f"{old}; p-value ")
+    assert f"{bad}; p-value " in said
+    html = re.sub("<[^>]*>", " ", Path("page.html").read_text())
+    places = re.findall(r"Forecasts between .*? rounds\)\.", said)
+    assert places
+    assert all(place in html for place in places)
+    data = json.loads(run("measure", "bad.csv", *COLUMNS, "--score", "bad", "--json").stdout)["scores"]
+    assert f"bad: {data['bad']['verdict']['headline']}" == bad
+    assert data["bad"]["verdict"]["sentences"] == places
+    assert len(data["bad"]["verdict"]["where"]) == len(places)
+    part = data["bad"]["verdict"]["where"][0]
+    inside = (part["low"] <= bad_scores) & (part["high"] >= bad_scores)
+    assert (part["rounds"], part["gap"]) == (inside.sum(), pytest.approx(Y[inside].mean() - bad_scores[inside].mean()))
+    assert data["bad"]["verdict"]["p_value"] < 0.01 < data["old"]["verdict"]["p_value"]
+
+
+def test_no_verdict_without_resamples_and_none_on_chance_with_real_weights() -> None:
+    assert run("measure", "scores.csv", *COLUMNS, "--resamples", "0").stdout.splitlines()[0].split() == ["old"]
+    data = json.loads(run("measure", "scores.csv", *COLUMNS, "--resamples", "0", "--json").stdout)
+    assert data["scores"]["old"]["verdict"] is None
+    weighted = run("measure", "scores.csv", *COLUMNS, "--weight", "part").stdout
+    assert weighted.startswith("old: With real weights, chance cannot be judged.\n")
+
+
+def test_decisions_are_not_taken_for_probabilities_in_silence() -> None:
+    frame = FRAME.with_columns(prediction=(FRAME["new"] > 0.5).cast(int), y="happened")
+    frame.select("y", "prediction", y_proba="old").write_csv("both.csv")
+    assert run("measure", "both.csv").stderr == "both.csv: outcome 'y', score 'y_proba'\n"
+    frame.select("y", "prediction").write_csv("only.csv")
+    for command in (["measure"], ["report"], ["distance", "--rtol", "0.5"]):
+        assert "prediction is 0 or 1 in every row" in run(*command[:1], "only.csv", *command[1:]).stderr
+    data = json.loads(run("measure", "only.csv", "--json").stdout)
+    assert "All forecasts are 0 or 1" in data["scores"]["prediction"]["verdict"]["notes"][0]
+    assert "in every row" not in run("measure", "both.csv").stderr
+
+
+@pytest.mark.parametrize("command", main.commands)
+def test_an_option_that_takes_one_value_is_refused_twice(command: str) -> None:
+    words = {"recalibrate": ["scores.csv", "-o", "new.csv"], "arena": []}.get(command, ["scores.csv"])
+    once = [o for o in main.commands[command].params if isinstance(o, Option) and not (o.multiple or o.count)]
+    values = {"at": "lower", "cell": "walk", "forecaster": "aosa", "rounds": "20"}
+    for option in (o for o in once if not o.is_flag):
+        name, value = max(option.opts, key=len), values.get(option.name or "", "1")
+        words_of = words if option.name != "output" else words[:1]
+        done = run(command, *words_of, name, value, option.opts[0], value)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.endswith(f"Error: {name} must be given once, got it 2 times, last as {value!r}\n")
+    assert not Path("new.csv").exists()
 
 
 def test_json_has_everything_and_no_words_that_are_not_json() -> None:
@@ -92,11 +158,11 @@ def _places() -> dict[str, np.ndarray]:
 def test_groups_are_measured_each() -> None:
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
     found = rows(done.stdout[done.stdout.index("old, by group") :])
-    assert found["group"][:4] == ["rounds", "mean outcome", "mean forecast", "Brier score"]
+    assert found["group"] == ["rounds", "outcome", "forecast", "Brier", "error", "chance", "p-value"]
     for place, at in _places().items():
         figures = [Y[at].mean(), OLD[at].mean(), tc.brier_score(Y[at], OLD[at])]
         figures.append(tc.smooth_calibration_error(Y[at], OLD[at]))
-        assert found[place][:5] == [f"{at.sum():,}", *(f"{figure:.6f}" for figure in figures)]
+        assert found[place][:5] == [f"{at.sum():,}", *(f"{figure:.4f}" for figure in figures)]
     tallies = {place: tc.Tally.from_predictions(Y[at], OLD[at]) for place, at in _places().items()}
     overview = tc.plot.group_overview(tallies, resamples=200)
     for place, adjusted in zip(overview.names, overview.adjusted, strict=True):
@@ -132,20 +198,21 @@ def test_names_of_groups_and_scores_cannot_break_the_table() -> None:
     done = run(
         "measure", "odd.parquet", "--outcome", "y", "--score", "score\nof mine", "--by", "g", "--resamples", "20"
     )
-    table = done.stdout[done.stdout.index("by group") :].splitlines()[2:-2]
-    assert sorted(line[:40].strip() for line in table) == sorted(
-        ["''", "'a\\nb'", "'\\x1b[31mred'", "'(none)'", "(none)", "x" * 39 + "\u2026", "' 7 '", "plain"]
-    )
-    assert len({len(line) for line in table}) == 1
-    assert done.stdout.startswith(" ")
-    assert done.stdout.splitlines()[0].strip() == "'score\\nof mine'"
+    table = done.stdout[done.stdout.index("by group") :].splitlines()[2:-3]
+    names = sorted(re.split(r"  +(?=\d)", line)[0] for line in table)
+    (long,) = (name for name in names if name.startswith("x"))
+    assert re.fullmatch("x+\u2026x+", long)
+    assert names == sorted(["''", "'a\\nb'", "'\\x1b[31mred'", "'(none)'", "(none)", long, "' 7 '", "plain"])
+    assert {len(line) for line in table} == {80}
+    assert done.stdout.startswith("'score\\nof mine': ")
+    assert "'score\\nof mine'" in [line.strip() for line in done.stdout.splitlines()]
 
 
 def test_groups_beyond_those_for_which_chance_is_simulated_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("truecast.cli.measure"), "_TESTED", 2)  # by its name there is the command
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "20")
     assert done.stdout.endswith("p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n")
-    assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-5:-2]] == [False, False, True]
+    assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-6:-3]] == [False, False, True]
 
 
 def test_weights() -> None:
@@ -241,7 +308,7 @@ def test_distance_is_that_of_python_and_its_witness_can_be_checked() -> None:
     FRAME[:400].write_csv("few.csv")
     done = run("distance", "few.csv", *COLUMNS, "--witness", "nearest.csv")
     exact = tc.calibration_distance(Y[:400], OLD[:400])
-    assert done.stdout.splitlines()[0] == str(exact)
+    assert " ".join(done.stdout.split()).startswith(str(exact))
     assert f"Brier score {tc.brier_score(Y[:400], OLD[:400]):.6f}" in done.stdout
     moves = pl.read_csv("nearest.csv")
     assert moves["rounds"].sum() == 400
@@ -273,7 +340,7 @@ def test_distance_within_limits() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rtol", "-1"], "--rtol must be"),
+        (["--rtol", "-1"], "--rtol must be 0, for the exact distance, or a number above 0 and below 1, got -1.0"),
         (["--time-limit", "nan"], "--time-limit must be"),
         (["--weight", "part"], "--weight must be a column of whole numbers"),
         (["--witness", "no/w.csv"], "no/w.csv cannot be written (--witness): there is no folder 'no'"),

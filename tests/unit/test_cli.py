@@ -89,7 +89,7 @@ def test_the_outcome_column_can_be_named() -> None:
         ("a,y\n1,0\n1,\n", [], "line 3: y must be an outcome, 0 or 1, got nothing"),
         ('a,y\n"x\nz",0\nq,7\n', [], "line 4: y must be an outcome, 0 or 1, got '7'"),
         ("a,b\n1,0\n", [], "has no column that is called like the outcome: name it by --outcome; it has a, b"),
-        ("y,label\n1,0\n", [], "has several columns that may be the outcome: name it by --outcome; it has y, label"),
+        ("y,label\n1,0\n", [], "has several columns that may be the outcome (y, label): name one by --outcome"),
         ("a,b\n1,0\n", ["--outcome", "c"], "standard input has no column 'c' (--outcome); it has a, b"),
         ("0,1\n1,0\n", [], "line 1: has 2 columns and no header"),
         ("", [], "standard input is empty"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -138,8 +139,15 @@ class Results:
             f"From the exponent of T on, columns are of T={self.horizons[-1]:,}."
         )
 
+    def text(self, width: int = 120) -> str:
+        """Return what is printed, in lines of at most `width` letters if possible."""
+        caption = self._caption()
+        if max(map(len, caption.split("\n"))) > width:
+            caption = textwrap.fill(caption, width)
+        return f"{caption}\n\n{self.table().text(width)}" if self.rows else "no games"
+
     def __str__(self) -> str:
-        return f"{self._caption()}\n\n{self.table().text()}" if self.rows else "no games"
+        return self.text()
 
     __repr__ = __str__
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import truecast as tc
@@ -11,18 +13,27 @@ from truecast.cli.forecast import forecast
 from truecast.cli.measure import measure
 from truecast.cli.recalibrate import recalibrate
 from truecast.cli.report import report
+from truecast.cli.shared import readable
 
 __all__ = ["main"]
 
 
-class _InOrder(click.Group):
-    """Commands in the order in which one comes to need them."""
+class _Commands(click.Group):
+    """Commands in the order in which one comes to need them; what is wrong is said so that it can be read."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def make_context(self, *words: Any, **more: Any) -> click.Context:
+        with readable():
+            return super().make_context(*words, **more)
 
-@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+    def invoke(self, ctx: click.Context) -> Any:
+        with readable():
+            return super().invoke(ctx)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tc.__version__, prog_name="truecast")
 def main() -> None:
     """Keep probability forecasts true: measure how calibrated they are, recalibrate them, with a proof.
@@ -32,13 +43,16 @@ def main() -> None:
 
     \b
     Begin with:
-      truecast measure scores.csv                      is it calibrated, is it any good?
-      truecast report scores.csv -o report.html        the same as a page, with pictures
-      truecast recalibrate scores.csv -o better.csv    make it so, with a certificate
+      truecast measure scores.csv                     is it calibrated, any good?
+      truecast report scores.csv -o report.html       the same, with pictures
+      truecast recalibrate scores.csv -o better.csv   make it so, and prove it
 
     \b
-    Exit codes: 0 all is well; 1 the machine would not (disk full, not writable);
-    2 something in the options or the file is wrong, and a line says what and where; 130 stopped by Ctrl-C.
+    Exit codes:
+      0    all is well
+      1    the machine would not: disk full, folder not writable
+      2    something in the options or the file is wrong; a line says what
+      130  stopped by Ctrl-C
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
 
 

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from truecast.cli.shared import errors, file_type, progress, refuse_folder, refuse_twice, say
+from truecast.cli.shared import (
+    WIDTH,
+    Once,
+    echo,
+    errors,
+    file_type,
+    fitted,
+    progress,
+    refuse_folder,
+    refuse_twice,
+    say,
+    shown,
+    writing,
+)
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results
@@ -28,7 +41,7 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
         raise click.BadParameter(f"whole numbers with commas between them, such as 100,1000; got {text!r}") from None
 
 
-@click.command(short_help="Let forecasters play against adversaries; print and plot the distances.")
+@click.command(cls=Once, short_help="Let forecasters play against adversaries; print and plot the distances.")
 @click.option(
     "--rounds",
     callback=_numbers,
@@ -69,7 +82,7 @@ def arena(
     \b
     Examples:
       truecast arena --rounds 100,1000,10000 --resume games.jsonl
-      truecast arena --forecaster aosa --forecaster bent-grid --adversary early-stop --no-plot
+      truecast arena --forecaster aosa --adversary early-stop --no-plot
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     picture = None if only_list else _picture(plot, no_plot)
     files = {"--plot": picture, "--csv": csv, "--resume": resume}
@@ -89,11 +102,13 @@ def arena(
             results = played(progress=lambda done, games: show(done / games, f"{done:,} of {games:,} games"))
         _print(results, markdown)
         if csv is not None:
-            results.to_csv(csv)
-            say(f"games written to {csv}")
+            with writing("--csv", csv):
+                results.to_csv(csv)
+            say(f"games written to {shown(str(csv))}")
         if picture is not None:
-            _draw(results, picture)
-            say(f"picture written to {picture}")
+            with writing("--plot", picture):
+                _draw(results, picture)
+            say(f"picture written to {shown(str(picture))}")
 
 
 def _chosen(option: str, players: Mapping[str, Player], names: tuple[str, ...]) -> Mapping[str, Player]:
@@ -105,12 +120,17 @@ def _chosen(option: str, players: Mapping[str, Player], names: tuple[str, ...]) 
 
 
 def _list(forecasters: Mapping[str, Callable[[int, int], object]], adversaries: Mapping[str, Any]) -> None:
-    click.echo("forecasters, here for 10,000 rounds:")
+    echo("forecasters, here for 10,000 rounds:")
     for name, make in forecasters.items():
-        click.echo(f"  {name:20} {make(10_000, 0)!r}")
-    click.echo("adversaries, and what they see of the present forecast:")
+        echo(_entry(name, repr(make(10_000, 0))))
+    echo("adversaries, and what they see of the present forecast:")
     for name, adversary in adversaries.items():
-        click.echo(f"  {name:20} {adversary.sees:12} {adversary!r}")
+        echo(_entry(name, f"{adversary.sees:12} {adversary!r}"))
+
+
+def _entry(name: str, about: str) -> str:
+    """Return a name and what there is to say, in lines that fit."""
+    return fitted(f"{name:20} {about}", indent="  ", after=" " * 23)
 
 
 def _picture(plot: Path | None, no_plot: bool) -> Path | None:
@@ -146,11 +166,11 @@ def _resumable(file: Path | None) -> Iterator[None]:
 
 
 def _print(results: Results, markdown: bool) -> None:
-    click.echo(results.markdown() if markdown else str(results))
+    echo(results.markdown() if markdown else results.text(WIDTH))
     for rounds in results.horizons:
         table = results.against(rounds)
         title = f"Means over seeds against each adversary, T={rounds:,}"
-        click.echo(f"\n{title}\n\n{table.markdown() if markdown else table.text()}")
+        echo(f"\n{title}\n\n{table.markdown() if markdown else table.text(WIDTH)}")
 
 
 def _draw(results: Results, file: Path) -> None:

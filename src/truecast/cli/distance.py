@@ -8,14 +8,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast.cli.measure import tallied
-from truecast.cli.shared import arguments, echo_json, errors, file_type, progress, refuse_folder, refuse_twice, say
+from truecast.cli.shared import (
+    Once,
+    arguments,
+    echo,
+    echo_json,
+    errors,
+    file_type,
+    fitted,
+    progress,
+    refuse_folder,
+    refuse_twice,
+    say,
+    shown,
+    writing,
+)
 
 if TYPE_CHECKING:
     from truecast.distance import Distance
     from truecast.tally import Tally
 
 
-@click.command(short_help="Compute how far scores are from calibrated ones, exactly or between proven bounds.")
+@click.command(cls=Once, short_help="Compute how far scores are from calibrated ones, between proven bounds.")
 @arguments("file", "outcome", "score")
 @click.option("--weight", metavar="NAME", help="Column of weights, whole numbers: they count as repeated rows.")
 @click.option("--rtol", type=float, default=0.0, show_default=True, help="Stop when the bounds are so close; 0: exact.")
@@ -50,7 +64,7 @@ def distance(
     \b
     Examples:
       truecast distance scores.csv --outcome late --score model
-      truecast distance scores.parquet --rtol 0.01 --time-limit 600 --witness nearest.csv
+      truecast distance scores.parquet --rtol 0.01 --witness nearest.csv
     """  # noqa: D301
     with errors():
         refuse_folder("--witness", witness)
@@ -71,7 +85,8 @@ def distance(
                 progress=lambda low, high, seconds: show(None, f"between {low:.6g} and {high:.6g}"),
             )
         if witness is not None:
-            _write(witness, far, tally)
+            with writing("--witness", witness):
+                _write(witness, far, tally)
         _print(far, tally, name, found.skipped, as_json)
 
 
@@ -80,7 +95,7 @@ def _print(far: Distance, tally: Tally, score: str, skipped: int, as_json: bool)
 
     brier = brier_score(tally)
     if not as_json:
-        click.echo(f"{far}\nBrier score {brier:.6f} (sharpness and calibration in one; lower is better)")
+        echo(fitted(f"{far}\nBrier score {brier:.6f} (lower is better; sharpness counts)"))
         return
     (low, high), totals = far.means, far.totals
     data = {"score": score, "rounds": far.rounds, "skipped": skipped, "lower": low, "upper": high, "exact": far.exact}
@@ -94,4 +109,4 @@ def _write(path: Path, far: Distance, tally: Tally) -> None:
     with replaced(path) as part, part.open("w") as file:
         file.write("forecast,outcome,nearest,rounds\n")
         file.writelines(f"{p!r},{y},{q!r},{count}\n" for p, y, q, count in far.witness.moves(tally))
-    say(f"nearest calibrated forecasts written to {path}")
+    say(f"nearest calibrated forecasts written to {shown(str(path))}")

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast.cli.shared import (
+    Once,
     arguments,
     counted,
+    echo,
     echo_json,
     errors,
     opened,
@@ -19,6 +21,8 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
+    shown,
+    writing,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
-@click.command(short_help="Forecast outcomes from those before them, with a certificate.")
+@click.command(cls=Once, short_help="Forecast outcomes from those before them, with a certificate.")
 @arguments("file")
 @click.option("-o", "--output", metavar="OUT", help="Write the forecasts to this CSV.  [default: standard output]")
 @arguments("outcome")
@@ -154,12 +158,12 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
             sys.stdout.write(frame[start : start + _ROWS].write_csv(include_header=start == 0))
             sys.stdout.flush()  # a reader who has left is noticed here
         return
-    with replaced(out) as part:
-        frame.write_csv(part, check_extension=False)
+    with writing("-o", out), replaced(out) as part, part.open("wb") as file:
+        frame.write_csv(file)
 
 
 def _print(f: Forecaster, y: NDArray[np.uint8], out: Path | None, skipped: int, as_json: bool) -> None:
-    rate, to_user = float(y.mean()), partial(click.echo, err=out is None)
+    rate, to_user = float(y.mean()), partial(echo, err=out is None)
     if as_json:
         data = {"forecaster": repr(f), "rows": len(y), "skipped": skipped, "rate": rate}
         echo_json(data | {"certificate": plain(f.certificate)}, err=out is None)
@@ -167,4 +171,4 @@ def _print(f: Forecaster, y: NDArray[np.uint8], out: Path | None, skipped: int, 
     to_user(f"{f}\n{f.certificate}")
     to_user(f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}")
     if out is not None:
-        click.echo(f"forecasts written to {out}")
+        echo(f"forecasts written to {shown(str(out))}")

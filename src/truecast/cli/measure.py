@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from truecast.cli.shared import arguments, counted, echo_json, errors, opened, progress, say
+from truecast.cli.shared import (
+    WIDTH,
+    Once,
+    arguments,
+    counted,
+    echo,
+    echo_json,
+    errors,
+    fitted,
+    opened,
+    progress,
+    say,
+    shown,
+)
 
 if TYPE_CHECKING:
     from truecast.files import Tallies
     from truecast.measures import Report, Uncertainty
     from truecast.plot import GroupOverview
+    from truecast.report.findings import Range
+    from truecast.tally import Tally
 
 _SMOOTH = "smooth calibration error"
 _TESTED = 1000  # groups, those with the most evidence, for which chance is simulated
-_LONGEST = 40
+_GROUP_RESAMPLES = 200
+_LONGEST = 24  # letters of a name above a column
+_SHORTEST = 8  # room for the name of a group
 
 
-@click.command(short_help="Measure how calibrated, and how good, the scores in a file are.")
+@click.command(cls=Once, short_help="Measure how calibrated, and how good, the scores in a file are.")
 @arguments("file", "outcome", "scores", "weight", "by", "resamples", "json", "cells", "skip_bad")
 def measure(
     file: str,
@@ -27,7 +45,7 @@ def measure(
     scores: tuple[str, ...],
     weight: str | None,
     by: str | None,
-    resamples: int,
+    resamples: int | None,
     as_json: bool,
     cells: dict[str, Any],
     skip_bad: int,
@@ -38,9 +56,10 @@ def measure(
     has a column of outcomes, 0 or 1, and one or more of probabilities. Rows are counted, not kept: memory grows with
     the number of distinct probabilities alone.
 
-    Prints two proper scores, which judge calibration and sharpness at once, the smooth calibration error with what
-    chance alone would make of it, and the other measures that people ask for. How far the forecasts are from
-    calibrated ones, exactly, is `truecast distance`; a page to show to others is `truecast report`.
+    Begins with the verdict: are they calibrated, as far as chance lets us tell, and where are they off. Then prints
+    two proper scores, which judge calibration and sharpness at once, the smooth calibration error and how large it
+    would be by chance, and the other measures that people ask for. How far the forecasts are from calibrated ones,
+    exactly, is `truecast distance`; a page to show to others is `truecast report`.
 
     \b
     Examples:
@@ -52,18 +71,20 @@ def measure(
         found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad, **cells)
         from truecast.measures import measure as of
 
-        reports = {name: of(tally) for name, tally in found.scores.items()}
-        chance = _chances(found, resamples)
+        judged = {name: judge(name, tally, resamples) for name, tally in found.scores.items() if resamples != 0}
+        reports = {name: judged[name].figures if judged else of(tally) for name, tally in found.scores.items()}
         if as_json:
-            echo_json(_as_json(found, reports, chance, resamples))
+            echo_json(_as_json(found, reports, judged, resamples))
             return
-        click.echo(side_by_side(reports, chance))
+        for name, one in judged.items():
+            echo(one.text(name))
+        echo("\n" * bool(judged) + side_by_side(reports, {name: one.doubt for name, one in judged.items()}))
         for score in found.groups:
-            click.echo(f"\n{_groups(found, score, resamples)}")
+            echo(f"\n{_groups(found, score, resamples)}")
 
 
 def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
-    """Count the rounds of a file; say what was skipped or pooled."""
+    """Count the rounds of a file; say what was skipped or pooled, or is odd."""
     with opened(file, **columns) as (table, names), progress("counting") as show:
         from truecast.files import rounds, tallies
 
@@ -73,23 +94,91 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
         say(f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value")
+    for score, tally in found.scores.items():
+        if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
+            said = "is 0 or 1 in every row, decisions rather than probabilities; if there are such, name their column"
+            say(f"{table.name}: {_name(score, 60)} {said} by --score")
     return found
 
 
-def _chances(found: Tallies, resamples: int) -> dict[str, Uncertainty]:
-    """What chance would do to the smooth calibration error; real weights cannot be resampled."""
-    from truecast.measures import smooth_calibration_error, uncertainty
+@dataclass(frozen=True)
+class Judged:
+    """What the page says about a score, in figures and in words."""
 
-    return {
-        score: uncertainty(smooth_calibration_error, tally, resamples=resamples)
-        for score, tally in found.scores.items()
-        if resamples and not tally.weighted
-    }
+    figures: Report
+    doubt: Uncertainty | None
+    kind: str
+    headline: str
+    p_value: float | None
+    where: Sequence[str]
+    notes: Sequence[str]
+    off: Sequence[Range]
+
+    def text(self, name: str) -> str:
+        """Return the verdict, then where the score is off and what is peculiar about it."""
+        sentences = [*self.where, *self.notes] if self.kind not in ("few", "none") else self.notes
+        return "\n".join(
+            [titled(name, f"{self.headline}{self._sure}."), *(fitted(one, indent="  ") for one in sentences)]
+        )
+
+    @property
+    def _sure(self) -> str:
+        from truecast.report.numerals import p_value
+
+        return "" if self.p_value is None else f"; p-value {p_value(self.p_value)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it but the figures, as plain data."""
+        from dataclasses import asdict
+
+        where = [asdict(part) | {"gap": part.gap} for part in self.off]
+        plain = {"kind": self.kind, "headline": self.headline, "p_value": self.p_value}
+        sentences = {"sentences": list(self.where), "notes": list(self.notes)}
+        return {"verdict": plain | sentences | {"where": where}}
 
 
-def side_by_side(reports: dict[str, Report], chance: dict[str, Uncertainty]) -> str:
-    """Return a column for every score."""
+def titled(score: str, said: str) -> str:
+    """Return what is said of a score, under its name."""
+    return fitted(f"{_name(score)}: {said}")
+
+
+def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
+    """Return the verdict of the page, by the same computation."""
+    from truecast.report.findings import find
+    from truecast.report.verdict import evidence, notes, verdict
+    from truecast.report.words import where_sentences
+
+    found = find(name, tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0)
+    said = verdict(found)
+    return Judged(
+        figures=found.figures,
+        doubt=found.doubt,
+        kind=said.kind,
+        headline=said.headline,
+        p_value=None if found.doubt is None else evidence(found, found.doubt),
+        where=where_sentences(found),
+        notes=notes(found),
+        off=found.off,
+    )
+
+
+def side_by_side(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | None]) -> str:
+    """Return a column for every score, as many beside each other as fit, and the others below."""
+    names = list(reports)
+    most = len(names)
+    while (text := _columns({name: reports[name] for name in names[:most]}, doubts)) and most > 1 and not _fits(text):
+        most -= 1
+    rest = {name: reports[name] for name in names[most:]}
+    return f"{text}\n\n{side_by_side(rest, doubts)}" if rest else text
+
+
+def _fits(text: str) -> bool:
+    return all(_width(line) <= WIDTH for line in text.split("\n"))
+
+
+def _columns(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | None]) -> str:
     every = list(reports.values())
+    sure = [doubt for doubt in map(doubts.get, reports) if doubt is not None]
     lines: list[Sequence[str]] = [["", *map(_name, reports)]]
     total = every[0].total
     lines.append(["rounds" if type(total) is int else "weight", *(f"{each.total:,}" for each in every)])
@@ -100,8 +189,8 @@ def side_by_side(reports: dict[str, Report], chance: dict[str, Uncertainty]) -> 
         lines.append([about])
         for name in figures:
             lines.append([f"  {name}", *_shown(each.figures[about][name] for each in every)])
-            if name == _SMOOTH and chance:
-                lines += _chance_lines([chance[score] for score in reports])
+            if name == _SMOOTH and sure:  # of all of them: they share their weights
+                lines += _chance_lines(sure)
     for kind, name in (("brier", "Brier score"), ("log", "log loss")):
         lines.append([f"{name} = miscalibration - discrimination + uncertainty"])
         for part in ("miscalibration", "discrimination", "uncertainty"):
@@ -123,36 +212,47 @@ def _p_value(value: float) -> str:
     return "<0.0001" if value < 1e-4 else f"{value:.3g}"
 
 
-def _overview(found: Tallies, score: str, resamples: int) -> GroupOverview:
+def _overview(found: Tallies, score: str, resamples: int | None) -> GroupOverview:
     from truecast.plot import group_overview
 
-    return group_overview(found.groups[score], resamples=max(resamples, 20), tested=_TESTED if resamples else 0)
+    times = _GROUP_RESAMPLES if resamples is None else max(resamples, 20)
+    return group_overview(found.groups[score], resamples=times, tested=0 if resamples == 0 else _TESTED)
 
 
-def _groups(found: Tallies, score: str, resamples: int) -> str:
+def _groups(found: Tallies, score: str, resamples: int | None) -> str:
     overview = _overview(found, score, resamples)
     adjusted = overview.adjusted
-    lines: list[Sequence[str]] = [
-        ["group", "rounds", "mean outcome", "mean forecast", "Brier score", "smooth error", "by chance", "p-value"]
-    ]
-    for at, name in enumerate(overview.names):
+    lines: list[Sequence[str]] = [["rounds", "outcome", "forecast", "Brier", "error", "chance", "p-value"]]
+    for at in range(len(overview)):
         figures = (overview.mean_outcome, overview.mean_forecast, overview.brier, overview.error, overview.chance)
-        entries = _shown(figure[at] for figure in figures)
-        lines.append([_name(name), f"{overview.rounds[at]:,}", *entries, _p_value(adjusted[at])])
-    some = f"; nan after the first {_TESTED:,}" if resamples and len(overview) > _TESTED else ""
+        lines.append([_count(overview.rounds[at]), *(_brief(figure[at]) for figure in figures), _p_value(adjusted[at])])
+    room = max(_SHORTEST, WIDTH - 2 * len(lines[0]) - sum(max(map(len, column)) for column in zip(*lines, strict=True)))
+    names = ["group", *(_name(name, room) for name in overview.names)]
+    table = _table([[name, *line] for name, line in zip(names, lines, strict=True)])
+    some = f"; nan after the first {_TESTED:,}" if resamples != 0 and len(overview) > _TESTED else ""
     return (
-        f"{_name(score)}, by group; those with the most evidence against them first\n{_table(lines)}\n"
-        "smooth error is the smooth calibration error; by chance, what it would be if the group were calibrated;\n"
+        f"{_name(score)}, by group; those with the most evidence against them first\n{table}\n"
+        "outcome, forecast: means; error: the smooth calibration error; chance: what\n"
+        "that would be if the group were calibrated;\n"
         f"p-value adjusted for {len(overview):,} groups looked at (Holm){some}"
     )
 
 
-def _name(name: object) -> str:
+def _count(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:,.6g}"
+
+
+def _brief(figure: float) -> str:
+    """Return a number in seven letters at the most, that a table of many columns has room for."""
+    return f"{figure:.4f}" if figure == 0 or not abs(figure) < 1e-3 else f"{figure:.1e}"
+
+
+def _name(name: object, most: int = _LONGEST) -> str:
     """A name as it can stand in a table: in a line, and not too long."""
-    from truecast.files.columns import shown
+    from truecast.files.columns import cut
 
     text = "(none)" if name is None else repr(name) if name == "(none)" else shown(str(name))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return cut(text, most)
 
 
 def _shown(figures: Iterable[float]) -> list[str]:
@@ -162,30 +262,45 @@ def _shown(figures: Iterable[float]) -> list[str]:
 def _table(lines: Sequence[Sequence[str]]) -> str:
     """Return lines whose columns are as wide as their widest entry, numbers to the right; headings stand alone."""
     rows = [line for line in lines if len(line) > 1]
-    widths = [max(len(line[at]) for line in rows) for at in range(len(rows[0]))]
+    widths = [max(_width(line[at]) for line in rows) for at in range(len(rows[0]))]
     text = []
     for line in lines:
-        rest = "".join(f"  {entry:>{width}}" for entry, width in zip(line[1:], widths[1:], strict=False))
-        text.append(f"{line[0]:<{widths[0] if rest else 0}}{rest}".rstrip())
+        rest = "".join("  " + _blank(entry, width) + entry for entry, width in zip(line[1:], widths[1:], strict=False))
+        text.append((line[0] + _blank(line[0], widths[0] if rest else 0) + rest).rstrip())
     return "\n".join(text)
 
 
+def _blank(entry: str, width: int) -> str:
+    return " " * (width - _width(entry))
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(sign) else 1 + (east_asian_width(sign) in "WF") for sign in text)
+
+
 def _as_json(
-    found: Tallies, reports: dict[str, Report], chance: dict[str, Uncertainty], resamples: int
+    found: Tallies, reports: Mapping[str, Report], judged: Mapping[str, Judged], resamples: int | None
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
     scores = {}
     for score, report in reports.items():
-        sure = asdict(chance[score]) if score in chance else None
-        scores[score] = report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
+        one = judged.get(score)
+        said = {"verdict": None} if one is None else one.to_dict()
+        sure = None if one is None or one.doubt is None else asdict(one.doubt)
+        scores[score] = said | report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
     data: dict[str, Any] = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled, "scores": scores}
     if found.groups:
         data["groups"] = {score: _groups_as_json(found, score, resamples) for score in found.groups}
     return data
 
 
-def _groups_as_json(found: Tallies, score: str, resamples: int) -> list[dict[str, Any]]:
+def _groups_as_json(found: Tallies, score: str, resamples: int | None) -> list[dict[str, Any]]:
     from truecast.measures import measure as of
 
     overview = _overview(found, score, resamples)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast.cli.shared import (
+    Once,
     Reopened,
     arguments,
     counted,
+    echo,
     echo_json,
     errors,
     file_type,
@@ -23,13 +25,15 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
+    shown,
+    writing,
 )
 
 if TYPE_CHECKING:
     from truecast.files import Names, Recalibrated
 
 
-@click.command(short_help="Recalibrate the scores in a file, row by row, with a certificate.")
+@click.command(cls=Once, short_help="Recalibrate the scores in a file, row by row, with a certificate.")
 @arguments("file")
 @click.option("-o", "--output", required=True, metavar="OUT", help="Where to write, in the format of FILE; or -.")
 @arguments("outcome", "score")
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 @click.option("--column", default="recalibrated", show_default=True, metavar="NAME", help="Name of the new column.")
 @click.option("--state", type=file_type, help="Keep what was learned in this file, and go on from it if it is there.")
 @click.option("--report", "page", type=file_type, help="Write a page about before and after, such as report.html.")
+@click.option("--title", metavar="TEXT", help="What to call that page.  [default: by the name of OUT]")
 @click.option("--unknown", is_flag=True, help="Allow rows without an outcome: they are forecast, not learned from.")
 @arguments("json", "cells", "skip_bad")
 def recalibrate(
@@ -56,6 +61,7 @@ def recalibrate(
     column: str,
     state: Path | None,
     page: Path | None,
+    title: str | None,
     unknown: bool,
     as_json: bool,
     cells: dict[str, Any],
@@ -87,7 +93,7 @@ def recalibrate(
         _refuse(file, out, state, page)
         scores = () if score is None else (score,)
         reopened = Reopened(file, outcome=outcome, scores=scores, group=by, **cells)
-        with _resumable(state), progress("recalibrating") as show:
+        with _resumable(state), progress("recalibrating", rows=out is None) as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
 
@@ -104,7 +110,7 @@ def recalibrate(
             ).run()
         _print(done, out, as_json)
         if page is not None and out is not None:
-            _write_page(page, out, reopened.names, column, done)
+            _write_page(page, out, reopened.names, column, done, title)
 
 
 def _refuse(file: str, out: Path | None, state: Path | None, page: Path | None) -> None:
@@ -134,7 +140,7 @@ def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
         brier = dict(zip(("score", "recalibrated"), done.brier, strict=True))
         echo_json(counts | {"brier": brier, "certificate": plain(certificate)}, err=out is None)
         return
-    to_user = partial(click.echo, err=out is None)
+    to_user = partial(echo, err=out is None)
     if done.earlier:
         to_user(f"{counted(done.earlier, 'row')} recalibrated before; {done.rows:,} new")
     if done.skipped:
@@ -146,10 +152,10 @@ def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
         rows = f"the {counted(done.rows - done.unknown, 'row')} of this run"
         to_user(f"Brier score of {rows}: {done.brier[0]:.6f} before, {done.brier[1]:.6f} recalibrated")
     if out is not None:
-        click.echo(f"written to {out}")
+        echo(f"written to {shown(str(out))}")
 
 
-def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated) -> None:
+def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated, title: str | None) -> None:
     """Write about all rows of the output, those of earlier runs included."""
     from truecast.files import rounds, tallies
     from truecast.report import html_report
@@ -163,14 +169,17 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
         known = (part.known() for part in rounds(table, both, unknown=True))
         found = tallies(table.name, both, known, lambda rows: show(table.fraction(), f"{rows:,} rows"))
     score, certificate = names.scores[0], done.recalibrator.certificate
-    html_report(
+    made = html_report(
         {score: found.scores[score]},
         after=found.scores[column],
         groups=found.groups.get(score),
         certificate=certificate if certificate.rounds == found.rows else None,
+        title=title,
         source=str(out),
         outcome=names.outcome,
         group=names.group or "group",
         skipped=done.skipped,
-    ).save(page)
-    say(f"report written to {page}")
+    )
+    with writing("--report", page):
+        made.save(page)
+    say(f"report written to {shown(str(page))}")

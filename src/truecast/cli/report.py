@@ -7,15 +7,26 @@ from typing import Any
 
 import click
 
-from truecast.cli.measure import tallied
-from truecast.cli.shared import arguments, errors, file_type, refuse_folder, refuse_twice, say
+from truecast.cli.measure import tallied, titled
+from truecast.cli.shared import (
+    Once,
+    arguments,
+    echo,
+    errors,
+    file_type,
+    refuse_folder,
+    refuse_twice,
+    say,
+    shown,
+    writing,
+)
 
 
-@click.command(short_help="Write a page about the scores in a file, to read and to show.")
+@click.command(cls=Once, short_help="Write a page about the scores in a file, to read and to show.")
 @arguments("file")
 @click.option("-o", "--output", type=file_type, default="report.html", show_default=True, help="The page to write.")
 @arguments("outcome", "scores", "weight", "by")
-@click.option("--title", help="What to call it.  [default: the name of the file]")
+@click.option("--title", metavar="TEXT", help="What to call it.  [default: the name of the file]")
 @arguments("cells", "skip_bad")
 def report(
     file: str,
@@ -30,13 +41,14 @@ def report(
 ) -> None:
     """Write an HTML page about the probabilities in FILE: are they calibrated, how sure is that, where are they off.
 
-    The page stands by itself: one file, nothing fetched from elsewhere, to be read on a phone, printed or mailed.
+    One self-contained file that you can send to anyone: it loads nothing, and reads well on a phone and on paper.
     Several scores are compared; --by adds a section on the groups. FILE is as for `truecast measure`.
 
     \b
     Examples:
       truecast report scores.csv
-      truecast report scores.parquet --score old --score new --by airport --title "Late arrivals" -o late.html
+      truecast report scores.csv --by airport --title "Late arrivals"
+      truecast report scores.parquet --score old --score new -o late.html
     """  # noqa: D301
     with errors():
         refuse_folder("-o", output)
@@ -55,7 +67,8 @@ def report(
             group=by or "group",
             skipped=found.skipped,
         )
-        page.save(output)
+        with writing("-o", output):
+            page.save(output)
         for score, said in page.verdicts.items():
-            click.echo(f"{score}: {said}")
-        say(f"report written to {output}")
+            echo(titled(score, said))
+        say(f"report written to {shown(str(output))}")

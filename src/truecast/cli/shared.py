@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import errno
 import math
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from truecast.errors import FileError, InputError, TruecastError
+from truecast.errors import FileError, InputError, TruecastError, shown
 
 if TYPE_CHECKING:
     from truecast.certificate import Certificate
     from truecast.files import Names, Table
 
 __all__ = [
+    "WIDTH",
+    "Once",
     "Refusal",
     "Reopened",
     "arguments",
     "counted",
+    "echo",
     "echo_json",
     "errors",
     "file_type",
+    "fitted",
     "opened",
     "plain",
     "progress",
+    "readable",
     "refuse_folder",
     "refuse_twice",
     "say",
+    "shown",
+    "writing",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+WIDTH = 80  # columns that everything fits
+
 file_type = click.Path(dir_okay=False, path_type=Path)
 
+_BAR = "truecast.bar"  # the bar that is on the terminal at the moment, in the context of the command
 
 _CELLS = {
     "positive": click.option("--positive", metavar="VALUE", help="Outcome that counts as 1, such as yes."),
@@ -76,8 +88,8 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "weight": click.option("--weight", metavar="NAME", help="Column of weights: whole numbers count as repeated rows."),
     "by": click.option("--by", metavar="NAME", help="Column of groups, to be measured each."),
     "resamples": click.option(
-        "--resamples", type=click.IntRange(0, 1_000_000), default=200, show_default=True, metavar="N",
-        help="How often to simulate what chance would do; 0 not to.",
+        "--resamples", type=click.IntRange(0, 1_000_000), metavar="N",
+        help="How often to simulate chance; 0 for no verdict.  [default: 999; 199 for more than 512 distinct scores]",
     ),
     "json": click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs to read."),
     "skip_bad": click.option(
@@ -100,9 +112,90 @@ def arguments(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
+class Once(click.Command):
+    """A command that refuses an option given more often than it has room for, where click would take the last."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse what is given too often, then parse."""
+        values, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in dict.fromkeys(given):
+            if isinstance(option, click.Option) and not (option.multiple or option.count or option.is_flag):
+                name, times = max(option.opts, key=len), given.count(option)
+                if times > 1:
+                    last = values[option.name or ""]
+                    raise click.UsageError(f"{name} must be given once, got it {times} times, last as {last!r}", ctx)
+        return super().parse_args(ctx, args)
+
+
+def visible(text: str) -> str:
+    r"""Return a text that cannot steer a terminal: what would, or turns the direction of text, as its escape.
+
+    Whatever is printed passes through here, names from files included.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    text = text.replace("\xa0", " ")
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(sign if sign == "\n" or sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print, to standard output or standard error: nothing raw, and nothing that they have no letters for."""
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    click.echo(visible(text).encode(encoding, "backslashreplace").decode(encoding), err=err)
+
+
 def say(text: str) -> None:
-    """Say something that is not the result: to standard error."""
-    click.echo(text, err=True)
+    """Say something that is not the result: to standard error, above the bar if there is one."""
+    context = click.get_current_context(silent=True)
+    bar = None if context is None else context.meta.get(_BAR)
+    if bar is None:
+        echo(_for_terminal(text), err=True)
+    else:
+        bar.console.print(_for_terminal(visible(text)), markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _for_terminal(text: str) -> str:
+    """Return a message in lines that fit a terminal, if there is one; for programs and logs it stays a line."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return text
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        columns = 0
+    return fitted(visible(text), columns or WIDTH)
+
+
+def fitted(text: str, width: int = WIDTH, indent: str = "", after: str = "") -> str:
+    """Return a text in lines that fit, those after the first of a paragraph indented so, or by two more."""
+    import textwrap
+
+    wrap = textwrap.TextWrapper(
+        width,
+        initial_indent=indent,
+        subsequent_indent=after or f"{indent}  ",
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return "\n".join(wrap.fill(line) for line in text.replace("\xa0", " ").split("\n"))
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Let an error be shown as everything else is, click's own as well."""
+    try:
+        yield
+    except click.ClickException as error:
+        if type(error).show not in (click.ClickException.show, click.UsageError.show):
+            raise  # help, where nothing was asked for
+        text = _for_terminal(visible(f"Error: {error.format_message()}")).removeprefix("Error: ")
+        if isinstance(error, click.UsageError):
+            raise click.UsageError(text, error.ctx) from error
+        raise (Refusal if error.exit_code == Refusal.exit_code else click.ClickException)(text) from error
 
 
 def counted(number: int, noun: str) -> str:
@@ -150,14 +243,15 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
     """
     try:
         from truecast.files import guess, open_table
+        from truecast.files.columns import cut
     except ImportError as error:
         raise Refusal("reading files needs Polars: pip install 'truecast[cli]'") from error
     with open_table(file) as table:
-        names = guess(table.name, table.columns, **columns)
+        names = guess(table.name, table.columns, sample=table.sample, **columns)
         scores = columns.get("scores", ())
         if not quiet and len(table.columns) > 1 and (columns.get("outcome") is None or scores == ()):
-            said = "".join(f", score {score!r}" for score in names.scores)
-            say(f"{table.name}: outcome {names.outcome!r}{said}")
+            said = "".join(f", score {cut(repr(score))}" for score in names.scores)
+            say(f"{table.name}: outcome {cut(repr(names.outcome))}{said}")
         yield table, names
 
 
@@ -178,19 +272,37 @@ class Reopened:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[float | None, str], None]]:
-    """Give a function that shows, on a terminal, which fraction of the work is done, if known, and a note."""
-    bar = _bar(label) if sys.stderr is not None and sys.stderr.isatty() else None
+def progress(label: str, *, rows: bool = False) -> Iterator[Callable[[float | None, str], None]]:
+    """Give a function that shows, on a terminal, which fraction of the work is done, if known, and a note.
+
+    With `rows` there is no bar if standard output, where they are written meanwhile, is a terminal, too.
+    """
+    watched = sys.stderr is not None and sys.stderr.isatty() and not (rows and sys.stdout.isatty())
+    bar = _bar(label) if watched else None
     if bar is None:
         yield lambda fraction, note: None
         return
-    with bar:
+    with bar, _live(bar):
         task = bar.add_task(label, total=None, note="")
 
         def show(fraction: float | None, note: str) -> None:
             bar.update(task, total=None if fraction is None else 1.0, completed=fraction or 0.0, note=note)
 
         yield show
+
+
+@contextmanager
+def _live(bar: Any) -> Iterator[None]:
+    """Let what is said meanwhile be said above the bar."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        yield
+        return
+    context.meta[_BAR] = bar
+    try:
+        yield
+    finally:
+        del context.meta[_BAR]
 
 
 def _bar(label: str) -> Any:
@@ -231,7 +343,7 @@ def refuse_twice(files: Mapping[str, Path | None]) -> None:
     """Refuse a file that would be written over another, or over FILE; be it by what is beside it in the making."""
     seen: dict[Path, str] = {}
     for option, file in files.items():
-        target = None if file is None else file.resolve()
+        target = None if file is None else Path(os.path.realpath(file))
         for ending in ("",) if option == "FILE" else ("", ".part", ".lock"):
             place = None if target is None else target.with_name(target.name + ending)
             other = option if place is None else seen.setdefault(place, option)
@@ -242,5 +354,27 @@ def refuse_twice(files: Mapping[str, Path | None]) -> None:
 
 def refuse_folder(option: str, file: Path | None) -> None:
     """Refuse a file that cannot be written, before the work is done."""
-    if file is not None and not file.absolute().parent.is_dir():
-        raise FileError(str(file), f"cannot be written ({option}): there is no folder {str(file.parent)!r}")
+    if file is None:
+        return
+    with writing(option, file):
+        folder = file.absolute().parent
+        if not folder.is_dir():
+            raise FileError(shown(str(file)), f"cannot be written ({option}): there is no folder {str(file.parent)!r}")
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(file.stat().st_mode):  # links that go in circles are an error here
+                reason = f"is there, and is no file that could be replaced: choose another output ({option})"
+                raise FileError(shown(str(file)), reason)
+        if not os.access(file if file.exists() and not file.is_file() else folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@contextmanager
+def writing(option: str, file: Path) -> Iterator[None]:
+    """Name the file, and the option that it was given by, where the system refuses to write it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        reason = error.strerror or error
+        raise click.ClickException(f"{shown(str(file))} cannot be written ({option}): {reason}") from error

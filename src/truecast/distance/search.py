@@ -143,7 +143,7 @@ def calibration_distance(
     are nearly calibrated, it may take far longer to show that none is nearer (docs/benchmarks-distance.md).
     """
     if isinstance(rtol, (bool, np.bool_, str)) or not rtol == 0:  # noqa: SIM201 - NaN is neither
-        rtol = _check.between("rtol", rtol, 0, 1)
+        rtol = _tolerance(rtol)
     if time_limit != math.inf:
         time_limit = _check.between("time_limit", time_limit, 0, math.inf)
     memory_limit = _check.between("memory_limit", memory_limit, 0, math.inf)
@@ -175,6 +175,13 @@ def _written(lower: float, upper: float, seconds: float) -> None:
 
 def _silent(lower: float, upper: float, seconds: float) -> None:
     pass
+
+
+def _tolerance(rtol: float) -> float:
+    try:
+        return _check.between("rtol", rtol, 0, 1)
+    except InputError as error:
+        raise InputError("rtol", "must be 0, for the exact distance, or a number above 0 and below 1", rtol) from error
 
 
 class _Search:

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from truecast.errors import FileError
+from truecast.errors import FileError, shown
 from truecast.files.cells import Cells
 
-__all__ = ["Names", "guess", "shown"]
+if TYPE_CHECKING:
+    import polars as pl
 
-_OUTCOMES = ("y", "outcome", "outcomes", "y_true", "label", "target", "actual", "observed", "event", "truth")
-_SCORES = ("p", "prob", "probability", "score", "y_prob", "y_score", "y_pred", "forecast", "prediction", "p_hat")
+__all__ = ["Names", "cut", "guess", "shown"]
+
+Sample = Callable[[Sequence[str]], "pl.DataFrame"]
+
+_PARTS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SCORES = _words(
+    "prob probs proba probas probability probabilities yprob yproba yscore ypred yhat phat hat score scores "
+    "forecast forecasts forecasted prediction predictions predict predicted pred preds "
+    "confidence conf likelihood chance"
+)
+_OUTCOMES = _words(
+    "outcome outcomes label labels target targets actual actuals observed observation event truth ytrue "
+    "happened occurred won win result success response class"
+)
+_LETTERS = {"score": _words("p"), "outcome": _words("y")}  # which are names by themselves ...
+_BESIDE = {"score": _words("y true yes pos positive 1 model"), "outcome": _words("true test obs bin binary")}  # or so
+_ABOUT = _words(  # a score or an outcome, rather than the thing itself
+    "id ids key uuid name names date time timestamp day month year hour at ts version type kind text "
+    "error errors loss brier std stderr se var variance low high lower upper ci min max rank "
+    "count threshold cutoff weight weights 0 neg negative no false"
+)
 
 _SHOWN = 20
 _LONGEST = 1000
+_CUT = 60  # letters of a name in a message
 
 
 @dataclass(frozen=True)
@@ -51,9 +79,14 @@ def guess(
     scores: Sequence[str] | None = (),
     weight: str | None = None,
     group: str | None = None,
+    sample: Sample | None = None,
     **cells: Any,
 ) -> Names:
     """Return the columns that were given, and for what was not those whose names suggest themselves.
+
+    A name suggests itself if one of its words does, in any case and with any separators: ``model_proba``, ``Y-Score``,
+    ``predictedProbability``. Where several do, and there is a sample, what is in them decides: scores are rather
+    probabilities than decisions, which are 0 or 1, and outcomes are 0 or 1.
 
     Parameters
     ----------
@@ -63,8 +96,20 @@ def guess(
         What it has.
     outcome, scores, weight, group
         What was given. An outcome and a score are looked for if they were not; None for scores that are not needed.
+    sample
+        Gives the first rows of some columns, called by their numbers: `Table.sample`.
     cells
         How to read them, as for `Cells`.
+
+    Raises
+    ------
+    FileError
+        If a column that was given is not there, or none or several suggest themselves.
+
+    Examples
+    --------
+    >>> guess("f.csv", ["day", "Y_True", "model-proba"])
+    Names(outcome='Y_True', scores=('model-proba',), weight=None, group=None, ...)
     """
     how = Cells(**cells)
     if not columns:
@@ -76,37 +121,90 @@ def guess(
     for option, column in given:
         if column is not None and columns.count(column) != 1:
             how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-            raise FileError(name, f"{how_many} {column!r} ({how.spelled(option)}); it has {_listed(columns)}")
-    outcome = outcome or _likely(name, columns, "outcome", _OUTCOMES, how)
+            raise FileError(name, f"{how_many} {cut(repr(column))} ({how.spelled(option)}); it has {_listed(columns)}")
+    if outcome is None:
+        outcome = _likely(name, columns, "outcome", {weight, group}, sample, how)
     if scores is not None and not scores:
-        others = [column for column in columns if column != outcome]
-        if not others:
-            raise FileError(name, f"has one column, {outcome!r}, and so none for the score")
-        scores = (_likely(name, others, "score", _SCORES, how),)
+        scores = (_likely(name, columns, "score", {outcome, weight, group}, sample, how),)
     if outcome in (scores or ()):
-        raise FileError(name, f"cannot have outcome and score in one column: got {outcome!r} for both")
+        raise FileError(name, f"cannot have outcome and score in one column: got {cut(repr(outcome))} for both")
     return Names(outcome, tuple(scores or ()), weight, group, how)
 
 
-def _likely(name: str, columns: Sequence[str], option: str, likely: Sequence[str], how: Cells) -> str:
-    """Return the one column, or the one whose name is likely."""
-    if len(columns) == 1:
-        return columns[0]
-    found = [column for column in columns if column.lower() in likely]
-    if len(found) != 1:
-        how_many = "several columns that may be" if found else "no column that is called like"
-        raise FileError(
-            name, f"has {how_many} the {option}: name it by {how.spelled(option)}; it has {_listed(columns)}"
-        )
-    return found[0]
+def _likely(
+    name: str, columns: Sequence[str], option: str, taken: set[str | None], sample: Sample | None, how: Cells
+) -> str:
+    """Return the one column, or the one that is likely by its name, and by what is in it."""
+    others = [column for column in columns if column not in taken]
+    if not others:
+        one = f"has one column, {cut(repr(columns[0]))}, and so none"
+        raise FileError(name, f"{one if len(columns) == 1 else 'has no column left'} for the {option}")
+    if len(others) == 1:
+        return others[0]
+    found = [column for column in others if _suggests(column, option)]
+    if 1 < len(found) == len(set(found)) and sample is not None:
+        found = _by_content(found, [columns.index(column) for column in found], option, sample(found))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        reason = f"has several columns that may be the {option} ({_listed(found)}): name one by {how.spelled(option)}"
+        raise FileError(name, reason)
+    reason = f"has no column that is called like the {option}: name it by {how.spelled(option)}"
+    raise FileError(name, f"{reason}; it has {_listed(others)}")
+
+
+def _suggests(column: str, option: str) -> bool:
+    """Return whether a name may be that of a score, or of an outcome."""
+    words = {part.lower() for part in _PARTS.findall(column)}
+    if words & _ABOUT:
+        return False
+    score = bool(words & _SCORES) or _alone(words, "score")
+    return score if option == "score" else not score and (bool(words & _OUTCOMES) or _alone(words, "outcome"))
+
+
+def _alone(words: set[str], option: str) -> bool:
+    letters = _LETTERS[option]
+    return bool(words & letters) and words <= letters | _BESIDE[option]
+
+
+def _by_content(found: list[str], at: list[int], option: str, frame: pl.DataFrame) -> list[str]:
+    """Return those of several candidates that hold what they should; all if none does."""
+    kinds = dict(zip(found, (_kind(frame[str(i)]) for i in at), strict=True))
+    wanted = ("probabilities", "other") if option == "score" else ("decisions",)
+    matching = ([column for column in found if kinds[column] == kind] for kind in wanted)
+    return next(filter(None, matching), found)
+
+
+def _kind(values: pl.Series) -> str:
+    """Return what a column holds: "decisions", 0 or 1 throughout; "probabilities", some between; or "other"."""
+    import polars as pl
+
+    try:
+        text = values.cast(pl.String).drop_nulls().str.strip_chars().str.to_lowercase()
+    except pl.exceptions.PolarsError:  # lists, say
+        return "other"
+    text = text.filter(text != "")
+    numbers = text.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    if not len(text) or numbers.null_count() or not numbers.is_between(0, 1).all():
+        return "other"
+    return "decisions" if numbers.is_in([0.0, 1.0]).all() else "probabilities"
 
 
 def _listed(columns: Sequence[str]) -> str:
-    listed = ", ".join(map(shown, columns[:_SHOWN]))
+    listed = ", ".join(cut(shown(column)) for column in columns[:_SHOWN])
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
     return f"{listed:.500}{more}"
 
 
-def shown(name: str) -> str:
-    """Return a name as it can stand in a message, which is a line: quoted if it is not plain."""
-    return name if name.isprintable() and name.strip() == name != "" else repr(name)
+def cut(text: str, most: int = _CUT) -> str:
+    """Return a text, its middle left out if it is too long.
+
+    Examples
+    --------
+    >>> cut("abcdefgh", 5)
+    'ab\N{HORIZONTAL ELLIPSIS}gh'
+    """
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - end :]}"

@@ -47,6 +47,12 @@ class JsonLines:
         for line, block in self._records:
             yield self._chunk(line, block, names, everything)
 
+    def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
+        """Return the first rows of these entries, without taking them."""
+        line, first = self._before
+        block = first + b"\n" + self._records.next()[1]
+        return self._chunk(line, block, {name: str(self.columns.index(name)) for name in wanted}, False).frame
+
     def _chunk(self, line: int, block: bytes, names: dict[str, str], keep: bool) -> Chunk:
         lines = block.split(b"\n")
         if not lines[-1].strip():

@@ -46,6 +46,12 @@ class Parquet:
                 yield Chunk(batch, partial(_place, self._done + 1), whole=whole)
                 self._done += len(batch)
 
+    def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
+        """Return the first rows of these columns."""
+        columns = [pl.nth(i).alias(str(i)) for i in map(self.columns.index, wanted)]
+        with self._readable():
+            return self._frame.select(columns).head(_ROWS).collect()
+
     @contextmanager
     def _readable(self) -> Iterator[None]:
         try:

@@ -50,6 +50,12 @@ class Records:
                 return line, row.rstrip(b"\r\n")
             self._more()
 
+    def next(self) -> tuple[int, bytes]:
+        """Return the rows that come next, some of them if there are any, without taking them."""
+        while not (cut := self._cut()) and not self._over:
+            self._more()
+        return self._line, self._rest[: cut or None]
+
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Take the remaining rows: the number of the first line of each block, and its bytes."""
         while True:

@@ -79,6 +79,9 @@ class Table(Protocol):
     def fraction(self) -> Callable[[], float | None]:
         """How much of it was read; None if that cannot be told."""
 
+    def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
+        """Return the first rows of these columns, which the frame calls by their numbers; `chunks` gives them again."""
+
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
         """Read the rows, once: these columns, which the frame calls by their numbers; with `everything` all, too."""
 

@@ -25,17 +25,23 @@ class Names:
     outcome : str
     scores : tuple of str
     weight, group : str or None
+    also : tuple of str
+        Others that are to be read along.
+    repeated : bool
+        Whether rows may be about a forecast made before, and have no score of their own.
     """
 
     outcome: str
     scores: tuple[str, ...] = ()
     weight: str | None = None
     group: str | None = None
+    also: tuple[str, ...] = ()
+    repeated: bool = False
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column once, in order."""
-        return tuple(dict.fromkeys([self.outcome, *self.scores, *filter(None, (self.weight, self.group))]))
+        return tuple(dict.fromkeys([self.outcome, *self.scores, *filter(None, (self.weight, self.group)), *self.also]))
 
 
 def guess(

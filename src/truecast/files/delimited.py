@@ -30,12 +30,12 @@ class Delimited:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self._records = Records(name, read, quotes=Quotes(","))
-        line, first = self._records.first()
+        self.records = Records(name, read, quotes=Quotes(","))
+        line, first = self.records.first()
         text = self._header(line, first)
         without = re.sub('"[^"]*"', "", text)
         self.separator = max(_SEPARATORS, key=without.count) if any(mark in without for mark in _SEPARATORS) else ","
-        self._quotes = self._records.quotes = Quotes(self.separator)
+        self._quotes = self.records.quotes = Quotes(self.separator)
         if not self._quotes.tidy(first) or first.count(b'"') % 2:
             raise FileError(name, "the header has a quote that neither begins nor ends a field", f"line {line}")
         ((_, fields),) = self._quotes.rows(text)
@@ -45,6 +45,7 @@ class Delimited:
             raise FileError(name, f"has {len(fields)} columns and no header: give it one", f"line {line}")
         self.columns = [field.strip() for field in fields] if named else [_NO_HEADER]
         self._before = None if named else (line, first)
+        self._whole = self.records.whole
 
     def _header(self, line: int, first: bytes) -> str:
         """Return the first row as text, or say what the file is instead."""
@@ -64,9 +65,9 @@ class Delimited:
         at = [self.columns.index(name) for name in wanted]
         if everything:
             at = list(range(len(self.columns)))
-        if self._before is not None:
+        if self._before is not None and (self._whole or not self.records.holds(*self._before)):
             yield self._chunk(*self._before, at, everything)
-        for line, block in self._records:
+        for line, block in self.records:
             yield self._chunk(line, block, at, everything)
 
     def _chunk(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:

@@ -1,0 +1,298 @@
+"""Fingerprints of the rows of a file, in bounded space: which rows of another file are the same, and where not."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truecast.errors import StateError
+from truecast.files.rounds import Rounds
+
+__all__ = ["CHANCE", "Comparison", "Likeness", "Prints", "unpacked"]
+
+CHANCE = 1e-3
+"""How rarely two files of different rows may be as alike as files that are taken to share rows."""
+
+_MOST = 1 << 10  # places at which the sums are kept
+_HEAD = 1 << 12  # rows by which is judged how often rows are alike by chance
+_DECIMALS = 12  # that a score has at most, as far as chance is concerned
+_SHORTEST = 16  # rows that are looked for elsewhere than in their place
+_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
+_WORD = 1 << 64
+_INVERSE = pow(_BASE, -1, _WORD)
+
+Words = NDArray[np.uint64]
+
+
+class Prints:
+    """What rows were read, one after the other.
+
+    Each of the three columns (outcomes, scores, groups) is a polynomial modulo 2**64 whose coefficients are hashes of
+    its values. Its sums up to at most 1,024 rows, evenly apart, are kept: as rows come, every second is dropped. The
+    difference of two sums tells all rows between them, wherever they stand in another file.
+
+    Attributes
+    ----------
+    rows : int
+        So far.
+    step : int
+        Rows from one of the kept sums to the next: a power of two.
+    """
+
+    def __init__(self) -> None:
+        self.rows, self.step = 0, 1
+        self._end = np.zeros((3, 1), np.uint64)
+        self._sums = np.zeros((3, 1), np.uint64)  # after none, `step`, 2 `step` ... rows
+        self._head: list[NDArray[Any]] = []
+        self._chance = 1.0
+
+    def add(self, part: Rounds) -> Words:
+        """Take note of more rows; return the sums after each of them."""
+        hashes = _hashes(part)
+        sums = np.cumsum(hashes * _powers(_BASE, self.rows, len(part)), axis=1, dtype=np.uint64) + self._end
+        if self.rows < _HEAD:
+            self._head.append(np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
+        before, self.rows = self.rows, self.rows + len(part)
+        self._thin()
+        at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
+        self._sums = np.hstack([self._sums, sums[:, at]])
+        if len(part):
+            self._end = sums[:, -1:]
+        return sums
+
+    def _thin(self) -> None:
+        while self.rows // self.step > _MOST:
+            self._sums, self.step = self._sums[:, ::2], self.step * 2
+
+    def sums(self, step: int) -> Words:
+        """Return the sums so many rows apart, a multiple of `step`; the columns are in rows."""
+        return self._sums[:, :: step // self.step]
+
+    @property
+    def end(self) -> Words:
+        """The sums of all rows: of outcomes, of scores, of groups; 0 for groups that there are none of."""
+        return self._end[:, 0]
+
+    @property
+    def chance(self) -> float:
+        """How likely two rows are alike that are not the same.
+
+        As often as among the first rows of this file; if these are few and all different, also by how many digits
+        their scores have: 0.5 comes again sooner than 0.518203.
+        """
+        if not self._head:
+            return self._chance
+        outcomes, scores, groups, values = np.hstack(self._head)
+        rows = len(values)
+        counts = np.unique(outcomes ^ (scores * np.uint64(3)) ^ (groups * np.uint64(5)), return_counts=True)[1]
+        alike = int((counts * (counts - 1) // 2).sum())
+        p = values.view(np.float64)
+        digits = next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS)
+        return float((alike + 10.0**-digits) / (rows * (rows - 1) // 2 + 1))
+
+    def record(self) -> dict[str, Any]:
+        """Return all that is needed to compare other rows with these, as plain data."""
+        words = np.hstack([self._sums[:, 1:], self._end]).astype("<u8").tobytes()
+        return {"step": self.step, "sums": base64.b64encode(words).decode(), "chance": self.chance}
+
+    @classmethod
+    def load(cls, saved: object, rows: int) -> Self:
+        """Build what `record` gave, of so many rows.
+
+        Raises
+        ------
+        StateError
+            If it gave no such thing.
+        """
+        if not isinstance(saved, dict) or set(saved) != {"step", "sums", "chance"}:
+            raise StateError("the saved prints must have exactly the entries step, sums, chance")
+        prints = cls()
+        prints.rows = rows
+        prints._thin()
+        if type(saved["step"]) is not int or saved["step"] != prints.step:
+            raise StateError(f"the saved step must be {prints.step} for {rows} rows, got {saved['step']!r:.80}")
+        if type(saved["chance"]) is not float or not 0 < saved["chance"] <= 1:
+            raise StateError(f"the saved chance must be above 0 and at most 1, got {saved['chance']!r:.80}")
+        words = unpacked(saved["sums"], "sums", 24 * (rows // prints.step + 1))
+        sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(3, -1)
+        prints._sums = np.hstack([np.zeros((3, 1), np.uint64), sums[:, :-1]])
+        prints._end, prints._chance = sums[:, -1:], saved["chance"]
+        return prints
+
+
+def unpacked(text: object, name: str, size: int) -> bytes:
+    """Return so many bytes from a saved text, or raise StateError."""
+    try:
+        found = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except (binascii.Error, ValueError):
+        found = b""
+    if not isinstance(text, str) or len(found) != size:
+        raise StateError(f"the saved {name} must be {size} bytes in base 64, got {text!r:.80}")
+    return found
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How a file compares with the rows of a run before, as far as that had rows.
+
+    Attributes
+    ----------
+    same : tuple of bool
+        Whether outcomes, scores and groups begin with all that was read before.
+    grouped : tuple of bool
+        Whether there were groups before, and are now.
+    first : int
+        Rows that the file begins with as before, at least; it may have `step` - 1 more.
+    step : int
+        How closely that is known.
+    shares : bool
+        Whether so many rows are the same that it cannot be chance.
+    """
+
+    same: tuple[bool, bool, bool]
+    grouped: tuple[bool, bool]
+    first: int
+    step: int
+    shares: bool
+
+
+class Comparison:
+    """The rows of a file, as they come, with those of a run before.
+
+    Rows are the same if outcome, score and group are. Files are taken to share rows if files of different rows would
+    be so alike less than once in 1,000 times: by how many rows are the same in the same places, by how many they
+    begin with, or by a stretch of rows that is found in another place.
+
+    Attributes
+    ----------
+    now : Prints
+        Of the rows so far.
+    """
+
+    def __init__(self, before: Prints) -> None:
+        self.now = Prints()
+        self._before, self._elsewhere = before, _Elsewhere(before)
+
+    def add(self, part: Rounds) -> None:
+        """Take note of more rows; no more in all than there were before."""
+        self._elsewhere.add(self.now, part)
+
+    @property
+    def left(self) -> int:
+        """Rows that there were before and are not compared yet."""
+        return self._before.rows - self.now.rows
+
+    def likeness(self) -> Likeness:
+        """Return how they compare."""
+        before, now = self._before, self.now
+        same = (before.end == now.end) & (not self.left)
+        grouped = bool(before.end[2]), bool(now.end[2])
+        lanes = slice(None, 3 if grouped[0] == grouped[1] else 2)
+        was, found = before.sums(before.step)[lanes], now.sums(before.step)[lanes]
+        ends = min(was.shape[1], found.shape[1])
+        alike = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
+        first = len(alike) if alike.all() else int(np.argmin(alike))
+        shares = self._elsewhere.found or _beyond_chance(alike, first, before.chance**before.step)
+        outcomes, scores, groups = same.tolist()
+        return Likeness((outcomes, scores, groups), grouped, first * before.step, before.step, shares)
+
+
+def _beyond_chance(alike: NDArray[np.bool_], first: int, chance: float) -> bool:
+    """Whether files of different rows have so many alike, or so many at their beginning, more rarely than `CHANCE`."""
+    every, some = len(alike), int(alike.sum())
+    if not some or some <= chance * every:
+        return False
+    return max(first * -_log(chance), every * _divergence(some / every, chance)) >= -math.log(CHANCE)
+
+
+def _divergence(share: float, chance: float) -> float:
+    """Chernoff's exponent: how unlikely it is that a share of all trials succeeds, in nats a trial."""
+    rest = (1 - share) * (math.log(1 - share) - math.log1p(-chance)) if share < 1 else 0.0
+    return share * (math.log(share) - _log(chance)) + rest
+
+
+def _log(chance: float) -> float:
+    return math.log(max(chance, 1e-300))
+
+
+class _Elsewhere:
+    """Whether long stretches of the rows before are found anywhere: a log may have lost its oldest rows."""
+
+    def __init__(self, before: Prints) -> None:
+        self.found = False
+        self._rows = self._length(before)
+        sums = before.sums(before.step)[:2]
+        steps = self._rows // before.step
+        stretches = sums[:, steps:] - sums[:, : max(sums.shape[1] - steps, 0)]
+        starts = _powers(pow(_INVERSE, before.step, _WORD), 0, stretches.shape[1])
+        wanted, times = np.unique(_joined(stretches * starts), return_counts=True)
+        self._wanted = wanted[times == 1]  # what came twice comes again
+        self._last = np.zeros((2, 1), np.uint64)
+
+    @staticmethod
+    def _length(before: Prints) -> int:
+        """Rows of a stretch that does not come twice by chance, whatever it is compared with."""
+        bits = -math.log2(before.chance) if before.chance < 1 else 1e-9
+        rows = max((2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / bits, _SHORTEST)
+        return math.ceil(min(rows, before.rows + 1) / before.step) * before.step
+
+    def add(self, now: Prints, part: Rounds) -> None:
+        """Look through more rows, of which the prints are to take note, too."""
+        start = now.rows + 1 - self._last.shape[1]
+        sums = np.hstack([self._last, now.add(part)[:2]])
+        stretches = sums[:, self._rows :] - sums[:, : max(sums.shape[1] - self._rows, 0)]
+        if len(self._wanted) and stretches.shape[1]:
+            found = _joined(stretches * _powers(_INVERSE, start, stretches.shape[1]))
+            self.found |= bool(np.isin(found, self._wanted).any())
+        self._last = sums[:, -self._rows :]
+
+
+def _joined(lanes: Words) -> Words:
+    joined: Words = lanes[0] ^ (lanes[1] * np.uint64(3))
+    return joined
+
+
+def _powers(base: int, first: int, count: int) -> Words:
+    """The powers of a number modulo 2**64, from the one of that exponent on."""
+    powers = np.full(count, base, np.uint64)
+    powers[:1] = pow(base, first, _WORD)
+    return np.multiply.accumulate(powers)
+
+
+def _hashes(part: Rounds) -> Words:
+    """Hashes of outcomes, scores and groups, which are 0 if there are none."""
+    outcomes = _mixed(np.where(np.isnan(part.y), 2, part.y).astype(np.uint64))
+    scores = _mixed((part.p[0] + 0.0).view(np.uint64))  # 0 and -0 are the same
+    return np.vstack([outcomes, scores, _of_groups(part.group, len(part))])
+
+
+def _mixed(words: Words) -> Words:
+    """Every bit of these to depend on all of theirs: the finalizer of splitmix64."""
+    words = words + np.uint64(_BASE)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _of_groups(group: pl.Series | None, rows: int) -> Words:
+    if group is None:
+        return np.zeros(rows, np.uint64)
+    names = group.drop_nulls().unique()
+    hashes = pl.Series([_of_name(name) for name in names], dtype=pl.UInt64)
+    nothing = pl.lit(1, pl.UInt64)
+    frame = pl.DataFrame({"name": group}).select(
+        pl.col("name").replace_strict(names, hashes, default=None, return_dtype=pl.UInt64).fill_null(nothing)
+    )
+    return frame["name"].to_numpy().astype(np.uint64)
+
+
+def _of_name(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") | 2

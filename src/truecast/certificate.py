@@ -91,7 +91,7 @@ class Certificate:
                 *([f"    and what is unresolved     {self.unknown:,.4f}"] if self.unresolved else []),
                 f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
-                f"  Brier score                  {self.brier:.6f} (sharpness and calibration in one; lower is better)",
+                f"  Brier score                  {self.brier:.6f} (lower is better)",
             ]
         )
 

@@ -212,3 +212,10 @@ def refuse_folder(option: str, file: Path | None) -> None:
     """Refuse a file that cannot be written, before the work is done."""
     if file is not None and not file.absolute().parent.is_dir():
         raise FileError(str(file), f"cannot be written ({option}): there is no folder {str(file.parent)!r}")
+    try:
+        if file is not None:
+            file.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:  # a link that leads to itself
+        raise click.ClickException(f"{file} cannot be written ({option}): {error.strerror}") from error

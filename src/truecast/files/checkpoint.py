@@ -151,8 +151,11 @@ class Checkpoint:
         if not self._is_of(saved.run):
             reason = f"is of a run to {saved.run.output!r:.300} that was stopped when it was almost done"
             raise FileError(str(self._part), f"{reason}: run that command again first; or remove this, to forget it")
+        self._put_in_place(saved.run)
+
+    def _put_in_place(self, run: Run) -> None:
         with writing(Path(self._output), "-o"):
-            complete(Path(self._output), saved.run.written)
+            complete(Path(self._output), run.written)
         with self._writing():
             self._part.replace(self._path)
 
@@ -214,7 +217,7 @@ class Checkpoint:
         if self._checksum() != self._base:
             raise FileError(self._name, "was changed by another run while this one was under way")
         self.save(recalibrator, replace(run, complete=True))
-        self._finish()
+        self._put_in_place(run)
         with self._writing():
             sync(self._path.parent)
 

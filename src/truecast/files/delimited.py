@@ -30,12 +30,12 @@ class Delimited:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self.records = Records(name, read, quotes=Quotes(","))
-        line, first = self.records.first()
+        self.records = self._records = Records(name, read, quotes=Quotes(","))
+        line, first = self._records.first()
         text = self._header(line, first)
         without = re.sub('"[^"]*"', "", text)
         self.separator = max(_SEPARATORS, key=without.count) if any(mark in without for mark in _SEPARATORS) else ","
-        self._quotes = self.records.quotes = Quotes(self.separator)
+        self._quotes = self._records.quotes = Quotes(self.separator)
         if not self._quotes.tidy(first) or first.count(b'"') % 2:
             raise FileError(name, "the header has a quote that neither begins nor ends a field", f"line {line}")
         ((_, fields),) = self._quotes.rows(text)
@@ -67,7 +67,7 @@ class Delimited:
             at = list(range(len(self.columns)))
         if self._before is not None and (self._whole or not self.records.holds(*self._before)):
             yield self._chunk(*self._before, at, everything)
-        for line, block in self.records:
+        for line, block in self._records:
             yield self._chunk(line, block, at, everything)
 
     def _chunk(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:

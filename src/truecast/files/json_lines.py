@@ -29,8 +29,8 @@ class JsonLines:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self.records = Records(name, read)
-        line, first = self.records.first()
+        self.records = self._records = Records(name, read)
+        line, first = self._records.first()
         entries, reason = _entries(first)
         if reason:
             raise FileError(name, reason, f"line {line}")
@@ -43,7 +43,7 @@ class JsonLines:
         names = {name: str(self.columns.index(name)) for name in wanted}
         if self._whole or not self.records.holds(*self._before):
             yield self._chunk(*self._before, names, everything)
-        for line, block in self.records:
+        for line, block in self._records:
             yield self._chunk(line, block, names, everything)
 
     def _chunk(self, line: int, block: bytes, names: dict[str, str], keep: bool) -> Chunk:

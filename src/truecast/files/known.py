@@ -30,12 +30,16 @@ Group = str | None
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from some rows: outcomes, scores and what was made of them, and outcomes that came too late."""
+    """What was learned from some rows: outcomes, scores and what was made of them.
+
+    Also how many outcomes came too late, and how many of the rows were known from earlier runs.
+    """
 
     y: NDArray[np.float64]
     score: NDArray[np.float64]
     said: NDArray[np.float64]
     lost: int = 0
+    earlier: int = 0
 
 
 class Known:
@@ -57,6 +61,7 @@ class Known:
         self._scores, self._forecasts = array("d"), array("d")
         self._tickets, self._groups = array("q"), array("L")
         self._codes: dict[Group, int] = {}
+        self._earlier = 0
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -138,6 +143,7 @@ class Known:
         known._forecasts.frombytes(columns["forecast"].astype(np.float64).tobytes())
         known._tickets.frombytes(columns["ticket"].astype(np.int64).tobytes())
         known._groups.extend(columns["group"].tolist())
+        known._earlier = rows
         return known
 
 
@@ -168,7 +174,8 @@ class _Play:
         forecasts = np.frombuffer(known._forecasts, np.float64) if len(known) else np.empty(0)
         learned = np.array(self._learned, np.int64)
         score = np.frombuffer(known._scores, np.float64)[learned] if len(learned) else np.empty(0)
-        done = Learned(np.array(self._outcomes), score, forecasts[learned], self._lost)
+        earlier = int((at < known._earlier).sum())
+        done = Learned(np.array(self._outcomes), score, forecasts[learned], self._lost, earlier)
         return forecasts[at], done
 
     def _first(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:

@@ -431,7 +431,7 @@ class _ById:
 
     def __init__(self, columns: list[str], read: _Reading, known: Known) -> None:
         self.columns, self.rest = columns, read.parts
-        self.rows = self.chunks = self.skipped = self._lost = 0
+        self.rows = self.chunks = self.skipped = self._lost = self._earlier = 0
         self._read, self._known, self._before = read, known, len(known)
         self._time: Time | None = None
 
@@ -444,6 +444,7 @@ class _ById:
         said, learned = self._known.play(recalibrator, part, self._read.names, self._read.table.name)
         self.rows, self.chunks = self.rows + len(part), self.chunks + 1
         self.skipped, self._lost = self.skipped + part.skipped, self._lost + learned.lost
+        self._earlier += learned.earlier
         return said, learned
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
@@ -451,11 +452,10 @@ class _ById:
         return journal.run(self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time)
 
     def done(self, start: Saved, measured: _Measured, held: str | None, forgotten: str | None) -> Recalibrated:
-        new = len(self._known) - self._before
         return Recalibrated(
             start.recalibrator,
-            new,
-            self.rows - new,
+            len(self._known) - self._before,
+            self._earlier,
             self.skipped,
             self._known.awaited,
             measured.rows,

@@ -25,6 +25,9 @@ _MOST = 1 << 10  # places at which the sums are kept
 _HEAD = 1 << 12  # rows by which is judged how often rows are alike by chance
 _DECIMALS = 12  # that a score has at most, as far as chance is concerned
 _SHORTEST = 16  # rows that are looked for elsewhere than in their place
+_STAKES = 0.01, 0.1, 0.5, 0.9
+_DOUBT = 2  # rows that the digits of scores count for, beside those that were read
+_LANES = 4  # outcomes, scores, groups, and which rows are other than the one before
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
 _WORD = 1 << 64
 _INVERSE = pow(_BASE, -1, _WORD)
@@ -37,7 +40,8 @@ class Prints:
 
     Each of the three columns (outcomes, scores, groups) is a polynomial modulo 2**64 whose coefficients are hashes of
     its values. Its sums up to at most 1,024 rows, evenly apart, are kept: as rows come, every second is dropped. The
-    difference of two sums tells all rows between them, wherever they stand in another file.
+    difference of two sums tells all rows between them, wherever they stand in another file. Beside them it is counted
+    how many rows are other than the one before, since rows that stay the same tell nothing.
 
     Attributes
     ----------
@@ -49,17 +53,20 @@ class Prints:
 
     def __init__(self) -> None:
         self.rows, self.step = 0, 1
-        self._end = np.zeros((3, 1), np.uint64)
-        self._sums = np.zeros((3, 1), np.uint64)  # after none, `step`, 2 `step` ... rows
+        self._end = np.zeros((_LANES, 1), np.uint64)
+        self._sums = np.zeros((_LANES, 1), np.uint64)  # after none, `step`, 2 `step` ... rows
+        self._last: Words | None = None
         self._head: list[NDArray[Any]] = []
         self._chance = 1.0
 
     def add(self, part: Rounds) -> Words:
         """Take note of more rows; return the sums after each of them."""
         hashes = _hashes(part)
-        sums = np.cumsum(hashes * _powers(_BASE, self.rows, len(part)), axis=1, dtype=np.uint64) + self._end
+        changes = self._changes(hashes)
+        terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
+        sums = np.cumsum(terms, axis=1, dtype=np.uint64) + self._end
         if self.rows < _HEAD:
-            self._head.append(np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
+            self._head.append(np.vstack([hashes, changes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
         before, self.rows = self.rows, self.rows + len(part)
         self._thin()
         at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
@@ -68,35 +75,43 @@ class Prints:
             self._end = sums[:, -1:]
         return sums
 
+    def _changes(self, hashes: Words) -> Words:
+        """1 for each row that is other than the one before, else 0."""
+        last = np.zeros((3, 1), np.uint64) if self._last is None else self._last
+        self._last = hashes[:, -1:] if hashes.shape[1] else self._last
+        changes: Words = (np.diff(np.hstack([last, hashes])) != 0).any(axis=0).astype(np.uint64)
+        return changes
+
     def _thin(self) -> None:
         while self.rows // self.step > _MOST:
             self._sums, self.step = self._sums[:, ::2], self.step * 2
 
     def sums(self, step: int) -> Words:
-        """Return the sums so many rows apart, a multiple of `step`; the columns are in rows."""
+        """Return the sums so many rows apart, a multiple of `step`: of the columns, and of how many rows change."""
         return self._sums[:, :: step // self.step]
 
     @property
     def end(self) -> Words:
         """The sums of all rows: of outcomes, of scores, of groups; 0 for groups that there are none of."""
-        return self._end[:, 0]
+        return self._end[:3, 0]
 
     @property
     def chance(self) -> float:
-        """How likely two rows are alike that are not the same.
+        """How likely a row is like one that is other than the row before it, if they are not the same.
 
-        As often as among the first rows of this file; if these are few and all different, also by how many digits
-        their scores have: 0.5 comes again sooner than 0.518203.
+        As often as among the first rows of this file; if these are few, also by how many digits their scores have:
+        0.5 comes again sooner than 0.518203.
         """
         if not self._head:
             return self._chance
-        outcomes, scores, groups, values = np.hstack(self._head)
-        rows = len(values)
-        counts = np.unique(outcomes ^ (scores * np.uint64(3)) ^ (groups * np.uint64(5)), return_counts=True)[1]
-        alike = int((counts * (counts - 1) // 2).sum())
+        outcomes, scores, groups, changes, values = np.hstack(self._head)
+        rows, changed = len(values), int(changes.sum())
+        kinds = outcomes ^ (scores * np.uint64(3)) ^ (groups * np.uint64(5))
+        _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
+        alike = int((times[which] - 1)[changes > 0].sum())
         p = values.view(np.float64)
         digits = next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS)
-        return float((alike + 10.0**-digits) / (rows * (rows - 1) // 2 + 1))
+        return float((alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT)))
 
     def record(self) -> dict[str, Any]:
         """Return all that is needed to compare other rows with these, as plain data."""
@@ -121,9 +136,9 @@ class Prints:
             raise StateError(f"the saved step must be {prints.step} for {rows} rows, got {saved['step']!r:.80}")
         if type(saved["chance"]) is not float or not 0 < saved["chance"] <= 1:
             raise StateError(f"the saved chance must be above 0 and at most 1, got {saved['chance']!r:.80}")
-        words = unpacked(saved["sums"], "sums", 24 * (rows // prints.step + 1))
-        sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(3, -1)
-        prints._sums = np.hstack([np.zeros((3, 1), np.uint64), sums[:, :-1]])
+        words = unpacked(saved["sums"], "sums", 8 * _LANES * (rows // prints.step + 1))
+        sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(_LANES, -1)
+        prints._sums = np.hstack([np.zeros((_LANES, 1), np.uint64), sums[:, :-1]])
         prints._end, prints._chance = sums[:, -1:], saved["chance"]
         return prints
 
@@ -168,8 +183,9 @@ class Comparison:
     """The rows of a file, as they come, with those of a run before.
 
     Rows are the same if outcome, score and group are. Files are taken to share rows if files of different rows would
-    be so alike less than once in 1,000 times: by how many rows are the same in the same places, by how many they
-    begin with, or by a stretch of rows that is found in another place.
+    be so alike about once in 1,000 times, or less often: by how many rows are the same in the same places, by how many
+    they begin with, or by a stretch of rows that is found in another place. A row that is like the one before it counts
+    for nothing, since rows may stay the same for long.
 
     Attributes
     ----------
@@ -200,27 +216,23 @@ class Comparison:
         ends = min(was.shape[1], found.shape[1])
         alike = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
         first = len(alike) if alike.all() else int(np.argmin(alike))
-        shares = self._elsewhere.found or _beyond_chance(alike, first, before.chance**before.step)
+        changes = np.diff(before.sums(before.step)[3, :ends]).astype(np.float64)
+        shares = self._elsewhere.found or _beyond_chance(alike, first, changes * -math.log(before.chance))
         outcomes, scores, groups = same.tolist()
         return Likeness((outcomes, scores, groups), grouped, first * before.step, before.step, shares)
 
 
-def _beyond_chance(alike: NDArray[np.bool_], first: int, chance: float) -> bool:
-    """Whether files of different rows have so many alike, or so many at their beginning, more rarely than `CHANCE`."""
-    every, some = len(alike), int(alike.sum())
-    if not some or some <= chance * every:
-        return False
-    return max(first * -_log(chance), every * _divergence(some / every, chance)) >= -math.log(CHANCE)
+def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
+    """Whether files of different rows have so many stretches alike, or so many at their beginning, hardly ever.
 
-
-def _divergence(share: float, chance: float) -> float:
-    """Chernoff's exponent: how unlikely it is that a share of all trials succeeds, in nats a trial."""
-    rest = (1 - share) * (math.log(1 - share) - math.log1p(-chance)) if share < 1 else 0.0
-    return share * (math.log(share) - _log(chance)) + rest
-
-
-def _log(chance: float) -> float:
-    return math.log(max(chance, 1e-300))
+    A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every stretch, at fair odds, is
+    above that of 1,000 at most once in 1,000 times if all are alike by chance alone (Markov); so is that of the mean of
+    several bets, which stake more or less.
+    """
+    odds = np.expm1(np.minimum(nats, 500.0))
+    bets = [np.where(alike, np.log1p(stake * odds), math.log1p(-stake))[nats > 0].sum() for stake in _STAKES]
+    mean = np.logaddexp.reduce(bets) - math.log(len(bets))
+    return bool(max(nats[:first].sum(), mean) >= -math.log(CHANCE))
 
 
 class _Elsewhere:
@@ -240,8 +252,8 @@ class _Elsewhere:
     @staticmethod
     def _length(before: Prints) -> int:
         """Rows of a stretch that does not come twice by chance, whatever it is compared with."""
-        bits = -math.log2(before.chance) if before.chance < 1 else 1e-9
-        rows = max((2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / bits, _SHORTEST)
+        bits = -math.log2(before.chance) * int(before.sums(before.step)[3, -1]) / max(before.rows, 1)
+        rows = max((2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9), _SHORTEST)
         return math.ceil(min(rows, before.rows + 1) / before.step) * before.step
 
     def add(self, now: Prints, part: Rounds) -> None:

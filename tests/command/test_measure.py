@@ -287,7 +287,7 @@ def test_groups_with_weights() -> None:
 def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("truecast.files.tallies")  # by its name there is the function
     monkeypatch.setattr(module, "MOST_FORECASTS", 64)
-    monkeypatch.setattr(module._Growing.add, "__kwdefaults__", {"most": 64})
+    monkeypatch.setattr(module.GrowingTally.add, "__kwdefaults__", {"most": 64})
     done = run("measure", "scores.csv", "--outcome", "happened", "--score", "new")
     assert "near ones were pooled" in done.stderr
     assert abs(float(rows(done.stdout)["Brier score"][0]) - tc.brier_score(Y, NEW)) < 1 / 64

@@ -25,6 +25,7 @@ from truecast.cli import main
 from truecast.files import recalibration, records
 
 ROWS = 4000
+SMOOTH = tc.smooth_calibration_error
 
 
 def run(*arguments: object, text: str | bytes | None = None) -> Result:
@@ -96,16 +97,22 @@ def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
     r = tc.Recalibrator()
     y, p = FRAME["y"].to_numpy(), FRAME["p"].to_numpy()
     said = r.recalibrate_many(p, y)
+    brier, smooth = ([f"{of(y, each):.6f}" for each in (p, said)] for of in (tc.brier_score, SMOOTH))
     assert done.stdout == (
-        f"{r.certificate}\nBrier score of the {ROWS:,} rows of this run: {tc.brier_score(y, p):.6f} before, "
-        f"{tc.brier_score(y, said):.6f} recalibrated\nwritten to out.csv\n"
+        f"{r.certificate}\n"
+        f"of 4,000 outcomes of this run           before       after\n"
+        f"  Brier score                         {brier[0]}    {brier[1]}\n"
+        f"  smooth calibration error            {smooth[0]}    {smooth[1]}\n"
+        "written to out.csv\n"
     )
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stderr == ""
     found = json.loads(run("recalibrate", "scores.csv", "-o", "out.csv", "--json").stdout)
     assert found["rows"] == ROWS
     assert found["certificate"]["bound"] == r.certificate.bound
     assert found["certificate"]["per_round"] == r.certificate.per_round
     assert found["brier"] == pytest.approx({"score": tc.brier_score(y, p), "recalibrated": tc.brier_score(y, said)})
+    assert found["smooth_calibration_error"] == {"score": SMOOTH(y, p), "recalibrated": SMOOTH(y, said)}
 
 
 def test_standard_input_to_standard_output() -> None:
@@ -391,7 +398,7 @@ def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tc.Recalibrator, "recalibrate_many", stopped)
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 130
-    assert done.stderr.endswith("stopped; the same command goes on from there\n")
+    assert done.stderr.endswith("stopped; the same command continues from there\n")
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
     assert "rows recalibrated before" in done.stdout
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)

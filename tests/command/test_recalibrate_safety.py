@@ -196,7 +196,8 @@ def test_a_run_that_was_complete_does_not_put_another_ones_part_in_place(
         part.write_text("half of something else")
     else:
         part.mkdir()
-        write(FRAME[:5], f"{part}/000000000.piece.parquet")
+        write(FRAME[:5], "five.parquet")
+        Path("five.parquet").rename(part / "000000000.piece")
     done = run(*command(ending))
     assert done.exit_code == 2
     assert "is not as the last run has left it" in done.stderr
@@ -216,7 +217,7 @@ def test_killed_while_the_pieces_are_removed_the_whole_stays(monkeypatch: pytest
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(places.shutil, "rmtree", some)
+        patch.setattr(places, "_remove_folder", some)
         assert run(*command(".parquet")).exit_code == 130
     assert len(list(Path("out.parquet.part").glob("*.piece"))) > 3
     assert run(*command(".parquet")).exit_code == 0
@@ -247,7 +248,7 @@ def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what
 
 def test_json_lines_may_end_in_blanks_as_elsewhere() -> None:
     Path("scores.jsonl").write_bytes(b'{"p": 0.5, "y": 1}\r\n{"y": 0, "p": 0.25} \r\n{"p": 0.75, "y": 1}')
-    assert run(*command(".jsonl")).exit_code == 0
+    assert run(*command(".jsonl", "--complete")).exit_code == 0
     lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     said = tc.Recalibrator().recalibrate_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
     assert [line["recalibrated"] for line in lines] == said
@@ -265,7 +266,7 @@ def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[s
     )
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     write(FRAME[1:], "scores.csv")
-    assert run(*command(".csv", *([] if first else ["--by", "place"]))).exit_code == 0
+    assert run(*command(".csv", "--again", *([] if first else ["--by", "place"]))).exit_code == 0
 
 
 def test_rows_whose_outcomes_have_come_are_not_learned_from_with_all_others_again() -> None:
@@ -317,12 +318,15 @@ def test_a_stopped_run_to_another_output_is_forgotten(ending: str, monkeypatch: 
     for arguments in (command(ending), other):
         with stopped_after(5 if arguments is not other else 0, monkeypatch):
             assert run(*arguments).exit_code == 130
-    assert {path.name for path in Path().iterdir()} == names | {f"other{ending}.part"}
+    assert {path.name for path in Path().iterdir()} == names | {f"out{ending}.part", f"other{ending}.part"}
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
-    assert run(*other).exit_code == 0
+    done = run(*other)
+    assert done.exit_code == 0
+    said = f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part can be removed\n"
+    assert said in done.stderr
     assert read("other" + ending)["recalibrated"].to_list() == expected(FRAME)
-    assert {path.name for path in Path().iterdir()} == names | {"other" + ending, "s.json"}
+    assert {path.name for path in Path().iterdir()} == names | {"other" + ending, "s.json", f"out{ending}.part"}
 
 
 def test_standard_input_is_new_even_if_it_looks_the_same() -> None:
@@ -434,7 +438,7 @@ def test_two_runs_at_once_do_not_touch_each_others_files(options: list[str]) -> 
     process.communicate()
     assert len(pl.read_csv("out.csv")) == 400 * 3000
     assert not list(Path().glob("*.lock"))
-    assert run("recalibrate", "scores.csv", *options).exit_code == 0
+    assert run("recalibrate", "scores.csv", *options, *(["--again"] if "--state" in options else [])).exit_code == 0
 
 
 def test_a_lock_that_a_killed_run_has_left_is_none() -> None:
@@ -453,7 +457,8 @@ def test_a_full_disk_leaves_nothing_behind(ending: str, monkeypatch: pytest.Monk
     close = output._TextOutput.close
     monkeypatch.setattr(output._TextOutput, "close", lambda out: full(close(out)))
     done = run("recalibrate", "scores" + ending, "-o", "out" + ending)
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "Error: [Errno 28] No space left on device")
+    said = f"Error: out{ending} cannot be written (-o): No space left on device"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
     assert {path.name for path in Path().iterdir()} == names
 
 
@@ -465,7 +470,7 @@ def test_what_the_engine_cannot_write_is_an_error_of_the_machine(how: str, monke
     monkeypatch.setattr(pl.DataFrame if how == "write_parquet" else pl.LazyFrame, how, full)
     names = {path.name for path in Path().iterdir()}
     done = run("recalibrate", "scores.parquet", "-o", "out.parquet")
-    said = "Error: out.parquet cannot be written: underlying IO error: No space left on device"
+    said = "Error: out.parquet cannot be written (-o): underlying IO error: No space left on device"
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
     assert {path.name for path in Path().iterdir()} == names
 

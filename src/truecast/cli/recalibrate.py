@@ -50,6 +50,11 @@ if TYPE_CHECKING:
 @click.option("--report", "page", type=file_type, help="Write a page about before and after, such as report.html.")
 @click.option("--title", metavar="TEXT", help="What to call that page.  [default: by the name of OUT]")
 @click.option("--unknown", is_flag=True, help="Allow rows without an outcome: they are forecast, not learned from.")
+@click.option("--id", "ids", metavar="NAME", help="Column of ids: outcomes may be filled in later, in any order.")
+@click.option("--time", metavar="NAME", help="Column of times, numbers or ISO dates, which must not go back.")
+@click.option("--sort", is_flag=True, help="Sort the rows by --time first, in memory; OUT is in that order, too.")
+@click.option("--complete", is_flag=True, help="With --state: take a last line that has no line break, too.")
+@click.option("--again", is_flag=True, help="With --state: all rows of FILE are new, even if they look known.")
 @arguments("json", "cells", "skip_bad")
 def recalibrate(
     file: str,
@@ -63,6 +68,11 @@ def recalibrate(
     page: Path | None,
     title: str | None,
     unknown: bool,
+    ids: str | None,
+    time: str | None,
+    sort: bool,
+    complete: bool,
+    again: bool,
     as_json: bool,
     cells: dict[str, Any],
     skip_bad: int,
@@ -72,13 +82,18 @@ def recalibrate(
     Goes through FILE row by row, in order. Each probability is turned into a calibrated one by what was learned from
     the rows above it, and only then is its outcome learned: what you see is what you would have had live, had each
     outcome come before the next row. Prints the certificate, a proved bound on how far the new probabilities are from
-    perfectly calibrated ones.
+    perfectly calibrated ones, and the errors before and after.
 
-    With --state, tomorrow's file goes on where today's has ended. If FILE begins with all the rows of the run before,
-    as a log does that grows, only those after them are taken (and added to OUT if that is the same): none counts twice.
-    A run that was stopped, by Ctrl-C or by a power cut, is gone on with by the same command, and OUT becomes what it
-    would have been. In Python the state is `truecast.Recalibrator.from_json(text)`. Standard input is taken to be new,
-    unless a run of it was stopped.
+    With --state, tomorrow's file continues where today's ended. If FILE begins with all rows of the last run, as a
+    growing log does, only those after them are taken (and added to OUT if that is the same). If it shares rows with the
+    last run in another way, it is refused, and the first row that differs is named: no row counts twice. A last line
+    without a line break may be half written, and waits for the next run. The same command continues a run that was
+    stopped by Ctrl-C or a power cut; OUT becomes what it would have been. In Python the state is
+    `truecast.Recalibrator.from_json(text)`. Standard input is taken to be new, unless a run of it was stopped.
+
+    With --id, rows are known again by their id. Each is forecast once, when it is first seen, and learned from when its
+    outcome is there, in whatever row and run. OUT is FILE with those forecasts. A row that contradicts an earlier one
+    is refused.
 
     FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads standard input.
 
@@ -86,29 +101,39 @@ def recalibrate(
     Examples:
       truecast recalibrate scores.csv -o calibrated.csv --report report.html
       truecast recalibrate monday.csv -o monday-out.csv --state model.json
+      truecast recalibrate log.csv --id order -o out.csv --state model.json
       truecast recalibrate scores.parquet --by airport -o calibrated.parquet
     """  # noqa: D301
     with errors({"max_groups": "--max-groups"}):
         out = None if output == "-" else Path(output)
         _refuse(file, out, state, page)
+        _refuse_options(state, time, {"--complete": complete, "--again": again}, sort=sort)
         scores = () if score is None else (score,)
         reopened = Reopened(file, outcome=outcome, scores=scores, group=by, **cells)
-        with _resumable(state), progress("recalibrating", rows=out is None) as show:
+        with _resumable(state, ids), progress("recalibrating", rows=out is None) as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
+            from truecast.recalibrate.recalibrator import MAX_UNRESOLVED
 
+            options: dict[str, Any] = {} if ids is None else {"max_unresolved": MAX_UNRESOLVED}
             done = Recalibration(
                 reopened.open,
                 out,
                 column,
-                Recalibrator(max_groups=max_groups),
+                Recalibrator(max_groups=max_groups, **options),
                 state,
                 repeatable=file != "-",
                 skip_bad=skip_bad,
                 unknown=unknown,
+                ids=ids,
+                time=time,
+                sort=sort,
+                complete=complete,
+                again=again,
                 progress=lambda table, rows: show(table.fraction(), f"{rows:,} rows"),
             ).run()
         _print(done, out, as_json)
+        _say_left(done, file)
         if page is not None and out is not None:
             _write_page(page, out, reopened.names, column, done, title)
 
@@ -123,36 +148,68 @@ def _refuse(file: str, out: Path | None, state: Path | None, page: Path | None) 
     refuse_twice({"FILE": None if file == "-" else Path(file)} | files)
 
 
+def _refuse_options(state: Path | None, time: str | None, with_state: dict[str, bool], *, sort: bool) -> None:
+    """Refuse options that need another one."""
+    for option, given in with_state.items():
+        if given and state is None:
+            raise click.UsageError(f"{option} needs --state: without one, every last line is taken and all is new")
+    if sort and time is None:
+        raise click.UsageError("--sort needs the column to sort by: --time NAME")
+
+
 @contextmanager
-def _resumable(state: Path | None) -> Iterator[None]:
+def _resumable(state: Path | None, ids: str | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kept = "nothing was written" if state is None else "the same command goes on from there"
+        kept = "nothing was written" if state is None or ids else "the same command continues from there"
         say(f"stopped; {kept}")
         raise click.exceptions.Exit(130) from None
 
 
 def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
     certificate = done.recalibrator.certificate
-    counts = {name: getattr(done, name) for name in ("rows", "earlier", "skipped", "unknown")}
+    counts = {name: getattr(done, name) for name in ("rows", "earlier", "skipped", "unknown", "learned", "lost")}
     if as_json:
-        brier = dict(zip(("score", "recalibrated"), done.brier, strict=True))
-        echo_json(counts | {"brier": brier, "certificate": plain(certificate)}, err=out is None)
+        names = "score", "recalibrated"
+        brier, smooth = (dict(zip(names, pair, strict=True)) for pair in (done.brier, done.smooth))
+        found = {"held": done.held, "brier": brier, "smooth_calibration_error": smooth}
+        echo_json(counts | found | {"certificate": plain(certificate)}, err=out is None)
         return
     to_user = partial(echo, err=out is None)
-    if done.earlier:
-        to_user(f"{counted(done.earlier, 'row')} recalibrated before; {done.rows:,} new")
-    if done.skipped:
-        to_user(f"{counted(done.skipped, 'bad row')} skipped")
-    if done.unknown:
-        to_user(f"{counted(done.unknown, 'row')} without an outcome: forecast, not learned from")
-    to_user(str(certificate))
-    if done.rows > done.unknown:
-        rows = f"the {counted(done.rows - done.unknown, 'row')} of this run"
-        to_user(f"Brier score of {rows}: {done.brier[0]:.6f} before, {done.brier[1]:.6f} recalibrated")
+    for line in [*_counts(done), str(certificate), *_errors(done)]:
+        to_user(line)
     if out is not None:
         echo(f"written to {shown(str(out))}")
+
+
+def _counts(done: Recalibrated) -> Iterator[str]:
+    if done.earlier:
+        yield f"{counted(done.earlier, 'row')} recalibrated before; {done.rows:,} new"
+    if done.skipped:
+        yield f"{counted(done.skipped, 'bad row')} skipped"
+    if done.recalibrator.unresolved:
+        yield f"{counted(done.learned, 'outcome')} learned; {done.unknown:,} still to come"
+    elif done.unknown:
+        yield f"{counted(done.unknown, 'row')} without an outcome: forecast, not learned from"
+    if done.lost:
+        yield f"{counted(done.lost, 'outcome')} not learned: no longer awaited, since too many were"
+
+
+def _errors(done: Recalibrated) -> Iterator[str]:
+    """Lines on how good scores were, and what was made of them."""
+    if done.learned:
+        yield f"{'of ' + counted(done.learned, 'outcome') + ' of this run':34}{'before':>12}{'after':>12}"
+        for name, (before, after) in (("Brier score", done.brier), ("smooth calibration error", done.smooth)):
+            yield f"  {name:32}{before:12.6f}{after:12.6f}"
+
+
+def _say_left(done: Recalibrated, file: str) -> None:
+    """Say what is left for another time."""
+    if done.held:
+        say(f"{file}, {done.held}: left out, since it has no line break; if it is complete, use --complete")
+    if done.forgotten:
+        say(f"a run to {done.forgotten!r} that was stopped is forgotten; its .part can be removed")
 
 
 def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated, title: str | None) -> None:

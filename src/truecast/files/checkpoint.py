@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import asdict, dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from truecast import state
 from truecast.errors import FileError, StateError
-from truecast.files.places import Mark, complete, holds, mark, part_of, remove, replaced, sync
+from truecast.files.known import Known
+from truecast.files.places import Mark, complete, holds, mark, part_of, remove, replaced, sync, writing
+from truecast.files.prints import Prints
+from truecast.files.times import Time, saved_time
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["Checkpoint", "Run", "Saved"]
+
+_MOST = 1 << 62
+_CHECKSUMS = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -24,9 +31,7 @@ class Run:
     Attributes
     ----------
     rows : int
-        Of its file that were learned from.
-    digest : str
-        Of what was learned from them.
+        Of its file that were read.
     skipped, unknown : int
         Bad rows that were left out before and among them, and those without an outcome.
     output : str
@@ -37,27 +42,89 @@ class Run:
         How far that has come, and how to know it again.
     base : int or None
         Checksum of the state that it began with, if there was one.
+    prints : Prints or None
+        By which its rows are known again, in order.
+    known : Known or None
+        By which they are if they have ids.
+    time : Time or None
+        Of the last row, if rows have times.
     complete : bool
         Whether all is done but to put the files in their places.
     """
 
     rows: int
-    digest: str
     skipped: int
     unknown: int
     output: str
     columns: list[str]
     written: Mark
     base: int | None
+    prints: Prints | None = None
+    known: Known | None = None
+    time: Time | None = None
     complete: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain["prints"] = None if self.prints is None else self.prints.record()
+        plain["known"] = None if self.known is None else self.known.record()
+        return plain
+
+    @classmethod
+    def load(cls, saved: object) -> Self:
+        """Build what `record` gave.
+
+        Raises
+        ------
+        StateError
+            If it gave no such thing.
+        """
+        if not isinstance(saved, dict) or set(saved) != {each.name for each in fields(cls)}:
+            raise StateError("it must have the entries of this version of the command, and no others")
+        for name in ("rows", "skipped", "unknown"):
+            _whole(name, saved[name], _MOST)
+        if saved["base"] is not None:
+            _whole("base", saved["base"], _CHECKSUMS)
+        if not isinstance(saved["written"], list) or len(saved["written"]) != 2:
+            raise StateError(f"written must be two numbers, got {saved['written']!r:.80}")
+        amount, tail = saved["written"]
+        _whole("written", amount, _MOST)
+        _whole("written", tail, _CHECKSUMS)
+        columns = saved["columns"]
+        if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
+            raise StateError(f"columns must be a list of names, got {columns!r:.80}")
+        if not isinstance(saved["output"], str) or not isinstance(saved["complete"], bool):
+            raise StateError("output must be a path, and complete true or false")
+        if (saved["prints"] is None) == (saved["known"] is None):
+            raise StateError("it must have either prints or known")
+        new = {
+            "written": (amount, tail),
+            "prints": None if saved["prints"] is None else Prints.load(saved["prints"], saved["rows"]),
+            "known": None if saved["known"] is None else Known.load(saved["known"]),
+            "time": saved_time(saved["time"]),
+        }
+        return cls(**saved | new)
+
+
+def _whole(name: str, number: object, most: int) -> None:
+    if type(number) is not int or not 0 <= number <= most:
+        raise StateError(f"{name} must be a whole number from 0 to {most}, got {number!r:.80}")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A recalibrator, and the run that it was saved by, if any."""
+    """A recalibrator, the run that is continued, if any, and the last one, if its rows are other ones."""
 
     recalibrator: Recalibrator
     run: Run | None
+    before: Run | None = None
+
+    @property
+    def time(self) -> Time | None:
+        """Of the last row that was learned from, if that had one."""
+        last = self.run or self.before
+        return None if last is None else last.time
 
 
 class Checkpoint:
@@ -69,17 +136,31 @@ class Checkpoint:
     """
 
     def __init__(self, path: Path, output: Path) -> None:
-        self._path, self._part = path, part_of(path)
+        self._path, self._part = path.resolve(), part_of(path)
+        self._name = str(path)
         self._output = str(output.resolve())
+        self.forgotten: str | None = None
         self._finish()
         self._base = self._checksum()
 
     def _finish(self) -> None:
         """Put the files of a run in their places that was stopped when this was all there was to do."""
         saved = self._read(self._part)
-        if saved is not None and saved.run is not None and saved.run.complete:
-            complete(Path(saved.run.output), saved.run.written)
+        if saved is None or saved.run is None or not saved.run.complete:
+            return
+        if not self._is_of(saved.run):
+            reason = f"is of a run to {saved.run.output!r:.300} that was stopped when it was almost done"
+            raise FileError(str(self._part), f"{reason}: run that command again first; or remove this, to forget it")
+        self._put_in_place(saved.run)
+
+    def _put_in_place(self, run: Run) -> None:
+        with writing(Path(self._output), "-o"):
+            complete(Path(self._output), run.written)
+        with self._writing():
             self._part.replace(self._path)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(Path(self._name), "--state")
 
     @property
     def last(self) -> Saved | None:
@@ -90,49 +171,55 @@ class Checkpoint:
     def stopped(self) -> Saved | None:
         """What was saved of a run to the same output that was stopped; a run to another one is forgotten."""
         saved = self._read(self._part)
-        if saved is None or saved.run is None:
+        if saved is None:
             return None
-        there = holds(part_of(Path(saved.run.output)), saved.run.written)
-        if there and self._is_of(saved.run) and saved.run.base == self._base:
+        if saved.run is None:
+            raise FileError(str(self._part), "is in the way, and not of a run that was stopped: move it elsewhere")
+        mine = self._is_of(saved.run)
+        if mine and saved.run.base == self._base and holds(part_of(Path(self._output)), saved.run.written):
             return saved
-        if there:
-            remove(Path(saved.run.output))
-        self._part.unlink()
+        self.forgotten = None if mine else saved.run.output
+        self.drop()
         return None
 
     def _is_of(self, run: Run) -> bool:
         return run.output == self._output
 
     def goes_on(self, run: Run | None, columns: list[str]) -> bool:
-        """Return whether the output of a complete run is to be gone on with, which must be as that has left it."""
+        """Return whether the output of a complete run is to be continued; it must be unchanged since then."""
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:
             was, now = next((was, now) for was, now in zip_longest(run.columns, columns) if was != now)
             raise FileError(self._output, f"has a column {was!r} so far where {now!r} would be: choose another output")
-        path = Path(self._output)
-        if not path.is_file() or mark(path) != run.written:
+        if not self.has_output_of(run):
             raise FileError(self._output, "is not as the last run has left it: choose another output")
         return True
 
-    def run(self, rows: int, digest: str, skipped: int, unknown: int, columns: list[str], written: Mark) -> Run:
+    def has_output_of(self, run: Run) -> bool:
+        """Return whether the output is that of a complete run, unchanged."""
+        path = Path(self._output)
+        return self._is_of(run) and path.is_file() and mark(path) == run.written
+
+    def run(self, rows: int, skipped: int, unknown: int, columns: list[str], written: Mark, **rest: Any) -> Run:
         """Return how far this run has come."""
-        return Run(rows, digest, skipped, unknown, self._output, columns, written, self._base)
+        return Run(rows, skipped, unknown, self._output, columns, written, self._base, **rest)
 
     def save(self, recalibrator: Recalibrator, run: Run) -> None:
         """Save how far the run has come."""
         kind = type(recalibrator).__name__
-        text = state.to_json(kind, recalibrator.config, recalibrator.state(), run=asdict(run))
-        with replaced(self._part) as part:
+        text = state.to_json(kind, recalibrator.config, recalibrator.state(), run=run.record())
+        with self._writing(), replaced(self._part) as part:
             part.write_text(text)
 
     def commit(self, recalibrator: Recalibrator, run: Run) -> None:
         """Save the end of the run: its output and the state take their places."""
         if self._checksum() != self._base:
-            raise FileError(str(self._path), "was changed by another run while this one was under way")
+            raise FileError(self._name, "was changed by another run while this one was under way")
         self.save(recalibrator, replace(run, complete=True))
-        self._finish()
-        sync(self._path.resolve().parent)
+        self._put_in_place(run)
+        with self._writing():
+            sync(self._path.parent)
 
     def drop(self) -> None:
         """Forget the run."""
@@ -143,22 +230,20 @@ class Checkpoint:
         return zlib.crc32(self._path.read_bytes()) if self._path.exists() else None
 
     def _read(self, path: Path) -> Saved | None:
+        name = self._name + path.name.removeprefix(self._path.name)
         try:
             text = path.read_text()
         except FileNotFoundError:
             return None
-        except (UnicodeDecodeError, IsADirectoryError) as error:
-            raise FileError(str(path), f"is not a saved recalibrator ({error})") from error
+        except (UnicodeDecodeError, OSError) as error:
+            raise FileError(name, f"is not a saved recalibrator ({error})") from error
         try:
             recalibrator = Recalibrator.from_json(text)
-            found = json.loads(text).get("run")
-            return Saved(recalibrator, None if found is None else _run(found))
         except StateError as error:
-            raise FileError(str(path), f"is not a saved recalibrator: {error}") from error
-
-
-def _run(found: Any) -> Run:
-    try:
-        return Run(**found | {"written": tuple(found["written"])})
-    except (TypeError, KeyError) as error:
-        raise StateError(f"it was saved by another version of the command ({error})") from error
+            raise FileError(name, f"is not a saved recalibrator: {error}") from error
+        found = json.loads(text).get("run")
+        try:
+            return Saved(recalibrator, None if found is None else Run.load(found))
+        except StateError as error:
+            reason = f"has a record of the last run that cannot be used: {error}; without it, which"
+            raise FileError(name, f"{reason} Recalibrator.from_json(...).to_json() does, all rows are new") from error

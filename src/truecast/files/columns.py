@@ -57,6 +57,10 @@ class Names:
     weight, group : str or None
     cells : Cells
         How what is in them is to be read.
+    also : tuple of str
+        Others that are to be read along.
+    repeated : bool
+        Whether rows may be about a forecast made before, and have no score of their own.
     """
 
     outcome: str
@@ -64,11 +68,13 @@ class Names:
     weight: str | None = None
     group: str | None = None
     cells: Cells = field(default_factory=Cells)
+    also: tuple[str, ...] = ()
+    repeated: bool = False
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column once, in order."""
-        return tuple(dict.fromkeys([self.outcome, *self.scores, *filter(None, (self.weight, self.group))]))
+        return tuple(dict.fromkeys([self.outcome, *self.scores, *filter(None, (self.weight, self.group)), *self.also]))
 
 
 def guess(

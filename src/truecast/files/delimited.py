@@ -30,7 +30,7 @@ class Delimited:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self._records = Records(name, read, quotes=Quotes(","))
+        self.records = self._records = Records(name, read, quotes=Quotes(","))
         line, first = self._records.first()
         text = self._header(line, first)
         without = re.sub('"[^"]*"', "", text)
@@ -45,6 +45,7 @@ class Delimited:
             raise FileError(name, f"has {len(fields)} columns and no header: give it one", f"line {line}")
         self.columns = [field.strip() for field in fields] if named else [_NO_HEADER]
         self._before = None if named else (line, first)
+        self._whole = self.records.whole
 
     def _header(self, line: int, first: bytes) -> str:
         """Return the first row as text, or say what the file is instead."""
@@ -64,7 +65,7 @@ class Delimited:
         at = [self.columns.index(name) for name in wanted]
         if everything:
             at = list(range(len(self.columns)))
-        if self._before is not None:
+        if self._before is not None and (self._whole or not self.records.holds(*self._before)):
             yield self._chunk(*self._before, at, everything)
         for line, block in self._records:
             yield self._chunk(line, block, at, everything)

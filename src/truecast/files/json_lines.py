@@ -30,7 +30,7 @@ class JsonLines:
 
     def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
         self.name, self.fraction = name, fraction
-        self._records = Records(name, read)
+        self.records = self._records = Records(name, read)
         line, first = self._records.first()
         if first.startswith(b"["):
             raise FileError(name, _ARRAY, f"line {line}")
@@ -39,11 +39,13 @@ class JsonLines:
             raise FileError(name, reason, f"line {line}")
         self.columns = list(entries)
         self._before = line, first
+        self._whole = self.records.whole
 
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
         """Read the rows, once; `everything` keeps the lines themselves."""
         names = {name: str(self.columns.index(name)) for name in wanted}
-        yield self._chunk(*self._before, names, everything)
+        if self._whole or not self.records.holds(*self._before):
+            yield self._chunk(*self._before, names, everything)
         for line, block in self._records:
             yield self._chunk(line, block, names, everything)
 

@@ -192,7 +192,10 @@ def _taken(name: str, column: str) -> FileError:
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     if path is None:
         return sys.stdout.buffer
-    raw = part_of(path).open("wb" if written is None else "rb+")
+    part = part_of(path)
+    if written is None:
+        remove(path)
+    raw = part.open("wb" if written is None else "rb+")
     raw.truncate(written or 0)
     raw.seek(0, os.SEEK_END)
     return raw
@@ -254,4 +257,4 @@ def _written(path: Path | None) -> Iterator[None]:
     try:
         yield
     except pl.exceptions.PolarsError as error:
-        raise OSError(f"{path} cannot be written: {error}") from error
+        raise OSError(f"{path} cannot be written (-o): {error}") from error

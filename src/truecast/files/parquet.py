@@ -20,6 +20,7 @@ class Parquet:
     """A file of typed columns."""
 
     kind = "parquet"
+    records = None
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import shutil
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,25 @@ from pathlib import Path
 
 from truecast.errors import FileError
 
-__all__ = ["Mark", "complete", "holds", "lock", "mark", "part_of", "piece", "remove", "replaced", "sync"]
+__all__ = ["Mark", "complete", "holds", "lock", "mark", "part_of", "piece", "remove", "replaced", "sync", "writing"]
 
 Mark = tuple[int, int]
 """How far a file has come, in bytes or in pieces, and a checksum of the end of that."""
 
 WHOLE = "whole"
+_OURS = re.compile(rf"[0-9]{{9,}}\.piece|{WHOLE}")  # what a folder has that a file is made in
 _TAIL = 1 << 16
+
+
+@contextmanager
+def writing(path: Path | None, option: str) -> Iterator[None]:
+    """Name the file and its option if the machine would not write it; a reader who has gone is another matter."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (None, errno.EPIPE):
+            raise
+        raise OSError(f"{path or 'standard output'} cannot be written ({option}): {error.strerror}") from error
 
 
 def part_of(path: Path) -> Path:
@@ -79,10 +92,21 @@ def holds(part: Path, marked: Mark) -> bool:
 def remove(path: Path) -> None:
     """Remove what there is of a file that was not completed."""
     part = part_of(path)
-    if part.is_dir():
-        shutil.rmtree(part)
+    if part.is_dir() and not part.is_symlink():
+        _remove_folder(part)
     elif part != path:
         part.unlink(missing_ok=True)
+
+
+def _remove_folder(part: Path) -> None:
+    """Remove a folder that a file was made in; one with anything else in it is not ours."""
+    found = list(part.iterdir())
+    other = next((each for each in found if not _OURS.fullmatch(each.name) or not each.is_file()), None)
+    if other is not None:
+        raise FileError(str(part), f"is in the way, and has {other.name!r} in it: move it elsewhere")
+    for each in found:
+        each.unlink()
+    part.rmdir()
 
 
 def complete(path: Path, marked: Mark) -> None:
@@ -92,12 +116,12 @@ def complete(path: Path, marked: Mark) -> None:
     if ready.is_file() and mark(ready) == marked:
         ready.replace(path.resolve())
         sync(path.resolve().parent)
-    if part.is_dir():
-        shutil.rmtree(part)
+    if part.is_dir() and not part.is_symlink():
+        _remove_folder(part)
 
 
 @contextmanager
-def lock(path: Path | None) -> Iterator[None]:
+def lock(path: Path | None, option: str) -> Iterator[None]:
     """Keep other runs from this file meanwhile; the system forgets it if the process dies."""
     if path is None or os.name != "posix" or part_of(path) == path:
         yield
@@ -105,7 +129,9 @@ def lock(path: Path | None) -> Iterator[None]:
     import fcntl
 
     place = path.resolve().with_name(path.resolve().name + ".lock")
-    with place.open("ab") as file:
+    with writing(path, option):
+        file = place.open("ab")
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             there = place.exists() and os.path.samestat(os.fstat(file.fileno()), place.stat())

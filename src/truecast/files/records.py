@@ -11,6 +11,7 @@ __all__ = ["LONGEST", "Records"]
 
 _BLOCK = 1 << 22
 _BLANK = b"\r\n "
+_END = b"\n"
 LONGEST = 1 << 24  # bytes that a row may have: what is longer is no row, and must not fill the memory
 
 
@@ -31,12 +32,21 @@ class Records:
     ----------
     quotes : Quotes or None
         How fields are quoted, if they are.
+    hold : bool
+        Whether to leave out a last line that has no line break: it may be half written.
+    held : str or None
+        Where the line stands that was left out.
+    whole : bool
+        Whether the first row has a line break.
     """
 
     def __init__(self, name: str, read: Callable[[int], bytes], *, quotes: Quotes | None = None) -> None:
         self.quotes = quotes
+        self.hold, self.whole, self.held = False, True, None
         self._name, self._read = name, read
         self._line, self._rest, self._over = 1, b"", False
+
+    held: str | None
 
     def first(self) -> tuple[int, bytes]:
         """Take the first row: the number of its line, and its bytes without the line's end; empty if there is none."""
@@ -45,6 +55,7 @@ class Records:
             self._line, self._rest = self._line + self._rest.count(b"\n", 0, start), self._rest[start:]
             end = self._end_of_row()
             if end or self._over:
+                self.whole = bool(end)
                 line, row = self._line, self._rest[: end or None]
                 self._line, self._rest = line + row.count(b"\n"), self._rest[len(row) :]
                 return line, row.rstrip(b"\r\n")
@@ -66,11 +77,19 @@ class Records:
                 yield line, block
             elif self._over:
                 last = self._rest if self._rest.strip(_BLANK) else b""
+                if self.holds(self._line, last):
+                    return
                 self._refuse_open(last)
                 if last:
                     yield self._line, last
                 return
             self._more()
+
+    def holds(self, line: int, last: bytes) -> bool:
+        """Whether to leave out what stands after the last line break; if it has several lines, it is no cut line."""
+        if self.hold and last and b"\n" not in last.strip(_BLANK):
+            self.held = f"line {line + last.count(_END, 0, len(last) - len(last.lstrip(_BLANK)))}"
+        return self.held is not None
 
     def _more(self) -> None:
         if len(self._rest) > LONGEST:

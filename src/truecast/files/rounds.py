@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,6 +42,10 @@ class Rounds:
         The rows with all that is in them, if asked for.
     skipped : int
         Bad rows among them that were left out.
+    also : tuple of polars.Series
+        Other columns that were asked for, as they are in the file.
+    place : function
+        Where in the file a round stands, such as "line 17".
     """
 
     y: NDArray[np.float64]
@@ -50,6 +54,8 @@ class Rounds:
     group: pl.Series | None = None
     whole: pl.DataFrame | list[bytes] | None = field(default=None, repr=False)
     skipped: int = 0
+    also: tuple[pl.Series, ...] = field(default=(), repr=False)
+    place: Callable[[int], str] = field(default=str, repr=False)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -63,13 +69,14 @@ class Rounds:
 
     def first(self, rows: int) -> Rounds:
         """Return so many of these, from the first."""
-        return self._part(slice(None, rows), self.skipped)
+        return self._part(0, rows, self.skipped)
 
     def after(self, rows: int) -> Rounds:
         """Return these without the first so many."""
-        return self._part(slice(rows, None), 0)
+        return self._part(rows, len(self), 0)
 
-    def _part(self, at: slice, skipped: int) -> Rounds:
+    def _part(self, start: int, end: int, skipped: int) -> Rounds:
+        at, place = slice(start, end), self.place
         return Rounds(
             self.y[at],
             tuple(p[at] for p in self.p),
@@ -77,6 +84,8 @@ class Rounds:
             None if self.group is None else self.group[at],
             None if self.whole is None else self.whole[at],
             skipped,
+            tuple(column[at] for column in self.also),
+            lambda row: place(start + row),
         )
 
 
@@ -138,7 +147,9 @@ class _Reading:
             self._tell(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
         group, whole = self._group(chunk.frame), chunk.whole
+        also, place = tuple(self._column(chunk.frame, name) for name in self._names.also), chunk.place
         if not keep.all():
+            also, place = tuple(column.filter(keep) for column in also), _places(chunk.place, keep)
             columns = {name: values[keep] for name, values in columns.items()}
             group = None if group is None else group.filter(keep)
             whole = None if whole is None else _kept(whole, keep)
@@ -146,7 +157,7 @@ class _Reading:
         if weight is not None and weight.dtype == np.int64:
             self._refuse_heavy(chunk, keep, weight)
         scores = tuple(columns[name] for name in self._names.scores)
-        return Rounds(columns[self._names.outcome], scores, weight, group, whole, skipped)
+        return Rounds(columns[self._names.outcome], scores, weight, group, whole, skipped, also, place)
 
     def _refuse_heavy(self, chunk: Chunk, keep: NDArray[np.bool_], weight: NDArray[Any]) -> None:
         """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
@@ -211,6 +222,8 @@ class _Reading:
                 valid |= self._column(frame, name).is_null().to_numpy()
         if name in self._names.scores:
             valid &= (values >= 0) & (values <= 1)
+            if self._names.repeated:
+                valid |= self._column(frame, name).is_null().to_numpy()
         if name == self._names.weight:
             valid &= (values == 0) | ((values >= WEIGHTS[0]) & (values <= WEIGHTS[1]))
         return valid
@@ -277,6 +290,11 @@ def _kept(rows: pl.DataFrame | list[bytes], keep: NDArray[np.bool_]) -> pl.DataF
     if isinstance(rows, pl.DataFrame):
         return rows.filter(keep)
     return [row for row, kept in zip(rows, keep.tolist(), strict=True) if kept]
+
+
+def _places(place: Callable[[int], str], keep: NDArray[np.bool_]) -> Callable[[int], str]:
+    """Where the rows stand that were kept."""
+    return lambda row: place(int(np.flatnonzero(keep)[row]))
 
 
 def _counts(weights: NDArray[np.float64]) -> NDArray[Any]:

@@ -20,6 +20,8 @@ from truecast.files.packing import refused, unpack
 if TYPE_CHECKING:
     import polars as pl
 
+    from truecast.files.records import Records
+
 __all__ = ["Bad", "Chunk", "Table", "open_table"]
 
 _UTF16 = "is in UTF-16; only UTF-8 can be read: convert it first"
@@ -76,6 +78,10 @@ class Table(Protocol):
     columns: list[str]
 
     @property
+    def records(self) -> Records | None:
+        """The lines of a text file; None if it is none."""
+
+    @property
     def fraction(self) -> Callable[[], float | None]:
         """How much of it was read; None if that cannot be told."""
 
@@ -91,7 +97,7 @@ def open_table(file: str) -> Iterator[Table]:
     """Open a file, or standard input if it is called "-"; for the time of a `with`."""
     name = "standard input" if file == "-" else shown(file)
     with _opened(file, name) as raw:
-        reader = _Reader(raw)
+        reader = _Reader(raw, name)
         content: io.BufferedReader = io.BufferedReader(reader, 1 << 16)
         stream = unpack(name, content)
         with refused(name):
@@ -145,20 +151,26 @@ def _opened(file: str, name: str) -> Iterator[IO[bytes]]:
 class _Reader(io.RawIOBase):
     """A stream that can be read but not wound back, as pipes are."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw, self._read = raw, 0
+    def __init__(self, raw: IO[bytes], name: str) -> None:
+        self._raw, self._name = raw, name
+        self._size = self._bytes()
+        self._read = raw.tell() if self._size else 0
+
+    def _bytes(self) -> int:
+        """How many the file has now; 0 if nobody knows."""
         try:
-            status = os.fstat(raw.fileno())
+            status = os.fstat(self._raw.fileno())
         except OSError:  # not a file of the system
-            self._size = 0
-        else:
-            self._size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+            return 0
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         data = self._raw.read(len(buffer))
+        if not data and (self._read < self._size or self._bytes() < self._size):
+            raise FileError(self._name, "became shorter while it was read: read it when nobody writes to it")
         buffer[: len(data)] = data
         self._read += len(data)
         return len(data)

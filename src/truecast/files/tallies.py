@@ -15,7 +15,7 @@ from truecast.files.columns import Names
 from truecast.files.rounds import Rounds
 from truecast.tally import RunningTally, Tally
 
-__all__ = ["MOST_FORECASTS", "Tallies", "tallies"]
+__all__ = ["MOST_FORECASTS", "GrowingTally", "Tallies", "tallies"]
 
 MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: some 400 MB
 _LEAST = 1 << 12  # that every group may have
@@ -65,8 +65,8 @@ def tallies(
     FileError
         As `rounds` does; if no row is left, or there are more than 100,000 groups.
     """
-    wholes = [_Growing() for _ in names.scores]
-    groups: list[dict[Group, _Growing]] = [{} for _ in names.scores]
+    wholes = [GrowingTally() for _ in names.scores]
+    groups: list[dict[Group, GrowingTally]] = [{} for _ in names.scores]
     rows = skipped = 0
     for part in parts:
         rows, skipped = rows + len(part), skipped + part.skipped
@@ -98,7 +98,7 @@ def _alike(tally: Tally, whole: Tally) -> Tally:
     return Tally(tally.p, tally.zeros.astype(np.float64), tally.ones.astype(np.float64))
 
 
-class _Growing:
+class GrowingTally:
     """A tally that grows by parts of any size, to no more than so many forecasts."""
 
     def __init__(self) -> None:
@@ -132,11 +132,11 @@ class _Growing:
         return self._tally.compute()
 
 
-def _add_groups(groups: dict[Group, _Growing], part: Rounds, p: NDArray[np.float64]) -> None:
+def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.float64]) -> None:
     for group, at in _members(part.group):
         weight = None if part.weight is None else part.weight[at]
         most = max(_LEAST, MOST_FORECASTS // (len(groups) + 1))
-        groups.setdefault(group, _Growing()).add(part.y[at], p[at], weight, most=most)
+        groups.setdefault(group, GrowingTally()).add(part.y[at], p[at], weight, most=most)
 
 
 def _members(group: pl.Series | None) -> Iterator[tuple[Group, NDArray[np.int64]]]:

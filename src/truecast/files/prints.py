@@ -1,0 +1,310 @@
+"""Fingerprints of the rows of a file, in bounded space: which rows of another file are the same, and where not."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truecast.errors import StateError
+from truecast.files.rounds import Rounds
+
+__all__ = ["CHANCE", "Comparison", "Likeness", "Prints", "unpacked"]
+
+CHANCE = 1e-3
+"""How rarely two files of different rows may be as alike as files that are taken to share rows."""
+
+_MOST = 1 << 10  # places at which the sums are kept
+_HEAD = 1 << 12  # rows by which is judged how often rows are alike by chance
+_DECIMALS = 12  # that a score has at most, as far as chance is concerned
+_SHORTEST = 16  # rows that are looked for elsewhere than in their place
+_STAKES = 0.01, 0.1, 0.5, 0.9
+_DOUBT = 2  # rows that the digits of scores count for, beside those that were read
+_LANES = 4  # outcomes, scores, groups, and which rows are other than the one before
+_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
+_WORD = 1 << 64
+_INVERSE = pow(_BASE, -1, _WORD)
+
+Words = NDArray[np.uint64]
+
+
+class Prints:
+    """What rows were read, one after the other.
+
+    Each of the three columns (outcomes, scores, groups) is a polynomial modulo 2**64 whose coefficients are hashes of
+    its values. Its sums up to at most 1,024 rows, evenly apart, are kept: as rows come, every second is dropped. The
+    difference of two sums tells all rows between them, wherever they stand in another file. Beside them it is counted
+    how many rows are other than the one before, since rows that stay the same tell nothing.
+
+    Attributes
+    ----------
+    rows : int
+        So far.
+    step : int
+        Rows from one of the kept sums to the next: a power of two.
+    """
+
+    def __init__(self) -> None:
+        self.rows, self.step = 0, 1
+        self._end = np.zeros((_LANES, 1), np.uint64)
+        self._sums = np.zeros((_LANES, 1), np.uint64)  # after none, `step`, 2 `step` ... rows
+        self._last: Words | None = None
+        self._head: list[NDArray[Any]] = []
+        self._chance = 1.0
+
+    def add(self, part: Rounds) -> Words:
+        """Take note of more rows; return the sums after each of them."""
+        hashes = _hashes(part)
+        changes = self._changes(hashes)
+        terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
+        sums = np.cumsum(terms, axis=1, dtype=np.uint64) + self._end
+        if self.rows < _HEAD:
+            self._head.append(np.vstack([hashes, changes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
+        before, self.rows = self.rows, self.rows + len(part)
+        self._thin()
+        at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
+        self._sums = np.hstack([self._sums, sums[:, at]])
+        if len(part):
+            self._end = sums[:, -1:]
+        return sums
+
+    def _changes(self, hashes: Words) -> Words:
+        """1 for each row that is other than the one before, else 0."""
+        last = np.zeros((3, 1), np.uint64) if self._last is None else self._last
+        self._last = hashes[:, -1:] if hashes.shape[1] else self._last
+        changes: Words = (np.diff(np.hstack([last, hashes])) != 0).any(axis=0).astype(np.uint64)
+        return changes
+
+    def _thin(self) -> None:
+        while self.rows // self.step > _MOST:
+            self._sums, self.step = self._sums[:, ::2], self.step * 2
+
+    def sums(self, step: int) -> Words:
+        """Return the sums so many rows apart, a multiple of `step`: of the columns, and of how many rows change."""
+        return self._sums[:, :: step // self.step]
+
+    @property
+    def end(self) -> Words:
+        """The sums of all rows: of outcomes, of scores, of groups; 0 for groups that there are none of."""
+        return self._end[:3, 0]
+
+    @property
+    def chance(self) -> float:
+        """How likely a row is like one that is other than the row before it, if they are not the same.
+
+        As often as among the first rows of this file; if these are few, also by how many digits their scores have:
+        0.5 comes again sooner than 0.518203.
+        """
+        if not self._head:
+            return self._chance
+        outcomes, scores, groups, changes, values = np.hstack(self._head)
+        rows, changed = len(values), int(changes.sum())
+        kinds = outcomes ^ (scores * np.uint64(3)) ^ (groups * np.uint64(5))
+        _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
+        alike = int((times[which] - 1)[changes > 0].sum())
+        p = values.view(np.float64)
+        digits = next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS)
+        return float((alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT)))
+
+    def record(self) -> dict[str, Any]:
+        """Return all that is needed to compare other rows with these, as plain data."""
+        words = np.hstack([self._sums[:, 1:], self._end]).astype("<u8").tobytes()
+        return {"step": self.step, "sums": base64.b64encode(words).decode(), "chance": self.chance}
+
+    @classmethod
+    def load(cls, saved: object, rows: int) -> Self:
+        """Build what `record` gave, of so many rows.
+
+        Raises
+        ------
+        StateError
+            If it gave no such thing.
+        """
+        if not isinstance(saved, dict) or set(saved) != {"step", "sums", "chance"}:
+            raise StateError("the saved prints must have exactly the entries step, sums, chance")
+        prints = cls()
+        prints.rows = rows
+        prints._thin()
+        if type(saved["step"]) is not int or saved["step"] != prints.step:
+            raise StateError(f"the saved step must be {prints.step} for {rows} rows, got {saved['step']!r:.80}")
+        if type(saved["chance"]) is not float or not 0 < saved["chance"] <= 1:
+            raise StateError(f"the saved chance must be above 0 and at most 1, got {saved['chance']!r:.80}")
+        words = unpacked(saved["sums"], "sums", 8 * _LANES * (rows // prints.step + 1))
+        sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(_LANES, -1)
+        prints._sums = np.hstack([np.zeros((_LANES, 1), np.uint64), sums[:, :-1]])
+        prints._end, prints._chance = sums[:, -1:], saved["chance"]
+        return prints
+
+
+def unpacked(text: object, name: str, size: int) -> bytes:
+    """Return so many bytes from a saved text, or raise StateError."""
+    try:
+        found = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except (binascii.Error, ValueError):
+        found = b""
+    if not isinstance(text, str) or len(found) != size:
+        raise StateError(f"the saved {name} must be {size} bytes in base 64, got {text!r:.80}")
+    return found
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How a file compares with the rows of a run before, as far as that had rows.
+
+    Attributes
+    ----------
+    same : tuple of bool
+        Whether outcomes, scores and groups begin with all that was read before.
+    grouped : tuple of bool
+        Whether there were groups before, and are now.
+    first : int
+        Rows that the file begins with as before, at least; it may have `step` - 1 more.
+    step : int
+        How closely that is known.
+    shares : bool
+        Whether so many rows are the same that it cannot be chance.
+    """
+
+    same: tuple[bool, bool, bool]
+    grouped: tuple[bool, bool]
+    first: int
+    step: int
+    shares: bool
+
+
+class Comparison:
+    """The rows of a file, as they come, with those of a run before.
+
+    Rows are the same if outcome, score and group are. Files are taken to share rows if files of different rows would
+    be so alike about once in 1,000 times, or less often: by how many rows are the same in the same places, by how many
+    they begin with, or by a stretch of rows that is found in another place. A row that is like the one before it counts
+    for nothing, since rows may stay the same for long.
+
+    Attributes
+    ----------
+    now : Prints
+        Of the rows so far.
+    """
+
+    def __init__(self, before: Prints) -> None:
+        self.now = Prints()
+        self._before, self._elsewhere = before, _Elsewhere(before)
+
+    def add(self, part: Rounds) -> None:
+        """Take note of more rows; no more in all than there were before."""
+        self._elsewhere.add(self.now, part)
+
+    @property
+    def left(self) -> int:
+        """Rows that there were before and are not compared yet."""
+        return self._before.rows - self.now.rows
+
+    def likeness(self) -> Likeness:
+        """Return how they compare."""
+        before, now = self._before, self.now
+        same = (before.end == now.end) & (not self.left)
+        grouped = bool(before.end[2]), bool(now.end[2])
+        lanes = slice(None, 3 if grouped[0] == grouped[1] else 2)
+        was, found = before.sums(before.step)[lanes], now.sums(before.step)[lanes]
+        ends = min(was.shape[1], found.shape[1])
+        alike = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
+        first = len(alike) if alike.all() else int(np.argmin(alike))
+        changes = np.diff(before.sums(before.step)[3, :ends]).astype(np.float64)
+        shares = self._elsewhere.found or _beyond_chance(alike, first, changes * -math.log(before.chance))
+        outcomes, scores, groups = same.tolist()
+        return Likeness((outcomes, scores, groups), grouped, first * before.step, before.step, shares)
+
+
+def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
+    """Whether files of different rows have so many stretches alike, or so many at their beginning, hardly ever.
+
+    A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every stretch, at fair odds, is
+    above that of 1,000 at most once in 1,000 times if all are alike by chance alone (Markov); so is that of the mean of
+    several bets, which stake more or less.
+    """
+    odds = np.expm1(np.minimum(nats, 500.0))
+    bets = [np.where(alike, np.log1p(stake * odds), math.log1p(-stake))[nats > 0].sum() for stake in _STAKES]
+    mean = np.logaddexp.reduce(bets) - math.log(len(bets))
+    return bool(max(nats[:first].sum(), mean) >= -math.log(CHANCE))
+
+
+class _Elsewhere:
+    """Whether long stretches of the rows before are found anywhere: a log may have lost its oldest rows."""
+
+    def __init__(self, before: Prints) -> None:
+        self.found = False
+        self._rows = self._length(before)
+        sums = before.sums(before.step)[:2]
+        steps = self._rows // before.step
+        stretches = sums[:, steps:] - sums[:, : max(sums.shape[1] - steps, 0)]
+        starts = _powers(pow(_INVERSE, before.step, _WORD), 0, stretches.shape[1])
+        wanted, times = np.unique(_joined(stretches * starts), return_counts=True)
+        self._wanted = wanted[times == 1]  # what came twice comes again
+        self._last = np.zeros((2, 1), np.uint64)
+
+    @staticmethod
+    def _length(before: Prints) -> int:
+        """Rows of a stretch that does not come twice by chance, whatever it is compared with."""
+        bits = -math.log2(before.chance) * int(before.sums(before.step)[3, -1]) / max(before.rows, 1)
+        rows = max((2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9), _SHORTEST)
+        return math.ceil(min(rows, before.rows + 1) / before.step) * before.step
+
+    def add(self, now: Prints, part: Rounds) -> None:
+        """Look through more rows, of which the prints are to take note, too."""
+        start = now.rows + 1 - self._last.shape[1]
+        sums = np.hstack([self._last, now.add(part)[:2]])
+        stretches = sums[:, self._rows :] - sums[:, : max(sums.shape[1] - self._rows, 0)]
+        if len(self._wanted) and stretches.shape[1]:
+            found = _joined(stretches * _powers(_INVERSE, start, stretches.shape[1]))
+            self.found |= bool(np.isin(found, self._wanted).any())
+        self._last = sums[:, -self._rows :]
+
+
+def _joined(lanes: Words) -> Words:
+    joined: Words = lanes[0] ^ (lanes[1] * np.uint64(3))
+    return joined
+
+
+def _powers(base: int, first: int, count: int) -> Words:
+    """The powers of a number modulo 2**64, from the one of that exponent on."""
+    powers = np.full(count, base, np.uint64)
+    powers[:1] = pow(base, first, _WORD)
+    return np.multiply.accumulate(powers)
+
+
+def _hashes(part: Rounds) -> Words:
+    """Hashes of outcomes, scores and groups, which are 0 if there are none."""
+    outcomes = _mixed(np.where(np.isnan(part.y), 2, part.y).astype(np.uint64))
+    scores = _mixed((part.p[0] + 0.0).view(np.uint64))  # 0 and -0 are the same
+    return np.vstack([outcomes, scores, _of_groups(part.group, len(part))])
+
+
+def _mixed(words: Words) -> Words:
+    """Every bit of these to depend on all of theirs: the finalizer of splitmix64."""
+    words = words + np.uint64(_BASE)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _of_groups(group: pl.Series | None, rows: int) -> Words:
+    if group is None:
+        return np.zeros(rows, np.uint64)
+    names = group.drop_nulls().unique()
+    hashes = pl.Series([_of_name(name) for name in names], dtype=pl.UInt64)
+    nothing = pl.lit(1, pl.UInt64)
+    frame = pl.DataFrame({"name": group}).select(
+        pl.col("name").replace_strict(names, hashes, default=None, return_dtype=pl.UInt64).fill_null(nothing)
+    )
+    return frame["name"].to_numpy().astype(np.uint64)
+
+
+def _of_name(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") | 2

@@ -1,0 +1,221 @@
+"""Rows in the order of time: refused if they are not, or sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truecast.errors import FileError, StateError
+from truecast.files.columns import shown
+from truecast.files.rounds import Rounds
+
+__all__ = ["Time", "Times", "in_order", "saved_time"]
+
+Time = tuple[str, float]
+"""What kind of times there are, and one of them: a number, or microseconds since 1970."""
+
+_KINDS = {"number": "numbers", "local": "times without a time zone", "zoned": "times with a time zone"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TOGETHER = 1 << 17  # rows
+
+
+class Times:
+    """The times of a file's rows, which must not go back.
+
+    Times are numbers, or dates with or without a time of day as in ISO 8601; all of one kind.
+
+    Parameters
+    ----------
+    name
+        Of the file, for messages.
+    column
+        The name of the column.
+    at
+        Which of the columns that were read along it is.
+    """
+
+    def __init__(self, name: str, column: str, at: int) -> None:
+        self._name, self._column, self._at = name, column, at
+        self._kind: str | None = None
+        self._last: tuple[float, Any, str] | None = None
+
+    @property
+    def last(self) -> Time | None:
+        """The latest that was seen."""
+        return None if self._last is None or self._kind is None else (self._kind, self._last[0])
+
+    def of(self, part: Rounds) -> NDArray[np.float64]:
+        """Return the times of some rows as numbers."""
+        column = part.also[self._at]
+        kinds, values = _parsed(column)
+        self._kind = self._kind or (kinds[0] if len(kinds) else None)
+        bad = next((row for row, kind in enumerate(kinds) if kind != self._kind or kind not in _KINDS), None)
+        if bad is not None:
+            rule = "be a number, or a date and time such as 2025-03-31T12:30"
+            if kinds[bad] in _KINDS and self._kind in _KINDS:
+                rule = f"be of one kind, {_KINDS[self._kind]} as before"
+            self._refuse(rule, column[bad], part.place(bad))
+        return values
+
+    def check(self, part: Rounds) -> None:
+        """Refuse a row that is earlier than the one before it."""
+        values = self.of(part)
+        if not len(values):
+            return
+        value, text, place = self._last or (values[0], None, "")
+        back = np.flatnonzero(values < np.concatenate([[value], values[:-1]]))
+        if len(back):
+            row = int(back[0])
+            text, place = (part.also[self._at][row - 1], part.place(row - 1)) if row else (text, place)
+            rule = f"not go back, and {place} has {_text(text)}: sort the file, or use --sort"
+            self._refuse(rule, part.also[self._at][row], part.place(row))
+        end = len(values) - 1
+        self._last = float(values[end]), part.also[self._at][end], part.place(end)
+
+    def check_after(self, last: Time, part: Rounds, row: int | None) -> None:
+        """Refuse a new row that is earlier than the last that was learned from."""
+        if row is None or row >= len(part):
+            return
+        value, text, place = self.of(part)[row], part.also[self._at][row], part.place(row)
+        if self._kind != last[0]:
+            self._refuse(f"be of one kind, {_KINDS[last[0]]} as in the last run", text, place)
+        if value < last[1]:
+            self._refuse(f"not be before {_shown(last)}, up to which the state has learned", text, place)
+
+    def _refuse(self, rule: str, value: object, place: str) -> None:
+        raise FileError(self._name, f"{shown(self._column)} (--time) must {rule}, got {_text(value)}", place)
+
+
+def in_order(parts: Iterator[Rounds], times: Times, *, sort: bool) -> Iterator[Rounds]:
+    """Yield rows in the order of time: sorted, which takes them all into memory, or as they are if they are so."""
+    for part in _sorted(list(parts), times) if sort else parts:
+        times.check(part)
+        yield part
+
+
+def _sorted(parts: list[Rounds], times: Times) -> Iterator[Rounds]:
+    """Yield rows by their times; those of the same time stay in the order of the file."""
+    values = np.concatenate([times.of(part) for part in parts]) if parts else np.empty(0)
+    order = np.argsort(values, kind="stable")
+    whole = _joined(parts)
+    for start in range(0, len(order), _TOGETHER):
+        yield _taken(whole, order[start : start + _TOGETHER])
+        whole = _without_skipped(whole)
+
+
+def _joined(parts: list[Rounds]) -> Rounds:
+    starts = np.cumsum([0, *map(len, parts)])
+
+    def place(row: int) -> str:
+        which = int(np.searchsorted(starts, row, side="right")) - 1
+        return parts[which].place(row - int(starts[which]))
+
+    frames = [part.whole for part in parts if isinstance(part.whole, pl.DataFrame)]
+    lines = [line for part in parts if isinstance(part.whole, list) for line in part.whole]
+    groups = [part.group for part in parts if part.group is not None]
+    return Rounds(
+        np.concatenate([part.y for part in parts]),
+        tuple(np.concatenate(column) for column in zip(*(part.p for part in parts), strict=True)),
+        None,
+        pl.concat(groups) if groups else None,
+        pl.concat(frames) if frames else lines,
+        sum(part.skipped for part in parts),
+        tuple(pl.concat(list(column)) for column in zip(*(part.also for part in parts), strict=True)),
+        place,
+    )
+
+
+def _taken(rows: Rounds, at: NDArray[np.int64]) -> Rounds:
+    """Return these of the rows, in this order."""
+    whole = rows.whole[at] if isinstance(rows.whole, pl.DataFrame) else [(rows.whole or [])[i] for i in at.tolist()]
+    return Rounds(
+        rows.y[at],
+        tuple(p[at] for p in rows.p),
+        None,
+        None if rows.group is None else rows.group[at],
+        whole,
+        rows.skipped,
+        tuple(column[at] for column in rows.also),
+        lambda row: rows.place(int(at[row])),
+    )
+
+
+def _without_skipped(rows: Rounds) -> Rounds:
+    return Rounds(rows.y, rows.p, None, rows.group, rows.whole, 0, rows.also, rows.place)
+
+
+def _parsed(column: pl.Series) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the kind of each time, "" if it is none, and its value."""
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        kind = "zoned" if getattr(column.dtype, "time_zone", None) else "local"
+        return _typed(column.cast(pl.Datetime("us", getattr(column.dtype, "time_zone", None))).to_physical(), kind)
+    if column.dtype.is_numeric():
+        return _typed(column, "number")
+    text = column.cast(pl.String, strict=False)
+    numbers = text.cast(pl.Float64, strict=False)
+    if not numbers.null_count():
+        return _typed(numbers, "number")
+    known = {value: _moment(value) for value in text.unique().to_list()}
+    found = [known[value] for value in text.to_list()]
+    return [kind for kind, _ in found], np.array([value for _, value in found], np.float64)
+
+
+def _typed(column: pl.Series, kind: str) -> tuple[list[str], NDArray[np.float64]]:
+    values = column.cast(pl.Float64).to_numpy()
+    finite = np.isfinite(values)
+    return [kind if good else "" for good in finite.tolist()], values
+
+
+def _moment(text: str | None) -> Time:
+    """Return a time that is written down; of kind "" if it is none."""
+    if text is None:
+        return "", np.nan
+    try:
+        number = float(text)
+    except ValueError:
+        return _of_iso(text.strip())
+    return ("number", number) if np.isfinite(number) else ("", np.nan)
+
+
+def _of_iso(text: str) -> Time:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return "", np.nan
+    zoned = moment.tzinfo is not None
+    since = (moment if zoned else moment.replace(tzinfo=UTC)) - _EPOCH
+    return "zoned" if zoned else "local", float(since // timedelta(microseconds=1))
+
+
+def _text(value: object) -> str:
+    return "nothing" if value is None else f"{str(value)!r:.80}"
+
+
+def _shown(time: Time) -> str:
+    kind, value = time
+    if kind == "number":
+        return f"{value:g}" if value != int(value) else str(int(value))
+    moment = _EPOCH + timedelta(microseconds=value)
+    return (moment if kind == "zoned" else moment.replace(tzinfo=None)).isoformat()
+
+
+def saved_time(found: object) -> Time | None:
+    """Return a time that was saved.
+
+    Raises
+    ------
+    StateError
+        If it is none.
+    """
+    if found is None:
+        return None
+    if not isinstance(found, list) or [type(entry) for entry in found] != [str, float] or found[0] not in _KINDS:
+        raise StateError(f"the saved time must be its kind and a number, got {found!r:.80}")
+    if not abs(found[1]) < (np.inf if found[0] == "number" else 1e17):
+        raise StateError(f"the saved time must be finite, got {found!r:.80}")
+    return found[0], found[1]

@@ -82,13 +82,13 @@ def weighted(sizes: list[int]) -> None:
     )
     print("| rounds | p | without | real weights | integers | Brier score | to scikit-learn |\n" + "|---" * 7 + "|")
     for n, data in ((n, data) for n in sizes for data in (uniform, tied)):
-        y, p = data(n)
         rng = np.random.default_rng(n)
-        real, whole = rng.random(n) + 0.1, rng.integers(1, 5, n)
-        plain = seconds(lambda: tc.Tally.from_predictions(y, p), 7)
-        tallies = [seconds(lambda w=w: tc.Tally.from_predictions(y, p, sample_weight=w), 7) for w in (real, whole)]
-        ours = seconds(lambda: tc.brier_score(y, p, sample_weight=real), 5)
-        theirs = seconds(lambda: brier_score_loss(y, p, sample_weight=real))
+        rounds, real, whole = data(n), rng.random(n) + 0.1, rng.integers(1, 5, n)
+        tally = partial(tc.Tally.from_predictions, *rounds)
+        plain = seconds(tally, 7)
+        tallies = [seconds(partial(tally, sample_weight=weights), 7) for weights in (real, whole)]
+        ours = seconds(partial(tc.brier_score, *rounds, sample_weight=real), 5)
+        theirs = seconds(partial(brier_score_loss, *rounds, sample_weight=real))
         ratios = " | ".join(f"{taken:.4f} (**{taken / plain:.2f}**)" for taken in tallies)
         kind = "uniform" if data is uniform else "k/100"
         print(f"| {n:,} | {kind} | {plain:.4f} | {ratios} | {ours:.4f} | **{ours / theirs:.2f}** |", flush=True)

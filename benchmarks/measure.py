@@ -19,6 +19,7 @@ import probcal.metrics
 import relplot
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss
 from timing import header, seconds
 
 import truecast as tc
@@ -72,6 +73,25 @@ def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) 
     row("CORP curve and both decompositions", corp, "sklearn.IsotonicRegression, the curve alone", isotonic)
     theirs = seconds(lambda: probcal.curves.corp_reliability(y, p, bands=None), 1)
     row("CORP curve and both decompositions", corp, "probcal.corp_reliability", theirs)
+
+
+def weighted(sizes: list[int]) -> None:
+    print("\n## Weights: the tally of weighted rounds to that of unweighted ones, and the Brier score\n")
+    print(
+        "Seconds, and ours with weights divided by ours without, and by scikit-learn's `brier_score_loss` with them.\n"
+    )
+    print("| rounds | p | without | real weights | integers | Brier score | to scikit-learn |\n" + "|---" * 7 + "|")
+    for n, data in ((n, data) for n in sizes for data in (uniform, tied)):
+        rng = np.random.default_rng(n)
+        rounds, real, whole = data(n), rng.random(n) + 0.1, rng.integers(1, 5, n)
+        tally = partial(tc.Tally.from_predictions, *rounds)
+        plain = seconds(tally, 7)
+        tallies = [seconds(partial(tally, sample_weight=weights), 7) for weights in (real, whole)]
+        ours = seconds(partial(tc.brier_score, *rounds, sample_weight=real), 5)
+        theirs = seconds(partial(brier_score_loss, *rounds, sample_weight=real))
+        ratios = " | ".join(f"{taken:.4f} (**{taken / plain:.2f}**)" for taken in tallies)
+        kind = "uniform" if data is uniform else "k/100"
+        print(f"| {n:,} | {kind} | {plain:.4f} | {ratios} | {ours:.4f} | **{ours / theirs:.2f}** |", flush=True)
 
 
 def slow_peers() -> None:
@@ -186,6 +206,7 @@ def main() -> None:
     header("Benchmarks: measures", "measure.py", *PEERS)
     against_peers(10**7 // scale, uniform)
     against_peers(10**7 // scale, tied)
+    weighted([10**k for k in ((5, 6, 7) if scale == 1 else (5, 6))])
     slow_peers()
     worst_cases(10**7 // scale)
     growth([10**k for k in (4, 5, 6, 7)] if scale == 1 else [10**4, 10**5, 10**6])

@@ -1,12 +1,28 @@
 """Probability forecasts that stay calibrated, with a proof that travels with them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from truecast import arena, plot
+    from truecast import certificate as certificate
+    from truecast import distance as distance
+    from truecast import errors as errors
+    from truecast import forecasters as forecasters
+    from truecast import measures as measures
+    from truecast import recalibrate as recalibrate
+    from truecast import report as report
+    from truecast import tally as tally
     from truecast.certificate import Certificate
     from truecast.distance import Distance, Witness, calibration_distance, verify_witness
-    from truecast.errors import FileError, InputError, OrderError, StateError, TruecastError, VersionError
+    from truecast.errors import (
+        FileError,
+        InputError,
+        OrderError,
+        StateError,
+        TicketError,
+        TruecastError,
+        VersionError,
+    )
     from truecast.forecasters import (
         AlmostOneStepAhead,
         BentGrid,
@@ -74,6 +90,7 @@ __all__ = [
     "Streams",
     "Tally",
     "Ticket",
+    "TicketError",
     "TruecastError",
     "Uncertainty",
     "VersionError",
@@ -108,18 +125,21 @@ __version__ = "0.1.0"
 _ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate", "report", "reading")
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is first asked for: who wants the command's help should not wait for numpy."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # to a type checker, a module with a __getattr__ has every name there is
 
-    if name in (*_ROOMS, "arena", "plot"):
-        return import_module(f"truecast.{name}")
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    rooms = (import_module(f"truecast.{room}") for room in _ROOMS)
-    value = globals()[name] = next(getattr(room, name) for room in rooms if name in room.__all__)
-    return value
+    def __getattr__(name: str) -> object:
+        """Import what is asked for when it is first asked for: the command's help need not wait for numpy."""
+        from importlib import import_module
+
+        if name in (*_ROOMS, "arena", "plot"):
+            return import_module(f"truecast.{name}")
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        rooms = (import_module(f"truecast.{room}") for room in _ROOMS)
+        value = globals()[name] = next(getattr(room, name) for room in rooms if name in room.__all__)
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *_ROOMS, *__all__})

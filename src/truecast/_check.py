@@ -193,6 +193,8 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         raise InputError(name, f"must have {size} entries", array.shape)
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
+        if not len(array) or (low <= array.min() and array.max() <= high):  # all positive, which is quick to see
+            return array.astype(np.float64, copy=False)
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
         rule, bad = f"must be from 0 to {MOST_ROUNDS}", (array < 0) | (array > MOST_ROUNDS)

@@ -4,6 +4,7 @@
 
     TruecastError
     ├── InputError    (also a ValueError)    an argument breaks a rule; nothing was changed
+    │   └── TicketError                      a ticket was resolved or given up before: an outcome came twice or too late
     ├── FileError     (also a ValueError)    a file cannot be read, or a row of it breaks a rule
     ├── StateError    (also a ValueError)    a saved state is corrupted, or was not written by this forecaster
     │   └── VersionError                     a saved state was written by a newer truecast
@@ -12,7 +13,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FileError", "InputError", "OrderError", "StateError", "TruecastError", "VersionError"]
+__all__ = ["FileError", "InputError", "OrderError", "StateError", "TicketError", "TruecastError", "VersionError"]
 
 _SHOWN = 80  # characters of a value in a message
 
@@ -51,6 +52,26 @@ class InputError(TruecastError, ValueError):
     def __str__(self) -> str:
         where = "" if self.position is None else f" at position {self.position}"
         return f"{self.argument} {self.rule}, got {_shown(self.value)}{where}"
+
+
+class TicketError(InputError):
+    """A ticket was issued, but its outcome is not awaited any more: it was resolved or given up before.
+
+    So an outcome that is delivered twice can be told from bad input, and passed over. A ticket that was never issued
+    is an InputError alone.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> r = tc.Recalibrator()
+    >>> ticket = r.issue(0.5)
+    >>> for outcome in (1, 1):  # delivered twice
+    ...     try:
+    ...         r.resolve(ticket, outcome)
+    ...     except tc.TicketError as error:
+    ...         print("passed over:", error.value)
+    passed over: 0
+    """
 
 
 def _shown(value: object) -> str:

@@ -7,7 +7,8 @@ The JSON text is one object::
 
 where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run", of what it wants to
 know when it goes on; forecasters take no notice of it. The bytes are ``b"TRUECAST"``, the version in one byte,
-and that text compressed by zlib.
+and that text compressed by zlib: at most 16 times, or to no more than 16 MB. What unpacks to more is refused, so a
+small forgery cannot fill the memory: reading takes some 25 bytes for each letter at the worst.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ __all__ = ["VERSION", "Saveable", "from_bytes", "from_json", "to_bytes", "to_jso
 VERSION = 1
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
-_LONGEST = 1 << 30  # what would unpack to more is refused, whoever wrote it
+_HEAD = _MAGIC + bytes([VERSION])
+_LONGEST = 1 << 30  # letters, whoever wrote them
+_SMALL = 1 << 24  # letters that are read from however few bytes
+_RATIO = 16  # letters a byte, beyond that
 _ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}
 
 
@@ -64,7 +68,22 @@ def to_bytes(text: str) -> bytes:
     """Return the compact form of what `to_json` gave."""
     if len(text) > _LONGEST:
         raise StateError(f"a saved forecaster in compact form has at most {_LONGEST} letters: save it as JSON")
-    return _MAGIC + bytes([VERSION]) + zlib.compress(text.encode(), 9)
+    letters = text.encode()
+    packed = zlib.compress(letters, 9)
+    if len(letters) > _most_letters(packed):
+        packed = _loosely_packed(letters)
+    return _HEAD + packed
+
+
+def _most_letters(packed: bytes) -> int:
+    """How much the compressed text may unpack to."""
+    return min(_LONGEST, max(_SMALL, _RATIO * len(packed)))
+
+
+def _loosely_packed(letters: bytes) -> bytes:
+    """Compress by the letters' frequencies alone: at most 8 times, as a letter takes a bit at least."""
+    packer = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
+    return packer.compress(letters) + packer.flush()
 
 
 def from_bytes(data: bytes) -> str:
@@ -75,14 +94,26 @@ def from_bytes(data: bytes) -> str:
     if not data.startswith(_MAGIC):
         raise StateError("this is not a saved forecaster: it does not begin with TRUECAST")
     _check_version(data[len(_MAGIC)] if len(data) > len(_MAGIC) else None)
-    reader = zlib.decompressobj()
+    return _unpacked(data[len(_HEAD) :])
+
+
+def _unpacked(packed: bytes) -> str:
+    reader, most = zlib.decompressobj(), _most_letters(packed)
     try:
-        text = reader.decompress(data[len(_MAGIC) + 1 :], _LONGEST).decode()
-    except (zlib.error, UnicodeDecodeError) as error:
+        letters = reader.decompress(packed, most + 1)
+    except zlib.error as error:
         raise StateError(f"the saved forecaster is corrupted: {error}") from error
+    if len(letters) > most:
+        raise StateError(
+            f"these {len(packed):,} bytes unpack to more than {most:,} letters, which no saved forecaster does: "
+            "if you trust who wrote them, unpack them by zlib and read them by from_json"
+        )
     if not reader.eof or reader.unused_data:
         raise StateError("the saved forecaster is corrupted: it ends too early or too late")
-    return text
+    try:
+        return letters.decode()
+    except UnicodeDecodeError as error:
+        raise StateError(f"the saved forecaster is corrupted: {error}") from error
 
 
 def _check_version(version: object) -> None:

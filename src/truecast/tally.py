@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -151,7 +150,8 @@ class Tally:
         p, zeros, ones = np.empty(room), np.empty(room, kind), np.empty(room, kind)
         parts = [part.astype(kind, copy=False) for part in (self.zeros, self.ones, other.zeros, other.ones)]
         distinct = _core.merge_tallies(self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones)
-        return Tally._of(*_shrunk(distinct, p, zeros, ones))
+        _shrunk(distinct, (p, zeros, ones))
+        return Tally._of(p, zeros, ones)
 
     def __radd__(self, other: object) -> Tally:
         return self if other == 0 else NotImplemented  # so that sum() works
@@ -331,63 +331,76 @@ def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float6
         order = np.argsort(forecasts[:distinct])
         return forecasts[order], counts[0][order], counts[1][order]
 
-    # Every round as one integer: the bits of p, which order like p, and y. Sorted and counted on either side of a
-    # pivot, the lower forecasts at the front of the columns and the others at their back.
+    # Every round as one integer: the bits of p, which order like p, and y.
     n = len(p)
-    columns: list[NDArray[Any]] = [np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)]
-    pivot = float(np.sort(p[:: n // 1023])[512]) if n >= _TWO_THREADS else 2.0
-    found: dict[bool, tuple[int, int]] = {}
+    columns = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)
 
-    def count(below: bool) -> None:
+    def count(pivot: float, below: bool) -> tuple[int, int]:
         size = _core.pack_rounds(p, y, pivot, below, columns[0])
         if size < 0:
-            return
-        keys, zeros, ones = (column[:size] if below else column[n - size :] for column in columns)
+            return 0, -1
+        start = 0 if below else n - size
+        keys, zeros, ones = (column[start : start + size] for column in columns)
         keys.sort()
-        found[below] = size, _core.unpack_rounds(keys, zeros, ones)
+        return start, _core.unpack_rounds(keys, zeros, ones)
 
-    if n >= _TWO_THREADS:
-        second = threading.Thread(target=count, args=(False,))
-        second.start()
-    count(True)
-    if n >= _TWO_THREADS:
-        second.join()
-    if True not in found:
-        _check.refuse_predictions(y, p)
-    _, lower = found[True]
-    size, upper = found.get(False, (0, 0))
-    for column in columns if lower != n - size else ():  # close the gap
-        column[lower : lower + upper] = column[n - size : n - size + upper]
+    _shrunk(_by_halves(p, y, count, columns), columns)
     columns[0].setflags(write=False)
-    return _shrunk(lower + upper, columns[0].view(np.float64), columns[1], columns[2])
+    return columns[0].view(np.float64), columns[1], columns[2]
 
 
-def _shrunk(
-    size: int, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    """Return the first entries, without the memory of the others if those are many."""
-    if size == len(p):
-        return p, zeros, ones
-    return p[:size].copy(), zeros[:size].copy(), ones[:size].copy()
+def _by_halves(
+    p: NDArray[np.float64],
+    y: NDArray[Any],
+    count: Callable[[float, bool], tuple[int, int]],
+    columns: Sequence[NDArray[Any]],
+) -> int:
+    """Count the rounds on either side of a pivot, each in a thread if they are many; return the distinct forecasts.
+
+    Those below it go to the front of the columns, the others anywhere behind them: `count` says where, and how many.
+    """
+    if len(p) < _TWO_THREADS:
+        _, lower = count(2.0, True)
+        start = upper = 0
+    else:
+        from concurrent.futures import ThreadPoolExecutor
+
+        pivot = float(np.sort(p[:: len(p) // 1023])[512])
+        with ThreadPoolExecutor(1) as second:
+            waiting = second.submit(count, pivot, False)
+            _, lower = count(pivot, True)
+            start, upper = waiting.result()
+    if lower < 0:
+        _check.refuse_predictions(y, p)
+    for column in columns if upper and start != lower else ():  # close the gap
+        column[lower : lower + upper] = column[start : start + upper]
+    return lower + upper
+
+
+def _shrunk(size: int, columns: Sequence[NDArray[Any]]) -> None:
+    """Keep the first entries, where they are; the memory of the others is given back."""
+    for column in columns:
+        column.resize(size, refcheck=False)  # nothing else looks at these columns any more
 
 
 def _weighted(
     y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    keys = np.empty(len(p), np.uint64)
-    if _core.pack_rounds(p, y, 2.0, True, keys) < 0:  # all below the pivot: in order
-        _check.refuse_predictions(y, p)
-    order = np.lexsort((weights, keys))  # by weight too, so that the order of rounds does not change a rounded sum
-    order = order[weights[order] > 0]
-    keys, weights = keys[order], weights[order]
-    if not len(keys):
-        return np.empty(0), weights, weights
-    if weights.dtype == np.int64 and weights.sum(dtype=np.float64) > _check.MOST_ROUNDS:
-        raise InputError(
-            "sample_weight", f"must sum to {_check.MOST_ROUNDS} at the most", weights.sum(dtype=np.float64)
-        )
-    starts = np.flatnonzero(np.append(True, keys[1:] >> 1 != keys[:-1] >> 1))
-    one = (keys & 1).astype(weights.dtype)
-    ones = np.add.reduceat(weights * one, starts)
-    zeros = np.add.reduceat(weights * (1 - one), starts)
-    return (keys[starts] >> 1).view(np.float64), zeros, ones
+    """Return the columns of a tally whose sums are exact, then rounded once: in whatever order the rounds come."""
+    kind = weights.dtype
+    few = np.empty(_core.FEW), np.empty(_core.FEW, kind), np.empty(_core.FEW, kind)
+    distinct = _core.weigh_few(p, y, weights, *few)
+    if distinct >= 0:
+        order = np.argsort(few[0][:distinct])
+        found = few[0][order], few[1][order], few[2][order]
+    else:
+        columns = np.empty(len(p)), np.empty(len(p), kind), np.empty(len(p), kind)
+
+        def weigh(pivot: float, below: bool) -> tuple[int, int]:
+            return _core.weigh_rounds(p, y, weights, pivot, below, *columns)
+
+        _shrunk(_by_halves(p, y, weigh, columns), columns)
+        found = columns
+    if kind == np.int64 and (total := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
+        raise InputError("sample_weight", f"must sum to {_check.MOST_ROUNDS} at the most", total)
+    return found

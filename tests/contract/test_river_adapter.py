@@ -224,13 +224,15 @@ def test_a_label_is_learned_once() -> None:
     model = Recalibrated(Told(), max_unresolved=2)
     x = {"said": 0.3}
     first, second, third = (model.issue_one(x) for _ in range(3))
-    for ticket in (first, 17, None):  # given up for the third, never issued, no ticket
-        with pytest.raises(tc.InputError):
+    for ticket, kind in ((first, tc.TicketError), (17, tc.InputError), (None, tc.InputError)):
+        with pytest.raises(kind) as refused:  # given up for the third, never issued, no ticket
             model.resolve_one(ticket, x, True)  # type: ignore[arg-type]
+        assert type(refused.value) is kind
     model.resolve_one(third, x, True)
-    for ticket, y in ((third, True), (second, 2)):
-        with pytest.raises(tc.InputError):
+    for ticket, y, kind in ((third, True, tc.TicketError), (second, 2, tc.InputError)):
+        with pytest.raises(kind) as refused:
             model.resolve_one(ticket, x, y)
+        assert type(refused.value) is kind
     assert model.classifier.learned == [(0.3, True)]
     assert (model.certificate.rounds, model.certificate.unresolved) == (1, 2)
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise, product
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,7 +88,7 @@ def test_all_strings_on_ladders_that_split(at: str, split: float, longest: int) 
         assert worst == Fraction(33, 8)
 
 
-# The sums of theorems 3 and 4. Floats will do: the table is rounded up by more than a hundredth.
+# The sums of theorems 3 and 4, in fractions.
 TABLE = {
     (1, 1): Fraction(11, 4),
     (3, 3): Fraction(7, 2),
@@ -100,10 +102,14 @@ TABLE = {
     (3, 7): Fraction(189, 8),
     (1, 6): Fraction(34),
     (3, 8): Fraction(343, 8),
+    (1, 7): Fraction(251, 4),
+    (3, 9): Fraction(639, 8),
+    (1, 8): Fraction(239, 2),
 }  # of lambda = k / 2**j, by (k, j)
+HALF = Fraction(1, 2)
 
 
-def highest_weight(g: float, low: float, high: float) -> float:
+def highest_weight(g: Fraction, low: Fraction, high: Fraction) -> Fraction:
     """At least W_v(g) = v (1 - v) + |g - v| for v from low to high, at most 1/2."""
     from_above, from_below = g - low**2, 2 * high - high**2 - g
     if g >= high:
@@ -111,21 +117,18 @@ def highest_weight(g: float, low: float, high: float) -> float:
     return from_below if g <= low else max(from_above, from_below)
 
 
-def profit(r: float, c: float, price: float, weight: tuple[float, float], *, mirrored: bool) -> float:
+def profit(r: Fraction, c: Fraction, price: Fraction, weight: tuple[Fraction, Fraction], *, mirrored: bool) -> Fraction:
     """The largest profit of a point r <= 1/2: what its ones cost and split, less `price` for each round."""
-    width = 1.0
-    while r % width:
-        width /= 2
-    width = min(width, 0.5)
-    best = gain = 0.0
+    width = min(Fraction(1, r.denominator), HALF)
+    best = gain = Fraction(0)
     ones = 0
     while width * (1 + 1 / max(c, width)) > price:
-        needed = max(1, round(c / width))
+        needed = max(1, int(c / width))
         middle = r - width / 2
         split = highest_weight(1 - middle if mirrored else middle, *weight)
         for more in {1, needed - 1, needed} - {0}:  # linear in between
             k = ones + more
-            rounds = k if r == 0.5 else 1 + (k - 1) / r
+            rounds = k if r == HALF else 1 + (k - 1) / r
             best = max(best, gain + more * width + split * (more == needed) - price * rounds)
         gain += needed * width + split
         ones += needed
@@ -133,24 +136,24 @@ def profit(r: float, c: float, price: float, weight: tuple[float, float], *, mir
     return best
 
 
-def all_profits(c: float, price: float, intervals: int) -> float:
+def all_profits(c: Fraction, price: Fraction, intervals: int) -> Fraction:
     """The largest sum of theorem 3 over v, or a little more."""
     levels = 1
-    while 2.0**-levels * (1 + 1 / max(c, 2.0**-levels)) > price:
+    while Fraction(1, 2**levels) * (1 + 1 / max(c, Fraction(1, 2**levels))) > price:
         levels += 1
-    points = [i / 2**levels for i in range(1, 2 ** (levels - 1) + 1)]
+    points = [Fraction(i, 2**levels) for i in range(1, 2 ** (levels - 1) + 1)]
     sums = []
     for i in range(intervals):
-        weight = (i / 2 / intervals, (i + 1) / 2 / intervals)
-        first = max(0.0, max(c, 0.5) - price * max(1.0, 2 * c)) + highest_weight(0.5, *weight)
+        weight = Fraction(i, 2 * intervals), Fraction(i + 1, 2 * intervals)
+        first = max(Fraction(0), max(c, HALF) - price * max(1, 2 * c)) + highest_weight(HALF, *weight)
         sums.append(first + sum(profit(r, c, price, weight, mirrored=m) for r in points for m in (False, True)))
     return max(sums)
 
 
 def test_no_ladder_earns_more_than_the_table() -> None:
     for (k, j), most in TABLE.items():
-        earned = all_profits(0.25, k / 2**j, 16)
-        assert most - Fraction(3, 16) < earned < most - 0.005
+        earned = all_profits(Fraction(1, 4), Fraction(k, 2**j), 16)
+        assert most - Fraction(3, 16) < earned < most
 
 
 def theorem_3(c: float, price: float) -> float:
@@ -167,48 +170,65 @@ def theorem_3(c: float, price: float) -> float:
     )
 
 
-def formula(k: int, j: int) -> Fraction:
-    """Theorem 4's, for lambda = k / 2**j."""
-    return Fraction(29 * 2**j, 64 * k) + (j if k == 1 else j - Fraction(3, 2)) / 2 + Fraction(25, 2)
+def formula(n: int) -> Fraction:
+    """Theorem 4's, for lambda = 1/n, with log2(n) rounded up to sixteenths."""
+    sixteenths = next(i for i in range(16 * n.bit_length(), -1, -1) if 2**i <= n**16) + 1
+    return Fraction(29 * n, 64) + Fraction(sixteenths, 32) + Fraction(25, 2)
 
 
 def test_formula_is_above_the_profits() -> None:
     for c in (1.0, 0.5, 0.25, 0.125):
-        for j in range(1, 8):
-            assert all_profits(c, 2.0**-j, 4) < theorem_3(c, 2.0**-j)
-    for j in range(6, 40):
-        assert theorem_3(0.25, 2.0**-j) < formula(1, j)
-        assert theorem_3(0.25, 3 * 2.0 ** -(j + 2)) < formula(3, j + 2)
+        for j in range(1, 7):
+            assert all_profits(Fraction(c), Fraction(1, 2**j), 4) < theorem_3(c, 2.0**-j)
+    for n in [*range(64, 1000), *(3**i for i in range(5, 20))]:
+        assert theorem_3(0.25, 1 / n) < formula(n)
 
 
-@cache
-def lines() -> list[tuple[Fraction, Fraction]]:
-    """Slope and height of the lines whose least is the bound of theorem 4."""
-    small = {(k, j): formula(k, j) for k, first in ((1, 7), (3, 9)) for j in range(first, 60)}
-    return [(Fraction(1), Fraction(0)), *((Fraction(k, 2**j), high) for (k, j), high in (TABLE | small).items())]
+def theorem_4(rounds: int) -> Fraction:
+    """At prices of the table, and around the best of the formula."""
+    best = max(67, math.isqrt(64 * rounds // 29))
+    table = (Fraction(k, 2**j) * rounds + high for (k, j), high in TABLE.items())
+    return min(Fraction(rounds), *table, *(Fraction(rounds, n) + formula(n) for n in range(best - 3, best + 4)))
 
 
-def theorem_4(rounds: int | Fraction) -> Fraction:
-    return min(slope * rounds + high for slope, high in lines())
+def in_closed_form(rounds: int) -> Fraction:
+    """sqrt(29)/4 sqrt(T) + log2(T)/4 + 13, rounded down by less than 2**-20."""
+    root = Fraction(math.isqrt(29 * rounds << 80), 4 << 40)
+    return root + Fraction(math.floor(math.log2(rounds) * 2**22) - 1, 2**24) + 13
 
 
-def corners(most: int) -> Iterator[Fraction]:
-    """Where the bound of theorem 4 changes its slope."""
-    at, by = Fraction(1), (Fraction(1), Fraction(0))
-    while at < most:
-        meets = [((high - by[1]) / (by[0] - slope), slope, high) for slope, high in lines() if slope < by[0]]
-        at, slope, high = min(meets)
-        by = slope, high
-        yield at
+MANY = [*range(1, 5_000), *(int(2 ** (i / 256)) for i in range(13 * 256, 35 * 256)), 1 << 35]
 
 
-def test_bound_is_below_the_papers_for_every_number_of_rounds() -> None:
-    for rounds in [*range(1, 100), *corners(1 << 40)]:
-        assert (theorem_4(rounds) - 1) ** 2 < 4 * rounds or theorem_4(rounds) < 1
+def test_bound_is_as_stated_for_every_number_of_rounds() -> None:
     f = tc.HorizonFree()
-    many = [*range(200), *(3**i for i in range(5, 22)), 1 << 35]
-    assert [f.a_priori(rounds) for rounds in many] == [theorem_4(rounds) for rounds in many]
+    before = Fraction(0)
+    for rounds in MANY:
+        bound = f.a_priori(rounds)
+        assert before <= bound <= in_closed_form(rounds)
+        assert bound <= 1 or (bound - 1) ** 2 < 4 * rounds  # the paper's
+        before = bound
+    assert f.a_priori(0) == 0
     assert f.a_priori((1 << 38) + 1) == (1 << 38) + 1
+
+
+def test_bound_is_the_theorems() -> None:
+    f = tc.HorizonFree()
+    for rounds in MANY[::37]:
+        assert f.a_priori(rounds) == theorem_4(rounds)
+
+
+def test_page_says_what_the_bound_is() -> None:
+    f, page = tc.HorizonFree(), (Path(__file__).parents[2] / "docs" / "adaptive.md").read_text()
+    powers, ratios = (
+        re.search(rf"^\| {name} \| (.*) \|$", page, re.MULTILINE)[1].split(" | ")  # type: ignore[index]
+        for name in ("T", r"`a_priori\(T\)` / √T")
+    )
+    assert [power.replace(",", "") for power in powers] == [str(10**k) for k in range(2, 11)]
+    assert [float(ratio) for ratio in ratios] == [
+        math.ceil(f.a_priori(10**k) / Fraction(math.isqrt(10**k * 10**20), 10**10) * 10**4) / 10**4
+        for k in range(2, 11)
+    ]
 
 
 HINTS = (0.25, 0.5625, 1.0)
@@ -346,9 +366,3 @@ def test_groups_add_up() -> None:
             bounds = {name: g.certificate.bound for name, g in r.groups.items()}
             assert all(distance(told[name]) <= bound for name, bound in bounds.items())
             assert distance(told["a"] + told["b"]) <= sum(bounds.values()) == pytest.approx(r.certificate.bound)
-
-
-def test_corners_are_where_slopes_change() -> None:
-    for before, after in pairwise(list(corners(1 << 20))):
-        assert before < after
-        assert theorem_4((before + after) / 2) == (theorem_4(before) + theorem_4(after)) / 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -104,6 +106,65 @@ def test_every_way_of_counting_agrees_with_numpy(n: int, kind: str) -> None:
         assert np.array_equal(tally.p, values)
         assert np.array_equal(tally.ones, np.bincount(index, y).astype(int))
         assert np.array_equal(tally.zeros, np.bincount(index, 1 - y).astype(int))
+
+
+EXTREME = st.one_of(st.floats(1e-100, 1e100), st.sampled_from([0.0, 1e-100, 1e100, 0.1, 1.0, 1e16, 2.0**-53]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0.0, 0.25, 1.0]), EXTREME), max_size=40), st.booleans())
+def test_sums_of_weights_are_exact_but_for_one_rounding(rows: list[tuple[int, float, float]], many: bool) -> None:
+    """Whether forecasts are few, and summed in a table, or many, and sorted."""
+    crowd = [(0, (i + 0.5) / 5000, 1.0) for i in range(5000 if many else 0)]
+    y, p, w = (np.array([row[k] for row in crowd + rows], float) for k in range(3))
+    tally = tc.Tally.from_predictions(y, p, sample_weight=w)
+    assert tally.total == 0 or len(tally.p) >= 5000 * many
+    for place in {p for _, p, weight in rows if weight}:
+        at = tally.p.tolist().index(place)
+        for bit, sums in enumerate((tally.zeros, tally.ones)):
+            assert sums[at] == math.fsum(weight for y, p, weight in rows if (y, p) == (bit, place))
+
+
+@pytest.mark.parametrize("n", [300, 5000, 300_000])
+@pytest.mark.parametrize("places", [2, 4, 17])
+@pytest.mark.parametrize("kind", [float, int])
+def test_weighted_tallies_are_what_numpy_sums_in_any_order(n: int, places: int, kind: type) -> None:
+    rng = np.random.default_rng(n)
+    p, y = np.round(rng.random(n), places), rng.integers(0, 2, n)
+    p[: n // 3] = np.nextafter(0.5, rng.integers(0, 2, n // 3))  # told apart by their last bits alone
+    weights = rng.integers(0, 4, n) if kind is int else rng.random(n) * rng.integers(0, 2, n)
+    tally = tc.Tally.from_predictions(y, p, sample_weight=weights)
+    values, index = np.unique(p[weights > 0], return_inverse=True)
+    assert np.array_equal(tally.p, values)
+    for bit, sums in enumerate((tally.zeros, tally.ones)):
+        expected = np.bincount(index, (weights * (y == bit))[weights > 0])
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
+    order = rng.permutation(n)
+    assert tc.Tally.from_predictions(y[order], p[order], sample_weight=weights[order]) == tally
+    p[n // 2] = 2.0
+    with pytest.raises(tc.InputError, match=f"^y_prob must be between 0 and 1, got 2.0 at position {n // 2}$"):
+        tc.Tally.from_predictions(y, p, sample_weight=weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_tie_costs_no_memory(weighted: bool) -> None:
+    """Columns are cut where they are: neither copied, which doubles the peak, nor kept whole."""
+    n = 1 << 19
+    y, p = np.zeros(n), (np.arange(n) + 0.5) / n
+    weights = {"sample_weight": np.full(n, 0.5)} if weighted else {}
+
+    def peak() -> tuple[int, int]:
+        tracemalloc.start()
+        tally = tc.Tally.from_predictions(y, p, **weights)
+        kept, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return kept - 24 * len(tally.p), most
+
+    _, distinct = peak()
+    p[1] = p[0]
+    spare, tied = peak()
+    assert tied < distinct + n
+    p[1::2] = p[::2]
+    assert max(spare, peak()[0]) < n
 
 
 @pytest.mark.parametrize("n", [10, 5000])

@@ -10,6 +10,7 @@ from truecast import errors
 
 def test_the_tree_is_as_drawn() -> None:
     assert issubclass(tc.InputError, (tc.TruecastError, ValueError))
+    assert issubclass(tc.TicketError, tc.InputError)
     assert issubclass(tc.StateError, (tc.TruecastError, ValueError))
     assert issubclass(tc.VersionError, tc.StateError)
     assert issubclass(tc.OrderError, (tc.TruecastError, RuntimeError))
@@ -22,6 +23,7 @@ def test_the_tree_is_as_drawn() -> None:
     "error",
     [
         tc.InputError("outcomes", "must be 0 or 1", 2, position=(3, 4)),
+        tc.TicketError("ticket", "must be one whose outcome is awaited", 7),
         tc.StateError("torn"),
         tc.VersionError("new"),
         tc.OrderError("early"),

@@ -39,6 +39,26 @@ def test_rooms_and_names_can_be_listed_and_nothing_else_is_there() -> None:
     assert done.stderr.splitlines()[-1] == "AttributeError: module 'truecast' has no attribute 'nothing'"
 
 
+def test_type_checkers_know_every_name_and_no_other() -> None:
+    names = [*tc.__all__, "measures.report", "errors", "hints.Mix", "arena.play", "plot.reliability_diagram"]
+    code = ["import truecast as tc", *(f"reveal_type(tc.{name})" for name in names), "tc.nonexistent", "tc.Any"]
+    command = [sys.executable, "-m", "mypy", "--strict", "--warn-unreachable", "--config-file=", "-c", "\n".join(code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stdout.splitlines()
+    revealed = [line for line in said if "note: Revealed type is" in line]
+    assert len(revealed) == len(names), done.stdout
+    assert not [line for line in revealed if line.endswith('is "Any"')]
+    assert [line.partition(": error: ")[2] for line in said if ": error: " in line] == [
+        'Module has no attribute "nonexistent"  [attr-defined]',
+        'Module has no attribute "Any"  [attr-defined]',
+    ]
+
+
+def test_only_what_is_public_is_listed() -> None:
+    listed = {name for name in dir(tc) if not name.startswith("__")}
+    assert listed == {*tc.__all__, *tc._ROOMS}
+
+
 def test_reference_needs_neither_the_core_nor_numpy() -> None:
     """Plain Python, so that it can be read, and agree with the core for no other reason than being right."""
     root = Path(str(files("truecast.reference").joinpath("split_ladder.py"))).parent

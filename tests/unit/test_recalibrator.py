@@ -81,7 +81,7 @@ def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
     first, second, third = (r.issue(score, group=group) for score, group in ((0.75, "a"), (0.5, "b"), (0.5, "a")))
     assert r.unresolved == 2
     assert r.groups["a"].given_up == 1
-    with pytest.raises(tc.InputError, match="ticket must be one whose outcome is awaited: .* given up before, got 0"):
+    with pytest.raises(tc.TicketError, match="ticket must be one whose outcome is awaited: .* given up before, got 0"):
         r.resolve(first, 1)
     r.resolve(third, 1)
     r.resolve(second, 0)
@@ -109,8 +109,9 @@ def test_tickets_that_await_nothing_are_refused(ticket: Any, message: str) -> No
     r.resolve(0, 1)
     before = r.to_json()
     for call in (lambda: r.resolve(ticket, 1), lambda: r.give_up(ticket)):
-        with pytest.raises(tc.InputError, match=message):
+        with pytest.raises(tc.InputError, match=message) as refused:
             call()
+        assert (type(refused.value) is tc.TicketError) == (ticket == 0 and type(ticket) is int)
     assert r.to_json() == before
 
 

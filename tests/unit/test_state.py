@@ -6,6 +6,8 @@ import copy
 import json
 import math
 import pickle
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -157,9 +159,61 @@ def test_bytes_that_end_late_or_unpack_without_end_are_refused(monkeypatch: pyte
     data = tc.BentGrid(grid=4).to_bytes()
     with pytest.raises(tc.StateError, match="too early or too late"):
         tc.BentGrid.from_bytes(data + b"more")
-    monkeypatch.setattr(state, "_LONGEST", 100)
-    with pytest.raises(tc.StateError, match="too early or too late"):
+    monkeypatch.setattr(state, "_SMALL", 100)
+    monkeypatch.setattr(state, "_RATIO", 1)
+    message = (
+        f"these {len(data) - 9} bytes unpack to more than {len(data) - 9} letters, which no saved forecaster does: "
+        "if you trust who wrote them, unpack them by zlib and read them by from_json"
+    )
+    with pytest.raises(tc.StateError, match=f"^{message}$"):
         tc.BentGrid.from_bytes(data)
+
+
+BOMBS = """
+import resource, sys, zlib
+import truecast as tc
+from truecast.state import Saveable
+import truecast.arena, truecast.arena.forecasters.rooted
+
+def below(kind):
+    return [kind, *(deeper for child in kind.__subclasses__() for deeper in below(child))]
+
+def bomb(cell, megabytes):
+    packer = zlib.compressobj(9)
+    start = b'{"format": "truecast", "version": 1, "kind": "X", "config": {}, "crc32": 0, "state": [0'
+    part = cell * ((1 << 20) // len(cell))
+    packed = b"".join([packer.compress(start), *(packer.compress(part) for _ in range(megabytes))])
+    return b"TRUECAST\1" + packed + packer.compress(b"]}") + packer.flush()
+
+kinds = [tc.Tally, *dict.fromkeys(below(Saveable))]
+assert len(kinds) > 20, kinds
+huge = bomb(b",[]", 1000)
+assert 0.9e6 < len(huge) < 1.1e6, len(huge)
+within = [bomb(cell, 15) for cell in (b",[]", b",{}", b",-6", b',"ab"')]
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 600_000_000,) * 2)
+for kind in kinds:
+    for data in [huge, *within] if kind in (tc.Tally, tc.BentGrid) else [huge]:
+        try:
+            kind.from_bytes(data)
+        except tc.StateError:
+            continue
+        sys.exit(f"{kind} took it")
+print(len(kinds))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited and measured as Linux does it")
+def test_a_megabyte_that_unpacks_to_a_gigabyte_takes_little_memory_whatever_reads_it() -> None:
+    done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("f", [tc.AlmostOneStepAhead(grid=6_000_000), tc.AlmostOneStepAhead(grid=5)])
+def test_what_would_unpack_too_far_is_packed_less(f: tc.AlmostOneStepAhead) -> None:
+    data = f.to_bytes()
+    assert len(f.to_json()) <= max(1 << 24, 16 * len(data))
+    assert state.from_bytes(data) == f.to_json()
 
 
 def test_future_versions_are_told_apart() -> None:

@@ -36,6 +36,8 @@ from truecast._core.kernels import (
     transport_cost,
     u_calibration_sum,
     unpack_rounds,
+    weigh_few,
+    weigh_rounds,
 )
 
 __all__ = [
@@ -74,4 +76,6 @@ __all__ = [
     "transport_cost",
     "u_calibration_sum",
     "unpack_rounds",
+    "weigh_few",
+    "weigh_rounds",
 ]

@@ -185,6 +185,24 @@ def pack_rounds(
     p: NDArray[np.float64], y: NDArray[Any], pivot: float, below: bool, keys: NDArray[np.uint64]
 ) -> int: ...
 def unpack_rounds(keys: NDArray[np.uint64], zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> int: ...
+def weigh_rounds(
+    p: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[Any],
+    pivot: float,
+    below: bool,
+    forecasts: NDArray[np.float64],
+    zeros: NDArray[Any],
+    ones: NDArray[Any],
+) -> tuple[int, int]: ...
+def weigh_few(
+    p: NDArray[np.float64],
+    y: NDArray[Any],
+    weights: NDArray[Any],
+    forecasts: NDArray[np.float64],
+    zeros: NDArray[Any],
+    ones: NDArray[Any],
+) -> int: ...
 def count_few(
     p: NDArray[np.float64], y: NDArray[Any], forecasts: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> int: ...

@@ -13,6 +13,7 @@
 #include "smooth.hpp"
 #include "tally.hpp"
 #include "totals.hpp"
+#include "weigh.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,6 +57,48 @@ std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> z
     require(zeros.shape(0) == keys.shape(0) && ones.shape(0) == keys.shape(0), "arrays must be of one length");
     nb::gil_scoped_release unlocked;
     return unpack(keys.data(), keys.shape(0), zeros.data(), ones.data());
+}
+
+// Where the distinct forecasts on a side of the pivot begin in the columns, and how many there are.
+template <typename W>
+nb::tuple weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, double pivot, bool below,
+                       Array<double, 1> forecasts, Array<W, 1> zeros, Array<W, 1> ones) {
+    const std::size_t n = p.shape(0);
+    require(y.shape(0) == n && weights.shape(0) == n, "arrays must be of one length");
+    require(forecasts.shape(0) == n && zeros.shape(0) == n && ones.shape(0) == n, "there must be room for all rounds");
+    const auto [start, size] = with_outcomes(y, [&](const auto* outcomes) {
+        nb::gil_scoped_release unlocked;
+        return weigh(p.data(), outcomes, weights.data(), n, pivot, below, forecasts.data(), zeros.data(), ones.data());
+    });
+    return nb::make_tuple(start, size);
+}
+
+// How many distinct forecasts there are, if few; -1 if too many, -2 if some round is invalid.
+template <typename W>
+std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights, Array<double, 1> forecasts,
+                         Array<W, 1> zeros, Array<W, 1> ones) {
+    const std::size_t n = p.shape(0), most = FewForecasts::most;
+    require(y.shape(0) == n && weights.shape(0) == n, "arrays must be of one length");
+    require(forecasts.shape(0) >= most && zeros.shape(0) >= most && ones.shape(0) >= most, "there must be room");
+    return with_outcomes(y, [&](const auto* outcomes) -> std::ptrdiff_t {
+        nb::gil_scoped_release unlocked;
+        FewWeighed<W> few;
+        const int done = few.add(p.data(), outcomes, weights.data(), n);
+        if (done != 1) return done - 1;
+        for (std::size_t k = 0; k < few.forecasts.size(); ++k) {
+            forecasts.data()[k] = few.forecasts[k];
+            zeros.data()[k] = few.sums[2 * k].rounded();
+            ones.data()[k] = few.sums[2 * k + 1].rounded();
+        }
+        return static_cast<std::ptrdiff_t>(few.forecasts.size());
+    });
+}
+
+template <typename W>
+void bind_weighing(nb::module_& m) {
+    m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "pivot"_a, "below"_a, "forecasts"_a,
+          "zeros"_a, "ones"_a);
+    m.def("weigh_few", &weigh_few<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "forecasts"_a, "zeros"_a, "ones"_a);
 }
 
 std::ptrdiff_t count_few(Doubles p, AnyArray y, Array<double, 1> forecasts, Array<std::int64_t, 2> counts) {
@@ -221,6 +264,8 @@ void bind_measures(nb::module_& m) {
     m.attr("FEW") = FewForecasts::most;
     m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "below"_a, "keys"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
+    bind_weighing<std::int64_t>(m);
+    bind_weighing<double>(m);
     m.def("count_few", &count_few, "p"_a, "y"_a, "forecasts"_a, "counts"_a);
     m.def("merge_tallies", &merge_tallies<std::int64_t>, "p1"_a, "zeros1"_a.noconvert(), "ones1"_a.noconvert(), "p2"_a,
           "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a, "zeros"_a, "ones"_a);

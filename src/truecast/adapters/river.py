@@ -130,7 +130,9 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         Raises
         ------
         InputError
-            If the label is neither False nor True, 0 nor 1, or the ticket awaits none; nothing is learned then.
+            If the label is neither False nor True, 0 nor 1, or the ticket was never issued; nothing is learned then.
+        TicketError
+            If the ticket is resolved or given up already; nothing is learned then.
         """
         self.recalibrator.resolve(ticket, y)
         self.classifier.learn_one(x, y, **kwargs)

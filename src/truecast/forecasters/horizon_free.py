@@ -25,10 +25,10 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it have deviated by
     `split` from what One-Step-Ahead would have said. So the grid becomes fine where the outcomes keep it, and nowhere
     else. Whatever the outcomes, its distance to calibration after T rounds is below 2 sqrt(T) + 1 for every T at once,
-    up to 2**34, with the default `split`; and at most
+    up to 2**35, with the default `split`; and at most
 
     ==================  ===================================================
-    `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + O(1)
+    `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + 13
     `at="middle"`       1.969 sqrt(T); 1.803 sqrt(T) with split=0.5
     ==================  ===================================================
 
@@ -94,13 +94,13 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     def _bound(self, rounds: int) -> Fraction:
         """docs/adaptive.md, theorems 3 to 5; never more than the number of rounds."""
         c = Fraction(self._split)
-        most = rounds.bit_length() // 2 + 7  # the least is at 2**j of the order sqrt(rounds)
         if self.at == "middle":
             bound = _middle(rounds, c)
         elif c == Fraction(1, 4):
             table = [price * rounds + profit for price, profit in _PROFITS.items()]
-            bound = min(*table, *(_quarter(rounds, j) for j in range(6, most)))
+            bound = min(*table, _quarter(rounds))
         else:
+            most = rounds.bit_length() // 2 + 7  # the least is at 2**j of the order sqrt(rounds)
             bound = min(_outer(rounds, c, j) for j in range(1, most))
         return claimed(bound, rounds, c)
 
@@ -137,6 +137,9 @@ _PROFITS = {
         "3/128": "189/8",
         "1/64": "34",
         "3/256": "343/8",
+        "1/128": "251/4",
+        "3/512": "639/8",
+        "1/256": "239/2",
     }.items()
 }
 
@@ -153,11 +156,15 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
     return Fraction(rounds, (1 << j)) + growth / 4 * (1 << j) + ends / 4 * j + fixed + last
 
 
-def _quarter(rounds: int, j: int) -> Fraction:
-    """docs/adaptive.md, theorem 4: the same for c = 1/4, at the price 2**-j or 3 * 2**-j."""
-    plain = Fraction(rounds, 2**j) + Fraction(29 * 2**j, 64) + Fraction(j, 2) + Fraction(25, 2)
-    thrice = Fraction(3 * rounds, 2**j) + Fraction(29 * 2**j, 192) + Fraction(2 * j - 3, 4) + Fraction(25, 2)
-    return min(plain, thrice) if j >= 8 else plain
+def _quarter(rounds: int) -> Fraction:
+    """docs/adaptive.md, theorem 4: the same for c = 1/4, at the best of the prices 1/n, or one next to it."""
+    best = max(67, math.isqrt(64 * rounds // 29))  # the price is 1/64 at the most
+    return min(Fraction(rounds, n) + _quarter_profit(n) for n in range(best - 3, best + 4))
+
+
+def _quarter_profit(n: int) -> Fraction:
+    log = Fraction((n**16).bit_length(), 16)  # above log2(n), by 1/16 at the most
+    return Fraction(29 * n, 64) + log / 2 + Fraction(25, 2)
 
 
 def _middle(rounds: int, c: Fraction) -> Fraction:

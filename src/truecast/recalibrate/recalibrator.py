@@ -209,8 +209,10 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1, or the ticket was never issued, or is resolved or given up already;
-            nothing is changed then, so an outcome delivered twice is counted once.
+            If the outcome is neither 0 nor 1, or the ticket was never issued; nothing is changed then.
+        TicketError
+            If the ticket is resolved or given up already; nothing is changed then, so an outcome delivered twice is
+            counted once.
         """
         y = _check.outcome(outcome)
         number = self._tickets.find(ticket)
@@ -224,7 +226,9 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If the ticket awaits no outcome.
+            If the ticket was never issued.
+        TicketError
+            If the ticket awaits no outcome any more.
         """
         number = self._tickets.find(ticket)
         self._guards[self._tickets.awaited[number].guard]._give_up()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from truecast import _check
-from truecast.errors import InputError, StateError
+from truecast.errors import InputError, StateError, TicketError
 from truecast.forecasters import Guard
 from truecast.split_ladder import WHOLE
 
@@ -79,7 +79,9 @@ class Tickets:
             return number
         if number >= self.issued:
             raise InputError("ticket", f"must be one that was issued, below {self.issued}", number)
-        raise InputError("ticket", "must be one whose outcome is awaited: this was resolved or given up before", number)
+        raise TicketError(
+            "ticket", "must be one whose outcome is awaited: this was resolved or given up before", number
+        )
 
     def state(self) -> dict[str, Any]:
         """Everything, as plain data."""

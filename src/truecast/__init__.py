@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         ReliabilityCurve,
         Report,
         SmoothWitness,
+        Stretch,
+        Stretches,
         Uncertainty,
         binned_calibration_error,
         brier_score,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         reliability_curve,
         smooth_calibration_error,
         smooth_calibration_witness,
+        stretches,
         u_calibration_error,
     )
     from truecast.measures.smooth_ece import smooth_ece
@@ -69,6 +72,8 @@ __all__ = [
     "SmoothWitness",
     "StateError",
     "Streams",
+    "Stretch",
+    "Stretches",
     "Tally",
     "Ticket",
     "TruecastError",
@@ -95,6 +100,7 @@ __all__ = [
     "smooth_calibration_error",
     "smooth_calibration_witness",
     "smooth_ece",
+    "stretches",
     "u_calibration_error",
     "uncertainty",
     "verify_witness",

@@ -19,7 +19,6 @@ __all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_c
 
 _WIDTH, _LEFT, _SIDE = 400.0, 46.0, 346.0  # of a chart, of its left margin, of the square beside it
 _RIGHT, _MIDDLE = _LEFT + _SIDE, _LEFT + _SIDE / 2
-_WIDE = 2 * _WIDTH  # of what goes on in time
 
 
 def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
@@ -86,7 +85,7 @@ def course_chart(course: Course, label: str) -> Markup:
     top, bottom = 24.0, 184.0
     edges = np.arange(len(course.rounds) + 1, dtype=np.float64)
     most = max(float(side.max()) for side in (course.rate, course.forecast + 2 * course.noise))
-    x, y = scale(0.0, edges[-1], _LEFT, _WIDE), scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top)
+    x, y = scale(0.0, edges[-1], _LEFT, _RIGHT), scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top)
     middles = (edges[:-1] + edges[1:]) / 2
     band = np.clip(np.stack((course.forecast - 2 * course.noise, course.forecast + 2 * course.noise)), 0, 1)
     around = points(np.append(middles, middles[::-1]), np.append(band[0], band[1][::-1]), x, y)
@@ -94,17 +93,17 @@ def course_chart(course: Course, label: str) -> Markup:
     after = [] if course.after is None else [line(middles, course.after, x, y, "afterline")]
     parts = [
         text(0, 12, "share that came true, and forecasts", kind="label"),
-        *(rule(_LEFT, y(tick), _WIDE, y(tick), "grid") for tick in marks),
+        *(rule(_LEFT, y(tick), _RIGHT, y(tick), "grid") for tick in marks),
         *(text(_LEFT - 6, y(tick) + 4, probability(tick), "end") for tick in marks),
         tag("polygon", points=around, class_="band"),
         line(middles, course.forecast, x, y, "ideal"),
         *after,
         *(dot(x(at), y(rate), "3") for at, rate in zip(middles, course.rate, strict=True)),
         text(_LEFT, bottom + 18, course.when(course.start[0])),
-        text(_WIDE, bottom + 18, course.when(course.end[-1]), "end"),
+        text(_RIGHT, bottom + 18, course.when(course.end[-1]), "end"),
         *hits(edges, x, top, bottom, _course_tips(course)),
     ]
-    return chart(label, _WIDE + 8, bottom + 26, parts)
+    return chart(label, _WIDTH, bottom + 26, parts)
 
 
 def _course_tips(course: Course) -> list[str | None]:
@@ -129,9 +128,8 @@ def _range(part: Stretch, diagram: ReliabilityDiagram, x: Scale, y: Scale) -> Ma
     kind = " off" if part.off else ""
     across, up = x(part.forecast), y(part.rate)
     radius = number(2.5 + 7 * math.sqrt(part.rounds / diagram.total))
-    point = tag(
-        "circle", tag("title", _range_tip(part)), cx=number(across), cy=number(up), r=radius, class_=f"hit point{kind}"
-    )
+    place = {"cx": number(across), "cy": number(up), "r": radius}
+    point = tag("circle", tag("title", _range_tip(part)), **place, class_=f"hit point{kind}")
     if not isinstance(part.rounds, int):
         return point
     low, high = np.clip(part.interval(diagram.level), *_rates(diagram)).tolist()
@@ -207,14 +205,12 @@ def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
     middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    lines = [
-        "" if diagram.band is None else f", by chance {' to '.join(between(low, high))}"
-        for low, high in _chance(diagram).tolist()
-    ]
+    band = (f", by chance {' to '.join(between(low, high))}" for low, high in _chance(diagram).tolist())
+    lines = list(band) if diagram.band is not None else [""] * len(middles)
     tips: list[str | None] = []
     for k, (zeros, ones) in enumerate(zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)):
         came = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
-        curve = f"best increasing curve {probability(diagram.curve(middles[k]))}{lines[k]}"
+        curve = f"best increasing curve {probability(float(diagram.curve(middles[k])))}{lines[k]}"
         tips.append(f"{_bin(diagram.edges, k)}\n{came}\n{curve}" if zeros + ones else None)
     return tips
 

@@ -25,6 +25,7 @@ NONE = "\N{EN DASH}"  # where there is no number
 MINUS = "\N{MINUS SIGN}"
 _SMALL = 1e-6  # below which a number is written with a power of ten
 _NOISE = 1e-15  # below which its digits are those of rounding
+_TIMES = "\N{MULTIPLICATION SIGN}"
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -55,8 +56,8 @@ def figure(value: float) -> str:
 
     Examples
     --------
-    >>> figure(0.04583), figure(0.0000123), figure(float("inf")), figure(2.5e-9), figure(1e-20)
-    ('0.0458', '0.000012', 'infinite', '2.5×10⁻⁹', '<\u200910⁻¹⁵')
+    >>> figure(0.04583), figure(0.0000123), figure(float("inf")), figure(1e-20)
+    ('0.0458', '0.000012', 'infinite', '< 10⁻¹⁵')
     """
     if not math.isfinite(value):
         return "infinite" if math.isinf(value) else NONE
@@ -174,9 +175,9 @@ def _fixed(value: float, places: int) -> str:
 
 def _power(value: float) -> str:
     if abs(value) < _NOISE:
-        return "<\u200910⁻¹⁵"
+        return "< 10⁻¹⁵"
     digits, power = f"{value:.1e}".split("e")
-    return f"{_plain(digits).replace('-', MINUS)}×10{str(int(power)).translate(_SUPERSCRIPT)}"
+    return f"{_plain(digits).replace('-', MINUS)}{_TIMES}10{str(int(power)).translate(_SUPERSCRIPT)}"
 
 
 def _decimals(value: float, digits: int) -> int:

@@ -216,7 +216,7 @@ def _course(course: Course) -> list[Markup]:
         *("Dashed: mean forecast, with ", _key("band"), "what chance does, two standard deviations. "),
         *after,
     )
-    return [tag("p", said), tag("figure", course_chart(course, f"Over time. {said}"), key, class_="wide")]
+    return [tag("p", said), tag("figure", course_chart(course, f"Over time. {said}"), key)]
 
 
 def _certificate(certificate: Certificate) -> list[Markup]:

@@ -25,11 +25,9 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     rows = [_range(part, span) for part in ranges]
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
     starred = any(part.off for part in ranges)
-    allow = "p-values allow for all that was looked at, so calibrated, 19 of 20 pages have none marked."
-    caption = f"Ranges of forecasts. An asterisk marks gaps beyond chance; {allow}"
-    return _table(
-        caption if starred else f"Ranges of forecasts. No gap is beyond chance by itself; {allow}", head, rows
-    )
+    marks = "An asterisk marks gaps beyond chance" if starred else "No gap is beyond chance by itself"
+    allow = "p-values allow for all that was looked at: of calibrated forecasts, 19 of 20 pages have none marked."
+    return _table(f"Ranges of forecasts. {marks}; {allow}", head, rows)
 
 
 def _range(part: Stretch, span: float) -> list[object]:
@@ -99,9 +97,8 @@ def before_after_table(before: Finding, after: Finding) -> Markup:
     ]
     cells: list[Sequence[object]] = [(label, *apart(earlier, later)) for label, earlier, later in rows]
     if before.doubt is not None and after.doubt is not None:
-        cells.append(
-            ("\u2003the same by chance", figure(before.doubt.if_calibrated), figure(after.doubt.if_calibrated))
-        )
+        chance = (figure(side.if_calibrated) for side in (before.doubt, after.doubt))
+        cells.append(("\u2003the same by chance", *chance))
         cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
     return _table("The same rounds. Lower is better, but for discrimination.", ("", "before", "after"), cells)
 

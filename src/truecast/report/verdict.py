@@ -55,9 +55,9 @@ def verdict(finding: Finding) -> Verdict:
 def headline(finding: Finding) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
     said = verdict(finding).headline
-    return (
-        said if finding.after is None else f"Before: {_lower(said)}. After: {_lower(verdict(finding.after).headline)}"
-    )
+    if finding.after is None:
+        return said
+    return f"Before: {_lower(said)}. After: {_lower(verdict(finding.after).headline)}"
 
 
 def _lower(said: str) -> str:
@@ -97,9 +97,8 @@ def _as_far(finding: Finding) -> str:
     among = f"{others:,} of {times:,}" if others else f"None of {times:,}"
     were = "was" if others <= 1 else "were"
     how = "by this error or in any stretch of forecasts"
-    return (
-        f"{among} simulated sets of calibrated forecasts {were} as far off, {how} (p-value {p_value(finding.p_value)})"
-    )
+    far = f"simulated sets of calibrated forecasts {were} as far off, {how}"
+    return f"{among} {far} (p-value {p_value(finding.p_value)})"
 
 
 def direction(finding: Finding) -> str:
@@ -131,9 +130,8 @@ def turned(finding: Finding) -> bool:
 def size(finding: Finding, kind: str) -> str:
     """Say what the error amounts to in practice, as far as that can be told."""
     means = (finding.figures.mean_forecast, finding.figures.mean_outcome)
-    whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + _times(
-        finding.found.whole
-    )
+    times = _times(finding.found.whole)
+    whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + times
     if kind in ("few", "none"):
         enough = "too few rounds to say what it amounts to" if kind == "few" else "chance is enough to explain the gaps"
         return f"In practice: {enough}. {whole}."
@@ -183,7 +181,7 @@ def _hindsight(told: float) -> str:
     if not told:
         return "No fixed, increasing curve would make it better than that: high forecasts do not come true more often."
     best = f"With the best fixed, increasing curve it would be {percent(told)} better"
-    return f"{best}, in hindsight: so well do forecasts tell rounds apart, as far as they increase."
+    return f"{best}, in hindsight: so well do they tell rounds apart."
 
 
 def notes(finding: Finding) -> list[str]:

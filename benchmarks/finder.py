@@ -1,4 +1,4 @@
-"""How often `truecast.stretches` marks something: in calibrated worlds, where it must not, and in others, where it should.
+"""How often `truecast.stretches` marks something: where forecasts are calibrated, and where they are not.
 
 Run: python benchmarks/finder.py [worlds]
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import truecast as tc
-from truecast.measures.finder import SIGNIFICANT, stretches_p_value, pooled, stretches
+from truecast.measures.finder import SIGNIFICANT, pooled, stretches, stretches_p_value
 
 Array = NDArray[np.float64]
 Forecasts = Callable[[np.random.Generator], Array]

@@ -260,22 +260,24 @@ class _Search:
     def __init__(self, cells: _Cells, marks: _Marks, simulated: _Simulated) -> None:
         self.cells, self.marks, self.simulated = cells, marks, simulated
         self.sums = _sums(cells.tally, marks.at, cells.tally.ones[None])
-        self._striking = np.sort(simulated.striking)
-        self._least = np.sort(np.minimum(_as_large(simulated.errors), _as_large(simulated.striking)))
-        self.smooth_p_value = self._joint(int(_as_large(simulated.errors)[0]))
+        self._error_unit, self._striking_unit = (_unit(values) for values in simulated)
+        scaled = (simulated.errors / self._error_unit, simulated.striking / self._striking_unit)
+        self._farthest = np.sort(np.maximum(*scaled))
+        self.smooth_p_value = self._as_far(float(scaled[0][0]))
 
     def p_value(self, striking: float) -> float:
         """Return how often any stretch, or the smooth error, is as far off by chance as one that is so striking."""
-        return self._joint(len(self._striking) - int(np.searchsorted(self._striking, striking, "left")))
+        return self._as_far(striking / self._striking_unit)
 
-    def _joint(self, as_large: int) -> float:
-        return int(np.searchsorted(self._least, as_large, "right")) / len(self._least)
+    def _as_far(self, scaled: float) -> float:
+        """Return in which share of all sets, this one among them, something is as far off."""
+        return (len(self._farthest) - int(np.searchsorted(self._farthest, scaled, "left"))) / len(self._farthest)
 
     def result(self, doubt: Uncertainty) -> Stretches:
         least = min(self.p_value(float(self.simulated.striking[0])), self.smooth_p_value)
         ranges, halves = (self._between(at) for at in (self.marks.ranges, self.marks.halves))
         (whole,) = self._between(self.marks.at[[0, -1]])
-        times = len(self._least) - 1
+        times = len(self._farthest) - 1
         return Stretches(least, self._off(), ranges, whole, halves, doubt, times)
 
     def _between(self, at: NDArray[np.int64]) -> tuple[Stretch, ...]:
@@ -385,9 +387,9 @@ def _sets(tally: Tally, times: int, rng: np.random.Generator) -> Iterator[NDArra
             batch = []
 
 
-def _as_large(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return of how many values each is not the larger: itself, those that are equal and those that are larger."""
-    return len(values) - np.searchsorted(np.sort(values), values, "left")
+def _unit(values: NDArray[np.float64]) -> float:
+    """Return what one set in twenty exceeds: so the smooth error and stretches, in such units, have equal chances."""
+    return max(float(np.quantile(values, 1 - SIGNIFICANT)), 1e-300)
 
 
 def _surplus(tally: Tally, ones: NDArray[Any]) -> NDArray[np.float64]:

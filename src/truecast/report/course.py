@@ -132,6 +132,8 @@ def _summed(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _seconds(times: Any) -> tuple[NDArray[np.float64], bool]:
     """Return times as numbers, and whether they are dates."""
     array = np.asarray(times)
+    if array.ndim != 1:
+        raise InputError("times", "must be a sequence, with a time for each round", times)
     if array.dtype.kind in "OUS":
         array = _dates(array)
     if array.dtype.kind == "M":

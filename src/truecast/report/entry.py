@@ -135,7 +135,7 @@ def html_report(
     >>> report = tc.html_report([0, 0, 0, 1] * 50, [0.25, 0.5, 0.5, 0.75] * 50, title="Rain")
     >>> print(report)
     Rain
-      forecast: Not calibrated: forecasts are too high
+      forecast: Not calibrated: forecasts are not extreme enough (underconfident)
       ... bytes of HTML: save(path), or show in a notebook
     >>> report.save("rain.html")  # doctest: +SKIP
 

@@ -94,11 +94,10 @@ def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
 def _as_far(finding: Finding) -> str:
     times = finding.found.resamples
     others = round(finding.p_value * (times + 1)) - 1
-    among = f"{others:,} of {times:,}" if others else f"None of {times:,}"
-    were = "was" if others <= 1 else "were"
+    many = f"{others:,} were" if others > 1 else f"{others or 'none'} was"
     how = "by this error or in any stretch of forecasts"
-    far = f"simulated sets of calibrated forecasts {were} as far off, {how}"
-    return f"{among} {far} (p-value {p_value(finding.p_value)})"
+    among = f"Of {times:,} simulated sets of calibrated forecasts, {many} as far off, {how}"
+    return f"{among} (p-value {p_value(finding.p_value)})"
 
 
 def direction(finding: Finding) -> str:

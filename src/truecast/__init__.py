@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         ReliabilityCurve,
         Report,
         SmoothWitness,
+        Stretch,
+        Stretches,
         Uncertainty,
         binned_calibration_error,
         brier_score,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         reliability_curve,
         smooth_calibration_error,
         smooth_calibration_witness,
+        stretches,
         u_calibration_error,
     )
     from truecast.measures.smooth_ece import smooth_ece
@@ -88,6 +91,8 @@ __all__ = [
     "SmoothWitness",
     "StateError",
     "Streams",
+    "Stretch",
+    "Stretches",
     "Tally",
     "Ticket",
     "TicketError",
@@ -116,6 +121,7 @@ __all__ = [
     "smooth_calibration_error",
     "smooth_calibration_witness",
     "smooth_ece",
+    "stretches",
     "u_calibration_error",
     "uncertainty",
     "verify_witness",

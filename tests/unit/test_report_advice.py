@@ -15,7 +15,7 @@ from truecast.plot import group_overview
 from truecast.report.advice import advice
 from truecast.report.context import Context
 from truecast.report.findings import Finding, find
-from truecast.report.verdict import verdict
+from truecast.report.verdict import size, skill, verdict
 from truecast.report.words import after_sentence, certificate_sentences, groups_sentence
 
 CONTEXT = Context("title", None, None, False, None, 0, None, None)
@@ -48,7 +48,7 @@ def test_recalibrate_if_it_is_off() -> None:
     (step,) = advice(off(), CONTEXT)
     assert step.do == "Recalibrate."
     assert step.line == "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
-    assert re.search(r"could take some [\d.]+\xa0% off the Brier score", step.why)
+    assert re.search(r"the best fixed, increasing curve would take some [\d.]+\xa0% off the Brier score", step.why)
 
 
 @pytest.mark.parametrize(
@@ -139,19 +139,43 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     assert good.after is not None
     before, after = tc.brier_score(OFF, P), tc.brier_score(OFF, P**2)
     fell = f"The Brier score fell by {100 * (1 - after / before):.0f}\xa0%, from {before:.4f} to {after:.4f}"
-    assert after_sentence(good.figures, good.after).startswith(fell)
+    assert after_sentence(good, good.after).startswith(fell)
     dull = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
     assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
     assert dull.after is not None
-    assert after_sentence(dull.figures, dull.after).startswith("The Brier score rose by")
-    assert told(replace(dull, doubt=fine().doubt, stretches_p_value=1.0))[0] == "Keep the forecasts as they were."
-    (step, *_) = advice(replace(good, after=replace(good.after, error=1.0)), CONTEXT)
+    assert after_sentence(dull, dull.after).startswith("The Brier score rose by")
+    assert told(replace(dull, found=fine().found))[0] == "Keep the forecasts as they were."
+    (step, *_) = advice(replace(good, after=_worse(good.after)), CONTEXT)
     assert step.why == "Their Brier score is better."
     bad = found(Y, P, after=tc.Tally.from_predictions(Y, P**2))
     assert told(bad)[0] == "Keep the forecasts as they were."
     same = found(Y, P, after=tc.Tally.from_predictions(Y, P))
     assert same.after is not None
-    assert after_sentence(same.figures, same.after).startswith("The Brier score stayed the same")
+    assert after_sentence(same, same.after).startswith("The Brier score stayed the same")
+
+
+def _worse(after: Finding) -> Finding:
+    return replace(after, figures=replace(after.figures, smooth_calibration_error=1.0))
+
+
+def test_a_curve_is_not_called_best_beside_what_beats_it() -> None:
+    """Forecasts that run the wrong way: no increasing curve helps, and turning them around does."""
+    turned = found(Y, 1 - P, after=tc.Tally.from_predictions(Y, P))
+    assert turned.outdone
+    said = skill(turned, "off") + size(turned, "off") + " ".join(told(turned))
+    assert "curve" not in said
+    assert "curve" in skill(found(Y, 1 - P), "off")
+    fixed = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
+    assert "the best fixed, increasing curve" in size(fixed, "off")
+
+
+@pytest.mark.parametrize("size_of_groups", [1, 20, 50])
+def test_groups_of_a_round_or_so_are_not_to_be_recalibrated(size_of_groups: int) -> None:
+    rows = 2000
+    labels = [f"{k // size_of_groups}" for k in range(rows)]
+    finding = found(OFF[:rows], P[:rows], groups=group_overview(OFF[:rows], P[:rows], labels, tested=5))
+    (step, *_) = advice(finding, replace(CONTEXT, source="x.csv", group="id"))
+    assert ("--by id" in (step.line or "")) == (size_of_groups == 50)
 
 
 def test_the_certificate_says_what_is_proved_and_what_not() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
-from truecast.report import HtmlReport, html_report
+from truecast.report import HtmlReport, RunningCourse, html_report
 
 Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
 TALLY = tc.Tally.from_predictions(Y, P)
@@ -53,6 +53,15 @@ def report() -> HtmlReport:
         (partial(html_report, TALLY, after=tc.Tally([0.5], [2], [2])), "after must have the 5 rounds and 3 ones"),
         (partial(html_report, TALLY, after=tc.Tally([0.5], [3], [2])), "after must have the 5 rounds and 3 ones"),
         (partial(html_report, Y, P, after=P[1:]), "y_prob must have an entry for each of the 5 outcomes"),
+        (partial(html_report, Y, P, times=[1, 2]), "times must have an entry for each of the 5 rounds"),
+        (partial(html_report, Y, P, times=["a"] * 5), "times must be dates such as 2031-02-03"),
+        (partial(html_report, Y, P, times=[[1]] * 5), "times must be a sequence"),
+        (partial(html_report, Y, P, times=[1, 2, float("nan"), 4, 5]), "times[2] must be a time"),
+        (partial(html_report, Y, P, times=[None] * 5), "times must be dates"),
+        (partial(html_report, Y, P, times=[True] * 5), "times must be dates"),
+        (partial(html_report, Y, P, times=P, sample_weight=P), "times must be left out beside sample_weight"),
+        (partial(html_report, TALLY, times=P), "times must be a RunningCourse beside a Tally"),
+        (partial(html_report, {"a": TALLY, "b": TALLY}, times=RunningCourse()), "times must be the time of each round"),
         (partial(html_report, Y, P, certificate=0.1), "certificate must be a Certificate, got 0.1"),
         (partial(html_report, Y, P, title=3), "title must be a str, got 3"),
         (partial(html_report, Y, P, source=Path("x")), "source must be a str"),
@@ -109,11 +118,14 @@ def test_names_appear_only_if_they_are_given() -> None:
     assert "2031-02-03" in html_report(Y, P, date=datetime.date(2031, 2, 3), resamples=20).html
     assert html_report(Y, P, resamples=20).title == "Calibration report"
     assert html_report(Y, P, source="a/b.csv", resamples=20).title == "Calibration of b.csv"
+    recalibrated = html_report(Y, P, after=P, source="a/b.csv", resamples=20)
+    assert recalibrated.title == "Before and after recalibration: b.csv"
+    assert html_report(Y, P, after=P, source="a/b.csv", title="Rain", resamples=20).title == "Rain"
 
 
 def test_real_weights_are_fine() -> None:
     page = html_report(Y, P, sample_weight=[0.5, 1.5, 1.0, 2.0, 0.25], groups=list("aabba"), after=[0.5] * 5)
-    assert "With real weights, chance cannot be judged" in page.html
+    assert "with real weights, chance cannot be judged" in page.html
 
 
 def test_level_is_that_of_all_intervals() -> None:
@@ -162,5 +174,5 @@ def test_saving_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_doctest_of_the_page_holds_for_arrays_of_numpy() -> None:
     y, p = np.array([0, 0, 0, 1] * 50), np.array([0.25, 0.5, 0.5, 0.75] * 50)
     assert html_report(y, p, resamples=199).verdicts == {
-        "forecast": "Not calibrated: forecasts are too high",
+        "forecast": "Not calibrated: forecasts are not extreme enough (underconfident)",
     }

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from truecast.report import markup, numerals, svg
 
-NUMBERS = st.floats(-2, 2).filter(lambda x: abs(x) > 1e-10)
+NUMBERS = st.floats(-2, 2).filter(lambda x: abs(x) > 1e-6)
+TINY = st.floats(5e-324, 1e-5) | st.floats(-1e-5, -5e-324)
+SHARES = st.floats(0, 1)
 
 
 @given(NUMBERS)
@@ -25,16 +27,66 @@ def test_figures_are_right_to_two_digits_and_four_decimals(value: float) -> None
     assert "e" not in text
 
 
-@given(st.floats(0, 1).filter(lambda p: 1e-9 < p < 1 - 1e-9))
+def read(text: str) -> float:
+    """A number as it was written, powers of ten included."""
+    plain = text.replace("\N{MINUS SIGN}", "-").removesuffix("\xa0%")
+    if "10" in plain and "\N{SUPERSCRIPT MINUS}" in plain:
+        digits = str.maketrans("\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+        factor, power = plain.split("10")
+        return (float(factor[:-1]) if factor[-1] == "\N{MULTIPLICATION SIGN}" else 1.0) * 10 ** int(
+            power.translate(digits)
+        )
+    return float(plain)
+
+
+@given(NUMBERS | TINY)
+def test_a_number_that_is_not_0_is_never_shown_as_0(value: float) -> None:
+    written = [numerals.figure(value), numerals.signed(value), numerals.percent(value), numerals.roughly(value)]
+    written += numerals.apart(value, value / 2)
+    if 0 < value < 1:
+        written += [numerals.probability(value), *numerals.between(value, 1.0), *numerals.between(0.0, value)[1:]]
+    for text in written:
+        assert read(text) != 0, (value, text)
+        assert abs(value) < 1e-15 or "<" not in text
+        assert not re.search(r"0{8}", text)
+
+
+@given(SHARES | TINY.map(abs), SHARES | TINY.map(abs), st.floats(1e-9, 1))
+def test_two_ends_that_differ_are_shown_to_differ(one: float, other: float, span: float) -> None:
+    low, high = sorted((one, other))
+    ends = numerals.between(low, high, span)
+    if low == high:
+        assert ends == (numerals.probability(low),)
+        return
+    assert len(set(ends)) == 2
+    assert read(ends[0]) <= read(ends[1]) or high < 1e-15
+    said = numerals.apart(low, high)
+    if high - low > 1e-12 and low > 1e-6:
+        assert read(said[1]) - read(said[0]) == pytest.approx(high - low, rel=0.11)
+
+
+@given(SHARES, SHARES)
+def test_a_percentage_agrees_with_the_figures_beside_it(score: float, constant: float) -> None:
+    if min(score, constant) < 1e-6 or abs(score - constant) < 1e-9:
+        return
+    shown = [float(text) for text in numerals.apart(score, constant)]
+    change, said = 1 - score / constant, read(numerals.percent(1 - score / constant)) / 100
+    assert 1 - shown[0] / shown[1] == pytest.approx(change, rel=0.12, abs=1e-12)
+    assert said == pytest.approx(change, rel=0.051)
+
+
+@given(st.integers(1, 1000).map(lambda k: k / 1000))
+def test_a_p_value_and_a_share_are_rounded_alike(value: float) -> None:
+    said = float(numerals.p_value(value))
+    assert said == pytest.approx(value, rel=0.051)
+    assert round(100 * said, 9) == round(read(numerals.percent(value)), 9)
+
+
+@given(st.floats(0, 1).filter(lambda p: 1e-6 < p < 1 - 1e-9))
 def test_a_forecast_is_told_from_0_and_1(p: float) -> None:
     said = float(numerals.probability(p))
     assert 0 < said < 1
     assert abs(said - p) <= 0.006 * min(p, 1 - p)
-
-
-@given(st.floats(0, 1), st.floats(1e-6, 1))
-def test_places_are_right_to_a_thousandth_of_the_span(value: float, span: float) -> None:
-    assert abs(float(numerals.place(value, span)) - value) <= 1.6e-3 * span + 1e-12
 
 
 @given(NUMBERS)
@@ -48,6 +100,11 @@ def test_percentages_have_two_digits(share: float) -> None:
     ("said", "expected"),
     [
         (numerals.figure(0.0), "0"),
+        (numerals.figure(3.1e-9), "3.1\N{MULTIPLICATION SIGN}10⁻⁹"),
+        (numerals.figure(1e-20), "< 10⁻¹⁵"),
+        (numerals.p_value(0.295), "0.3"),
+        (numerals.percent(0.295), "30\xa0%"),
+        (numerals.between(0.0, 1e-7), ("0.000", "1\N{MULTIPLICATION SIGN}10⁻⁷")),
         (numerals.figure(math.nan), "\N{EN DASH}"),
         (numerals.figure(math.inf), "infinite"),
         (numerals.probability(0.0), "0"),

@@ -108,17 +108,19 @@ def tree() -> Tree:
 def test_sections_are_there_in_order() -> None:
     headings = [text for _, text in tree().all("h2")]
     assert headings == [
-        "What was measured",
         "Is it calibrated, and how sure are we?",
-        "Where is it off?",
+        "What was measured",
+        "Where was it off?",
         "Groups",
         "Before and after recalibration",
         "What is proved",
         "What to do",
         "All figures",
     ]
-    assert [text for _, text in tree().all("h1")] == ["Calibration of late.csv"]
-    assert tree().all("title")[0][1] == "Calibration of late.csv · data/late.csv"
+    assert [text for _, text in tree().all("h1")] == ["Before and after recalibration: late.csv"]
+    assert tree().all("title")[0][1] == "Before and after recalibration: late.csv · data/late.csv"
+    first = next(text for text in (text for _, text in tree().all("p")) if text.startswith("Before: "))
+    assert first.startswith("Before: not calibrated: forecasts are too extreme (overconfident). After: ")
 
 
 def test_what_the_figures_take_for_granted_is_said_where_they_are() -> None:
@@ -194,19 +196,19 @@ def test_every_figure_stands_in_its_own_row() -> None:
 def test_ranges_are_those_of_the_rounds() -> None:
     rows = tree().rows("Ranges of forecasts")[1:]
     assert sum(int(row[1].replace(",", "")) for row in rows) == 4000
-    for between, count, forecast, came, gap, chance in rows:
+    found = tc.stretches(Y, P, resamples=50).ranges
+    assert len(rows) == len(found)
+    for (between, gap, p_value, forecast, came, count), part in zip(rows, found, strict=True):
         low, high = map(float, between.replace("\u2009", "").split("\N{EN DASH}"))
         inside = (low <= P) & (high >= P)
         assert inside.sum() == int(count)
-        assert forecast == f"{P[inside].mean():.4f}"
-        assert came == f"{Y[inside].mean():.4f}"
+        assert float(forecast) == pytest.approx(P[inside].mean(), abs=1e-4)
+        assert float(came) == pytest.approx(Y[inside].mean(), abs=1e-4)
         assert float(gap.replace("\N{MINUS SIGN}", "-").rstrip("\u2009*")) == pytest.approx(
             (Y - P)[inside].mean(), abs=1e-4
         )
-        deviation = np.sqrt((P * (1 - P))[inside].sum()) / inside.sum()
-        most = 2.807034 * deviation + (2.807034**2 - 1) / 6 / inside.sum()  # of ten ranges
-        assert chance == f"±\u2009{most:.4f}"
-        assert gap.endswith("*") == (abs((Y - P)[inside].mean()) > most)
+        assert float(p_value) == pytest.approx(part.p_value, rel=0.051)
+        assert gap.endswith("*") == (part.p_value < 0.05)
 
 
 def test_groups_are_those_of_the_rounds() -> None:
@@ -215,7 +217,7 @@ def test_groups_are_those_of_the_rounds() -> None:
     assert list(rows)[1:] == list(overview.names)
     for k, side in enumerate(overview.names):
         inside = side == GROUPS
-        _, error, chance, adjusted, count, forecast, came, brier = rows[side]
+        adjusted, error, _, chance, count, forecast, came, brier = rows[side]
         assert error == f"{tc.smooth_calibration_error(Y[inside], P[inside]):.4f}"
         assert chance == f"{overview.chance_high[k]:.4f}"
         assert adjusted.endswith("*") == (overview.adjusted[k] < 0.05)
@@ -353,7 +355,7 @@ def test_several_scores_are_compared_and_have_sections() -> None:
     assert list(page.verdicts) == list(scores)
     rows = {row[0]: row[1:] for row in found.rows("Skill")}
     for name, p in scores.items():
-        brier, skill, log, error, *_ = rows[name]
+        _, _, brier, skill, log, error, _ = rows[name]
         assert brier == f"{tc.brier_score(Y, p):.4f}"
         assert float(skill.removesuffix("\xa0%")) == pytest.approx(100 * (1 - tc.brier_score(Y, p) / Y.var()), abs=0.6)
         assert log == f"{tc.log_loss(Y, p):.4f}"

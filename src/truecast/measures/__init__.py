@@ -4,6 +4,7 @@ from truecast.measures.binned import Bins, binned_calibration_error, reliability
 from truecast.measures.by_value import calibration_error_by_value
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
+from truecast.measures.finder import Stretch, Stretches, stretches
 from truecast.measures.kernel import laplace_calibration_error
 from truecast.measures.lower_distance import LowerDistance, lower_calibration_distance
 from truecast.measures.report import Report, measure
@@ -20,6 +21,8 @@ __all__ = [
     "ReliabilityCurve",
     "Report",
     "SmoothWitness",
+    "Stretch",
+    "Stretches",
     "Uncertainty",
     "binned_calibration_error",
     "brier_score",
@@ -35,6 +38,7 @@ __all__ = [
     "smooth_calibration_error",
     "smooth_calibration_witness",
     "smooth_ece",
+    "stretches",
     "u_calibration_error",
     "uncertainty",
 ]

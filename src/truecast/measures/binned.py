@@ -65,17 +65,8 @@ class Bins:
         Each covers the mean probability of its bin in about `level` of all cases, if outcomes are independent; they do
         not all do so at once. In an empty bin: 0 and 1. Not for real weights.
         """
-        from statistics import NormalDist  # slow to import, and for this alone
-
         _refuse_weights(self.zeros, "intervals")
-        z = NormalDist().inv_cdf((1 + _check.between("level", level, 0, 1)) / 2)
-        n = np.maximum(self.counts, 1).astype(np.float64)
-        rate = np.where(self.counts > 0, self.ones / n, 0.5)
-        middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
-        half = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-        low = np.where(self.ones > 0, np.maximum(middle - half, 0), 0)
-        high = np.where(self.zeros > 0, np.minimum(middle + half, 1), 1)
-        return low, high
+        return wilson(self.zeros, self.ones, _check.between("level", level, 0, 1))
 
     def error(self, norm: str = "l1", *, debias: bool = False) -> float:
         """Return the binned calibration error: see `binned_calibration_error`."""
@@ -95,6 +86,21 @@ class Bins:
             return math.sqrt(max(0.0, float(share @ np.where(n > 1, gap**2 - variance, 0.0))))
         folded = [_folded_normal_mean(g, math.sqrt(r * (1 - r) / k)) for g, r, k in zip(gap, rate, n, strict=True)]
         return max(0.0, float(share @ (2 * gap - np.array(folded))))
+
+
+def wilson(zeros: NDArray[Any], ones: NDArray[Any], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper ends of Wilson's intervals for rates of so many zeros and ones; 0 and 1 of none."""
+    from statistics import NormalDist  # slow to import, and for this alone
+
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    counts = zeros + ones
+    n = np.maximum(counts, 1).astype(np.float64)
+    rate = np.where(counts > 0, ones / n, 0.5)
+    middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    low = np.where(ones > 0, np.maximum(middle - half, 0), 0)
+    high = np.where(zeros > 0, np.minimum(middle + half, 1), 1)
+    return low, high
 
 
 def reliability_bins(

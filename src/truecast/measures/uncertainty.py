@@ -14,7 +14,7 @@ from truecast.errors import InputError
 from truecast.measures.corp import isotonic_blocks
 from truecast.tally import Tally, as_tally
 
-__all__ = ["Band", "Uncertainty", "reliability_band", "uncertainty"]
+__all__ = ["Band", "Uncertainty", "reliability_band", "resampled", "uncertainty"]
 
 KINDS = ("consistency", "confidence")
 _CELLS = 1 << 12
@@ -113,7 +113,7 @@ def reliability_band(
     """
     _check.choice("kind", kind, KINDS)
     tally, level = _coarse(y_true, y_prob, sample_weight), _check.between("level", level, 0, 1)
-    draws = _resampled(tally, kind, resamples, random_state)
+    draws = resampled(tally, kind, resamples, random_state)
     curves = np.array([_curve(tally.p, zeros, ones) for zeros, ones in draws])
     lower, upper = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     for side in (lower, upper):
@@ -172,7 +172,7 @@ def uncertainty(
         rule = f"must not depend on forecasts being exactly equal (pooled in {_CELLS} cells it is {pooled:.6g})"
         raise InputError("measure", rule + ": pass a Tally that has been coarsened() to fewer values", estimate)
     values = {
-        kind: np.array([measure(Tally(tally.p, *draw)) for draw in _resampled(tally, kind, resamples, rng)])
+        kind: np.array([measure(Tally(tally.p, *draw)) for draw in resampled(tally, kind, resamples, rng)])
         for kind in KINDS
     }
     lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
@@ -198,7 +198,7 @@ def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) 
     return tally.coarsened(_CELLS)
 
 
-def _resampled(
+def resampled(
     tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator | None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield zeros and ones of each resample, at the forecasts of the tally."""

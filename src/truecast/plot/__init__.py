@@ -6,7 +6,6 @@ from truecast.plot.group_overview import GroupOverview, group_overview
 from truecast.plot.ladder_state import LadderState, ladder_state
 from truecast.plot.miscalibration import Miscalibration, miscalibration
 from truecast.plot.reliability import ReliabilityDiagram, reliability_diagram
-from truecast.plot.stretches import Stretch
 
 __all__ = [
     "BeforeAfter",
@@ -15,7 +14,6 @@ __all__ = [
     "LadderState",
     "Miscalibration",
     "ReliabilityDiagram",
-    "Stretch",
     "before_after",
     "certificate_course",
     "group_overview",

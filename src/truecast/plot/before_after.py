@@ -66,7 +66,7 @@ def before_after(
     *,
     sample_weight: Any = None,
     level: float = 0.9,
-    resamples: int = 200,
+    resamples: int | None = None,
     random_state: int | np.random.Generator | None = 0,
     bins: int = 50,
 ) -> BeforeAfter:

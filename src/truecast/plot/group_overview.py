@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.errors import InputError
-from truecast.measures.bernstein import stretches_p_value
+from truecast.measures.finder import stretches_p_value
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from truecast.measures.finder import Stretch, Stretches, stretches, witness_base
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
-from truecast.plot.stretches import Stretch, outstanding_runs, stretches_of
 from truecast.plot.style import COLORS, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
 from truecast.tally import Tally, as_tally
 
@@ -42,8 +42,8 @@ class Miscalibration:
         than p.
     base : float
         A level of f: where f is above, forecasts were too low on balance, and where it is below too high. That is true
-        of every level, since f is only fixed up to a constant if the bias is 0; this one parts them best. It is 0 if
-        there is but one stretch.
+        of every level, since f is only fixed up to a constant if the bias is 0; this one parts them best. It is 0
+        unless stretches differ in direction.
     edges : array
         Of bins of equal width, as in `ReliabilityDiagram`.
     counts : array
@@ -53,8 +53,7 @@ class Miscalibration:
     contributions : array
         The sum of (y - p) (f(p) - base) in each bin, over all rounds.
     stretches : tuple of Stretch
-        All forecasts in order, cut where they turn from too low to too high or back. Those that do not stand out from
-        chance are joined with their neighbours, so all do that remain, unless there is one only.
+        Where forecasts are off beyond chance, as `truecast.stretches` finds it.
     """
 
     error: float
@@ -76,7 +75,7 @@ class Miscalibration:
 
         Bars are the gaps, upwards where forecasts were too low, in what share of all rounds they make; the line is the
         function above or below its base, to its own scale. Where both are large, the error comes from. Words stand at
-        the stretches that stand out from chance.
+        the stretches that are off beyond chance; those that are so only together are shaded less.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
         tall, swing = float(abs(self.gaps).max()) or 1.0, self.f - self.base
@@ -103,10 +102,12 @@ class Miscalibration:
         low, high = axes.get_xlim()
         width, taken = room(axes)[0], {True: list[Any](), False: list[Any]()}
         style = {"ha": "center", "fontsize": "small", "color": ink(axes), "transform": axes.transAxes, "zorder": 5}
-        found = [stretch for stretch in self.stretches if stretch.stands_out]
-        for stretch in sorted(found, key=lambda stretch: -stretch.rounds * abs(stretch.gap)):
+        least = 0.004 * (high - low)  # of a single forecast, too, something must be seen
+        for stretch in sorted(self.stretches, key=lambda stretch: -stretch.rounds * abs(stretch.gap)):
             above = stretch.gap > 0
-            axes.axvspan(stretch.low, stretch.high, color=TOO_LOW_HIGH[not above], alpha=0.13, lw=0, zorder=1)
+            shade = {"color": TOO_LOW_HIGH[not above], "alpha": 0.15 if stretch.alone else 0.07, "lw": 0, "zorder": 1}
+            wider = max(0.0, least - (stretch.high - stretch.low) / 2)
+            axes.axvspan(stretch.low - wider, stretch.high + wider, **shade)
             said = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
             half = width_of(said, "small") / 2 + 3
             middle = ((stretch.low + stretch.high) / 2 - low) / (high - low) * width
@@ -115,8 +116,9 @@ class Miscalibration:
                 taken[above].append((x - half, x + half))
                 y, side = (0.97, "top") if above else (0.03, "bottom")
                 axes.text(x / width, y, said, va=side, **style)
-        if not found:
-            axes.text(0.5, 0.97, "nothing stands out from chance", va="top", **style)
+        if not self.stretches:
+            said = "nothing stands out from chance" if isinstance(self.total, int) else "real weights: chance unknown"
+            axes.text(0.5, 0.97, said, va="top", **style)
 
     def _titles(self) -> list[str]:
         digits = decimals(self.error, self.brier)
@@ -130,11 +132,17 @@ class Miscalibration:
 
 
 def miscalibration(
-    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, bins: int = 50
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    bins: int = 50,
+    resamples: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
 ) -> Miscalibration:
     """Return where forecasts are too high and where too low, and what each part adds to the smooth calibration error.
 
-    Chance adds to the error everywhere, of the order of 1/sqrt(T) in all: see `uncertainty` for whether there is more.
+    Chance adds to the error everywhere, of the order of 1/sqrt(T) in all; `stretches` are where there is more.
     There may be several functions that attain the error; this is the one of `smooth_calibration_witness`.
 
     Parameters
@@ -143,6 +151,8 @@ def miscalibration(
         As in `Tally.from_predictions`; or a Tally alone.
     bins
         How many parts, all of one width.
+    resamples, random_state
+        As in `truecast.stretches`.
 
     Examples
     --------
@@ -154,20 +164,26 @@ def miscalibration(
     >>> where.contributions
     array([0.     , 0.09375, 0.     , 0.09375])
     >>> for stretch in where.stretches:
-    ...     print(stretch.low, stretch.high, stretch.rounds, stretch.gap, stretch.stands_out)
-    0.25 0.25 40 0.75 True
-    0.75 0.75 40 -0.75 True
+    ...     print(stretch.low, stretch.high, stretch.rounds, stretch.gap, stretch.p_value)
+    0.25 0.25 40 0.75 0.001
+    0.75 0.75 40 -0.75 0.001
 
     Notes
     -----
-    O(n log n) in the worst case, after the tally: 0.2 s for a million distinct forecasts, 10 ms for a hundred thousand.
+    O(n log n) in the worst case, after the tally: some 0.8 s for a million distinct forecasts, most of it to simulate
+    what chance does.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
+    found = stretches(tally, resamples=resamples, random_state=random_state)
+    return miscalibration_of(tally, found, bins)
+
+
+def miscalibration_of(tally: Tally, found: Stretches, bins: int) -> Miscalibration:
+    """Return the picture of a tally, with what was found of it."""
     witness, some, edges = smooth_calibration_witness(tally), _thinned(tally.p), even_edges(bins, tally)
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
-    base = _base(witness.f[some], np.add.reduceat(surplus, some))
-    runs = outstanding_runs(tally, surplus, some)
-    base = base if len(runs) > 1 else 0.0
+    turns = len({stretch.gap > 0 for stretch in found.off}) > 1
+    base = witness_base(witness.f[some], np.add.reduceat(surplus, some)) if turns else 0.0
     bias, parts = float(surplus.sum()), surplus * (witness.f - base)
     return Miscalibration(
         error=witness.error,
@@ -182,7 +198,7 @@ def miscalibration(
         counts=in_bins(tally.weights, tally.p, edges),
         gaps=in_bins(surplus, tally.p, edges),
         contributions=in_bins(parts, tally.p, edges),
-        stretches=stretches_of(tally, runs, parts),
+        stretches=found.off,
     )
 
 
@@ -195,14 +211,3 @@ def _thinned(p: NDArray[np.float64]) -> NDArray[np.int64]:
         return np.arange(len(p))
     cells = ((p - p[0]) / (p[-1] - p[0]) * (_POINTS - 1)).astype(np.int64)
     return np.flatnonzero(np.diff(cells, prepend=-1))
-
-
-def _base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
-    """Return the level with the most surplus where f is above and the most shortfall where it is not; 0 if outside."""
-    order = np.argsort(f, kind="stable")
-    levels, below = f[order], np.cumsum(surplus[order])
-    contrast = np.where(np.diff(levels) > 1e-12, below[-1] - 2 * below[:-1], -np.inf)
-    if not len(contrast) or contrast.max() <= abs(below[-1]):
-        return 0.0
-    best = int(np.argmax(contrast))
-    return float(levels[best] + levels[best + 1]) / 2

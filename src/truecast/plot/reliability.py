@@ -1,4 +1,4 @@
-"""The reliability diagram: curve, band, histogram of the forecasts, and what the scores are made of."""
+"""The reliability diagram: ranges, curve, band, histogram of forecasts, and what the scores are made of."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from truecast import _check
 from truecast.errors import InputError
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
+from truecast.measures.finder import Stretch, Stretches, stretches
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
 from truecast.plot.style import COLORS, GREY, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
@@ -20,6 +21,8 @@ __all__ = ["ReliabilityDiagram", "reliability_diagram"]
 
 _STRIP = 0.28  # of the height: how much more the histograms take
 _FEW = 20  # forecasts between which nothing is drawn
+_BAND = 200  # resamples
+_OFF = COLORS[2]
 _CELLS, _MOST_CELLS = 1 << 10, 1 << 14  # of what is shown, to be resampled; and of [0, 1]
 
 
@@ -29,8 +32,12 @@ class ReliabilityDiagram:
 
     Attributes
     ----------
+    ranges : tuple of Stretch
+        About ten ranges of forecasts with equal numbers of rounds, as far as ties allow: what was said and what came of
+        it. They show it also where high forecasts come true less often than low ones. Those that are `off` are further
+        from the diagonal than chance explains, however many were looked at.
     curve : ReliabilityCurve
-        The CORP curve: mean outcomes, increasing with the forecast, in blocks of forecasts.
+        The CORP curve: of all fixed curves that increase with the forecast, the one that fits outcomes best.
     band : Band or None
         Where the curve of calibrated forecasts would be by chance, forecast by forecast; None for real weights.
     edges : array
@@ -42,8 +49,11 @@ class ReliabilityDiagram:
         All rounds, or their weight.
     brier, log : Decomposition
         score = miscalibration - discrimination + uncertainty.
+    level : float
+        Of the band, and of the ranges' intervals.
     """
 
+    ranges: tuple[Stretch, ...] = field(repr=False)
     curve: ReliabilityCurve = field(repr=False)
     band: Band | None = field(repr=False)
     edges: NDArray[np.float64] = field(repr=False)
@@ -52,12 +62,15 @@ class ReliabilityDiagram:
     total: int | float
     brier: Decomposition
     log: Decomposition
+    level: float
 
     def draw(self, axes: Any = None, *, within: tuple[float, float] | None = None) -> Any:
         """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
 
-        Beneath the curve stand histograms of the forecasts when the outcome was 1, upwards, and when it was 0,
-        downwards, each to its own scale. Dots are blocks of forecasts that hold a twentieth of the rounds or more.
+        Dots are the ranges, each at its mean forecast and mean outcome, as large as its share of the rounds, with
+        Wilson's interval for it by itself; those that are off beyond chance, with all that was looked at allowed for,
+        are of another colour and shape. The thin line is the best increasing curve. Beneath stand histograms of the
+        forecasts when the outcome was 1, upwards, and when it was 0, downwards, on one scale.
         Forecasts are shown `within` the given range, or from the first of the edges to the last: a few forecasts beyond
         all others need not make these small, but what is left out is left out.
         """
@@ -72,6 +85,7 @@ class ReliabilityDiagram:
         axes.plot([0, 1], [0, 1], color=ink(axes), ls=(0, (2, 2)), lw=1, zorder=2)
         self._draw_band(axes)
         self._draw_curve(axes)
+        self._draw_ranges(axes)
         axes.set_xlim(low - rim * (high - low), high + rim * (high - low))
         ticks = axes.yaxis.get_major_locator().tick_values(bottom, top)
         axes.set_yticks([tick for tick in ticks if bottom <= tick <= top])
@@ -106,7 +120,8 @@ class ReliabilityDiagram:
             return low, high
         shares = np.cumsum((self.curve.zeros + self.curve.ones)[seen])
         at = np.minimum(np.searchsorted(shares, shares[-1] * np.array([0.01, 0.99])), len(shares) - 1)
-        first, last = self.curve.rate[seen][at].tolist()
+        rates = self.curve.rate[seen][at].tolist() + [part.rate for part in self.ranges if low <= part.forecast <= high]
+        first, last = min(rates), max(rates)
         beyond = 0.05 * max(last - first, high - low)
         return max(0.0, min(low, first - beyond)), min(1.0, max(high, last + beyond))
 
@@ -122,17 +137,29 @@ class ReliabilityDiagram:
     def _draw_curve(self, axes: Any) -> None:
         curve = self.curve
         ends = np.stack((curve.lower, curve.upper), axis=1).reshape(-1)
-        axes.plot(ends, np.repeat(curve.rate, 2), color=COLORS[0], lw=1.6, zorder=3, label="isotonic fit (CORP)")
-        share = (curve.zeros + curve.ones) / self.total
-        large, middle = share >= 0.05, (curve.lower + curve.upper) / 2
-        axes.scatter(middle[large], curve.rate[large], s=80 * share[large] + 10, color=COLORS[0], lw=0, zorder=4)
+        label = "best increasing curve (CORP)"
+        axes.plot(ends, np.repeat(curve.rate, 2), color=COLORS[0], lw=0.9, alpha=0.8, zorder=3, label=label)
+
+    def _draw_ranges(self, axes: Any) -> None:
+        for off, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
+            parts = [part for part in self.ranges if part.off == off]
+            if not parts:
+                continue
+            said, came, share = np.array([(part.forecast, part.rate, part.rounds / self.total) for part in parts]).T
+            if isinstance(self.total, int):
+                low, high = np.array([part.interval(self.level) for part in parts]).T
+                axes.vlines(said, low, high, color=color, lw=1.2, zorder=4)
+            label = "off beyond chance" if off else "mean outcome in a range"
+            style = {"color": color, "marker": marker, "lw": 0, "zorder": 5, "label": label}
+            axes.scatter(said, came, s=12 + 160 * share, **style)
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
         middle, reach = bottom - 0.55 * height, 0.4 * height
         beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": "center"}
-        axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5)  # over a curve that leaves
+        axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5)  # over a curve that leaves
+        most = max(self.ones.max(), self.zeros.max(), 1e-300)
         for name, counts, up, color in (("ones", self.ones, 1, COLORS[4]), ("zeros", self.zeros, -1, COLORS[5])):
-            bars = up * reach * (counts / max(counts.max(), 1e-300))
+            bars = up * reach * (counts / most)
             axes.stairs(middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6)
             where = (0, middle + up * reach / 2)
             axes.annotate(name, where, (-4, 0), color=ink(axes), fontsize="x-small", **beside)
@@ -140,17 +167,20 @@ class ReliabilityDiagram:
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
     def _draw_legend(self, axes: Any, span: tuple[float, float]) -> None:
-        """In the corner that the curve leaves free, above the histograms."""
+        """In the corner that ranges and curve leave free, above the histograms; as much as there is room for."""
         width, middle = room(axes)[0], (self.curve.lower + self.curve.upper) / 2
         seen = (middle >= span[0]) & (middle <= span[1])
         over = float((self.curve.rate - middle)[seen].sum()) > 0
         place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
         handles, labels = axes.get_legend_handles_labels()
-        most = 2 if width > 220 else 1  # the band needs to be explained, the curve less
-        if width_of(max(labels[:most], key=len), "x-small") > width - 40:
+        named = dict(zip(labels, handles, strict=True))
+        wanted = sorted(named, key=_importance)
+        most = 4 if width > 250 else 2 if width > 190 else 1
+        shown = wanted[:most]
+        if width_of(max(shown, key=len), "x-small") > width - 40:
             return
         style = {"fontsize": "x-small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
-        axes.legend(handles[:most], labels[:most], **style, **place)
+        axes.legend([named[label] for label in shown], shown, **style, **place)
 
     def _titles(self) -> list[str]:
         """The same in more and in fewer words."""
@@ -169,27 +199,38 @@ class ReliabilityDiagram:
         ]
 
 
+def _importance(label: str) -> int:
+    """Return the place of a label among those that need to be explained."""
+    order = ("off beyond", "mean outcome", "% if calibrated", "best increasing")
+    return next(k for k, words in enumerate(order) if words in label)
+
+
 def reliability_diagram(
     y_true: Any | Tally,
     y_prob: Any = None,
     *,
     sample_weight: Any = None,
     level: float = 0.9,
-    resamples: int = 200,
+    resamples: int | None = None,
     random_state: int | np.random.Generator | None = 0,
     bins: int = 50,
 ) -> ReliabilityDiagram:
     """Return what a reliability diagram shows: mean outcomes against forecasts, and what chance would do to them.
 
-    The curve shows only what increases with the forecast, and the band holds for each forecast by itself: a calibrated
-    model leaves it at some of them. Neither tells how sharp the forecasts are: that is the discrimination, in `brier`.
+    The curve shows only what increases with the forecast; ranges show the rest. Intervals and band hold for each range
+    or forecast by itself: a calibrated model leaves them at some. What is more than chance is `off` in the ranges.
+    None tells how sharp the forecasts are: that is the discrimination, in `brier`.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
-    level, resamples, random_state
-        As in `reliability_band`, for the consistency band.
+    level
+        Of the consistency band of `reliability_band`, and of the ranges' intervals.
+    resamples
+        How often chance is simulated. None: 200 times for the band, and as in `truecast.stretches` for the ranges.
+    random_state
+        As in `reliability_band`.
     bins
         Of the histogram of forecasts, all of one width. The curve has none.
 
@@ -203,27 +244,33 @@ def reliability_diagram(
 
     Notes
     -----
-    O(n) after the tally. For the band forecasts are pooled in 1,024 cells, which is finer than a picture: it costs some
-    40 ms, and all the rest of a million distinct forecasts 30 ms.
+    O(n) after the tally, and some 0.6 s for a million distinct forecasts, most of it to simulate what chance does: for
+    the band, of forecasts pooled in 1,024 cells, which is finer than a picture, and for the ranges.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
-    return diagram_of(tally, even_edges(bins, tally), level, resamples, random_state)
+    edges = even_edges(bins, tally)
+    return diagram_of(tally, edges, level, resamples, random_state)
 
 
 def diagram_of(
     tally: Tally,
     edges: NDArray[np.float64],
     level: float,
-    resamples: int,
+    resamples: int | None,
     random_state: int | np.random.Generator | None,
+    found: Stretches | None = None,
 ) -> ReliabilityDiagram:
-    """Return the diagram of a tally whose forecasts are all between the edges."""
+    """Return the diagram of a tally whose forecasts are all between the edges; what was `found` is not found again."""
     level = _check.between("level", level, 0, 1)
     band = None
     if not tally.weighted:
         cells = round(_CELLS / (edges[-1] - edges[0]))
         pooled = tally.coarsened(min(cells, _MOST_CELLS))
-        band = reliability_band(pooled, level=level, resamples=resamples, random_state=random_state)
+        times = _BAND if resamples is None else resamples
+        band = reliability_band(pooled, level=level, resamples=times, random_state=random_state)
+    if found is None:
+        least = None if resamples is None else max(20, resamples)
+        found = stretches(tally, resamples=least, random_state=random_state)
     curve = reliability_curve(tally)
     zeros, ones = (in_bins(side, tally.p, edges) for side in (tally.zeros, tally.ones))
-    return ReliabilityDiagram(curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log)
+    return ReliabilityDiagram(found.ranges, curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log, level)

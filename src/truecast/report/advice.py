@@ -6,17 +6,19 @@ import shlex
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from truecast.measures.finder import SIGNIFICANT
 from truecast.report.context import Context
-from truecast.report.findings import After, Finding
+from truecast.report.findings import Finding
 from truecast.report.markup import join, name
 from truecast.report.numerals import count, percent, probability
-from truecast.report.verdict import SIGNIFICANT, gain, turned, verdict
+from truecast.report.verdict import gain, turned, verdict
 
 __all__ = ["Advice", "advice"]
 
 _DULL = 0.05  # of the uncertainty, that forecasts should at least explain
 _AIM, _RARE_AIM = 0.01, 0.1  # the error that chance should not hide, as such and relative to the rarer outcome
 _ENOUGH = 100  # rounds to judge sharpness by
+_LARGE = 30  # rounds of a group, on average, for it to be recalibrated by itself
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
 _PYTHON = "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
 
@@ -42,7 +44,7 @@ def _calibration(finding: Finding, context: Context) -> Advice:
         why = "Low forecasts came true more often than high ones. Perhaps these are probabilities of the other outcome."
         return Advice("Look for a mix-up first.", why)
     if kind == "off":
-        why = f"It keeps what tells rounds apart, and {gain(finding)}."
+        why = f"It keeps what tells rounds apart: {gain(finding)}, and one that goes with the times may do better."
         return Advice("Recalibrate.", why, _line(finding, context))
     if kind == "weak":
         return Advice("Look again with more rounds.", "What is there could still be chance.")
@@ -61,10 +63,15 @@ def _line(finding: Finding, context: Context) -> str:
     if context.source is None:
         return _PYTHON
     names = {"--outcome": context.outcome, "--score": finding.name if context.score_known else None}
-    names["--by"] = context.group if finding.groups is not None else None
+    names["--by"] = context.group if _worth_it(finding) else None
     options = [part for option, column in names.items() if column is not None for part in (option, column)]
     ending = "".join(PurePath(context.source).suffixes[-2 if context.source.endswith(_PACKED) else -1 :])
     return shlex.join(["truecast", "recalibrate", context.source, *options, "-o", f"recalibrated{ending}"])
+
+
+def _worth_it(finding: Finding) -> bool:
+    """Whether groups are large enough to learn from: of a column of names, or of times, they are not."""
+    return finding.groups is not None and finding.figures.total >= _LARGE * len(finding.groups)
 
 
 def _how_many(finding: Finding) -> str:
@@ -77,12 +84,13 @@ def _how_many(finding: Finding) -> str:
     return f"Some {count(-(-enough // unit) * unit)} rounds like these would bring down to {aim:.2g} what chance does."
 
 
-def _after(finding: Finding, after: After) -> Advice:
-    before, calmer = finding.figures, after.error < finding.figures.smooth_calibration_error
+def _after(finding: Finding, later: Finding) -> Advice:
+    before, after = finding.figures, later.figures
+    calmer = after.smooth_calibration_error < before.smooth_calibration_error
     if after.brier.score < before.brier.score:
         why = f"Their Brier score is better{', not only their calibration' if calmer else ''}."
         return Advice("Use the recalibrated forecasts.", why)
-    if calmer and verdict(finding).kind in ("few", "none"):
+    if calmer and not finding.off:
         why = "Nothing spoke against their calibration, and recalibrated they have no better Brier score."
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
@@ -97,8 +105,8 @@ def _groups(finding: Finding) -> list[Advice]:
         return []
     said, came = float(overview.mean_forecast[0]), float(overview.mean_outcome[0])
     off = f"Its mean forecast is {probability(said)}, its mean outcome {probability(came)}"
-    alone = "each group can be recalibrated by itself (--by, or group= in Python)"
-    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{off}; {alone}.")]
+    alone = "; each group can be recalibrated by itself (--by, or group= in Python)" if _worth_it(finding) else ""
+    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{off}{alone}.")]
 
 
 def _sharpness(finding: Finding) -> list[Advice]:
@@ -109,8 +117,9 @@ def _sharpness(finding: Finding) -> list[Advice]:
         why = "As they are, the forecasts are worse than the mean outcome said throughout."
         steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
     told = brier.discrimination / brier.uncertainty
-    if told < _DULL and not turned(finding):
-        why = f"Even the best recalibration would be only {percent(told)} better than the mean outcome said throughout."
+    if told < _DULL and not turned(finding) and not finding.outdone:
+        curve = f"Even the best fixed, increasing curve would be {f'only {percent(told)}' if told else 'no'} better"
+        why = f"{curve} than the mean outcome said throughout."
         steps.append(
             Advice("Improve the model: it hardly tells rounds apart, and calibration does not help that.", why)
         )

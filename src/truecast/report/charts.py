@@ -7,21 +7,22 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from truecast.measures.finder import Stretch
 from truecast.plot import Miscalibration, ReliabilityDiagram
-from truecast.report.markup import Markup, tag
-from truecast.report.numerals import MINUS, count, figure, percent, probability, roughly, rounds
+from truecast.report.course import Course
+from truecast.report.markup import Markup, number, tag
+from truecast.report.numerals import MINUS, between, count, figure, p_value, percent, probability, roughly, rounds
 from truecast.report.numerals import points as points_of
 from truecast.report.svg import Scale, bars, box, chart, dot, hits, line, points, rule, scale, text, ticks
 
-__all__ = ["group_strip", "miscalibration_chart", "reliability_chart"]
+__all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_chart"]
 
 _WIDTH, _LEFT, _SIDE = 400.0, 46.0, 346.0  # of a chart, of its left margin, of the square beside it
 _RIGHT, _MIDDLE = _LEFT + _SIDE, _LEFT + _SIDE / 2
-_FEW = 30  # blocks of a curve that are marked by a dot each
 
 
 def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
-    """Return the reliability diagram: curve, band and diagonal, and the histogram of the forecasts below."""
+    """Return the reliability diagram: ranges, curve, band and diagonal, and the histogram of the forecasts below."""
     low, high = diagram.edges[[0, -1]].tolist()
     top, bottom, base = 24.0, 24.0 + _SIDE, 24.0 + _SIDE + 124.0
     both = diagram.zeros + diagram.ones
@@ -41,6 +42,7 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
         rule(_LEFT, base, _RIGHT, base),
         text(_MIDDLE, base + 18, "forecast", "middle", "label"),
         *hits(diagram.edges, x, top, base, _reliability_tips(diagram)),
+        *(_range(part, diagram, x, y) for part in diagram.ranges),
     ]
     return chart(label, _WIDTH, base + 26, parts)
 
@@ -55,12 +57,13 @@ def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
     parts = [
         text(0, 12, "too low: it happened more often than forecast", kind="label"),
         text(0, bottom + 24, "too high: it happened less often than forecast", kind="label"),
+        *(_marked(part, x, top, bottom) for part in where.stretches),
         *_ruled(x, ticks(low, high), top, bottom, named=False),
         bars(where.edges, 0 * where.gaps, np.maximum(where.gaps, 0), x, y, "low"),
         bars(where.edges, 0 * where.gaps, np.minimum(where.gaps, 0), x, y, "high"),
         rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
         *(text(_LEFT - 6, y(mark) + 4, points_of(mark), "end") for mark in _apart((most, 0.0, least), y)),
-        text(0, roof - 12, "weight of each forecast in the smooth calibration error", kind="label"),
+        text(0, roof - 12, "the error\u2019s witness: weight of each forecast", kind="label"),
         *_ruled(x, ticks(low, high), roof, floor),
         *_witness(where, x, roof, floor),
         text(_MIDDLE, floor + 36, "forecast", "middle", "label"),
@@ -77,11 +80,76 @@ def group_strip(error: float, high: float, most: float, label: str) -> Markup:
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
 
+def course_chart(course: Course, label: str) -> Markup:
+    """Return mean outcomes over time, block by block, with what was forecast."""
+    top, bottom = 24.0, 184.0
+    edges = np.arange(len(course.rounds) + 1, dtype=np.float64)
+    most = max(float(side.max()) for side in (course.rate, course.forecast + 2 * course.noise))
+    x, y = scale(0.0, edges[-1], _LEFT, _RIGHT), scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top)
+    middles = (edges[:-1] + edges[1:]) / 2
+    band = np.clip(np.stack((course.forecast - 2 * course.noise, course.forecast + 2 * course.noise)), 0, 1)
+    around = points(np.append(middles, middles[::-1]), np.append(band[0], band[1][::-1]), x, y)
+    marks = ticks(0.0, min(1.0, 1.1 * most) or 1.0)
+    after = [] if course.after is None else [line(middles, course.after, x, y, "afterline")]
+    parts = [
+        text(0, 12, "share that came true, and forecasts", kind="label"),
+        *(rule(_LEFT, y(tick), _RIGHT, y(tick), "grid") for tick in marks),
+        *(text(_LEFT - 6, y(tick) + 4, probability(tick), "end") for tick in marks),
+        tag("polygon", points=around, class_="band"),
+        line(middles, course.forecast, x, y, "ideal"),
+        *after,
+        *(dot(x(at), y(rate), "3") for at, rate in zip(middles, course.rate, strict=True)),
+        text(_LEFT, bottom + 18, course.when(course.start[0])),
+        text(_RIGHT, bottom + 18, course.when(course.end[-1]), "end"),
+        *hits(edges, x, top, bottom, _course_tips(course)),
+    ]
+    return chart(label, _WIDTH, bottom + 26, parts)
+
+
+def _course_tips(course: Course) -> list[str | None]:
+    tips: list[str | None] = []
+    for k in range(len(course.rounds)):
+        ends = " to ".join(dict.fromkeys((course.when(course.start[k]), course.when(course.end[k]))))
+        said = f"{probability(course.rate[k])} came true, {probability(course.forecast[k])} forecast"
+        after = "" if course.after is None else f", {probability(course.after[k])} recalibrated"
+        tips.append(f"{ends}\n{rounds(int(course.rounds[k]))}\n{said}{after}")
+    return tips
+
+
 def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
-    """Return the range of rates to show: that of the forecasts, and what the curve says beyond."""
-    rates = np.append(diagram.edges[[0, -1]], diagram.curve.rate)
+    """Return the range of rates to show: that of the forecasts, and what curve and ranges say beyond."""
+    rates = np.concatenate((diagram.edges[[0, -1]], diagram.curve.rate, [part.rate for part in diagram.ranges]))
     room = 1.05 if rates.max() > diagram.edges[-1] else 1.0
     return float(rates.min()), min(1.0, room * float(rates.max()))
+
+
+def _range(part: Stretch, diagram: ReliabilityDiagram, x: Scale, y: Scale) -> Markup:
+    """Return a range as a point, as large as its share of the rounds, with its interval."""
+    kind = " off" if part.off else ""
+    across, up = x(part.forecast), y(part.rate)
+    radius = number(2.5 + 7 * math.sqrt(part.rounds / diagram.total))
+    place = {"cx": number(across), "cy": number(up), "r": radius}
+    point = tag("circle", tag("title", _range_tip(part)), **place, class_=f"hit point{kind}")
+    if not isinstance(part.rounds, int):
+        return point
+    low, high = np.clip(part.interval(diagram.level), *_rates(diagram)).tolist()
+    return tag("g", rule(across, y(low), across, y(high), f"span{kind}"), point)
+
+
+def _range_tip(part: Stretch) -> str:
+    ends = " to ".join(between(part.low, part.high))
+    said = f"forecasts {ends}: {rounds(part.rounds)}"
+    way = "low" if part.gap > 0 else "high"
+    off = f"\ntoo {way} beyond chance (p-value {p_value(part.p_value)})" if part.off else ""
+    return f"{said}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came true{off}"
+
+
+def _marked(part: Stretch, x: Scale, top: float, bottom: float) -> Markup:
+    """Return the ground of a stretch that is off; a single forecast can be seen, too."""
+    left, right = float(x(part.low)), float(x(part.high))
+    wider = max(0.0, 1.5 - (right - left) / 2)
+    kind = f"mark {'low' if part.gap > 0 else 'high'}{'' if part.alone else ' together'}"
+    return tag("path", d=box(left - wider, top, right + wider, bottom), class_=kind)
 
 
 def _reach(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -123,9 +191,7 @@ def _band(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
 def _curve(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
     curve = diagram.curve
     ends = np.stack((curve.lower, curve.upper), 1).reshape(-1)
-    middles = (curve.lower + curve.upper) / 2 if len(curve.rate) <= _FEW else np.empty(0)
-    dots = (dot(x(p), y(rate)) for p, rate in zip(middles, curve.rate, strict=False))
-    return [line(ends, np.repeat(curve.rate, 2), x, y, "curve"), *dots]
+    return [line(ends, np.repeat(curve.rate, 2), x, y, "curve")]
 
 
 def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
@@ -139,11 +205,12 @@ def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
     middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    lines = ["" if diagram.band is None else f", by chance {low:.3f} to {high:.3f}" for low, high in _chance(diagram)]
+    band = (f", by chance {' to '.join(between(low, high))}" for low, high in _chance(diagram).tolist())
+    lines = list(band) if diagram.band is not None else [""] * len(middles)
     tips: list[str | None] = []
     for k, (zeros, ones) in enumerate(zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)):
         came = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
-        curve = f"curve {diagram.curve(middles[k]):.3f}{lines[k]}"
+        curve = f"best increasing curve {probability(float(diagram.curve(middles[k])))}{lines[k]}"
         tips.append(f"{_bin(diagram.edges, k)}\n{came}\n{curve}" if zeros + ones else None)
     return tips
 
@@ -167,5 +234,4 @@ def _where_tips(where: Miscalibration) -> list[str | None]:
 
 
 def _bin(edges: NDArray[np.float64], k: int) -> str:
-    low, high = edges[[k, k + 1]].tolist()
-    return f"forecasts {probability(low)} to {probability(high)}"
+    return f"forecasts {' to '.join(map(probability, edges[[k, k + 1]].tolist()))}"

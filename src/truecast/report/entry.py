@@ -15,9 +15,10 @@ from truecast.certificate import Certificate
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
 from truecast.report.context import Context
+from truecast.report.course import Course, RunningCourse, course_of
 from truecast.report.findings import find
 from truecast.report.page import page
-from truecast.report.verdict import verdict
+from truecast.report.verdict import headline
 from truecast.tally import Tally, as_tally
 
 __all__ = ["HtmlReport", "html_report"]
@@ -35,7 +36,7 @@ class HtmlReport:
         The whole document. It loads nothing from anywhere.
     title : str
     verdicts : mapping
-        For each score, the verdict in one line.
+        For each score, the verdict in one line; with `after`, before and after.
     """
 
     html: str = field(repr=False)
@@ -76,6 +77,7 @@ def html_report(
     sample_weight: Any = None,
     groups: Any = None,
     after: Any = None,
+    times: Any = None,
     certificate: Certificate | None = None,
     title: str | None = None,
     source: str | None = None,
@@ -104,6 +106,9 @@ def html_report(
         The group of each round; beside tallies, a mapping from groups to theirs (with several scores, one for each).
     after
         Recalibrated forecasts of the same rounds, or their tally: adds before and after. For one score only.
+    times
+        When each round was, as dates, texts of dates (ISO 8601) or numbers, in any order: adds mean forecasts and
+        outcomes over time. Beside a tally, a `truecast.report.RunningCourse` that has seen the same rounds.
     certificate
         Of the recalibrator or forecaster: adds what is proved.
     title, source, outcome, score, group
@@ -130,14 +135,14 @@ def html_report(
     >>> report = tc.html_report([0, 0, 0, 1] * 50, [0.25, 0.5, 0.5, 0.75] * 50, title="Rain")
     >>> print(report)
     Rain
-      forecast: Not calibrated: forecasts are too high
+      forecast: Not calibrated: forecasts are not extreme enough (underconfident)
       ... bytes of HTML: save(path), or show in a notebook
     >>> report.save("rain.html")  # doctest: +SKIP
 
     Notes
     -----
-    About a second for a million rounds at a million distinct forecasts, after the tally; some 60 KB, and 30 KB more for
-    each further score. Pictures and resamples are of forecasts pooled in at most 2,048 cells.
+    Some two seconds for a million rounds at a million distinct forecasts, after the tally; some 60 KB, and 30 KB more
+    for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
     """
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
     options: dict[str, Any] = {
@@ -147,7 +152,7 @@ def html_report(
     if resamples is not None:
         resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
     context = Context(
-        title=_text("title", title) or _title(source),
+        title=_text("title", title) or _title(source, after is not None),
         source=_text("source", source),
         outcome=_text("outcome", outcome),
         score_known=score is not None or isinstance(y_true, Mapping) or isinstance(y_prob, Mapping),
@@ -159,12 +164,18 @@ def html_report(
     overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
     options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
-    findings = [find(name, tally, groups=overviews.get(name), **options) for name, tally in tallies.items()]
-    verdicts = {finding.name: verdict(finding).headline for finding in findings}
+    courses = _courses(times, tallies, (y_true, y_prob, sample_weight), after)
+    findings = [
+        find(name, tally, groups=overviews.get(name), course=courses.get(name), **options)
+        for name, tally in tallies.items()
+    ]
+    verdicts = {finding.name: headline(finding) for finding in findings}
     return HtmlReport(page(findings, context), context.title, verdicts)
 
 
-def _title(source: str | None) -> str:
+def _title(source: str | None, after: bool) -> str:
+    if after:
+        return "Before and after recalibration" + ("" if source is None else f": {PurePath(source).name}")
     return "Calibration report" if source is None else f"Calibration of {PurePath(source).name}"
 
 
@@ -226,6 +237,26 @@ def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: An
             "after", f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts", found
         )
     return found
+
+
+def _courses(
+    times: Any, tallies: dict[str, Tally], rounds: tuple[Any, Any, Any], after: Any
+) -> dict[str, Course | None]:
+    """Return what each score did over time."""
+    y_true, y_prob, sample_weight = rounds
+    if times is None:
+        return {}
+    if sample_weight is not None:
+        raise InputError("times", "must be left out beside sample_weight", times)
+    if isinstance(times, RunningCourse):
+        if len(tallies) > 1:
+            raise InputError("times", "must be the time of each round beside several scores", times)
+        return dict.fromkeys(tallies, times.course(recalibrated=after is not None))
+    if isinstance(y_true, Tally | Mapping):
+        raise InputError("times", "must be a RunningCourse beside a Tally", times)
+    scores = y_prob if isinstance(y_prob, Mapping) else dict.fromkeys(tallies, y_prob)
+    later = None if isinstance(after, Tally) else after
+    return {name: course_of(times, y_true, p, later) for name, p in scores.items()}
 
 
 def _certificate(value: object) -> Certificate | None:

@@ -47,7 +47,7 @@ _U = "What anyone who trusts the forecasts can lose at the most against the best
 
 
 def _parts(score: Decomposition) -> list[Entry]:
-    curve = "What the best increasing curve would take off in hindsight. Part of it is chance."
+    curve = "What the best fixed, increasing curve would take off in hindsight. Part of it is chance."
     apart = "What the forecasts, so recalibrated, take off the last line: how well they tell rounds apart."
     whole = "The score of the mean outcome said throughout. The score is the first less the second plus this."
     return [

@@ -1,16 +1,19 @@
-"""Numbers as people read them."""
+"""Numbers as people read them: nothing that is not 0 looks like 0, and what differs looks different."""
 
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 
 __all__ = [
+    "MINUS",
     "NONE",
+    "apart",
+    "between",
     "count",
     "figure",
     "p_value",
     "percent",
-    "place",
     "points",
     "probability",
     "roughly",
@@ -20,6 +23,10 @@ __all__ = [
 
 NONE = "\N{EN DASH}"  # where there is no number
 MINUS = "\N{MINUS SIGN}"
+_SMALL = 1e-6  # below which a number is written with a power of ten
+_NOISE = 1e-15  # below which its digits are those of rounding
+_TIMES = "\N{MULTIPLICATION SIGN}"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def count(number: float) -> str:
@@ -49,12 +56,29 @@ def figure(value: float) -> str:
 
     Examples
     --------
-    >>> figure(0.04583), figure(0.0000123), figure(float("inf"))
-    ('0.0458', '0.000012', 'infinite')
+    >>> figure(0.04583), figure(0.0000123), figure(float("inf")), figure(1e-20)
+    ('0.0458', '0.000012', 'infinite', '< 10⁻¹⁵')
     """
     if not math.isfinite(value):
         return "infinite" if math.isinf(value) else NONE
-    return f"{value:.{max(4, _decimals(value, 2))}f}" if value else "0"
+    if value and abs(value) < _SMALL:
+        return _power(value)
+    return _fixed(value, max(4, _decimals(value, 2))) if value else "0"
+
+
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Return two figures that are compared, with two digits of their difference.
+
+    Examples
+    --------
+    >>> apart(0.001703, 0.0017), apart(0.19, 0.16), apart(0.25, 0.25)
+    (('0.0017030', '0.0017000'), ('0.1900', '0.1600'), ('0.2500', '0.2500'))
+    """
+    difference = abs(one - other)
+    if not _NOISE < difference < math.inf or min(abs(one), abs(other)) < _SMALL:
+        return figure(one), figure(other)
+    places = max(4, *(_decimals(value, 2) for value in (one, other, difference)))
+    return _fixed(one, places), _fixed(other, places)
 
 
 def signed(value: float) -> str:
@@ -63,14 +87,16 @@ def signed(value: float) -> str:
 
 
 def roughly(value: float) -> str:
-    """Return a number with two digits.
+    """Return a number with two digits, without its sign.
 
     Examples
     --------
     >>> roughly(0.1134), roughly(0.0886), roughly(0.9999), roughly(0)
     ('0.11', '0.089', '1', '0')
     """
-    return _plain(f"{abs(value):.{max(0, _decimals(value, 2))}f}") if value else "0"
+    if value and abs(value) < _SMALL:
+        return _power(abs(value))
+    return _plain(_fixed(abs(value), max(0, _decimals(value, 2)))) if value else "0"
 
 
 def probability(value: float) -> str:
@@ -82,18 +108,27 @@ def probability(value: float) -> str:
     ('0.25', '0.123', '0.99987', '0.000123')
     """
     smaller = min(value, 1 - value)
-    return _plain(f"{value:.{_decimals(smaller, 3) if smaller > 0 else 0}f}")
+    if 0 < value < _SMALL:
+        return _power(value)
+    return _plain(_fixed(value, _decimals(smaller, 3) if smaller > 0 else 0))
 
 
-def place(value: float, span: float) -> str:
-    """Return a forecast among others that are spread over `span`: to a thousandth of that.
+def between(low: float, high: float, span: float = 1.0) -> tuple[str, ...]:
+    """Return the ends of a range among others that are spread over `span`, as different as they are; or the one value.
 
     Examples
     --------
-    >>> place(0.00000531, 1.0), place(0.00531, 0.01), place(0.3, 0)
-    ('0.000', '0.00531', '0.3')
+    >>> between(0.1, 0.25), between(0.0, 0.0001), between(0.3, 0.3), between(5.31e-6, 1.0)
+    (('0.100', '0.250'), ('0.000', '0.0001'), ('0.3',), ('0.00000531', '1.000'))
     """
-    return f"{value:.{3 + max(0, round(-math.log10(span)))}f}" if span else probability(value)
+    if low == high:
+        return (probability(low),)
+    places = 3 + max(0, round(-math.log10(span or 1.0)))
+    for more in range(places, 18):
+        ends = tuple(_place(end, more) for end in (low, high))
+        if ends[0] != ends[1]:
+            return ends
+    return repr(low), repr(high)
 
 
 def percent(share: float) -> str:
@@ -109,7 +144,10 @@ def percent(share: float) -> str:
 
 def points(share: float) -> str:
     """Return a share in percentage points, without the words: two digits, and all before the point."""
-    return f"{100 * share:.{max(0, _decimals(100 * share, 2))}f}".replace("-", MINUS) if share else "0"
+    value = 100 * share
+    if value and abs(value) < _SMALL:
+        return _power(value)
+    return _fixed(value, max(0, _decimals(value, 2))).replace("-", MINUS) if share else "0"
 
 
 def p_value(value: float) -> str:
@@ -117,15 +155,34 @@ def p_value(value: float) -> str:
 
     Examples
     --------
-    >>> p_value(0.0312), p_value(1e-20), p_value(1.0)
-    ('0.031', '< 0.0001', '1')
+    >>> p_value(0.0312), p_value(0.295), p_value(1e-20), p_value(1.0)
+    ('0.031', '0.3', '< 0.0001', '1')
     """
-    return NONE if math.isnan(value) else f"{value:.2g}" if value >= 1e-4 else "< 0.0001"
+    return NONE if math.isnan(value) else roughly(value) if value >= 1e-4 else "< 0.0001"
+
+
+def _place(value: float, places: int) -> str:
+    """Return a number with so many decimals; with more if it would look like 0 or 1 and is not."""
+    said = _fixed(value, places)
+    return probability(value) if float(said) in (0.0, 1.0) and float(said) != value else said
+
+
+def _fixed(value: float, places: int) -> str:
+    """Return a number with so many decimals, half of one rounded up: the same everywhere, also in percent."""
+    said = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{said:f}"
+
+
+def _power(value: float) -> str:
+    if abs(value) < _NOISE:
+        return "< 10⁻¹⁵"
+    digits, power = f"{value:.1e}".split("e")
+    return f"{_plain(digits).replace('-', MINUS)}{_TIMES}10{str(int(power)).translate(_SUPERSCRIPT)}"
 
 
 def _decimals(value: float, digits: int) -> int:
     """Return after how many decimals so many digits of the number have been written."""
-    return min(12, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
+    return min(17, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 
 
 def _plain(text: str) -> str:

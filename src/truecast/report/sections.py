@@ -8,11 +8,12 @@ from truecast.certificate import Certificate
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.advice import advice
-from truecast.report.charts import miscalibration_chart, reliability_chart
+from truecast.report.charts import course_chart, miscalibration_chart, reliability_chart
 from truecast.report.context import Context
-from truecast.report.findings import After, Finding
+from truecast.report.course import Course
+from truecast.report.findings import Finding
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import count, figure, p_value, percent, probability
+from truecast.report.numerals import apart, count, figure, p_value, percent, probability
 from truecast.report.tables import (
     before_after_table,
     figures_table,
@@ -20,8 +21,14 @@ from truecast.report.tables import (
     ranges_table,
     scores_table,
 )
-from truecast.report.verdict import notes, size, skill, verdict
-from truecast.report.words import after_sentence, certificate_sentences, groups_sentence, where_sentences
+from truecast.report.verdict import headline, notes, size, skill, verdict
+from truecast.report.words import (
+    after_sentence,
+    certificate_sentences,
+    course_sentence,
+    groups_sentence,
+    where_sentences,
+)
 
 __all__ = ["comparison", "sections_of"]
 
@@ -36,22 +43,26 @@ _LATER = "Where outcomes come to be known later in practice than they did here, 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
     """Return all sections about one score, with headings of this level and ids that begin like this."""
-    earlier = [] if finding.after is None else [tag("p", _BEFORE, class_="quiet")]
+    after = finding.after
+    earlier = [] if after is None else [tag("p", _BEFORE, class_="quiet")]
+    judged = _verdict(finding) if after is None else _changed(finding, after)
     parts = [
+        ("verdict", "Is it calibrated, and how sure are we?", judged),
         ("measured", "What was measured", _measured(finding, context)),
-        ("verdict", "Is it calibrated, and how sure are we?", earlier + _verdict(finding)),
-        ("where", "Where is it off?", _where(finding)),
+        ("where", "Where is it off?" if after is None else "Where was it off?", earlier + _where(finding)),
     ]
     if finding.groups is not None:
         parts.append(
             ("groups", "Groups", earlier + _groups(finding.groups, context.group or "group", _GROUPS[bool(prefix)]))
         )
-    if finding.after is not None:
-        parts.append(("after", "Before and after recalibration", _after(finding.figures, finding.after)))
+    if after is not None:
+        parts.append(("after", "Before and after recalibration", _after(finding, after)))
+    if finding.course is not None:
+        parts.append(("course", "Over time", _course(finding.course)))
     if context.certificate is not None:
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
     parts.append(("advice", "What to do", _advice(finding, context)))
-    parts.append(("figures", "All figures", _figures(finding.figures)))
+    parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
     return [tag("section", tag(heading, title), *inside, id=prefix + key) for key, title, inside in parts]
 
 
@@ -83,17 +94,16 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
 def _verdict(finding: Finding) -> list[Markup]:
     found, figures, doubt = verdict(finding), finding.figures, finding.doubt
     said = (found.headline, found.evidence, size(finding, found.kind))
-    constant = "mean outcome throughout: "
     interval = (
         "" if doubt is None else f"{percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)}"
     )
     tiles = [
         _tile("smooth calibration error", figure(figures.smooth_calibration_error), interval),
-        _tile("the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(doubt.p_value)}")
+        _tile("the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(finding.p_value)}")
         if doubt
         else None,
-        _tile("Brier score", figure(figures.brier.score), constant + figure(figures.brier.uncertainty)),
-        _tile("log loss", figure(figures.log.score), constant + figure(figures.log.uncertainty)),
+        _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
+        _compared("log loss", figures.log.score, figures.log.uncertainty),
     ]
     return [
         tag("div", *(tag("p", words) for words in said), class_=f"verdict {found.kind}"),
@@ -102,6 +112,24 @@ def _verdict(finding: Finding) -> list[Markup]:
         tag("p", "Calibration is not all: ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
+
+
+def _changed(before: Finding, after: Finding) -> list[Markup]:
+    """Return the verdict on both, and the figures of both; the recalibrated forecasts are what counts."""
+    was, now = verdict(before), verdict(after)
+    said = (headline(before), after_sentence(before, after), f"After: {now.evidence}", f"Before: {was.evidence}")
+    return [
+        tag("div", *(tag("p", words) for words in said), class_=f"verdict {now.kind}"),
+        before_after_table(before, after),
+        *([tag("p", _CLUSTERS, class_="quiet")] if before.doubt else []),
+        tag("p", "Calibration is not all. Before: ", skill(before, was.kind)),
+        *_list(notes(before)),
+    ]
+
+
+def _compared(term: str, score: float, constant: float) -> Markup:
+    said, throughout = apart(score, constant)
+    return _tile(term, said, f"mean outcome throughout: {throughout}")
 
 
 def _tile(term: str, value: str, more: str) -> Markup:
@@ -121,7 +149,10 @@ def _where(finding: Finding) -> list[Markup]:
     )
     diagram = tag(
         "figcaption",
-        *(_key("blue line"), "share that came true, at each forecast. "),
+        *(_key("blue dot"), "share that came true in ranges of forecasts, "),
+        *(_key("orange dot"), "off beyond chance; the larger, the more rounds. "),
+        *((f"Upright lines: {percent(finding.diagram.level)} intervals. ",) if finding.doubt else ()),
+        *(_key("blue line"), "the best increasing curve; "),
         *((_key("band"), band) if band else ()),
         "Dashed: perfect calibration. Below, how often forecasts were made: ",
         *(_key("blue"), "came true, ", _key("wash"), "did not."),
@@ -134,6 +165,7 @@ def _where(finding: Finding) -> list[Markup]:
             _key("orange"),
             "too high: outcomes less forecasts, in percentage points of all rounds. ",
         ),
+        *(("Shaded: off beyond chance. ",) if finding.off else ()),
         "Weighted with the line below they add up to the smooth calibration error.",
     )
     pictures = (
@@ -162,15 +194,29 @@ def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
     return [tag("p", groups_sentence(overview)), groups_table(overview, title, number), tag("p", note, class_="quiet")]
 
 
-def _after(before: Report, after: After) -> list[Markup]:
-    sides = (("Before", after.pictures.before), ("After", after.pictures.after))
+def _after(before: Finding, after: Finding) -> list[Markup]:
     pictures = [
-        tag("figure", tag("figcaption", tag("strong", when)), reliability_chart(side, f"Reliability diagram: {when}"))
-        for when, side in sides
+        tag(
+            "figure",
+            tag("figcaption", tag("strong", when)),
+            reliability_chart(finding.diagram, f"Reliability diagram: {when}"),
+        )
+        for when, finding in (("Before", before), ("After", after))
     ]
-    told = tag("p", after_sentence(before, after))
-    later = tag("p", _LATER, class_="quiet")
-    return [told, later, before_after_table(before, after), tag("div", *pictures, class_="figures")]
+    left = tag("p", "After: ", " ".join(where_sentences(after)))
+    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures")]
+
+
+def _course(course: Course) -> list[Markup]:
+    said = course_sentence(course)
+    after = (_key("green line"), "recalibrated forecasts. ") if course.after is not None else ()
+    key = tag(
+        "figcaption",
+        *(_key("blue dot"), "share that came true, in blocks of as many rounds each. "),
+        *("Dashed: mean forecast, with ", _key("band"), "what chance does, two standard deviations. "),
+        *after,
+    )
+    return [tag("p", said), tag("figure", course_chart(course, f"Over time. {said}"), key)]
 
 
 def _certificate(certificate: Certificate) -> list[Markup]:

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
+from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.charts import group_strip
-from truecast.report.findings import After, Finding, Range
+from truecast.report.findings import Finding
 from truecast.report.glossary import entries
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import NONE, count, figure, p_value, percent, place, probability, signed
-from truecast.report.verdict import SIGNIFICANT, verdict
+from truecast.report.numerals import NONE, apart, between, count, figure, p_value, percent, signed
+from truecast.report.verdict import verdict
 
 __all__ = ["before_after_table", "figures_table", "groups_table", "ranges_table", "scores_table"]
 
 _P_VALUE = "p\N{NON-BREAKING HYPHEN}value"
 
 
-def ranges_table(ranges: Sequence[Range]) -> Markup:
+def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     """Return what came of forecasts, range by range."""
     span = ranges[-1].high - ranges[0].low
-    rows = []
-    for part in ranges:
-        ends = [place(end, span) for end in (part.low, part.high)] if part.low < part.high else [probability(part.low)]
-        most = part.by_chance(len(ranges))
-        chance = NONE if math.isnan(most) else f"±\u2009{figure(most)}"
-        gap = _flagged(signed(part.gap), abs(part.gap) > most)
-        between = tag("span", f"\u2009{NONE}\u2009".join(ends), class_="whole")
-        rows.append([between, count(part.rounds), figure(part.forecast), figure(part.rate), gap, chance])
-    head = ("forecasts", "rounds", "mean forecast", "came true", "gap", "by chance")
-    caption = "Ranges of forecasts. An asterisk marks gaps beyond chance: calibrated, 19 of 20 such tables have none."
-    return _table(caption, head, rows)
+    rows = [_range(part, span) for part in ranges]
+    head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
+    starred = any(part.off for part in ranges)
+    marks = "An asterisk marks gaps beyond chance" if starred else "No gap is beyond chance by itself"
+    allow = "p-values allow for all that was looked at: of calibrated forecasts, 19 of 20 pages have none marked."
+    return _table(f"Ranges of forecasts. {marks}; {allow}", head, rows)
+
+
+def _range(part: Stretch, span: float) -> list[object]:
+    ends = tag("span", f"\u2009{NONE}\u2009".join(between(part.low, part.high, span)), class_="whole")
+    said, came = apart(part.forecast, part.rate)
+    return [ends, _flagged(signed(part.gap), part.off), p_value(part.p_value), said, came, count(part.rounds)]
 
 
 def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
@@ -42,7 +43,7 @@ def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
     most = max(size for size in sizes if size == size)
     rows = [_group(overview, k, most) for k in shown]
     chance = f"by chance, at most ({percent(overview.level)})"
-    head = (name(title), "error (dot), chance (bar)", "smooth calib. error", chance, f"adjusted {_P_VALUE}")
+    head = (name(title), f"adjusted {_P_VALUE}", "smooth calib. error", "error (dot), chance (bar)", chance)
     caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
     return _table(caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group")
 
@@ -53,10 +54,10 @@ def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
     means = (figure(column[k].item()) for column in (overview.mean_forecast, overview.mean_outcome, overview.brier))
     return [
         name(overview.names[k]),
-        tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
-        figure(error),
-        figure(high),
         _flagged(p_value(adjusted), adjusted < SIGNIFICANT),
+        figure(error),
+        tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
+        figure(high),
         count(overview.rounds[k].item()),
         *means,
     ]
@@ -65,7 +66,7 @@ def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
 def scores_table(findings: Sequence[Finding]) -> Markup:
     """Return the scores side by side."""
     calibrated = tag("th", "calibrated?", class_="words", scope="col")
-    head = ("score", "Brier score", "skill", "log loss", "smooth calib. error", "by chance", _P_VALUE, calibrated)
+    head = ("score", calibrated, _P_VALUE, "Brier score", "skill", "log loss", "smooth calib. error", "by chance")
     caption = "Skill: how much better the Brier score is than that of the mean outcome said throughout."
     return _table(caption, head, map(_score, findings))
 
@@ -74,25 +75,31 @@ def _score(finding: Finding) -> list[object]:
     brier, doubt = finding.figures.brier, finding.doubt
     return [
         name(finding.name),
+        tag("td", verdict(finding).short, class_="words"),
+        p_value(finding.p_value),
         figure(brier.score),
-        percent(round(1 - brier.score / brier.uncertainty, 4)) if brier.uncertainty else NONE,
+        percent(round(1 - brier.score / brier.uncertainty, 12)) if brier.uncertainty else NONE,
         figure(finding.figures.log.score),
         figure(finding.figures.smooth_calibration_error),
-        *((NONE, NONE) if doubt is None else (figure(doubt.if_calibrated), p_value(doubt.p_value))),
-        tag("td", verdict(finding).short, class_="words"),
+        NONE if doubt is None else figure(doubt.if_calibrated),
     ]
 
 
-def before_after_table(before: Report, after: After) -> Markup:
+def before_after_table(before: Finding, after: Finding) -> Markup:
     """Return the figures that recalibration changes."""
+    was, now = before.figures, after.figures
     rows = [
-        ("Brier score", before.brier.score, after.brier.score),
-        ("\u2003miscalibration", before.brier.miscalibration, after.brier.miscalibration),
-        ("\u2003discrimination", before.brier.discrimination, after.brier.discrimination),
-        ("Log loss", before.log.score, after.log.score),
-        ("Smooth calibration error", before.smooth_calibration_error, after.error),
+        ("Brier score", was.brier.score, now.brier.score),
+        ("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
+        ("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
+        ("Log loss", was.log.score, now.log.score),
+        ("Smooth calibration error", was.smooth_calibration_error, now.smooth_calibration_error),
     ]
-    cells = [(label, figure(earlier), figure(later)) for label, earlier, later in rows]
+    cells: list[Sequence[object]] = [(label, *apart(earlier, later)) for label, earlier, later in rows]
+    if before.doubt is not None and after.doubt is not None:
+        chance = (figure(side.if_calibrated) for side in (before.doubt, after.doubt))
+        cells.append(("\u2003the same by chance", *chance))
+        cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
     return _table("The same rounds. Lower is better, but for discrimination.", ("", "before", "after"), cells)
 
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 
+from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.measures.uncertainty import Uncertainty
-from truecast.report.findings import RARE, Finding, Range
-from truecast.report.numerals import figure, p_value, percent, points, probability, roughly, rounds
+from truecast.report.findings import RARE, Finding
+from truecast.report.numerals import apart, figure, p_value, percent, points, probability, roughly, rounds
 
-__all__ = ["SIGNIFICANT", "Verdict", "direction", "evidence", "gain", "notes", "size", "skill", "turned", "verdict"]
+__all__ = ["Verdict", "direction", "gain", "headline", "notes", "size", "skill", "turned", "verdict"]
 
-SIGNIFICANT, _SURE = 0.05, 0.01  # p-values
+_SURE = 0.01  # p-value
 _FEWEST = 20  # rounds
 _BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
 _RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
-
-
 _MIXED = "forecasts are too low in places and too high in others"
-_BLIND = "It hardly sees forecasts that are too high here and too low close by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +52,25 @@ def verdict(finding: Finding) -> Verdict:
     return Verdict(kind, short, headline, _evidence(finding, doubt, kind))
 
 
+def headline(finding: Finding) -> str:
+    """Return the verdict in one line; of recalibrated forecasts both, before and after."""
+    said = verdict(finding).headline
+    if finding.after is None:
+        return said
+    return f"Before: {_lower(said)}. After: {_lower(verdict(finding.after).headline)}"
+
+
+def _lower(said: str) -> str:
+    return said[0].lower() + said[1:]
+
+
 def _kind(finding: Finding, doubt: Uncertainty) -> str:
     figures = finding.figures
-    if evidence(finding, doubt) >= SIGNIFICANT:
+    if finding.p_value >= SIGNIFICANT:
         rarer = min(figures.mean_forecast, 1 - figures.mean_forecast)
         blurred = doubt.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
         return "few" if blurred or figures.total < _FEWEST else "none"
-    if evidence(finding, doubt) >= _SURE:
+    if finding.p_value >= _SURE:
         return "weak"
     rarer = min(figures.mean_outcome, 1 - figures.mean_outcome)
     limit, excess = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer), doubt.estimate - doubt.if_calibrated
@@ -68,56 +78,50 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
     return "slight" if small and not finding.impossible else "off"
 
 
-def evidence(finding: Finding, doubt: Uncertainty) -> float:
-    """Return the p-value: of the smooth calibration error, or of stretches, doubled, where the former sees nothing."""
-    if doubt.p_value < _SURE:
-        return doubt.p_value
-    return min(doubt.p_value, 2 * finding.stretches_p_value)
-
-
 def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
     estimate = f"The smooth calibration error is {figure(doubt.estimate)}"
-    chance = f"calibrated forecasts would show about {figure(doubt.if_calibrated)} by chance"
-    if kind in ("few", "none"):
-        as_large = f"and as much or more in {percent(doubt.p_value)} of all cases"
-        blur = ", so that much of what matters would be hidden by it" if kind == "few" else ""
-        most = f"{figure(max(doubt.upper, doubt.estimate))} cannot be ruled out ({percent(doubt.level)} interval)"
-        return f"{estimate}; {chance}, {as_large}{blur}. An error up to about {most}."
-    interval = f"({percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)})"
-    said = f"{estimate} {interval}; {chance}, and {_as_far(doubt.p_value, finding.resamples)}."
-    if evidence(finding, doubt) == doubt.p_value:
-        return said
-    most = f"p-value {p_value(finding.stretches_p_value)}, at the most"
-    return f"{said} {_BLIND}; some ranges of forecasts are further off than chance explains ({most}): see below."
+    interval = f" ({percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)})"
+    chance = f"; calibrated forecasts would show about {figure(doubt.if_calibrated)} by chance"
+    far = f"{_as_far(finding)}."
+    if kind not in ("few", "none"):
+        return f"{estimate}{interval}{chance}. {far}"
+    blur = ", so that much of what matters would be hidden by it" if kind == "few" else ""
+    most = max(doubt.upper, doubt.estimate)
+    ruled = f" An error up to about {figure(most)} cannot be ruled out ({percent(doubt.level)} interval)."
+    return f"{estimate}{chance}{blur}. {far}{ruled if most else ''}"
 
 
-def _as_far(value: float, resamples: int) -> str:
-    others = round(value * (resamples + 1)) - 1
-    among = f"{others or 'none'} of {resamples:,} simulated sets of calibrated forecasts"
-    return f"{among} {'was' if others <= 1 else 'were'} as far off (p-value {p_value(value)})"
+def _as_far(finding: Finding) -> str:
+    times = finding.found.resamples
+    others = round(finding.p_value * (times + 1)) - 1
+    many = f"{others:,} were" if others > 1 else f"{others or 'none'} was"
+    how = "by this error or in any stretch of forecasts"
+    among = f"Of {times:,} simulated sets of calibrated forecasts, {many} as far off, {how}"
+    return f"{among} (p-value {p_value(finding.p_value)})"
 
 
 def direction(finding: Finding) -> str:
-    """Say in which way forecasts are off, as far as both halves of them tell, and all of their stretches."""
+    """Say in which way forecasts are off, by what is marked and nothing else."""
     if turned(finding):
         return "forecasts run the wrong way"
-    if sum(one.gap * other.gap < 0 for one, other in pairwise(finding.off)) > 1:
-        return _MIXED
-    signs = [int(math.copysign(1, half.gap)) if half.beyond_chance else 0 for half in finding.halves]
-    if signs == [1, -1]:
+    signs = [sign for sign, _ in groupby(part.gap > 0 for part in finding.off)]
+    if signs == [True, False]:
         return "forecasts are too extreme (overconfident)"
-    if signs == [-1, 1]:
+    if signs == [False, True]:
         return "forecasts are not extreme enough (underconfident)"
-    if any(signs):
-        return "forecasts are too low" if 1 in signs else "forecasts are too high"
+    if len(signs) == 1:
+        return "forecasts are too low" if signs[0] else "forecasts are too high"
     return _MIXED
 
 
 def turned(finding: Finding) -> bool:
-    """Return whether low forecasts came true more often than high ones, by three times what chance does."""
-    if finding.doubt is None or len(finding.halves) < 2:
+    """Return whether low forecasts came true more often than high ones, by three times what chance does.
+
+    If they do, they are off, too: never where nothing is marked.
+    """
+    if not finding.off or len(finding.found.halves) < 2:
         return False
-    low, high = finding.halves
+    low, high = finding.found.halves
     rate = finding.figures.mean_outcome
     return low.rate - high.rate > 3 * math.sqrt(rate * (1 - rate) * (1 / low.rounds + 1 / high.rounds))
 
@@ -125,7 +129,8 @@ def turned(finding: Finding) -> bool:
 def size(finding: Finding, kind: str) -> str:
     """Say what the error amounts to in practice, as far as that can be told."""
     means = (finding.figures.mean_forecast, finding.figures.mean_outcome)
-    whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + _times(finding.whole)
+    times = _times(finding.found.whole)
+    whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + times
     if kind in ("few", "none"):
         enough = "too few rounds to say what it amounts to" if kind == "few" else "chance is enough to explain the gaps"
         return f"In practice: {enough}. {whole}."
@@ -134,21 +139,24 @@ def size(finding: Finding, kind: str) -> str:
     mean = f"{points(finding.gap)} percentage points on average{beyond}"
     gap = f"{parts}forecasts and what came of them are apart by {mean}"
     if not finding.gap:
-        gap = "in ranges of forecasts, chance is enough to explain the gaps"
-    return f"In practice: {gap}, and recalibration {gain(finding)}. {whole}."
+        gap = f"{parts}gaps are no larger on average than chance makes them"
+    more = "" if finding.outdone else f"; {gain(finding)}"
+    return f"In practice: {gap}{more}. {whole}."
 
 
 def gain(finding: Finding) -> str:
-    """Say what recalibration could do for a proper score."""
-    score = "Brier score" if finding.gain_of == "brier" else "log loss"
-    return f"could take some {percent(finding.gain)} off the {score}" if finding.gain else f"hardly helps the {score}"
+    """Say what recalibration could do for a proper score, as far as a fixed curve can tell."""
+    score, curve = "Brier score" if finding.gain_of == "brier" else "log loss", "the best fixed, increasing curve"
+    if not finding.gain:
+        return f"{curve} would hardly help the {score}"
+    return f"{curve} would take some {percent(finding.gain)} off the {score}"
 
 
-def _times(whole: Range) -> str:
+def _times(whole: Stretch) -> str:
     """Say how many times too high or low, where events are rare: there, points mislead."""
     rare = whole.rate <= 0.5
     said, came = (whole.forecast, whole.rate) if rare else (1 - whole.forecast, 1 - whole.rate)
-    if not whole.beyond_chance or not 0 < came < RARE or not said or not max(said / came, came / said) >= 1.05:
+    if not whole.off or not 0 < came < RARE or not said or not max(said / came, came / said) >= 1.05:
         return ""
     times = f"{roughly(max(said / came, came / said))} times too {'high' if said > came else 'low'}"
     return f": {times}{'' if rare else ' for the rarer outcome'}"
@@ -157,18 +165,22 @@ def _times(whole: Range) -> str:
 def skill(finding: Finding, kind: str) -> str:
     """Say how good the forecasts are, which calibration does not tell."""
     brier, log = finding.figures.brier, finding.figures.log
-    said = f"the Brier score is {figure(brier.score)}"
+    score, constant = apart(brier.score, brier.uncertainty)
     if not brier.uncertainty:
-        return f"{said}; but all outcomes are the same, so there is nothing to tell apart, and no skill to speak of."
-    better = 1 - brier.score / brier.uncertainty
-    how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
-    than = f"{how} than the {figure(brier.uncertainty)} of the mean outcome said throughout"
-    most = f"{percent(brier.discrimination / brier.uncertainty)} better"
-    hindsight = (
-        f" With the best recalibration it would be {most}, in hindsight: so well do forecasts tell rounds apart."
-    )
-    logs = f"The log loss is {figure(log.score)}, against {figure(log.uncertainty)}."
-    return f"{said}, {than}.{hindsight if kind != 'few' else ''} {logs}"
+        alike = "but all outcomes are the same, so there is nothing to tell apart, and no skill to speak of"
+        return f"the Brier score is {score}; {alike}."
+    better = round(1 - brier.score / brier.uncertainty, 12)  # nothing but rounding is left out
+    how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}" if score != constant else "no better"
+    said = f"the Brier score is {score}, {how} than the {constant} of the mean outcome said throughout."
+    curve = "" if kind == "few" or finding.outdone else f" {_hindsight(brier.discrimination / brier.uncertainty)}"
+    return f"{said}{curve} The log loss is {', against '.join(apart(log.score, log.uncertainty))}."
+
+
+def _hindsight(told: float) -> str:
+    if not told:
+        return "No fixed, increasing curve would make it better than that: high forecasts do not come true more often."
+    best = f"With the best fixed, increasing curve it would be {percent(told)} better"
+    return f"{best}, in hindsight: so well do they tell rounds apart."
 
 
 def notes(finding: Finding) -> list[str]:

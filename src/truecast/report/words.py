@@ -5,30 +5,47 @@ from __future__ import annotations
 import numpy as np
 
 from truecast.certificate import Certificate
-from truecast.measures.report import Report
+from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
-from truecast.report.findings import After, Finding, Range
+from truecast.report.course import Course
+from truecast.report.findings import Finding
 from truecast.report.markup import Markup, join, name
-from truecast.report.numerals import count, figure, percent, place, probability, roughly, rounds
-from truecast.report.verdict import SIGNIFICANT, evidence
+from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
 
-__all__ = ["after_sentence", "certificate_sentences", "groups_sentence", "where_sentences"]
+__all__ = ["after_sentence", "certificate_sentences", "course_sentence", "groups_sentence", "where_sentences"]
+
+_MOST = 3  # stretches that are told; the others are in the picture
 
 
 def where_sentences(finding: Finding) -> list[str]:
-    """Say which forecasts were too high or too low, as far as chance does not explain it."""
-    if finding.doubt is not None and evidence(finding, finding.doubt) >= SIGNIFICANT:
+    """Say which forecasts were too high or too low: those that are marked in the pictures, and no others."""
+    if finding.doubt is None:
+        return ["With real weights chance cannot be judged, so nothing is marked as off."]
+    if not finding.off:
         return ["No range of forecasts stands out beyond what chance does."]
     span = finding.ranges[-1].high - finding.ranges[0].low
-    said = [_stretch(part, span) for part in finding.off]
-    return said or ["The error is spread over many forecasts; no range of them explains it."]
+    largest = sorted(finding.off, key=lambda part: -part.rounds * abs(part.gap))[:_MOST]
+    said = [_stretch(part, span) for part in sorted(largest, key=lambda part: part.low)]
+    more = len(finding.off) - len(said)
+    if not finding.off[0].alone:
+        said.insert(0, "No stretch of forecasts is off beyond chance by itself; these are, taken together:")
+    return [*said, *([f"{more:,} more, which add less, are marked in the picture."] if more else [])]
 
 
-def _stretch(part: Range, span: float) -> str:
-    between = f"between {place(part.low, span)} and {place(part.high, span)}"
-    said = f"Forecasts {between if part.low < part.high else 'of ' + probability(part.low)}"
+def _stretch(part: Stretch, span: float) -> str:
+    ends = between(part.low, part.high, span)
+    said = f"Forecasts {'between ' + ' and '.join(ends) if len(ends) > 1 else 'of ' + ends[0]}"
     off = f"too {'low' if part.gap > 0 else 'high'} by about {roughly(part.gap)}"
     return f"{said} were {off} on average ({rounds(part.rounds)})."
+
+
+def course_sentence(course: Course) -> str:
+    """Say how far the worst block of time was off."""
+    off = np.abs(course.rate - course.forecast)
+    k = int(np.argmax(off / np.maximum(course.noise, 1e-300)))
+    said = f"{roughly(course.forecast[k])} forecast, {roughly(course.rate[k])} came true"
+    ends = " to ".join(dict.fromkeys((course.when(course.start[k]), course.when(course.end[k]))))
+    return f"Furthest from the forecasts, against what chance does: {ends}, {said} ({rounds(int(course.rounds[k]))})."
 
 
 def groups_sentence(overview: GroupOverview) -> Markup:
@@ -44,14 +61,15 @@ def groups_sentence(overview: GroupOverview) -> Markup:
     return join((f"{found:,} of {among} {stand} out, {allowing}; most of all ", name(overview.names[0]), "."))
 
 
-def after_sentence(before: Report, after: After) -> str:
+def after_sentence(before: Finding, after: Finding) -> str:
     """Say what recalibration did, by a proper score first."""
-    change = 1 - after.brier.score / before.brier.score if before.brier.score else 0.0
+    was, now = before.figures.brier.score, after.figures.brier.score
+    change = 1 - now / was if was else 0.0
     fell = f"{'fell' if change > 0 else 'rose'} by {percent(abs(change))}" if change else "stayed the same"
-    brier = f"The Brier score {fell}, from {figure(before.brier.score)} to {figure(after.brier.score)}"
-    error = f"the smooth calibration error went from {figure(before.smooth_calibration_error)} to {figure(after.error)}"
+    brier = f"The Brier score {fell}, from {' to '.join(apart(was, now))}"
+    errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
     chance = f"; calibrated forecasts would show {figure(after.doubt.if_calibrated)} by chance" if after.doubt else ""
-    return f"{brier}; {error}{chance}."
+    return f"{brier}; the smooth calibration error went from {' to '.join(errors)}{chance}."
 
 
 def certificate_sentences(certificate: Certificate) -> list[str]:

@@ -1,0 +1,463 @@
+"""Where forecasts are off: one search, for words, tables and pictures, with one chance to err for all it marks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.measures.binned import reliability_bins, wilson
+from truecast.measures.smooth import smooth_calibration_error, smooth_calibration_witness
+from truecast.measures.uncertainty import Uncertainty, resampled
+from truecast.tally import Tally, as_tally
+
+__all__ = ["SIGNIFICANT", "Stretch", "Stretches", "pooled", "stretches", "stretches_p_value", "witness_base"]
+
+SIGNIFICANT = 0.05  # p-value below which something is marked
+_CELLS = 1 << 11  # forecasts that are told apart
+_RANGES = 10
+_MARKS = 40  # that share rounds, and as many that share variance, evenly
+_EVERY = 128  # forecasts that are marks, all of them
+_TIMES, _FEWER_TIMES, _FEW = 999, 499, 512  # resamples, for at most so many forecasts and for more
+_LIKEWISE = 4.0  # deviations, squared, from which what lies between two stretches is off in the same way
+_NARROW = 0.1  # of two stretches, that may lie between them for them to be one
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Neighbouring forecasts, and what came of them.
+
+    Attributes
+    ----------
+    low, high : float
+        The least and the greatest of them.
+    rounds : int or float
+        How many rounds were forecast so, or their weight.
+    forecast, rate : float
+        Their mean forecast and their mean outcome.
+    noise : float
+        The standard deviation that the gap of calibrated forecasts would have; nan for real weights.
+    p_value : float
+        How often calibrated forecasts would be as far off as these, in any stretch or in the smooth calibration error:
+        it allows for all that was looked at. nan for real weights.
+    alone : bool
+        Whether they are off by themselves, if they are off: else only together with others, in the smooth calibration
+        error.
+    """
+
+    low: float
+    high: float
+    rounds: int | float
+    forecast: float
+    rate: float
+    noise: float
+    p_value: float = math.nan
+    alone: bool = True
+
+    @property
+    def gap(self) -> float:
+        """Mean outcome less mean forecast: above 0 where forecasts were too low, below where too high."""
+        return self.rate - self.forecast
+
+    @property
+    def off(self) -> bool:
+        """Whether this is more than chance does: a p-value below 0.05. Never for real weights."""
+        return self.p_value < SIGNIFICANT
+
+    def interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Return Wilson's interval for the mean outcome of these forecasts by themselves; nan for real weights."""
+        if not isinstance(self.rounds, int):
+            return math.nan, math.nan
+        ones = round(self.rate * self.rounds)
+        low, high = wilson(np.array(self.rounds - ones), np.array(ones), _check.between("level", level, 0, 1))
+        return float(low), float(high)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """What `stretches` returns.
+
+    Attributes
+    ----------
+    p_value : float
+        How often calibrated forecasts would be as far off, in any stretch or in the smooth calibration error: the least
+        p-value of all that was looked at. nan for real weights.
+    off : tuple of Stretch
+        Where forecasts are off, in order, without overlap: none if the p-value is 0.05 or more, else at least one.
+    ranges : tuple of Stretch
+        About ten, with equal numbers of rounds as far as ties allow.
+    whole : Stretch
+        All forecasts.
+    halves : tuple of Stretch
+        Forecasts up to the mean forecast, and those above it, if there are both.
+    smooth : Uncertainty or None
+        Of the smooth calibration error, with a p-value that allows for stretches, too, and an interval from 0 where
+        that is not below (1 - level)/2. None for real weights.
+    resamples : int
+        How often chance was simulated.
+    """
+
+    p_value: float
+    off: tuple[Stretch, ...]
+    ranges: tuple[Stretch, ...] = field(repr=False)
+    whole: Stretch = field(repr=False)
+    halves: tuple[Stretch, ...] = field(repr=False)
+    smooth: Uncertainty | None = field(repr=False)
+    resamples: int = field(repr=False)
+
+
+def stretches(
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    level: float = 0.9,
+    resamples: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> Stretches:
+    """Return where forecasts are off beyond chance, and how sure that is.
+
+    Looks at the smooth calibration error and at all stretches of neighbouring forecasts, with their gaps measured
+    against what chance does there (Bernstein's inequality: few rounds and rare outcomes included), and simulates
+    calibrated forecasts to see how far off the worst of all these is by chance. If forecasts are calibrated and rounds
+    independent, anything at all is marked with a probability below 0.05. That nothing is marked does not tell that
+    forecasts are calibrated; and where a stretch begins and ends is only about right.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. With real weights chance cannot be judged: nothing is marked.
+    level
+        Of the interval of the smooth calibration error.
+    resamples
+        How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct forecasts.
+    random_state
+        A seed, a generator, or None.
+
+    Examples
+    --------
+    >>> found = stretches([0, 0, 0, 1] * 50 + [0, 1] * 100, [0.5] * 200 + [0.25] * 100 + [0.75] * 100)
+    >>> for part in found.off:
+    ...     print(part.low, part.high, part.rounds, part.gap, part.p_value)
+    0.25 0.25 100 0.25 0.001
+    0.5 0.75 300 -0.25 0.001
+
+    Notes
+    -----
+    Forecasts are pooled in at most 2,048 cells. Some 0.4 s for a million distinct forecasts, after the tally. Validity:
+    docs/measures.md, theorem 5.
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    level = _check.between("level", level, 0, 1)
+    if resamples is not None:
+        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+    rng = _check.generator("random_state", random_state)
+    cells = _cells(tally)
+    marks = _marks(cells.tally)
+    if tally.weighted:
+        return _unjudged(cells, marks)
+    times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
+    search = _Search(cells, marks, _simulated(cells.tally, marks.at, times, rng))
+    return search.result(_doubt(tally, cells.tally, search, level, times, rng))
+
+
+def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
+    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too.
+
+    Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that fine.
+    """
+    starts = _starts(tally.p, cells)
+    if len(starts) == len(tally.p):
+        return tally
+    zeros, ones = np.add.reduceat(tally.zeros, starts), np.add.reduceat(tally.ones, starts)
+    p = np.add.reduceat(tally.p * tally.weights, starts) / (zeros + ones)
+    ends = np.append(starts[1:], len(tally.p)) - 1
+    return Tally(np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones)  # rounding must not leave the cell
+
+
+def stretches_p_value(tally: Tally) -> float:
+    """Return how often, at the most, any stretch of calibrated forecasts would be as far off as one is here.
+
+    Proved rather than simulated, by Bernstein's inequality for every stretch, above and below, and the sum over all of
+    them: so it is on the large side, but it tells p-values that no number of resamples could. Not for real weights.
+    """
+    marks = _marks(tally)
+    sums = _sums(tally, marks.at, tally.ones[None])
+    number = len(marks.at) * (len(marks.at) - 1) // 2
+    return min(1.0, 2 * number * math.exp(-float(_most(sums)[0]) / 2))
+
+
+def witness_base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
+    """Return the level with the most surplus where f is above and the most shortfall where it is not; 0 if outside."""
+    order = np.argsort(f, kind="stable")
+    levels, below = f[order], np.cumsum(surplus[order])
+    contrast = np.where(np.diff(levels) > 1e-12, below[-1] - 2 * below[:-1], -np.inf)
+    if not len(contrast) or contrast.max() <= abs(below[-1]):
+        return 0.0
+    best = int(np.argmax(contrast))
+    return float(levels[best] + levels[best + 1]) / 2
+
+
+class _Cells(NamedTuple):
+    """The pooled tally, and the least and greatest forecast in each of its cells."""
+
+    tally: Tally
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def stretch(self, start: int, end: int, p_value: float = math.nan, alone: bool = True) -> Stretch:
+        """Return the cells from one index to before another."""
+        part = Tally(*(column[start:end] for column in (self.tally.p, self.tally.zeros, self.tally.ones)))
+        rounds = part.total
+        mean = float(part.p @ part.weights) / rounds
+        noise = math.nan if part.weighted else math.sqrt(float(part.p * (1 - part.p) @ part.weights)) / rounds
+        low, high = float(self.low[start]), float(self.high[end - 1])
+        rate = float(part.ones.sum() / rounds)
+        return Stretch(low, high, rounds, min(max(mean, low), high), rate, noise, p_value, alone)
+
+
+class _Marks(NamedTuple):
+    """Between which cells stretches begin and end; and those of the ranges and of the halves among them."""
+
+    at: NDArray[np.int64]
+    ranges: NDArray[np.int64]
+    halves: NDArray[np.int64]
+
+
+class _Sums(NamedTuple):
+    """Up to each mark: the sum of y - p, in each of several sets of outcomes; and its variance by chance."""
+
+    surplus: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+    def striking(self, first: Any, last: Any) -> NDArray[np.float64]:
+        """Return how many deviations, squared, the surplus between two marks is away from 0.
+
+        In the sense of Bernstein's inequality: by chance z**2 is exceeded with a probability of at most
+        2 exp(-z**2 / 2), however few the rounds and rare the outcomes.
+        """
+        surplus = np.abs(self.surplus[..., last] - self.surplus[..., first])
+        variance = np.maximum(self.variance[last] - self.variance[first], 0)
+        return np.asarray(surplus**2 / (variance + surplus / 3 + 1e-300))
+
+
+class _Simulated(NamedTuple):
+    """Of the rounds as they are, first, and of simulated ones: the smooth error, and how striking any stretch is."""
+
+    errors: NDArray[np.float64]
+    striking: NDArray[np.float64]
+
+
+class _Search:
+    """All stretches between marks, with p-values that allow for all of them."""
+
+    def __init__(self, cells: _Cells, marks: _Marks, simulated: _Simulated) -> None:
+        self.cells, self.marks, self.simulated = cells, marks, simulated
+        self.sums = _sums(cells.tally, marks.at, cells.tally.ones[None])
+        self._error_unit, self._striking_unit = (_unit(values) for values in simulated)
+        scaled = (simulated.errors / self._error_unit, simulated.striking / self._striking_unit)
+        self._farthest = np.sort(np.maximum(*scaled))
+        self.smooth_p_value = self._as_far(float(scaled[0][0]))
+
+    def p_value(self, striking: float) -> float:
+        """Return how often any stretch, or the smooth error, is as far off by chance as one that is so striking."""
+        return self._as_far(striking / self._striking_unit)
+
+    def _as_far(self, scaled: float) -> float:
+        """Return in which share of all sets, this one among them, something is as far off."""
+        return (len(self._farthest) - int(np.searchsorted(self._farthest, scaled, "left"))) / len(self._farthest)
+
+    def result(self, doubt: Uncertainty) -> Stretches:
+        least = min(self.p_value(float(self.simulated.striking[0])), self.smooth_p_value)
+        ranges, halves = (self._between(at) for at in (self.marks.ranges, self.marks.halves))
+        (whole,) = self._between(self.marks.at[[0, -1]])
+        times = len(self._farthest) - 1
+        return Stretches(least, self._off(), ranges, whole, halves, doubt, times)
+
+    def _between(self, at: NDArray[np.int64]) -> tuple[Stretch, ...]:
+        places = np.searchsorted(self.marks.at, at)
+        return tuple(self._stretch(first, last) for first, last in pairwise(places.tolist()))
+
+    def _stretch(self, first: int, last: int) -> Stretch:
+        start, end = self.marks.at[[first, last]].tolist()
+        return self.cells.stretch(start, end, self._p_value_between(first, last))
+
+    def _p_value_between(self, first: int, last: int) -> float:
+        return self.p_value(float(self.sums.striking(first, last)[0]))
+
+    def _off(self) -> tuple[Stretch, ...]:
+        alone = tuple(self._stretch(*found) for found in self._joined(self._found()))
+        return alone or (self._together() if self.smooth_p_value < SIGNIFICANT else ())
+
+    def _found(self) -> list[tuple[int, int]]:
+        """Return the most striking stretch, then what is left and right of it looked at in the same way; in order."""
+        found: list[tuple[int, int]] = []
+        left = [(0, len(self.marks.at) - 1)]
+        while left:
+            start, end = left.pop()
+            first, last = _most_striking(self.sums, start, end)
+            if self._p_value_between(first, last) < SIGNIFICANT:
+                found.append((first, last))
+                left += [(a, b) for a, b in ((start, first), (last, end)) if a < b]
+        return sorted(found)
+
+    def _joined(self, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        joined: list[tuple[int, int]] = []
+        for marks in found:
+            if joined and self._alike(joined[-1], marks):
+                joined[-1] = (joined[-1][0], marks[1])
+            else:
+                joined.append(marks)
+        return joined
+
+    def _alike(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
+        """Whether two stretches are off in one direction, also as one, and so is what lies between, if it is much."""
+        signs = {self._sign(*one), self._sign(*other)}
+        if len(signs) > 1 or not self._p_value_between(one[0], other[1]) < SIGNIFICANT:
+            return False
+        if one[1] == other[0]:
+            return True
+        ends = self.cells.tally.weights[self.marks.at[one[1]] : self.marks.at[other[0]]].sum()
+        both = self.cells.tally.weights[self.marks.at[one[0]] : self.marks.at[other[1]]].sum()
+        likewise = self._sign(one[1], other[0]) in signs
+        return bool(ends <= _NARROW * both or (likewise and self.sums.striking(one[1], other[0])[0] >= _LIKEWISE))
+
+    def _sign(self, first: int, last: int) -> bool:
+        return bool(self.sums.surplus[0, last] > self.sums.surplus[0, first])
+
+    def _together(self) -> tuple[Stretch, ...]:
+        """Return the parts of the smooth error's witness: where it is above its base and forecasts are too low, ..."""
+        tally = self.cells.tally
+        f, surplus = smooth_calibration_witness(tally).f, _surplus(tally, tally.ones)
+        above = f > witness_base(f, surplus)
+        starts = np.flatnonzero(np.diff(above, prepend=not above[0]))
+        sums = np.add.reduceat(surplus, starts)
+        ends = np.append(starts[1:], len(f))
+        right = np.flatnonzero((sums > 0) == above[starts])
+        largest = np.sort(right[np.argsort(-np.abs(sums[right]), kind="stable")])
+        return tuple(
+            self.cells.stretch(int(starts[k]), int(ends[k]), self.smooth_p_value, alone=False) for k in largest
+        )
+
+
+def _unjudged(cells: _Cells, marks: _Marks) -> Stretches:
+    parts = (
+        tuple(cells.stretch(start, end) for start, end in pairwise(at.tolist()))
+        for at in (marks.ranges, marks.at[[0, -1]], marks.halves)
+    )
+    ranges, (whole,), halves = parts
+    return Stretches(math.nan, (), ranges, whole, halves, None, 0)
+
+
+def _doubt(
+    tally: Tally, few: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
+) -> Uncertainty:
+    """Return how sure the smooth error is, in agreement with all that was looked at."""
+    others = [smooth_calibration_error(Tally(few.p, *draw)) for draw in resampled(few, "confidence", times, rng)]
+    lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    p_value = search.smooth_p_value
+    by_chance = float(search.simulated.errors[1:].mean())
+    lower = min(lower, 0.0) if p_value >= (1 - level) / 2 else lower
+    return Uncertainty(smooth_calibration_error(tally), lower, upper, level, by_chance, p_value)
+
+
+def _simulated(tally: Tally, at: NDArray[np.int64], times: int, rng: np.random.Generator) -> _Simulated:
+    errors: list[float] = []
+    striking: list[NDArray[np.float64]] = []
+    for ones in _sets(tally, times, rng):
+        errors += [smooth_calibration_error(Tally(tally.p, tally.weights - some, some)) for some in ones]
+        striking.append(_most(_sums(tally, at, ones)))
+    return _Simulated(np.array(errors), np.concatenate(striking))
+
+
+def _sets(tally: Tally, times: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """Yield the ones at each forecast: as they are, and as they would be by chance."""
+    yield tally.ones[None]
+    batch: list[NDArray[np.int64]] = []
+    for k, (_, ones) in enumerate(resampled(tally, "consistency", times, rng), 1):
+        batch.append(ones)
+        if len(batch) == 64 or k == times:
+            yield np.array(batch)
+            batch = []
+
+
+def _unit(values: NDArray[np.float64]) -> float:
+    """Return what one set in twenty exceeds: so the smooth error and stretches, in such units, have equal chances."""
+    return max(float(np.quantile(values, 1 - SIGNIFICANT)), 1e-300)
+
+
+def _surplus(tally: Tally, ones: NDArray[Any]) -> NDArray[np.float64]:
+    return np.asarray(ones * (1 - tally.p) - (tally.weights - ones) * tally.p)
+
+
+def _sums(tally: Tally, at: NDArray[np.int64], ones: NDArray[Any]) -> _Sums:
+    surplus = np.add.reduceat(_surplus(tally, ones), at[:-1], axis=-1)
+    variance = np.add.reduceat(tally.weights * tally.p * (1 - tally.p), at[:-1])
+    before = np.zeros((len(surplus), 1))
+    return _Sums(np.hstack((before, np.cumsum(surplus, axis=-1))), np.append(0.0, np.cumsum(variance)))
+
+
+def _most(sums: _Sums) -> NDArray[np.float64]:
+    """Return how striking the most striking stretch is, in each set of outcomes."""
+    most = np.zeros(len(sums.surplus))
+    for apart in range(1, len(sums.variance)):
+        first, last = slice(None, -apart), slice(apart, None)
+        np.maximum(most, sums.striking(first, last).max(axis=-1), out=most)
+    return most
+
+
+def _most_striking(sums: _Sums, start: int, end: int) -> tuple[int, int]:
+    """Return the marks of the most striking stretch, in the first set of outcomes; of several the first."""
+    marks = np.arange(start, end + 1)
+    deviations = np.triu(sums.striking(marks[:, None], marks[None, :])[0], 1)
+    first, last = np.unravel_index(int(np.argmax(deviations)), deviations.shape)
+    if first == last:  # nothing is off at all
+        return start, end
+    return start + int(first), start + int(last)
+
+
+def _marks(tally: Tally) -> _Marks:
+    """Return marks that depend on the forecasts and not on the outcomes: what chance does is then known."""
+    n, p, weights = len(tally.p), tally.p, tally.weights
+    edges = reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]
+    ranges = np.unique(np.concatenate(([0], np.searchsorted(p, edges), [n])))
+    halves = np.unique([0, np.searchsorted(p, float(p @ weights) / tally.total, "right"), n])
+    even = np.arange(n + 1) if n <= _EVERY else np.union1d(_even(weights), _even(weights * p * (1 - p)))
+    return _Marks(np.unique(np.concatenate((ranges, halves, even))), ranges, halves)
+
+
+def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Return marks between which there is about as much each; and those around single forecasts that have that much."""
+    sums = np.append(0.0, np.cumsum(weights, dtype=np.float64))
+    step = sums[-1] / _MARKS
+    if not step:
+        return np.array([0, len(weights)])
+    heavy = np.flatnonzero(weights >= step)
+    places = np.searchsorted(sums, step * np.arange(1, _MARKS))
+    return np.unique(np.concatenate((places, heavy, heavy + 1))).clip(0, len(weights))
+
+
+def _cells(tally: Tally) -> _Cells:
+    starts = _starts(tally.p, _CELLS)
+    ends = np.append(starts[1:], len(tally.p)) - 1
+    return _Cells(pooled(tally), tally.p[starts], tally.p[ends])
+
+
+def _starts(p: NDArray[np.float64], cells: int) -> NDArray[np.int64]:
+    """Return the first forecast of each cell."""
+    if len(p) <= cells:
+        return np.arange(len(p))
+    power = cells.bit_length() - 1
+    while power < 60 and np.count_nonzero(np.diff(_cell(p, power + 1))) < cells:
+        power += 1
+    return np.flatnonzero(np.diff(_cell(p, power), prepend=-1))
+
+
+def _cell(p: NDArray[np.float64], power: int) -> NDArray[np.int64]:
+    return np.minimum((p * 2.0**power).astype(np.int64), (1 << power) - 1)

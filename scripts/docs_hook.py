@@ -27,6 +27,7 @@ SHOWN = {
 }
 LONGEST = 60_000  # characters of a file that is shown in full
 
+_HEAD = re.compile(r"(?<=<th>)[\w ]+(?=</th>)")
 _LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)(\)|#)")
 
 
@@ -52,6 +53,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
         return f"{match[1]}{posixpath.relpath(_source(name), here or '.')}{match[3]}" if name else match[0]
 
     return _LINK.sub(moved, markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Let long names at the head of a table's column break where they have an underscore."""
+    return _HEAD.sub(lambda cell: cell[0].replace("_", "_<wbr>"), html)
 
 
 def _sample_report() -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast.arena.yardstick import distance
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, width_of
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, tidy, width_of
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
@@ -84,7 +84,9 @@ class Course:
         above.set_xlabel("")
         width = figure.get_figwidth() * 72 - 10 if hasattr(figure, "get_figwidth") else math.inf
         kinds = "\n".join(line.partition("(")[0] for line in self.title.split("\n"))
-        figure.suptitle(fitting([self.title, kinds], width, 9), fontsize=9)
+        figure.suptitle(fitting([self.title, kinds, ""], width, 9), fontsize=9)
+        for axes in (above, below):
+            tidy(axes)
         return figure
 
     def draw_forecasts(self, axes: Any) -> None:
@@ -111,8 +113,8 @@ class Course:
         axes.plot(t, 2 * np.sqrt(t) + 1, color=ink(axes), ls=":", lw=1.3, label="2 sqrt(T) + 1")
         if self.certificate is not None:
             axes.plot(t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate")
-        axes.fill_between(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.4, lw=0)
-        axes.plot(self.rounds, self.upper, color=COLORS[2], marker="o", ms=3, lw=1.2, label=distance)
+        axes.vlines(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.5, lw=3)
+        axes.plot(self.rounds, self.upper, color=COLORS[2], ls="", marker="o", ms=3.5, zorder=3, label=distance)
         axes.plot(t, signed, color=COLORS[1], lw=0.8, label=off)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("in total", fontsize=9)

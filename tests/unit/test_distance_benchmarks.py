@@ -7,7 +7,6 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 

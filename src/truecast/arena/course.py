@@ -95,12 +95,12 @@ class Course:
         share = f"share of ones in the {self.window:,} round{'s' * (self.window > 1)} around"
         share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
-        size = min(4.0, max(1.0, 40 / math.sqrt(len(t) + 1)))
+        size = min(4.0, max(1.8, 40 / math.sqrt(len(t) + 1)))
         # a picture within the picture: a file with a hundred thousand points is slow to open
         axes.plot(t, self.p, ls="", marker=".", ms=size, color=COLORS[0], zorder=2, label="forecast", rasterized=True)
         axes.set_ylim(-0.03, 1.03)
         axes.set_ylabel(fitting(["probability", "p"], 0.6 * room(axes)[1], 9), fontsize=9)
-        _finish(axes)
+        _finish(axes, dots=3.0)
 
     def draw_distance(self, axes: Any) -> None:
         """Draw the distance to calibration so far, and bounds on it, on matplotlib axes."""
@@ -131,14 +131,21 @@ def _shares(y: NDArray[np.uint8], window: int) -> NDArray[np.float64]:
     return shares
 
 
-def _finish(axes: Any) -> None:
+def _finish(axes: Any, *, dots: float = 1.0) -> None:
     axes.set_xlabel("T, rounds", fontsize=9)
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
     names = axes.get_legend_handles_labels()[1]
     columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)  # the layout gives more
-    style = {"fontsize": 8, "frameon": False, "columnspacing": 1.2, "labelspacing": 0.2, "borderpad": 0.2}
+    style = {
+        "fontsize": 8,
+        "markerscale": dots,
+        "frameon": False,
+        "columnspacing": 1.2,
+        "labelspacing": 0.2,
+        "borderpad": 0.2,
+    }
     style |= {"handlelength": 1.5} if columns < 4 else {}
     axes.legend(ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), **style)
 

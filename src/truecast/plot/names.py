@@ -18,10 +18,10 @@ def cut_in_the_middle(name: str, fits: Callable[[str], bool]) -> str:
     >>> cut_in_the_middle("Los Angeles International Airport", lambda text: len(text) <= 13)
     'Los An…irport'
     """
-    if fits(name):
+    if fits(name) or len(name) <= _LEAST:
         return name
-    lost = bisect_left(range(1, len(name) - _LEAST), True, key=lambda lost: fits(_without(name, 1 + lost)))
-    return _without(name, 1 + lost)
+    losses = range(1, len(name) - _LEAST)
+    return _without(name, 1 + bisect_left(losses, True, key=lambda lost: fits(_without(name, lost))))
 
 
 def short_names(names: Iterable[str], fits: Callable[[str], bool]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -93,9 +94,16 @@ def tidy(axes: Any) -> None:
         pass
 
 
+def _lay_out(figure: Any) -> None:
+    """Place all that is drawn, or as much as there is room for as yet."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
+        figure.draw_without_rendering()
+
+
 def _drop_ticks(axes: Any) -> bool:
     """Leave out every other number below the axes if neighbours overlap; return whether they did."""
-    axes.figure.draw_without_rendering()
+    _lay_out(axes.figure)
     seen = _ticks(axes.xaxis)
     boxes = [tick.label1.get_window_extent() for tick in seen]
     if not any(first.overlaps(second) for first, second in pairwise(boxes)):
@@ -109,7 +117,7 @@ def _drop_legend(axes: Any) -> bool:
     legend = axes.get_legend()
     if legend is None:
         return False
-    axes.figure.draw_without_rendering()
+    _lay_out(axes.figure)
     box, around = legend.get_window_extent(), axes.get_window_extent()
     if box.width <= around.width and box.height <= around.height:
         return False
@@ -119,7 +127,7 @@ def _drop_legend(axes: Any) -> bool:
 
 def _drop_words(axes: Any) -> bool:
     """Hide the first words that do not fit, once all is laid out; return whether there were some."""
-    axes.figure.draw_without_rendering()
+    _lay_out(axes.figure)
     edge, ticks = axes.figure.bbox, _ticks(axes.xaxis) + _ticks(axes.yaxis)
     kept = [tick.label1.get_window_extent() for tick in ticks]
     for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts):

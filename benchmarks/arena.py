@@ -1,25 +1,27 @@
 """All forecasters of the arena against all adversaries: the page docs/arena.md and its pictures.
 
-    python benchmarks/arena.py --plot docs/arena.svg --game docs/game.svg > docs/arena.md     # some minutes
+    python benchmarks/arena.py --curves docs/arena.json > docs/arena.md     # some minutes
+    python docs/make_pictures.py arena game
 
-Goes on where it was stopped if given `--resume FILE`. Needs the package installed, and matplotlib for the pictures.
+Continues where it was stopped if given `--resume FILE`. Needs the package installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import matplotlib as mpl
 from distance import sizes
-from timing import header
+from timing import header, picture
 
 import truecast as tc
 from truecast.arena.rows import Row
@@ -114,11 +116,6 @@ def adversaries() -> None:
         print(f"| {name} | `{adversary!r}` | {adversary.sees} | {what} |")
 
 
-def save(figure: Any, path: Path) -> None:
-    with mpl.rc_context({"svg.hashsalt": "truecast"}):  # names in the file are the same in every run
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
-
-
 def progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
         print(f"\r{done} of {total} games", end="", file=sys.stderr, flush=True)
@@ -128,8 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=sizes, default=[100, 1_000, 10_000], help="such as 100,1000")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--plot", type=Path, help="where to draw the distances, such as docs/arena.svg")
-    parser.add_argument("--game", type=Path, help="where to draw a single game")
+    parser.add_argument("--curves", type=Path, help="where to keep what the picture shows, such as docs/arena.json")
     parser.add_argument("--resume", type=Path, help="file to keep finished games in")
     options = parser.parse_args()
     header("The arena", f"arena.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
@@ -146,19 +142,16 @@ def main() -> None:
     adversaries()
     print("\n## Distances\n")
     print(results.markdown())
-    if options.plot:
-        save(results.draw(), options.plot)
-        print(f"\n![CalDist against T: an overview, and a panel for each forecaster]({options.plot.name})")
+    if options.curves:
+        options.curves.write_text(json.dumps(asdict(results.curves())) + "\n")
+        picture("arena", "CalDist against T: an overview, and a panel for each forecaster")
     print(READING.rstrip())
     for rounds in options.rounds:
         played = "" if options.resume else f"; played and measured in {spent[rounds]:.0f} s on all processors"
         print(f"\n### T = {rounds:,}: means over {options.seeds} seeds{played}\n")
         print(results.against(rounds).markdown())
-    if options.game:
-        game = tc.arena.play(tc.BentGrid(horizon=2_000), tc.arena.SignPreservation(), 2_000)
-        save(game.draw(), options.game)
-        print(f"\n## One game\n\n`{game.forecaster}` against `{game.adversary}`, as `game.draw()` draws it.\n")
-        print(f"![Forecasts above, distance and bounds below]({options.game.name})")
+    print("\n## One game\n\n`BentGrid(horizon=2000)` against `SignPreservation()`, as `game.draw()` draws it.")
+    picture("game", "Forecasts above, distance and bounds below")
 
 
 if __name__ == "__main__":

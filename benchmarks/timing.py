@@ -26,3 +26,12 @@ def header(title: str, script: str, *packages: str) -> None:
     print(f"Made by `python benchmarks/{script}`, all in one run.")
     machine = [platform.machine(), f"{os.cpu_count()} cores", platform.system(), f"Python {platform.python_version()}"]
     print(", ".join([*machine, *(f"{name} {version(name)}" for name in (*packages, "truecast"))]) + ".")
+
+
+def picture(name: str, says: str) -> None:
+    """Print how a page shows a picture of docs/make_pictures.py: the one for light pages, or for dark ones."""
+    print(f"""
+<picture>
+<source media="(prefers-color-scheme: dark)" srcset="pictures/{name}-dark.svg">
+<img alt="{says}" src="pictures/{name}-light.svg">
+</picture>""")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,21 +20,26 @@ import matplotlib as mpl
 import numpy as np
 
 import truecast as tc
+from truecast.arena.curves import Curve, Curves, Panel
 from truecast.plot.style import COLORS, GREY, new_figure
 
 HERE = Path(__file__).parent
 BLUE, GREEN, ORANGE = COLORS[:3]
 INK = "#1f2733"
 #: what colours become on a light page and on a dark one, where they can be seen better
-LIGHT = {GREY: "#7d7d7d"}
+LIGHT = {GREY: "#7d7d7d", COLORS[4]: "#b07a00", COLORS[5]: "#3a8fc6"}
 DARK = {INK: "#dde1e8", BLUE: "#5aaeea", GREEN: "#35c39a", ORANGE: "#f58b3c", GREY: "#a3a3a3"}
 STYLE = {
     **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
     "axes.facecolor": "none",
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "axes.labelsize": 9.5,
     "axes.titlesize": 10,
-    "font.size": 9,
+    "font.size": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
     "legend.frameon": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "truecast",
@@ -229,15 +235,93 @@ def ladder() -> Any:
     return tc.plot.ladder_state(f).draw()
 
 
+# -- measured ----------------------------------------------------------------------------------------
+
+
+def theorem() -> Any:
+    """Draw the tables of theorem-measured.md: distances, certificates and bounds against the number of rounds."""
+    rows = _theorem_rows((HERE / "theorem-measured.md").read_text())
+    names = list(dict.fromkeys(row["forecaster"] for row in rows))
+    figure = new_figure(9, 4.2)
+    panels = figure.subplots(1, len(names), sharex=True, sharey=True)
+    for name, axes in zip(names, panels, strict=True):
+        _theorem_panel(axes, [row for row in rows if row["forecaster"] == name])
+        axes.set_title(name)
+    panels[0].set_ylabel("distance to calibration, in total")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+# sizes and widths show lines that coincide
+OUTCOMES: dict[str, dict[str, Any]] = {
+    "coin": {"color": BLUE, "marker": "o", "ms": 4, "zorder": 5},
+    "periodic": {"color": GREEN, "marker": "^", "ms": 6, "zorder": 4},
+    "threshold": {"color": ORANGE, "marker": "s", "ms": 4, "zorder": 3},
+    "greedy": {"color": COLORS[3], "marker": "D", "ms": 8, "lw": 3, "zorder": 2},
+    "all ones": {"color": INK, "marker": "x", "ms": 5, "zorder": 3},
+}
+
+
+def _theorem_rows(page: str) -> list[dict[str, str]]:
+    """Return the rows of all tables of the page, with the number of rounds from the title above."""
+    found = []
+    for rounds, section in re.findall(r"^## ([\d,]+) rounds\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL):
+        lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+        found += [dict(zip(lines[0], cells, strict=True)) | {"T": rounds.replace(",", "")} for cells in lines[2:]]
+    return found
+
+
+def _theorem_panel(axes: Any, rows: list[dict[str, str]]) -> None:
+    columns = {"CalDist": "at most", "certificate": "certificate", "bound": "proved bound", "paper": "2 sqrt(T) + 1"}
+    for kind, style in OUTCOMES.items():
+        mine = [row for row in rows if row["outcomes"] == kind]
+        at = [int(row["T"]) for row in mine]
+        values = {name: [float(row[column]) for row in mine] for name, column in columns.items()}
+        axes.plot(at, values["certificate"], color=style["color"], ls="--", lw=0.7)
+        axes.plot(at, values["CalDist"], label=kind, **{"lw": 1.2, "mfc": "none"} | style)
+    axes.plot([], [], color=INK, ls="--", lw=0.7, label="certificates")
+    axes.plot(at, values["bound"], color=GREY, lw=4, zorder=1, label="proved bound")
+    axes.plot(at, values["paper"], color=INK, ls=":", lw=1.5, label="2 sqrt(T) + 1")
+    axes.set(xscale="log", yscale="log", xlim=(0.6 * min(at), 1.7 * max(at)), xlabel="T, rounds")
+    axes.minorticks_off()
+    axes.grid(color=GREY, alpha=0.35, lw=0.6)
+
+
+def arena() -> Any:
+    """Draw the tournament that benchmarks/arena.py has kept."""
+    kept = json.loads((HERE / "arena.json").read_text())
+    panels = (
+        Panel(
+            one["forecaster"],
+            {name: _curve(curve) for name, curve in one["adversaries"].items()},
+            _curve(one["worst"]),
+            one["against"],
+            _curve(one["bound"]) if one["bound"] else None,
+        )
+        for one in kept["panels"]
+    )
+    return Curves(tuple(panels), kept["sees"]).draw()
+
+
+def _curve(kept: dict[str, list[Any]]) -> Curve:
+    return Curve(tuple(kept["rounds"]), tuple(kept["values"]))
+
+
+def game() -> Any:
+    """Draw one game of the arena."""
+    return tc.arena.play(tc.BentGrid(horizon=2_000), tc.arena.SignPreservation(), 2_000).draw()
+
+
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
-PICTURES = {make.__name__: make for make in (*EXPLAINED, before_after, groups, ladder)}
+PICTURES = {make.__name__: make for make in (*EXPLAINED, before_after, groups, ladder, theorem, arena, game)}
 
 
 def drawn(name: str) -> dict[str, str]:
     """Return the SVG of a picture by what its file is called, for a light page and a dark one."""
     with mpl.rc_context(STYLE):
         figure, file = PICTURES[name](), io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        figure.savefig(file, format="svg", transparent=True, dpi=144, metadata={"Date": None, "Creator": None})
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", file.getvalue(), flags=re.DOTALL)
     text = re.sub(r" ?font-family: [^;\"]*;", "", text)
     text = text.replace("</style>", f" text {{font-family: {FONT}}}</style>", 1)

@@ -27,6 +27,11 @@ SHOWN = {
 }
 LONGEST = 60_000  # characters of a file that is shown in full
 
+_PICTURE = re.compile(
+    r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)">\n'
+    r'<img alt="([^"]+)" src="([^"]+)">\n</picture>'
+)
+_HEAD = re.compile(r"(?<=<th>)[\w ]+(?=</th>)")
 _LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)(\)|#)")
 
 
@@ -44,14 +49,22 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """Point links to files outside docs/ at their pages."""
+    """Point links to files outside docs/ at their pages, and show pictures as the page's own switch says.
+
+    Where the code is read, <picture> follows the system's setting; the site has a switch for light and dark.
+    """
     here = posixpath.dirname(page.file.src_uri)
 
     def moved(match: re.Match[str]) -> str:
         name = _outside(page.file.src_uri, match[2])
         return f"{match[1]}{posixpath.relpath(_source(name), here or '.')}{match[3]}" if name else match[0]
 
-    return _LINK.sub(moved, markdown)
+    return _PICTURE.sub(r"![\2](\3#only-light)\n![\2](\1#only-dark)", _LINK.sub(moved, markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Let long names at the head of a table's column break where they have an underscore."""
+    return _HEAD.sub(lambda cell: cell[0].replace("_", "_<wbr>"), html)
 
 
 def _sample_report() -> str:

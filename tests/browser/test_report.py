@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,6 @@ import pytest
 import truecast as tc
 from truecast.report import html_report
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-CHROMIUM = os.environ.get("CHROMIUM") or next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
-)
 SIZES = {"phone": (375, 740), "wide": (1280, 900)}
 FIGURES = "svg.chart"
 
@@ -69,16 +63,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "tiny": html_report([1], [1.0]),
     }
     return {name: page.save(folder / f"{name}.html") for name, page in pages.items()}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        if CHROMIUM is None and not Path(running.chromium.executable_path).exists():
-            pytest.skip("needs a browser: chromium, CHROMIUM=path, or `playwright install chromium`")
-        launched = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -10,9 +10,16 @@ from types import ModuleType
 import matplotlib as mpl
 import pytest
 
+from drawn import flaws, smallest
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 NUMBER = re.compile(r"-?\d+\.?\d*")
+# one picture, that of the page's ground: where the code is read by <picture>, in the site by its own switch
+SHOWN = re.compile(
+    r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="(?:\.\./)?pictures/(\w+)-dark\.svg">\n'
+    r'<img alt="([^"]+)" src="(?:\.\./)?pictures/(\w+)-light\.svg">\n</picture>'
+)
 PAGE = {"light": "#ffffff", "dark": "#1e2129"}  # what the site's pages are drawn on
 
 
@@ -82,22 +89,35 @@ def test_a_stale_picture_is_noticed(other: str, same: bool) -> None:
 def test_every_file_is_made_and_shown_on_light_and_dark_pages_alike() -> None:
     files = {path.name for path in FOLDER.iterdir()}
     assert files == {f"{name}-{page}.svg" for name in SCRIPT.PICTURES for page in PAGE}
-    shown: list[tuple[str, str, str]] = []
+    shown: set[str] = set()
     for path in (ROOT / "docs").rglob("*.md"):
-        text = path.read_text()
-        found = re.findall(r"!\[([^]]+)\]\((?:\.\./)?pictures/(\w+)-(light|dark)\.svg#only-(light|dark)\)", text)
-        assert len(found) == text.count("pictures/")
-        assert all(page == only for _, _, page, only in found)
-        assert [row[:2] for row in found[::2]] == [row[:2] for row in found[1::2]]  # in pairs, with the same words
-        shown += [row[:3] for row in found]
-    assert {f"{name}-{page}.svg" for _, name, page in shown} == files
+        found = SHOWN.findall(path.read_text())
+        assert 2 * len(found) == path.read_text().count("pictures/")
+        assert all(dark == light for dark, _, light in found)
+        shown |= {f"{name}-{page}.svg" for name, _, _ in found for page in PAGE}
+    assert shown == files
 
 
 def test_pictures_are_small_and_load_nothing() -> None:
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 600_000
     for path in FOLDER.iterdir():
+        assert path.stat().st_size < 200_000, path.name
         names = re.findall(r"https?://[^\"'\s<]+", path.read_text())
         assert all(name.startswith("http://www.w3.org/") for name in names)
+
+
+@pytest.mark.parametrize("name", SCRIPT.PICTURES)
+def test_words_are_in_the_picture_and_large_enough(name: str) -> None:
+    with mpl.rc_context(SCRIPT.STYLE):
+        figure = SCRIPT.PICTURES[name]()
+        figure.draw_without_rendering()
+        assert [flaw for flaw in flaws(figure) if flaw.startswith("clipped")] == []
+        assert smallest(figure) >= 8
+
+
+def test_no_picture_brings_a_ground_of_its_own() -> None:
+    for path in FOLDER.iterdir():
+        assert not re.search(r"fill: (#ffffff|white|#fff)\b(?!; opacity: 0)", path.read_text()), path.name
+    assert not list((ROOT / "docs").glob("*.svg"))
 
 
 def brightness(color: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.style
@@ -17,11 +17,12 @@ from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 import truecast as tc
+from drawn import flaws, smallest
 from truecast import arena, plot
 from truecast.errors import InputError
 from truecast.plot import style
 
-SIZES = [(3, 2.5), (7, 5)]
+SIZES = [(1.6, 1.6), (1.6, 2.4), (2.2, 1.8), (3, 2.5), (7, 5)]
 GROUNDS = ["default", "dark_background"]
 
 
@@ -131,50 +132,14 @@ def draw(name: str, size: tuple[float, float]) -> Figure:
     return figure
 
 
-def texts(figure: Figure) -> list[tuple[str, object]]:
-    """All that is written, with the box around it."""
-    found = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    ticks = {id(label) for axes in figure.findobj(mpl.axes.Axes) for label in hidden_ticks(axes)}
-    return [(text.get_text(), text.get_window_extent()) for text in found if id(text) not in ticks]
-
-
-def hidden_ticks(axes: mpl.axes.Axes) -> list[Text]:
-    """Labels of ticks that lie outside of what is shown, or are switched off: they exist, but are not drawn."""
-    hidden = []
-    for axis in (axes.xaxis, axes.yaxis):
-        low, high = sorted(axis.get_view_interval())
-        slack = 1e-9 * (high - low)
-        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
-            inside = low - slack <= tick.get_loc() <= high + slack
-            hidden += [label for label in (tick.label1, tick.label2) if not inside or not label.get_visible()]
-    return hidden
-
-
-def flaws(figure: Figure) -> list[str]:
-    """What is clipped by the edge of the figure, or written over something else."""
-    boxes, edge, found = texts(figure), figure.bbox, []
-    for text, box in boxes:
-        if box.x0 < edge.x0 - 1 or box.x1 > edge.x1 + 1 or box.y0 < edge.y0 - 1 or box.y1 > edge.y1 + 1:
-            found.append(f"clipped: {text!r}")
-    for (one, first), (other, second) in combinations(boxes, 2):
-        wide = min(first.x1, second.x1) - max(first.x0, second.x0)
-        high = min(first.y1, second.y1) - max(first.y0, second.y0)
-        if wide > 1 and high > 1:
-            found.append(f"over each other: {one!r} and {other!r}")
-    for axes in figure.axes:
-        legend = axes.get_legend()
-        if legend is not None:
-            box, around = legend.get_window_extent(), axes.get_window_extent()
-            if box.x0 < around.x0 - 1 or box.x1 > around.x1 + 1 or box.y0 < around.y0 - 1 or box.y1 > around.y1 + 1:
-                found.append("a legend leaves its axes")
-    return found
-
-
 @pytest.mark.parametrize(
-    ("name", "size"), [(name, (3, 2.5)) for name in MAKE] + [(name, (7, 5)) for name in (*KINDS, "200 groups")]
+    ("name", "size"),
+    [(name, size) for name in MAKE for size in SIZES[:-1]] + [(name, (7, 5)) for name in (*KINDS, "200 groups")],
 )
 def test_all_that_is_written_can_be_read(name: str, size: tuple[float, float]) -> None:
-    assert flaws(draw(name, size)) == []
+    figure = draw(name, size)
+    assert flaws(figure) == []
+    assert smallest(figure) >= 8
 
 
 def test_what_cannot_be_read_is_found() -> None:
@@ -331,7 +296,7 @@ def test_words_say_where_forecasts_are_off() -> None:
     line = axes.lines[0].get_ydata()
     assert np.corrcoef(line, shown.f)[0, 1] > 0.999999
     assert (line > 0).tolist() == (shown.f > shown.base).tolist()
-    for size in SIZES:
+    for size in SIZES[-2:]:
         many = draw("where wavier", size).axes[0]
         assert 5 < len(many.texts) <= len(made("where wavier").stretches)
         assert all(many.bbox.x0 <= text.get_window_extent().x0 for text in many.texts)
@@ -366,7 +331,8 @@ def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:
     assert sorted([*filled.get_ydata(), *hollow.get_ydata()]) == list(range(30))
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert all(label.endswith("(200)") for label in labels)
-    assert str(shown.names[0])[:10] in labels[0]
+    assert labels[0].startswith(str(shown.names[0])[:8])
+    assert "spell" in labels[0]
     small = draw("200 groups", (3, 2.5)).axes[0]
     number = len(small.containers[0])
     assert 5 < number < 20
@@ -404,7 +370,7 @@ def test_a_course_shows_all_bounds() -> None:
         "the paper, 2 sqrt(T) + 1": (shown.rounds, 2 * np.sqrt(shown.rounds) + 1),
         "proved before the first round": (shown.rounds, shown.a_priori),
         "certificate": (shown.rounds, shown.certificate),
-        "distance to calibration": (shown.measured, shown.upper),
+        "distance to calibration": (shown.measured, shown.at_most),
     }
     assert set(lines) == set(expected)
     for name, (x, y) in expected.items():
@@ -412,6 +378,44 @@ def test_a_course_shows_all_bounds() -> None:
         assert np.array_equal(lines[name].get_ydata(), y)
     assert len({(line.get_linestyle(), line.get_linewidth()) for line in lines.values()}) == 4  # not by colour alone
     assert f"{shown.brier:.4f}" in axes.get_title()
+
+
+def late() -> plot.CertificateCourse:
+    """Made up: distances that are far apart, as the certificate grows and falls."""
+    rounds = np.array([1, 10, 100, 1000])
+    numbers = {"certificate": [0.4, 5, 4, 30], "a_priori": [1, 8, 25, 80]}
+    found = {"measured": np.array([1, 10, 1000]), "lower": [0.4, 4.9, 20], "upper": [0.4, 4.9, 45.0]}
+    values = {name: np.asarray(value) for name, value in (numbers | found).items()}
+    return plot.CertificateCourse("made up", rounds, brier=0.2, **values)
+
+
+@pytest.mark.parametrize("shown", [late, lambda: made("course of the paper"), lambda: made("course of a recalibrator")])
+def test_nothing_of_the_distance_is_drawn_above_the_certificate(shown: Callable[[], plot.CertificateCourse]) -> None:
+    """Between the rounds at which it was computed nothing is known of it: no line joins them."""
+    course = shown()
+    axes = course.draw().axes[0]
+    (dots,) = (line for line in axes.lines if line.get_label().startswith("distance"))
+    assert dots.get_linestyle() == "None"
+    bars = [bar for part in axes.collections for bar in part.get_segments()]
+    assert len(bars) == len(dots.get_xdata())
+    bound = dict(zip(course.rounds.tolist(), course.certificate.tolist(), strict=True))
+    assert all(y <= bound[x] for x, y in dots.get_xydata().tolist())
+    assert all(start[0] == end[0] and max(start[1], end[1]) <= bound[start[0]] for start, end in bars)
+
+
+def test_a_game_s_distances_are_not_joined() -> None:
+    below = arena.play(tc.HorizonFree(), arena.Coins(), 60).draw(points=4).axes[1]
+    (dots,) = (line for line in below.lines if line.get_label() == "distance to calibration")
+    assert dots.get_linestyle() == "None"
+
+
+def test_groups_with_long_names_keep_both_ends_and_stay_apart() -> None:
+    airports = ["Los Angeles International Airport", "Los Alamos International Airport", "Louis Armstrong, New Orleans"]
+    tallies = {name: tc.Tally([0.5], [30], [30 + n]) for n, name in enumerate(airports)}
+    labels = [label.get_text() for label in plot.group_overview(tallies).draw().axes[0].get_yticklabels()]
+    assert len(set(labels)) == 3
+    assert all(label.startswith("Lo") and "…" in label for label in labels)
+    assert sum(label.partition(" (")[0].partition(" #")[0].endswith("ort") for label in labels) == 2
 
 
 def test_a_ladder_shows_its_biases_open_cells_and_invariant() -> None:
@@ -429,9 +433,25 @@ def test_a_ladder_shows_its_biases_open_cells_and_invariant() -> None:
 
 def test_small_pictures_of_the_arena_can_be_read() -> None:
     game = arena.play(tc.AlmostOneStepAhead(horizon=300), arena.Coins(), 300)
-    figures = [game.draw(style.new_figure(*size)) for size in SIZES]
-    assert [flaws_but_legends(figure) for figure in figures] == [[], []]
+    for size in [(1.6, 2.4), (2.2, 3.0), *SIZES[-2:]]:
+        figure = game.draw(style.new_figure(*size))
+        assert flaws_but_legends(figure) == [], size
+        assert smallest(figure) >= 8
     assert len(game.draw().axes) == 2
+
+
+def test_a_tournament_is_drawn_so_that_it_can_be_read_or_not_at_all() -> None:
+    players = dict.fromkeys(("a name that is much too long for its place", "b"), arena.FORECASTERS["climatology"])
+    players |= {"a name that is much too long for this place": players["b"]}
+    results = arena.tournament(players, {"coins": arena.Coins()}, [10, 20], 1, workers=1)
+    for figure in (results.draw(), results.draw(style.new_figure(7, 5))):
+        assert flaws_but_legends(figure) == []
+        assert smallest(figure) >= 8
+    small = style.new_figure(3, 2.5)
+    with pytest.raises(InputError, match="at least 7 by 4.5 inches .*draw_overview") as caught:
+        results.draw(small)
+    assert caught.value.argument == "figure"
+    assert small.axes == []
 
 
 def flaws_but_legends(figure: Figure) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast.arena.yardstick import distance
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, width_of
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, tidy, width_of
 
 if TYPE_CHECKING:
     from truecast.arena.transcript import Transcript
@@ -84,7 +84,9 @@ class Course:
         above.set_xlabel("")
         width = figure.get_figwidth() * 72 - 10 if hasattr(figure, "get_figwidth") else math.inf
         kinds = "\n".join(line.partition("(")[0] for line in self.title.split("\n"))
-        figure.suptitle(fitting([self.title, kinds], width, 9), fontsize=9)
+        figure.suptitle(fitting([self.title, kinds, ""], width, 9), fontsize=9)
+        for axes in (above, below):
+            tidy(axes)
         return figure
 
     def draw_forecasts(self, axes: Any) -> None:
@@ -93,12 +95,12 @@ class Course:
         share = f"share of ones in the {self.window:,} round{'s' * (self.window > 1)} around"
         share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
-        size = min(4.0, max(1.0, 40 / math.sqrt(len(t) + 1)))
+        size = min(4.0, max(1.8, 40 / math.sqrt(len(t) + 1)))
         # a picture within the picture: a file with a hundred thousand points is slow to open
         axes.plot(t, self.p, ls="", marker=".", ms=size, color=COLORS[0], zorder=2, label="forecast", rasterized=True)
         axes.set_ylim(-0.03, 1.03)
         axes.set_ylabel(fitting(["probability", "p"], 0.6 * room(axes)[1], 9), fontsize=9)
-        _finish(axes)
+        _finish(axes, dots=3.0)
 
     def draw_distance(self, axes: Any) -> None:
         """Draw the distance to calibration so far, and bounds on it, on matplotlib axes."""
@@ -111,8 +113,8 @@ class Course:
         axes.plot(t, 2 * np.sqrt(t) + 1, color=ink(axes), ls=":", lw=1.3, label="2 sqrt(T) + 1")
         if self.certificate is not None:
             axes.plot(t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate")
-        axes.fill_between(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.4, lw=0)
-        axes.plot(self.rounds, self.upper, color=COLORS[2], marker="o", ms=3, lw=1.2, label=distance)
+        axes.vlines(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.5, lw=3)
+        axes.plot(self.rounds, self.upper, color=COLORS[2], ls="", marker="o", ms=3.5, zorder=3, label=distance)
         axes.plot(t, signed, color=COLORS[1], lw=0.8, label=off)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("in total", fontsize=9)
@@ -129,14 +131,21 @@ def _shares(y: NDArray[np.uint8], window: int) -> NDArray[np.float64]:
     return shares
 
 
-def _finish(axes: Any) -> None:
+def _finish(axes: Any, *, dots: float = 1.0) -> None:
     axes.set_xlabel("T, rounds", fontsize=9)
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
     names = axes.get_legend_handles_labels()[1]
     columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)  # the layout gives more
-    style = {"fontsize": 8, "frameon": False, "columnspacing": 1.2, "labelspacing": 0.2, "borderpad": 0.2}
+    style = {
+        "fontsize": 8,
+        "markerscale": dots,
+        "frameon": False,
+        "columnspacing": 1.2,
+        "labelspacing": 0.2,
+        "borderpad": 0.2,
+    }
     style |= {"handlelength": 1.5} if columns < 4 else {}
     axes.legend(ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), **style)
 

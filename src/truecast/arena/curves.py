@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truecast.arena.adversaries.base import Sees
-from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, fitting, ink, new_figure, room
+from truecast.errors import InputError
+from truecast.plot.names import cut_in_the_middle, short_names
+from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, fitting, ink, new_figure, room, width_of
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Curves", "Panel"]
 
 _COLOURS: dict[Sees, str] = {"nothing": COLORS[0], "distribution": COLORS[1], "forecast": COLORS[2]}
+_NAME = 100  # points: the longest name of a forecaster in a legend
+_WIDE, _HIGH = 7.0, 1.5  # inches: the narrowest figure, and the lowest line of panels
 _SEEN = "adversaries, who see nothing (blue), what may be forecast and how likely (green), or the forecast (orange)"
 
 
@@ -76,7 +80,8 @@ class Curves:
         columns = 4
         lines = 2 + math.ceil(len(self.panels) / columns)
         if figure is None:
-            figure = new_figure(11, 2.1 * lines + 0.9)
+            figure = new_figure(10, 2.1 * lines + 0.9)
+        _large_enough(figure, lines)
         grid = figure.add_gridspec(lines, columns)
         overview, names = figure.add_subplot(grid[:2, :3]), figure.add_subplot(grid[:2, 3])
         self.draw_overview(overview, legend=False)
@@ -98,11 +103,12 @@ class Curves:
     def draw_overview(self, axes: Any, *, legend: bool = True) -> None:
         """Draw the worst distance of every forecaster on matplotlib axes; in the legend the worst come first."""
         order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
-        for panel in order:
+        labels = short_names((panel.forecaster for panel in order), lambda text: width_of(text, 9) <= _NAME)
+        for panel, label in zip(order, labels, strict=True):
             at = self.panels.index(panel)
             style = {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
             dashes = DASHES[at // len(COLORS) % len(DASHES)]
-            axes.plot(*_points(panel.worst), label=panel.forecaster, ls=dashes, lw=1.3, ms=5, mfc="none", **style)
+            axes.plot(*_points(panel.worst), label=label, ls=dashes, lw=1.3, ms=5, mfc="none", **style)
         self._reference(axes)
         _scales(axes)
         width, height = room(axes)
@@ -120,9 +126,12 @@ class Curves:
             _draw_bound(axes, panel.bound, color=GREY, lw=3.5, zorder=1, label="proved bound")
         self._reference(axes)
         _scales(axes)
-        axes.set_title(panel.forecaster, fontsize=9, pad=3)
-        where = {"transform": axes.transAxes, "va": "top", "fontsize": 7}
-        axes.text(0.03, 0.97, f"worst: {panel.against}", color=ink(axes), **where)
+        name = cut_in_the_middle(panel.forecaster, lambda text: width_of(text, 9) <= room(axes)[0])
+        axes.set_title(name, fontsize=9, pad=3)
+        where = {"transform": axes.transAxes, "va": "top", "fontsize": 8}
+        most = room(axes)[0] - 6
+        against = cut_in_the_middle(f"worst: {panel.against}", lambda text: width_of(text, 8) <= most)
+        axes.text(0.03, 0.97, against, color=ink(axes), **where)
 
     def _style(self, adversary: str) -> dict[str, Any]:
         """Colours tell what an adversary sees, markers which of those it is."""
@@ -144,6 +153,15 @@ class Curves:
         entries["proved bound"] = Line2D([], [], color=GREY, lw=3.5)
         entries["2 sqrt(T) + 1"] = Line2D([], [], color=ink(axes), ls=":", lw=1.3)
         return list(entries.values()), list(entries)
+
+
+def _large_enough(figure: Any, lines: int) -> None:
+    """Refuse a figure in which nothing could be read, before anything is drawn."""
+    width, height = figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
+    if width < _WIDE or height < _HIGH * lines:
+        size = f"at least {_WIDE:g} by {_HIGH * lines:g} inches for {lines} lines of panels"
+        rule = f"must be {size}; to draw less, use curves().draw_overview(axes) or draw_panel(axes, panel)"
+        raise InputError("figure", rule, f"{width:.3g} by {height:.3g} inches")
 
 
 def _panel(name: str, rows: list[Row]) -> Panel:

@@ -11,7 +11,7 @@ from truecast.errors import InputError
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.reliability import ReliabilityDiagram, diagram_of
 from truecast.plot.spread import even_edges
-from truecast.plot.style import decimals, fitting, new_figure, room
+from truecast.plot.style import decimals, fitting, new_figure, room, tidy
 from truecast.tally import Tally, as_tally
 
 __all__ = ["BeforeAfter", "before_after"]
@@ -56,6 +56,8 @@ class BeforeAfter:
             ]
             side.set_title(fitting(titles, room(side)[0], "small"), fontsize="small")
         right.set_ylabel("")
+        for side in (left, right):
+            tidy(side)
         return left.figure
 
 

@@ -17,7 +17,7 @@ from truecast.errors import InputError
 from truecast.forecasters import Guard
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["CertificateCourse", "certificate_course"]
@@ -65,7 +65,8 @@ class CertificateCourse:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on those of a new figure; return the figure. Both scales are logarithmic.
 
-        Where the bounds on the distance are apart, what is between them is shaded.
+        Dots are the distance where it was computed; where its bounds are apart, or the certificate is the smaller one,
+        bars reach from the lower to the least of the upper. Between the dots nothing is known, and nothing is drawn.
         """
         axes = new_figure(5.2, 4.0).add_subplot() if axes is None else axes
         wide = room(axes)[0] > 220
@@ -73,17 +74,8 @@ class CertificateCourse:
         axes.plot(self.rounds, self.paper, color=ink(axes), ls=":", lw=1.4, label=paper)
         axes.plot(self.rounds, self.a_priori, color=GREY, lw=3, label=before)
         axes.plot(self.rounds, self.certificate, color=COLORS[0], lw=1.8, label="certificate")
-        seen, how = self.upper > 0, {"color": COLORS[2], "label": distance}
-        axes.plot(self.measured[seen], self.upper[seen], ls="--", marker="o", ms=4, lw=1.2, **how)
-        least = 0.5 * min([0.5, *self.certificate[self.certificate > 0], *self.upper[seen]])
-        axes.fill_between(
-            self.measured,
-            np.maximum(self.lower, least),
-            np.maximum(self.upper, least),
-            color=COLORS[2],
-            alpha=0.3,
-            lw=0,
-        )
+        least = 0.5 * min([0.5, *self.certificate[self.certificate > 0], *self.upper[self.upper > 0]])
+        self._draw_distances(axes, least, distance)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(least, 1.5 * max(self.paper[-1], self.a_priori[-1]))
@@ -92,9 +84,21 @@ class CertificateCourse:
         axes.set_xlabel("T, rounds")
         axes.set_ylabel("in total")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
-        style = {"fontsize": "x-small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2, "labelspacing": 0.3}
+        style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2, "labelspacing": 0.3}
         axes.legend(loc="lower right", **style)
+        tidy(axes)
         return axes.figure
+
+    @property
+    def at_most(self) -> NDArray[np.float64]:
+        """The least that is proved of the distance where it was computed: `upper`, or the certificate if smaller."""
+        return np.minimum(self.upper, self.certificate[np.searchsorted(self.rounds, self.measured)])
+
+    def _draw_distances(self, axes: Any, least: float, label: str) -> None:
+        at, low, high = self.measured, self.lower, self.at_most
+        seen = high > least
+        axes.plot(at[seen], high[seen], ls="", marker="o", ms=4.5, color=COLORS[2], label=label)
+        axes.vlines(at[seen], np.clip(low, least, high)[seen], high[seen], color=COLORS[2], alpha=0.5, lw=3)
 
     def _titles(self) -> list[str]:
         score = f"Brier score {self.brier:.4f}"

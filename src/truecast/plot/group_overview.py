@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +15,9 @@ from truecast.errors import InputError
 from truecast.measures.finder import stretches_p_value
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
+from truecast.plot.names import short_names
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, few_ticks, fitting, new_figure, quiet, room, width_of
+from truecast.plot.style import COLORS, GREY, few_ticks, fitting, new_figure, quiet, room, tidy, width_of
 from truecast.tally import Tally
 
 __all__ = ["GroupOverview", "group_overview"]
@@ -25,6 +25,8 @@ __all__ = ["GroupOverview", "group_overview"]
 _CELLS = 64  # of forecasts, to be resampled
 _DRAWS = 40  # for each group that was looked at: so many are needed to tell that one of them stands out
 _MOST_DRAWS = 40_000
+_AROUND, _LINE = 65.0, 11.5  # points: what stands above and below the groups, and a group
+_LONGEST = 60  # letters of a name, however wide the picture is
 _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
 
@@ -73,7 +75,7 @@ class GroupOverview:
         shown = min(_check.whole_number("most", most, least=1, most=10_000), len(self))
         axes = new_figure(5.2, 1.2 + 0.2 * shown).add_subplot() if axes is None else axes
         width, height = room(axes)
-        shown = max(1, min(shown, int(height / 11)))
+        shown = max(1, min(shown, int((1.25 * height - _AROUND) / _LINE)))
         at, error, high = np.arange(shown), self.error[:shown], self.chance_high[:shown]
         axes.barh(at, high, min(0.62, 9 * shown / height), color=GREY, alpha=0.4, lw=0, zorder=2)
         axes.plot(self.chance[:shown], at, ls="", marker="|", ms=6, color=GREY, zorder=3)
@@ -86,23 +88,22 @@ class GroupOverview:
         few_ticks(axes)
         quiet(axes)
         axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0, labelsize="x-small")
+        axes.tick_params(axis="y", length=0, labelsize="small")
+        tidy(axes)
         return axes.figure
 
     def _label(self, axes: Any, at: NDArray[np.int64], width: float) -> None:
         counts = [f"{count:,}" if count < 10_000 else _short(count) for count in self.rounds[: len(at)].tolist()]
-        axes.set_yticks(
-            at,
-            [_cut(name, 0.3 * width, f" ({count})") for name, count in zip(self.names[: len(at)], counts, strict=True)],
-        )
+        axes.set_yticks(at, _labels(self.names[: len(at)], counts, 0.36 * width))
         right = axes.secondary_yaxis("right")
         least = min((score for score in self.brier[: len(at)].tolist() if score > 0), default=1.0)
         digits = min(6, max(3, 1 - math.floor(math.log10(least))))
         right.set_yticks(at, [f"{score:.{digits}f}" for score in self.brier[: len(at)]])
-        right.tick_params(length=0, labelsize="x-small")
-        right.set_ylabel("Brier score", fontsize="x-small", rotation=270, va="bottom")
+        right.tick_params(length=0, labelsize="small")
+        right.set_ylabel("Brier score", fontsize="small", rotation=270, va="bottom")
         more = len(self) - len(at)
-        rest = f"\nand {more:,} more group{'s' * (more > 1)}" if more else ""
+        rests = [f"\nand {more:,} more group{'s' * (more > 1)}", f"\n+ {more:,} groups", f"\n+ {more:,}"]
+        rest = fitting(rests, 0.6 * width, "medium") if more else ""
         axes.set_xlabel(fitting(["smooth calibration error", "smooth cal. error", "smCE"], width, "medium") + rest)
         share = f"{100 * self.level:.3g} %"
         titles = [
@@ -110,7 +111,7 @@ class GroupOverview:
             f"bar: {share} if calibrated; filled: stands out",
             f"bar: {share} if calibrated",
         ]
-        axes.set_title(fitting(titles, width, "x-small"), fontsize="x-small")
+        axes.set_title(fitting(titles, width, "small"), fontsize="small")
 
     def __len__(self) -> int:
         """The number of groups."""
@@ -289,10 +290,10 @@ def _short(count: float) -> str:
     return f"{number:.3g}" + ("", "k", "M", "G", "T", "P", "E")[power]
 
 
-def _cut(name: str | int | None, width: float, after: str) -> str:
-    """Return the name of a group, shortened to so many points with what follows it."""
-    said = "(none)" if name is None else " ".join(str(name).split())
-    if len(said) > 60 or width_of(said + after, "x-small") > width:
-        longer = bisect_right(range(60), width, key=lambda n: width_of(said[:n] + "..." + after, "x-small"))
-        said = said[: max(3, longer - 1)] + "..."
-    return said.replace("$", r"\$") + after  # not to be read as mathematics
+def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: float) -> list[str]:
+    """Return the names of groups, each shortened to so many points with its number of rounds, and all different."""
+    longest = max((f" ({count})" for count in counts), key=lambda text: width_of(text, "small"))
+    said = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
+    short = short_names(said, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width)
+    plain = [name.replace("$", r"\$") for name in short]  # not to be read as mathematics
+    return [f"{name} ({count})" for name, count in zip(plain, counts, strict=True)]

@@ -13,7 +13,7 @@ from truecast.errors import InputError
 from truecast.forecasters import Guard, OneStepAhead
 from truecast.ladder import Ladder
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room
+from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
 from truecast.split_ladder import SplitLadder
 
 __all__ = ["LadderState", "ladder_state"]
@@ -79,11 +79,12 @@ class LadderState:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
         quiet(axes)
         if room(axes)[0] > 220:
-            style = {"fontsize": "x-small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
+            style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
             axes.legend([allowed, cells], ["the invariant allows", "open"], loc="upper left", **style)
         axes.set_xlabel("point of the ladder")
         axes.set_ylabel("bias")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        tidy(axes)
         return axes.figure
 
     def _walls(self) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from truecast.measures.finder import Stretch, Stretches, stretches, witness_base
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
-from truecast.plot.style import COLORS, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
+from truecast.plot.style import COLORS, decimals, few_ticks, fitting, ink, new_figure, quiet, room, tidy, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["Miscalibration", "miscalibration"]
@@ -95,6 +95,7 @@ class Miscalibration:
         axes.set_xlabel("forecast")
         axes.set_ylabel("too high  |  too low", y=min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65))
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
+        tidy(axes)
         return axes.figure
 
     def _draw_words(self, axes: Any) -> None:

@@ -14,7 +14,7 @@ from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_
 from truecast.measures.finder import Stretch, Stretches, stretches
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
-from truecast.plot.style import COLORS, GREY, decimals, few_ticks, fitting, ink, new_figure, quiet, room, width_of
+from truecast.plot.style import COLORS, GREY, decimals, few_ticks, fitting, ink, new_figure, quiet, room, tidy, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
@@ -97,6 +97,7 @@ class ReliabilityDiagram:
         axes.set_ylabel("mean outcome")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
         self._draw_legend(axes, span)
+        tidy(axes)
         return axes.figure
 
     def span(self, within: Any = None) -> tuple[float, float]:
@@ -162,7 +163,7 @@ class ReliabilityDiagram:
             bars = up * reach * (counts / most)
             axes.stairs(middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6)
             where = (0, middle + up * reach / 2)
-            axes.annotate(name, where, (-4, 0), color=ink(axes), fontsize="x-small", **beside)
+            axes.annotate(name, where, (-4, 0), color=ink(axes), fontsize="small", **beside)
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
@@ -177,9 +178,9 @@ class ReliabilityDiagram:
         wanted = sorted(named, key=_importance)
         most = 4 if width > 250 else 2 if width > 190 else 1
         shown = wanted[:most]
-        if width_of(max(shown, key=len), "x-small") > width - 40:
+        if width_of(max(shown, key=len), "small") > width - 40:
             return
-        style = {"fontsize": "x-small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
+        style = {"fontsize": "small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
         axes.legend([named[label] for label in shown], shown, **style, **place)
 
     def _titles(self) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "new_figure",
     "quiet",
     "room",
+    "tidy",
     "width_of",
 ]
 
@@ -26,6 +29,7 @@ COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")  # 11, so that 66 pairs are all different
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
+_ROOMY = 170  # points: axes that are larger each way have room for all words
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -80,3 +84,65 @@ def quiet(axes: Any) -> None:
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize="small")
+
+
+def tidy(axes: Any) -> None:
+    """In a small picture, leave out words that would be cut off or stand over others: the least needed first."""
+    if min(room(axes)) > _ROOMY:
+        return
+    while any([_drop_legend(axes), _drop_ticks(axes), _drop_words(axes)]):
+        pass
+
+
+def _lay_out(figure: Any) -> None:
+    """Place all that is drawn, or as much as there is room for as yet."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
+        figure.draw_without_rendering()
+
+
+def _drop_ticks(axes: Any) -> bool:
+    """Leave out every other number below the axes if neighbours overlap; return whether they did."""
+    _lay_out(axes.figure)
+    seen = _ticks(axes.xaxis)
+    boxes = [tick.label1.get_window_extent() for tick in seen]
+    if not any(first.overlaps(second) for first, second in pairwise(boxes)):
+        return False
+    axes.set_xticks([tick.get_loc() for tick in seen[::2]])
+    return True
+
+
+def _drop_legend(axes: Any) -> bool:
+    """Remove a legend that is larger than the axes; return whether there was one."""
+    legend = axes.get_legend()
+    if legend is None:
+        return False
+    _lay_out(axes.figure)
+    box, around = legend.get_window_extent(), axes.get_window_extent()
+    if box.width <= around.width and box.height <= around.height:
+        return False
+    legend.remove()
+    return True
+
+
+def _drop_words(axes: Any) -> bool:
+    """Hide the first words that do not fit, once all is laid out; return whether there were some."""
+    _lay_out(axes.figure)
+    edge, ticks = axes.figure.bbox, _ticks(axes.xaxis) + _ticks(axes.yaxis)
+    kept = [tick.label1.get_window_extent() for tick in ticks]
+    for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts):
+        if not (text.get_visible() and text.get_text()):
+            continue
+        box = text.get_window_extent()
+        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1 or box.count_overlaps(kept):
+            text.set_visible(False)
+            return True
+        kept.append(box)
+    return False
+
+
+def _ticks(axis: Any) -> list[Any]:
+    """The ticks of an axis that have a label which is seen."""
+    low, high = sorted(axis.get_view_interval())
+    shown = (tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high)
+    return [tick for tick in shown if tick.label1.get_visible() and tick.label1.get_text()]

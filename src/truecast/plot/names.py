@@ -1,0 +1,53 @@
+"""Names that are too long for their place: cut in the middle, and still different from each other."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+
+__all__ = ["cut_in_the_middle", "short_names"]
+
+_LEAST = 2  # letters that are left of a name, whatever the room
+
+
+def cut_in_the_middle(name: str, fits: Callable[[str], bool]) -> str:
+    """Return the name if it fits, or as much of both its ends as does.
+
+    Examples
+    --------
+    >>> cut_in_the_middle("Los Angeles International Airport", lambda text: len(text) <= 13)
+    'Los An…irport'
+    """
+    if fits(name) or len(name) <= _LEAST:
+        return name
+    losses = range(1, len(name) - _LEAST)
+    return _without(name, 1 + bisect_left(losses, True, key=lambda lost: fits(_without(name, lost))))
+
+
+def short_names(names: Iterable[str], fits: Callable[[str], bool]) -> list[str]:
+    """Return the names, each cut to fit; those that would then be the same are numbered.
+
+    Examples
+    --------
+    >>> short_names(["model-a-2024", "model-b-2024", "model"], lambda text: len(text) <= 9)
+    ['mode…2024', 'mod…24 #2', 'model']
+    """
+    taken: dict[str, None] = {}
+    for name in names:
+        taken[_another(name, fits, taken)] = None
+    return list(taken)
+
+
+def _another(name: str, fits: Callable[[str], bool], taken: dict[str, None]) -> str:
+    said, number = cut_in_the_middle(name, fits), 1
+    while said in taken:
+        number += 1
+        mark = f" #{number}"
+        said = cut_in_the_middle(name, lambda text, mark=mark: fits(text + mark)) + mark  # type: ignore[misc]
+    return said
+
+
+def _without(name: str, lost: int) -> str:
+    """Leave out so many letters in the middle."""
+    kept = len(name) - lost
+    return name[: kept - kept // 2] + "…" + name[len(name) - kept // 2 :]

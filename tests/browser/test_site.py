@@ -1,0 +1,90 @@
+"""The site opened as files in a real browser: its search, and that nothing wide is cut off."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mkdocs", reason="needs mkdocs")
+ROOT = Path(__file__).parents[2]
+OWN_LOOK = {"sample-report.html", "404.html"}
+
+# code and tables that must be scrolled sideways to be read, and what of the page is beside the window
+CUT_OFF = """() => [...document.querySelectorAll(".md-content :is(pre > code, table)")]
+  .map((e) => [e, e.closest(".md-typeset__scrollwrap") ?? e])
+  .filter(([e, box]) => box.scrollWidth > box.clientWidth + 1)
+  .map(([e, box]) => `${box.scrollWidth} in ${box.clientWidth}: ${e.innerText.slice(0, 60)}`)"""
+SHADES = """() => [...document.querySelectorAll(".md-content :is(pre > code, .md-typeset__scrollwrap)")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => getComputedStyle(box))
+  .map((style) => [style.overflowX, style.backgroundImage.includes("gradient"), style.backgroundAttachment])"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture
+def asked() -> Iterator[list[str]]:
+    """What pages ask for, none of it from elsewhere."""
+    urls: list[str] = []
+    yield urls
+    assert urls
+    assert [url for url in urls if not url.startswith(("file:", "data:"))] == []
+
+
+def window(browser: Any, width: int, asked: list[str]) -> Any:
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.on("request", lambda request: asked.append(request.url))
+    return page
+
+
+@pytest.mark.parametrize("start", ["index.html", "guides/groups.html"])
+def test_the_search_works_in_files(browser: Any, site: Path, asked: list[str], start: str) -> None:
+    page = window(browser, 1280, asked)
+    page.goto((site / start).as_uri())
+    page.click(".md-search__input")
+    page.keyboard.type("horizon free")
+    found = page.locator(".md-search-result__link").first
+    found.wait_for()
+    found.click()
+    page.locator("mark", has_text="orizon").first.wait_for()
+    assert Path(page.url.removeprefix("file://").partition("?")[0]).is_relative_to(site)
+    page.close()
+
+
+def pages(site: Path) -> list[Path]:
+    found = sorted(path for path in site.rglob("*.html") if path.relative_to(site).as_posix() not in OWN_LOOK)
+    assert len(found) > 40
+    return found
+
+
+def test_nothing_is_cut_off_at_1280_pixels(browser: Any, site: Path, asked: list[str]) -> None:
+    page, cut = window(browser, 1280, asked), []
+    for path in pages(site):
+        page.goto(path.as_uri())
+        cut += [f"{path.name}: {found}" for found in page.evaluate(CUT_OFF)]
+    page.close()
+    assert cut == []
+
+
+def test_on_a_phone_pages_stay_put_and_what_is_wider_shows_that_it_scrolls(
+    browser: Any, site: Path, asked: list[str]
+) -> None:
+    page, wide = window(browser, 375, asked), []
+    for path in pages(site):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375, path.name
+        wide += page.evaluate(SHADES)
+    page.close()
+    assert len(wide) > 20
+    assert {tuple(one) for one in wide} == {("auto", True, "local, local, scroll, scroll, scroll")}

@@ -409,6 +409,14 @@ def test_parquet_with_words_and_text_is_read_if_asked_for(tmp_path: Path) -> Non
     assert tc.read_rounds(path, percent=True).tally() == RIGHT
 
 
+@pytest.mark.parametrize("word", ["a\x1b[31m", "a\u202eb", "x" * 31])
+def test_no_word_is_named_that_would_do_harm_to_a_terminal(word: str) -> None:
+    done = run("measure", "-", text=f"y,p\n{word},0.5\n")
+    assert done.exit_code == 2
+    assert word not in done.stderr.partition(" got ")[2].replace(repr(word), "")
+    assert "--positive" not in done.stderr
+
+
 def test_forecast_takes_words() -> None:
     done = run("forecast", "-", "--positive", "yes", text="rain\nyes\nno\nyes\n")
     plain = run("forecast", "-", text="rain\n1\n0\n1\n")

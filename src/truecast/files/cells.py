@@ -167,7 +167,7 @@ def _hint_of_words(column: pl.Series, cells: Cells) -> str:
 
 
 def _is_word(key: str) -> bool:
-    return key[0].isalpha() and len(key) <= _SHORT and key != "NaN" and key not in _TRUE
+    return key[0].isalpha() and key.isprintable() and len(key) <= _SHORT and key not in ("NaN", *_TRUE)
 
 
 def _mostly_percent(column: pl.Series, cells: Cells) -> bool:

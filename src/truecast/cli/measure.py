@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -100,8 +99,7 @@ def tallied(file: str, *, skip_bad: bool, **columns: Any) -> Tallies:
     return found
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """What the page says about a score, in figures and in words."""
 
     figures: Report

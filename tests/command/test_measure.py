@@ -157,7 +157,7 @@ def _places() -> dict[str, np.ndarray]:
 
 def test_groups_are_measured_each() -> None:
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
-    found = rows(done.stdout[done.stdout.index("old, by group") :])
+    found = rows(done.stdout[done.stdout.index("old: by group") :])
     assert found["group"] == ["rounds", "outcome", "forecast", "Brier", "error", "chance", "p-value"]
     for place, at in _places().items():
         figures = [Y[at].mean(), OLD[at].mean(), tc.brier_score(Y[at], OLD[at])]
@@ -170,7 +170,7 @@ def test_groups_are_measured_each() -> None:
     assert (overview.adjusted != overview.p_value).any()
     assert "adjusted for 3 groups looked at" in done.stdout
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0")
-    assert "nan" in rows(done.stdout[done.stdout.index("old, by group") :])["Rome"]
+    assert "nan" in rows(done.stdout[done.stdout.index("old: by group") :])["Rome"]
 
 
 def test_groups_in_json_with_what_chance_would_do() -> None:

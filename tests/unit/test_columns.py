@@ -14,8 +14,8 @@ SCORES = """
     p P prob proba probs y_prob y_proba y_score y_pred y_hat yhat yprob confidence p_hat phat p-hat pHat
     probability Probability PROBABILITY pred_proba predProba predicted_probability predicted-probability
     predict_proba predict_proba_1 prob_1 proba_1 p_1 p1 model_proba model_p xgb_prob my-model-probability
-    win_probability event_prob score scores Score model_score risk_score forecast forecasts prediction predictions predicted pred
-    likelihood PredictedProbability predicted.probability p_true
+    win_probability event_prob score scores Score model_score risk_score forecast forecasts prediction
+    predictions predicted pred likelihood PredictedProbability predicted.probability p_true
 """.split()  # noqa: SIM905 (a table to read)
 OUTCOMES = """
     y Y y_true yTrue Y_TRUE ytrue y_test label Label labels true_label target Target actual actuals observed event

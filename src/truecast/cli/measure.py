@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -101,8 +100,7 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
     return found
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """What the page says about a score, in figures and in words."""
 
     figures: Report
@@ -139,7 +137,8 @@ class Judged:
 
 def titled(score: str, said: str) -> str:
     """Return what is said of a score, under its name."""
-    return fitted(f"{_name(score)}: {said}")
+    text = f"{_name(score)}: {said}"
+    return fitted(text, WIDTH - _width(text) + len(text))  # letters may be wide
 
 
 def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
@@ -231,7 +230,7 @@ def _groups(found: Tallies, score: str, resamples: int | None) -> str:
     table = _table([[name, *line] for name, line in zip(names, lines, strict=True)])
     some = f"; nan after the first {_TESTED:,}" if resamples != 0 and len(overview) > _TESTED else ""
     return (
-        f"{_name(score)}, by group; those with the most evidence against them first\n{table}\n"
+        f"{titled(score, 'by group, those with the most evidence against them first')}\n{table}\n"
         "outcome, forecast: means; error: the smooth calibration error; chance: what\n"
         "that would be if the group were calibrated;\n"
         f"p-value adjusted for {len(overview):,} groups looked at (Holm){some}"
@@ -252,7 +251,7 @@ def _name(name: object, most: int = _LONGEST) -> str:
     from truecast.files.columns import cut
 
     text = "(none)" if name is None else repr(name) if name == "(none)" else shown(str(name))
-    return cut(text, most)
+    return next(short for letters in range(most, 0, -1) if _width(short := cut(text, letters)) <= most)
 
 
 def _shown(figures: Iterable[float]) -> list[str]:

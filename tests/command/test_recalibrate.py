@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import truecast as tc
+from disk import READ, WRITE, Killed, killed_after
 from truecast import files
 from truecast.cli import main
 from truecast.files import recalibration, records
@@ -46,21 +43,6 @@ def rounds(rows: int, seed: int = 5) -> pl.DataFrame:
 
 
 FRAME = rounds(ROWS)
-Write = Callable[[pl.DataFrame, Path], object]
-WRITE: dict[str, Write] = {
-    ".csv": lambda frame, path: frame.write_csv(path),
-    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t", check_extension=False),
-    ".jsonl": lambda frame, path: frame.write_ndjson(path, check_extension=False),
-    ".parquet": lambda frame, path: frame.write_parquet(path),
-    ".csv.gz": lambda frame, path: path.write_bytes(gzip.compress(frame.write_csv().encode())),
-}
-READ: dict[str, Callable[[Path], pl.DataFrame]] = {
-    ".csv": pl.read_csv,
-    ".tsv": lambda path: pl.read_csv(path, separator="\t"),
-    ".jsonl": pl.read_ndjson,
-    ".parquet": pl.read_parquet,
-    ".csv.gz": pl.read_csv,
-}
 
 
 @pytest.fixture(autouse=True)
@@ -294,44 +276,6 @@ def test_what_cannot_be_is_refused_before_any_work(options: list[str], message: 
 
 def saved(state: Path) -> str:
     return tc.Recalibrator.from_json(state.read_text()).to_json()
-
-
-class Killed(BaseException):
-    """As a power cut: no code of ours is to mend anything after it."""
-
-
-def _died(out: Any) -> None:
-    """Close the file as a system does whose process has died."""
-    if hasattr(out, "_raw"):
-        out._raw.close()
-
-
-@contextlib.contextmanager
-def killed_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Let the process be killed just before the so-manyth thing that it does to the disk."""
-    left = [steps]
-
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            return function(*arguments, **options)
-
-        return call
-
-    with monkeypatch.context() as patch:
-        for owner, names in (
-            (Path, ("replace", "unlink", "write_text", "mkdir")),
-            (os, ("fsync", "unlink", "rmdir")),
-            (shutil, ("copyfile",)),
-            (files.output._TextOutput, ("write", "close")),
-            (files.output._ParquetOutput, ("write",)),
-        ):
-            for name in names:
-                patch.setattr(owner, name, counted(getattr(owner, name)))
-        patch.setattr(recalibration.Recalibration, "_give_up", lambda run, out, *rest: _died(out))
-        yield left
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])

@@ -1,0 +1,277 @@
+"""`truecast recalibrate` with forged states and disks that would not: one line, and nothing else is touched."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import truecast as tc
+from truecast.cli import main
+from truecast.files import output, places, recalibration, records
+
+RNG = np.random.default_rng(9)
+FRAME = pl.DataFrame(
+    {"id": [f"k{k}" for k in range(300)], "y": RNG.integers(0, 2, 300), "p": RNG.random(300).round(3)}
+).with_columns(y=pl.when(pl.int_range(300) % 7 > 0).then("y"))
+KINDS = {"in order": ["--unknown"], "by id": ["--id", "id"], "in time": ["--unknown", "--time", "when"]}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def command(*options: str, out: str = "here/out.csv") -> list[str]:
+    return ["recalibrate", "here/log.csv", "-o", out, "--state", "here/s.json", *options]
+
+
+@pytest.fixture(autouse=True)
+def _here_and_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_BLOCK", 1 << 10)
+    monkeypatch.setattr(recalibration, "_CHUNKS", 2)
+    monkeypatch.chdir(tmp_path)
+    fresh()
+
+
+def fresh() -> None:
+    for folder in ("here", "precious.csv.part", "other"):
+        shutil.rmtree(folder, ignore_errors=True)
+        Path(folder).mkdir()
+    Path("precious.csv.part", "000000000.piece").write_text("precious")
+    Path("precious.csv.part", "whole").write_text("precious")
+    Path("precious.csv").write_text("precious")
+    FRAME.with_columns(when=pl.int_range(300)).write_csv("here/log.csv")
+
+
+def everything(*skip: str) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file() and str(path) not in skip}
+
+
+def signed(saved: dict[str, Any]) -> str:
+    """A state with the checksum that it needs: whoever forges one can count."""
+    saved = {name: value for name, value in saved.items() if name != "crc32"}
+    text = json.dumps(saved, sort_keys=True, separators=(",", ":"))
+    return json.dumps(saved | {"crc32": zlib.crc32(text.encode())})
+
+
+def good(kind: str) -> dict[str, Any]:
+    assert run(*command(*KINDS[kind])).exit_code == 0
+    found: dict[str, Any] = json.loads(Path("here/s.json").read_text())
+    return found
+
+
+def paths(value: Any, so_far: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """All places in nested data."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [so_far, *(found for name, each in list(entries)[:40] for found in paths(each, (*so_far, name)))]
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 3),
+    st.sampled_from([2**31, 2**62, 2**63, 2**80, -(2**70), 10**4000]),
+    st.floats(),
+    st.sampled_from(["", "A" * 40, "\ud800", "/", "..", "\0", "number", "zoned", "local"]),
+    st.text(max_size=5),
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+)
+
+
+def changed(data: st.DataObject, run: Any) -> Any:
+    """The record of a run with one to three things other than they were."""
+    record = json.loads(json.dumps(run))
+    for _ in range(data.draw(st.integers(1, 3))):
+        *way, last = data.draw(st.sampled_from(paths(record)[1:]))
+        owner = record
+        for step in way:
+            owner = owner[step]
+        old = owner[last]
+        kinds = [VALUES]
+        if isinstance(old, str) and old:
+            kinds.append(st.integers(0, len(old) - 1).map(lambda at, old=old: old[:at] + "B" + old[at + 1 :]))
+            kinds.append(st.integers(0, len(old)).map(lambda at, old=old: old[:at]))
+        if type(old) is int and abs(old) < 1 << 60:
+            kinds.append(st.sampled_from([old + 1, old - 1, -old, old * 2, float(old)]))
+        if isinstance(old, list):
+            kinds.append(st.just(old * 2))
+        owner[last] = data.draw(st.one_of(kinds))
+        if isinstance(owner, dict) and data.draw(st.integers(0, 9)) == 0:
+            del owner[last]
+            break
+    return record
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part", [False, True])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_forged_record_of_a_run_is_refused_or_harmless(kind: str, part: bool, data: st.DataObject) -> None:
+    fresh()
+    saved = good(kind)
+    record = changed(data, saved["run"])
+    Path("here/s.json.part" if part else "here/s.json").write_text(signed(saved | {"run": record}))
+    ours = "here/out.csv", "here/s.json", "here/s.json.part", "here/out.csv.part"
+    before = everything(*ours)
+    done = run(*command(*KINDS[kind]))
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code in (0, 2)
+    if done.exit_code:
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+        assert done.stderr.endswith(line + "\n")
+        assert "here/" in line
+    assert everything(*ours) == before
+
+
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("where", ["precious.csv", "other/out.csv", "here/log.csv"])
+def test_a_record_cannot_name_what_is_removed_or_replaced(where: str, complete: bool) -> None:
+    """The command line alone tells what may be touched."""
+    saved = good("in order")
+    piece = places.mark(Path("precious.csv.part", "000000000.piece"))
+    written = [1, piece[1]] if not complete else list(places.mark(Path("precious.csv.part", "whole")))
+    record = saved["run"] | {"output": str(Path(where).resolve()), "written": written, "complete": complete}
+    Path("here/s.json.part").write_text(signed(saved | {"run": record}))
+    before = everything("here/s.json.part")
+    done = run(*command("--unknown"))
+    assert everything("here/s.json.part") == before
+    if complete:
+        assert done.exit_code == 2
+        assert "s.json.part is of a run to" in done.stderr
+        assert "run that command again first; or remove this, to forget it" in done.stderr
+    else:
+        assert (done.exit_code, "that was stopped is forgotten" in done.stderr) == (0, True)
+
+
+def test_a_folder_in_the_way_is_removed_only_if_it_is_ours() -> None:
+    Path("here/out.csv.part").mkdir()
+    Path("here/out.csv.part", "thesis.txt").write_text("precious")
+    for options in (["--unknown"], ["--id", "id"]):
+        done = run(*command(*options))
+        said = "out.csv.part is in the way, and has 'thesis.txt' in it: move it elsewhere"
+        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert Path("here/out.csv.part", "thesis.txt").read_text() == "precious"
+
+
+def test_a_link_in_the_way_is_not_written_through() -> None:
+    Path("here/out.csv.part").symlink_to(Path("precious.csv").resolve())
+    assert run(*command("--unknown")).exit_code == 0
+    assert Path("precious.csv").read_text() == "precious"
+    Path("here/out.csv.part").symlink_to(Path("precious.csv.part").resolve())
+    assert run(*command("--unknown", "--again")).exit_code == 0
+    assert len(list(Path("precious.csv.part").iterdir())) == 2
+
+
+def test_a_part_without_a_record_of_a_run_is_not_taken_for_one() -> None:
+    Path("here/s.json.part").write_text(tc.Recalibrator().to_json())
+    done = run(*command("--unknown"))
+    said = "s.json.part is in the way, and not of a run that was stopped: move it elsewhere"
+    assert (done.exit_code, said in done.stderr) == (2, True)
+
+
+def test_a_state_that_is_a_link_stays_one() -> None:
+    Path("here/s.json").symlink_to(Path("other/real.json").resolve())
+    assert run(*command("--unknown")).exit_code == 0
+    assert Path("here/s.json").is_symlink()
+    assert tc.Recalibrator.from_json(Path("other/real.json").read_text()).rounds == FRAME["y"].count()
+
+
+# --- the machine would not
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such links")
+@pytest.mark.parametrize(
+    ("option", "arguments"),
+    [
+        ("-o", ["-o", "loop.csv"]),
+        ("--state", ["-o", "out.csv", "--state", "loop.csv"]),
+        ("--report", ["-o", "out.csv", "--report", "loop.csv"]),
+    ],
+)
+def test_a_link_that_leads_to_itself_is_named_with_its_option(option: str, arguments: list[str]) -> None:
+    Path("loop.csv").symlink_to("loop.csv")
+    done = run("recalibrate", "here/log.csv", "--unknown", *arguments)
+    said = f"Error: loop.csv cannot be written ({option}): Too many levels of symbolic links"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
+    assert not Path("out.csv").exists()
+
+
+Refuse = Callable[[str, pytest.MonkeyPatch], None]
+
+
+def refusing(name: str, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Let the system refuse to open this, or anything beside it in the making."""
+    real = Path.open
+
+    def opened(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        if path.name.startswith(name) and mode[0] in "wa":
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, mode, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+@pytest.mark.parametrize(("name", "option"), [("out.csv", "-o"), ("s.json", "--state")])
+@pytest.mark.parametrize("kind", ["in order", "by id"])
+def test_a_folder_that_may_not_be_written_to_is_named_with_the_option(
+    name: str, option: str, number: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing(name, monkeypatch, number)
+    done = run(*command(*KINDS[kind]))
+    said = f"Error: here/{name} cannot be written ({option}): {os.strerror(number)}"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
+    assert [path.name for path in Path("here").iterdir()] == ["log.csv"]
+
+
+@pytest.mark.parametrize("kind", ["in order", "by id"])
+@pytest.mark.parametrize("target", ["out", "state"])
+def test_a_disk_that_fills_up_is_told_and_the_next_run_is_as_if_nothing_had_been(
+    kind: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(*command(*KINDS[kind], out="here/sound.csv")).exit_code == 0
+    Path("here/s.json").unlink()
+    written = [0]
+
+    def full(real: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*arguments: Any, **options: Any) -> Any:
+            written[0] += 1
+            if written[0] > (3 if target == "out" else 0):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real(*arguments, **options)
+
+        return write
+
+    owner, name = (output._TextOutput, "write") if target == "out" else (Path, "write_text")
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, full(getattr(owner, name)))
+        done = run(*command(*KINDS[kind]))
+    file, option = ("out.csv", "-o") if target == "out" else ("s.json", "--state")
+    said = f"Error: here/{file} cannot be written ({option}): No space left on device"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
+    assert not Path("here/out.csv").exists()
+    assert run(*command(*KINDS[kind])).exit_code == 0
+    assert Path("here/out.csv").read_bytes() == Path("here/sound.csv").read_bytes()
+    assert {path.name for path in Path("here").iterdir()} == {"log.csv", "out.csv", "s.json", "sound.csv"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_device_that_is_full_is_named() -> None:
+    done = run("recalibrate", "here/log.csv", "--unknown", "-o", "here/out.csv", "--report", "/dev/full")
+    said = "Error: /dev/full cannot be written (--report): No space left on device"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)

@@ -1,0 +1,261 @@
+"""`truecast recalibrate --id`: rows known again by id, outcomes that come later, in any order, across runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import truecast as tc
+from disk import READ, WRITE, Killed, killed_after
+from truecast.cli import main
+from truecast.files import recalibration, records
+
+RNG = np.random.default_rng(4)
+ROWS = 600
+TRUTH = pl.DataFrame(
+    {
+        "order": [f"n{k}" for k in range(ROWS)],
+        "y": RNG.integers(0, 2, ROWS),
+        "p": RNG.random(ROWS).round(3),
+        "place": RNG.choice(["Rome", "Oslo"], ROWS),
+    }
+)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def command(ending: str = ".csv", *options: str) -> list[str]:
+    return ["recalibrate", "log" + ending, "-o", "out" + ending, "--id", "order", *options]
+
+
+def state(path: str = "s.json") -> tc.Recalibrator:
+    return tc.Recalibrator.from_json(Path(path).read_text())
+
+
+@pytest.fixture(autouse=True)
+def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_BLOCK", 1 << 12)
+    monkeypatch.setattr("truecast.files.parquet._ROWS", 100)
+    monkeypatch.setattr(recalibration, "_CHUNKS", 2)
+    monkeypatch.chdir(tmp_path)
+
+
+class Oracle:
+    """The same row by row, in Python: a ticket for each id."""
+
+    def __init__(self) -> None:
+        self.r = tc.Recalibrator(max_unresolved=1 << 20)
+        self.tickets: dict[str, tc.Ticket] = {}
+        self.known: dict[str, float] = {}
+
+    def play(self, frame: pl.DataFrame, *, groups: bool = False) -> list[float]:
+        for name, y, p, place in frame.rows():
+            if name not in self.tickets:
+                self.tickets[name] = self.r.issue(p, group=place if groups else None)
+            if y is not None and name not in self.known:
+                self.r.resolve(self.tickets[name], y)
+                self.known[name] = y
+        return [self.tickets[name].p for name in frame["order"]]
+
+
+def grown(frame: pl.DataFrame, rows: int, late: int) -> pl.DataFrame:
+    """The log when it has so many rows: outcomes come some rows later, in no order."""
+    due = np.random.default_rng(1).integers(0, late, len(frame))
+    known = (np.arange(len(frame)) + due)[:rows] < rows
+    return frame[:rows].with_columns(y=pl.when(pl.Series(known)).then("y"))
+
+
+@pytest.mark.parametrize("ending", WRITE)
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(ending: str, groups: bool) -> None:
+    oracle, options = Oracle(), ["--state", "s.json", *(["--by", "place"] if groups else [])]
+    for rows in (1, 150, 150, 400, ROWS):
+        frame = grown(TRUTH, rows, 90)
+        WRITE[ending](frame, Path("log" + ending))
+        done = run(*command(ending, *options))
+        assert done.exit_code == 0, done.output
+        written = READ[ending](Path("out" + ending))
+        assert written["recalibrated"].to_list() == oracle.play(frame, groups=groups)
+        assert written.drop("recalibrated").rows() == frame.rows()
+        assert state().rounds == oracle.r.rounds == frame["y"].count()
+        assert state().unresolved == frame["y"].null_count()
+    assert state().predict_many([0.3]) == oracle.r.predict_many([0.3])
+
+
+def test_an_event_log_has_the_outcome_in_a_row_of_its_own() -> None:
+    Path("log.csv").write_text("order,y,p,place\na,,0.5,Rome\nb,,0.25,Oslo\na,1,,\nc,0,0.75,Rome\nb,0,0.25,\nb,0,,\n")
+    assert run(*command(".csv", "--by", "place")).exit_code == 0
+    r = tc.Recalibrator()
+    a, b = r.issue(0.5, group="Rome"), r.issue(0.25, group="Oslo")
+    r.resolve(a, 1)
+    c = r.issue(0.75, group="Rome")
+    assert pl.read_csv("out.csv")["recalibrated"].to_list() == [a.p, b.p, a.p, c.p, b.p, b.p]
+
+
+def test_it_is_told_what_was_learned_and_what_is_to_come() -> None:
+    grown(TRUTH, 400, 90).write_csv("log.csv")
+    first = run(*command(".csv", "--state", "s.json"))
+    known = grown(TRUTH, 400, 90)["y"].count()
+    assert f"{known} outcomes learned; {400 - known} still to come\n" in first.stdout
+    TRUTH.write_csv("log.csv")
+    found = json.loads(run(*command(".csv", "--state", "s.json", "--json")).stdout)
+    counts = {"rows": 200, "earlier": 400, "skipped": 0, "unknown": 0, "learned": ROWS - known, "lost": 0}
+    assert {name: found[name] for name in counts} == counts
+    said = pl.read_csv("out.csv")
+    late = np.r_[np.flatnonzero(grown(TRUTH, 400, 90)["y"].is_null()), 400:ROWS]
+    for name, column in (("score", "p"), ("recalibrated", "recalibrated")):
+        y, p = said["y"].to_numpy()[late], said[column].to_numpy()[late]
+        assert found["brier"][name] == pytest.approx(tc.brier_score(y, p))
+        assert found["smooth_calibration_error"][name] == pytest.approx(tc.smooth_calibration_error(y, p))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("n7,{y},{p},{place}", None),
+        ("n7,,{p},{place}", None),
+        ("n7,{other},{p},{place}", "y of this id was {y} before, got {other}"),
+        ("n7,,0.9999,{place}", "p of this id was {p} before, got 0.9999"),
+        ("n7,{y},{p},Lima", "place of this id was '{place}' before, got 'Lima'"),
+        ("new,1,,Rome", "p must be a probability where an id is new, got nothing"),
+        (",1,0.5,Rome", "order (--id) must be an id, got nothing"),
+    ],
+)
+@pytest.mark.parametrize("across", [False, True])
+def test_what_contradicts_an_earlier_row_is_refused(row: str, said: str | None, across: bool) -> None:
+    _, y, p, place = TRUTH.rows()[7]
+    values = {"y": y, "p": p, "place": place, "other": 1 - y}
+    text = TRUTH[:20].write_csv()
+    options = ["--by", "place", "--state", "s.json"]
+    if across:
+        Path("log.csv").write_text(text)
+        assert run(*command(".csv", *options)).exit_code == 0
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    Path("log.csv").write_text(text + row.format(**values) + "\n")
+    done = run(*command(".csv", *options))
+    assert done.exit_code == (0 if said is None else 2), done.output
+    if said is not None:
+        name = "" if "--id" in said else f"order '{row.partition(',')[0]}': "
+        assert f"log.csv, line 22: {name}{said.format(**values)}" in done.stderr
+        after = {path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"}
+        assert after == {name: data for name, data in before.items() if name != "log.csv"}
+
+
+def test_a_state_with_ids_is_not_used_without_them_nor_the_other_way_round() -> None:
+    TRUTH[:50].write_csv("log.csv")
+    assert run(*command(".csv", "--state", "ids.json")).exit_code == 0
+    plain = ["recalibrate", "log.csv", "-o", "out.csv"]
+    assert run(*plain, "--state", "plain.json", "--again").exit_code == 0
+    for arguments, said in (
+        ([*plain, "--state", "ids.json"], "ids.json knows rows by their 'order': use --id so"),
+        (command(".csv", "--state", "plain.json"), "plain.json was saved by a run without --id: its rows cannot"),
+        ([*plain, "--state", "ids.json", "--id", "place"], "knows rows by their 'order', so --id must be that"),
+        (command(".csv", "--state", "ids.json", "--by", "place"), "ids.json knows rows without groups: use --by so"),
+    ):
+        before = {path.name: path.read_bytes() for path in Path().iterdir()}
+        done = run(*arguments)
+        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+        assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+    assert run(*command(".csv", "--state", "plain.json", "--again")).exit_code == 0
+    assert state("plain.json").rounds == 100
+
+
+def test_new_rows_must_not_be_earlier_than_the_last_learned() -> None:
+    rows = ["order,y,p,when", "a,,0.5,3", "b,1,0.25,5"]
+    Path("log.csv").write_text("\n".join(rows) + "\n")
+    options = [".csv", "--state", "s.json", "--time", "when"]
+    assert run(*command(*options)).exit_code == 0
+    Path("log.csv").write_text("\n".join([*rows[:2], "c,1,0.5,4", rows[2]]) + "\n")
+    done = run(*command(*options))
+    said = "line 3: when (--time) must not be before 5, up to which the state has learned, got '4'"
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    Path("log.csv").write_text("\n".join([rows[0], "a,1,0.5,3", rows[2], "c,1,0.5,5"]) + "\n")
+    assert run(*command(*options)).exit_code == 0
+    assert state().rounds == 3
+
+
+def test_outcomes_that_nobody_awaits_any_more_are_told() -> None:
+    Path("s.json").write_text(tc.Recalibrator(max_unresolved=2).to_json())
+    Path("log.csv").write_text("order,y,p\na,,0.5\nb,,0.25\nc,,0.75\n")
+    assert run(*command(".csv", "--state", "s.json")).exit_code == 0
+    Path("log.csv").write_text("order,y,p\na,1,0.5\nb,0,0.25\nc,1,0.75\n")
+    done = run(*command(".csv", "--state", "s.json"))
+    assert "1 outcome not learned: no longer awaited, since too many were\n" in done.stdout
+    assert state().rounds == 2
+    assert "not learned" not in run(*command(".csv", "--state", "s.json")).stdout
+
+
+def test_a_half_written_line_waits_here_too() -> None:
+    Path("log.csv").write_text("order,y,p\na,,0.5\nb,,0.25\na,1,0.")
+    done = run(*command(".csv", "--state", "s.json"))
+    assert (done.exit_code, "line 4: left out" in done.stderr) == (0, True)
+    Path("log.csv").write_text("order,y,p\na,,0.5\nb,,0.25\na,1,0.5\n")
+    assert run(*command(".csv", "--state", "s.json")).exit_code == 0
+    assert state().rounds == 1
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_killed_before_any_step_and_started_again_it_writes_the_same(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every place where a process can die: each write, rename, sync and removal; with a state of a run before."""
+    source, target, kept = Path("log" + ending), Path("out" + ending), Path("s.json")
+    words = command(ending, "--state", "s.json", "--by", "place")
+    WRITE[ending](grown(TRUTH, 300, 90), source)
+    assert run(*words).exit_code == 0
+    first = target.read_bytes(), kept.read_bytes()
+    WRITE[ending](TRUTH, source)
+    assert run(*words).exit_code == 0
+    whole, learned = target.read_bytes(), saved(kept)
+    kills = 0
+    for steps in range(1000):
+        target.write_bytes(first[0])
+        kept.write_bytes(first[1])
+        with killed_after(steps, monkeypatch) as left:
+            with contextlib.suppress(Killed):
+                CliRunner().invoke(main, words, catch_exceptions=False)
+            if left[0] >= 0:
+                break
+        kills += 1
+        done = run(*words)
+        assert done.exit_code == 0, (steps, done.output)
+        assert target.read_bytes() == whole, steps
+        assert saved(kept) == learned, steps
+        assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name, kept.name]), steps
+    assert kills > 10
+
+
+def saved(path: Path) -> tuple[str, object]:
+    """What was learned, and what is known by ids."""
+    text = path.read_text()
+    return tc.Recalibrator.from_json(text).to_json(), json.loads(text)["run"]["known"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_rows_in_any_runs_are_as_issue_and_resolve(data: st.DataObject) -> None:
+    for path in Path().iterdir():
+        path.unlink()
+    oracle, table = Oracle(), {}
+    for _ in range(data.draw(st.integers(1, 4))):
+        rows = []
+        for name in data.draw(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=12)):
+            p, y = table.setdefault(name, (data.draw(st.sampled_from([0.0, 0.25, 0.7, 1.0])), data.draw(st.booleans())))
+            rows.append((name, int(y) if data.draw(st.booleans()) else None, p, None))
+        schema = {"order": pl.String, "y": pl.Int64, "p": pl.Float64, "place": pl.String}
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        frame.write_csv("log.csv")
+        done = run(*command(".csv", "--state", "s.json"))
+        assert done.exit_code == 0, done.output
+        assert pl.read_csv("out.csv")["recalibrated"].to_list() == oracle.play(frame)
+        assert (state().rounds, state().unresolved) == (oracle.r.rounds, oracle.r.unresolved)

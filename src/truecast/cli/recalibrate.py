@@ -150,6 +150,7 @@ def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
 
 def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated) -> None:
     """Write about all rows of the output, those of earlier runs included."""
+    from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report
 
@@ -170,5 +171,6 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
         outcome=names.outcome,
         group=names.group or "group",
         skipped=done.skipped,
+        times=course_of_file(str(out), names, column),
     ).save(page)
     say(f"report written to {page}")

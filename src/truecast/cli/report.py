@@ -40,6 +40,7 @@ def report(
         refuse_folder("-o", output)
         refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
         found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad)
+        from truecast.cli.course import course_of_file
         from truecast.report import html_report
 
         several = len(found.scores) > 1
@@ -52,6 +53,7 @@ def report(
             outcome=found.names.outcome,
             group=by or "group",
             skipped=found.skipped,
+            times=course_of_file(file, found.names, skip_bad=skip_bad),
         )
         page.save(output)
         for score, said in page.verdicts.items():

@@ -11,6 +11,7 @@ import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
@@ -225,17 +226,18 @@ def test_other_axes_stay_empty_and_no_window_is_opened() -> None:
 def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     shown, axes = made("diagram of wavy"), draw("diagram of wavy", (7, 5)).axes[0]
     lines = {line.get_label(): line for line in axes.lines}
-    curve = lines["isotonic fit (CORP)"]
+    curve = lines["mean outcome in a range", "best increasing curve (CORP)"]
     assert np.array_equal(curve.get_xdata()[::2], shown.curve.lower)
     assert np.array_equal(curve.get_ydata()[1::2], shown.curve.rate)
     assert [text.get_text() for text in axes.get_legend().texts] == ["90 % if calibrated", "isotonic fit (CORP)"]
     assert f"3,000 rounds, Brier score {shown.brier.score:.4f}" in axes.get_title()
     assert f"{shown.brier.miscalibration:.4f} miscal" in axes.get_title()
     ones, zeros = (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))
+    reach = max((ones.values - ones.baseline).max(), (zeros.baseline - zeros.values).max())
     for bars, counts, up in ((ones, shown.ones, 1), (zeros, shown.zeros, -1)):
         assert np.array_equal(bars.edges, shown.edges)
         height = up * (bars.values - bars.baseline)
-        assert height / height.max() == pytest.approx(counts / counts.max())
+        assert height / reach == pytest.approx(counts / max(shown.ones.max(), shown.zeros.max()))  # on one scale
         assert (height >= 0).all()
     assert ones.values.max() < 0  # beneath what the curve can reach
     hides = {type(patch) is StepPatch: patch.get_zorder() for patch in axes.patches}
@@ -246,14 +248,42 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     assert corners[:, 1].max() == pytest.approx(shown.band.upper.max())
 
 
-def test_dots_are_as_large_as_their_blocks() -> None:
+def test_dots_are_as_large_as_their_ranges() -> None:
     shown, axes = made("diagram of three"), draw("diagram of three", (7, 5)).axes[0]
-    dots = axes.collections[1]
-    assert np.asarray(dots.get_offsets()) == pytest.approx(np.stack((shown.curve.lower, shown.curve.rate), 1))
-    share = (shown.curve.zeros + shown.curve.ones) / shown.total
-    assert dots.get_sizes() == pytest.approx(80 * share + 10)
-    sides = axes.collections[0].get_segments()  # between three forecasts there is no band
+    dots = [part for part in axes.collections if isinstance(part, PathCollection)]
+    places = np.concatenate([np.asarray(part.get_offsets()) for part in dots])
+    expected = np.array([(part.forecast, part.rate, part.rounds / shown.total) for part in shown.ranges])
+    assert places[np.argsort(places[:, 0])] == pytest.approx(expected[:, :2])
+    sizes = np.concatenate([part.get_sizes() for part in dots])
+    assert sorted(sizes) == pytest.approx(sorted(12 + 160 * expected[:, 2]))
+    intervals = [part for part in axes.collections if isinstance(part, LineCollection)]
+    sides = intervals[0].get_segments()  # between three forecasts there is no band
     assert [side[:, 1].tolist() for side in sides] == np.stack((shown.band.lower, shown.band.upper), 1).tolist()
+    ends = {tuple(side[:, 1].tolist()) for part in intervals[1:] for side in part.get_segments()}
+    assert ends == {part.interval(0.9) for part in shown.ranges}
+
+
+def test_ranges_that_are_off_look_different() -> None:
+    shown, axes = made("diagram of wavy"), draw("diagram of wavy", (7, 5)).axes[0]
+    dots = {part.get_label(): part for part in axes.collections if isinstance(part, PathCollection)}
+    off = [(part.forecast, part.rate) for part in shown.ranges if part.off]
+    assert 2 < len(off) < len(shown.ranges)
+    assert np.asarray(dots["off beyond chance"].get_offsets()) == pytest.approx(np.array(off))
+    assert len(dots["mean outcome in a range"].get_offsets()) == len(shown.ranges) - len(off)
+    (curve,) = (line for line in axes.lines if line.get_label() == "best increasing curve (CORP)")
+    assert curve.get_linewidth() < 1
+
+
+def test_forecasts_that_run_the_wrong_way_are_seen_to() -> None:
+    y = np.arange(2000) % 2
+    p = np.where(y, 0.2, 0.8) + 0.1 * np.random.default_rng(0).random(2000)
+    axes = plot.reliability_diagram(y, p).draw().axes[0]
+    dots = np.concatenate([np.asarray(d.get_offsets()) for d in axes.collections if isinstance(d, PathCollection)])
+    dots = dots[np.argsort(dots[:, 0])]
+    assert dots[0, 1] == 1.0
+    assert dots[-1, 1] == 0.0
+    (curve,) = (line for line in axes.lines if line.get_label() == "best increasing curve (CORP)")
+    assert np.ptp(curve.get_ydata()) < 0.01  # of all increasing curves, a flat one fits best
 
 
 def test_rare_events_fill_the_picture() -> None:
@@ -263,7 +293,10 @@ def test_rare_events_fill_the_picture() -> None:
     weighted = plot.reliability_diagram(*rounds("wavy"), sample_weight=np.full(3000, 0.5))
     axes = weighted.draw().axes[0]
     assert "weight 1500" in axes.get_title()
-    assert [text.get_text() for text in axes.get_legend().texts] == ["isotonic fit (CORP)"]
+    assert [text.get_text() for text in axes.get_legend().texts] == [
+        "mean outcome in a range",
+        "best increasing curve (CORP)",
+    ]
 
 
 def test_what_is_shown_can_be_chosen() -> None:
@@ -294,7 +327,7 @@ def test_words_say_where_forecasts_are_off() -> None:
     assert up.get_data().values.min() == down.get_data().values.max() == 0
     assert (up.get_facecolor(), down.get_facecolor()) == (to_rgba(style.COLORS[0]), to_rgba(style.COLORS[2]))
     line = axes.lines[0].get_ydata()
-    assert np.corrcoef(line, shown.f)[0, 1] > 0.999999
+    assert np.corrcoef(line, shown.f)[0, 1] > 0.999999  # the witness, as in the page
     assert (line > 0).tolist() == (shown.f > shown.base).tolist()
     for size in SIZES[-2:]:
         many = draw("where wavier", size).axes[0]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from rounds import columns, rounds
-from truecast.report import HtmlReport, html_report
+from truecast.report import HtmlReport, RunningCourse, html_report
 from truecast.report.glossary import entries
 
 RNG = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def full() -> HtmlReport:
         group="side",
         skipped=7,
         date="2031-02-03",
-        resamples=50,
+        resamples=199,
     )
 
 
@@ -141,8 +141,10 @@ def test_facts_are_those_of_the_rounds() -> None:
     assert facts["distinct forecasts"] == f"{len(np.unique(P)):,}"
     assert facts["mean outcome"] == f"{Y.mean():.4f}"
     assert facts["mean forecast"] == f"{P.mean():.4f}"
-    assert facts["Brier score"] == f"{np.mean((Y - P) ** 2):.4f}"
-    assert facts["smooth calibration error"] == f"{report.smooth_calibration_error:.4f}"
+    plain = Tree(tc.html_report(Y, P, resamples=20).html)
+    tiles = dict(zip((text for _, text in plain.all("dt")), _first_values(plain), strict=True))
+    assert tiles["Brier score"] == f"{np.mean((Y - P) ** 2):.4f}"
+    assert tiles["smooth calibration error"] == f"{report.smooth_calibration_error:.4f}"
     assert "data/late.csv · 4,000 rounds · 2031-02-03" in [text for _, text in tree().all("p")]
 
 
@@ -195,8 +197,8 @@ def test_every_figure_stands_in_its_own_row() -> None:
 
 def test_ranges_are_those_of_the_rounds() -> None:
     rows = tree().rows("Ranges of forecasts")[1:]
-    assert sum(int(row[1].replace(",", "")) for row in rows) == 4000
-    found = tc.stretches(Y, P, resamples=50).ranges
+    assert sum(int(row[5].replace(",", "")) for row in rows) == 4000
+    found = tc.stretches(Y, P, resamples=199).ranges
     assert len(rows) == len(found)
     for (between, gap, p_value, forecast, came, count), part in zip(rows, found, strict=True):
         low, high = map(float, between.replace("\u2009", "").split("\N{EN DASH}"))
@@ -263,6 +265,79 @@ def test_parts_of_the_smooth_error_add_up() -> None:
     parts = [re.search(r"adds (-?[\d.]+) to the smooth calibration error", tip) for tip in tips]
     adds = [float(part[1]) for part in parts if part]
     assert sum(adds) == pytest.approx(tc.smooth_calibration_error(Y, P), abs=5e-4)
+
+
+def test_ranges_are_points_as_large_as_they_are_with_intervals() -> None:
+    """Forecasts that run the wrong way: no increasing curve shows it, and the points do."""
+    y = RNG.random(3000) < 0.5
+    p = np.where(y, 0.25, 0.75) + RNG.uniform(-0.2, 0.2, 3000)
+    found, ranges = Tree(html_report(y, p, resamples=199).html), tc.stretches(y, p, resamples=199).ranges
+    points = [a for a, _ in found.all("circle") if (a["class"] or "").startswith("hit point")]
+    heights = [float(a["cy"]) for a in points]
+    assert len(points) == len(ranges)
+    assert heights[0] == min(heights)  # low forecasts come true most often: at the top
+    assert heights[-1] == max(heights)
+    assert [a["class"].endswith(" off") for a in points] == [part.off for part in ranges]
+    spans = [a for a, _ in found.all("line") if (a["class"] or "").startswith("span")]
+    assert len(spans) == len(ranges)
+    for span, point in zip(spans, points, strict=True):
+        assert float(span["y2"]) - 0.1 <= float(point["cy"]) <= float(span["y1"]) + 0.1
+    marks = [a for a, _ in found.all("path") if (a["class"] or "").startswith("mark")]
+    assert len(marks) == len(tc.stretches(y, p, resamples=199).off)
+
+
+def test_the_witness_is_that_of_the_plot() -> None:
+    found, where = Tree(html_report(Y, P, resamples=199).html), tc.plot.miscalibration(Y, P, resamples=199)
+    (drawn,) = [a["points"] for a, _ in found.all("polyline") if a["class"] == "weightline"]
+    places = np.array([[float(number) for number in pair.split(",")] for pair in (drawn or "").split()])
+    x = 46 + (where.p - where.edges[0]) / (where.edges[-1] - where.edges[0]) * 346
+    line = where.draw().axes[0].lines[0]
+    assert np.array_equal(line.get_xdata(), where.p)
+    swing = np.interp(places[:, 0], x, line.get_ydata())
+    slope, _ = np.polyfit(places[:, 1], swing, 1)
+    assert slope < 0  # up is down in a page
+    assert np.corrcoef(places[:, 1], swing)[0, 1] < -0.9999
+
+
+@pytest.mark.parametrize("dated", [True, False])
+def test_a_course_over_time(dated: bool) -> None:
+    """Means over blocks of as many rounds each, from texts in any order; the same from parts of them."""
+    days = np.arange(4000) // 20
+    order = np.random.default_rng(0).permutation(4000)
+    texts = np.array([str(np.datetime64("2031-01-01") + int(day)) for day in days]) if dated else days * 7.5
+    page = html_report(Y[order], P[order], times=texts[order], resamples=20)
+    found = Tree(page.html)
+    assert "Over time" in [text for _, text in found.all("h2")]
+    words = r"to ([\d.,-]+)\n([\d,]+) rounds\n([\d.]+) came true, ([\d.]+) forecast"
+    tips = [match for attributes, text in found.all("path") if (match := re.search(words, text))]
+    assert len(tips) == 24
+    assert sum(int(tip[2].replace(",", "")) for tip in tips) == 4000
+    size = int(tips[0][2])
+    assert float(tips[0][3]) == pytest.approx(Y[:size].mean(), rel=0.006)
+    assert float(tips[0][4]) == pytest.approx(P[:size].mean(), rel=0.006)
+    assert ("2031-01-01" in page.html) == dated
+    parts = RunningCourse()
+    for some in np.array_split(order, 7):
+        parts.add(texts[some], Y[some], P[some])
+    tally = tc.Tally.from_predictions(Y, P)
+    assert html_report(tally, times=parts, resamples=20).html == page.html
+
+
+def test_a_course_is_kept_in_little_memory() -> None:
+    parts, rng = RunningCourse(), np.random.default_rng(1)
+    for _ in range(30):
+        times = rng.integers(0, 10**9, 1000)
+        parts.add(times, rng.integers(0, 2, 1000), rng.random(1000))
+    assert len(parts._sums) <= 4096
+    course = parts.course()
+    assert course.rounds.sum() == 30_000
+    assert (np.diff(course.start) > 0).all()
+    assert course.rounds.max() < 1.1 * course.rounds.min()
+    assert RunningCourse().course() is None
+    far = RunningCourse()
+    far.add([1.0, 2.0], [0, 1], [0.5, 0.5])
+    far.add([1e300, -1e300], [0, 1], [0.5, 0.5])
+    assert sum(row[0] for row in far._sums.values()) == 4
 
 
 def test_a_band_beyond_the_picture_is_cut_off() -> None:
@@ -340,9 +415,8 @@ def test_names_are_shown_and_never_obeyed(name: str) -> None:
         element for element, _, _ in Tree(plain.html).elements
     } | extra
     assert len(found.all("script")) == len(found.all("style")) == 1
-    assert (
-        len(found.all("title")) - len([1 for attributes, _ in found.all("path") if attributes["class"] == "hit"]) == 1
-    )
+    tips = [a for _, a, _ in found.elements if (a.get("class") or "").startswith("hit")]
+    assert len(found.all("title")) - len(tips) == 1
     assert found.all("h1") == [({}, shown)]
     assert [text for attributes, text in found.all("bdi")].count(shown) >= 6
     page.html.encode()

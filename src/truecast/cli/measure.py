@@ -24,9 +24,8 @@ from truecast.cli.shared import (
 
 if TYPE_CHECKING:
     from truecast.files import Tallies
-    from truecast.measures import Report, Uncertainty
+    from truecast.measures import Report, Stretch, Uncertainty
     from truecast.plot import GroupOverview
-    from truecast.report.findings import Range
     from truecast.tally import Tally
 
 _SMOOTH = "smooth calibration error"
@@ -110,7 +109,7 @@ class Judged(NamedTuple):
     p_value: float | None
     where: Sequence[str]
     notes: Sequence[str]
-    off: Sequence[Range]
+    off: Sequence[Stretch]
 
     def text(self, name: str) -> str:
         """Return the verdict, then where the score is off and what is peculiar about it."""
@@ -144,7 +143,7 @@ def titled(score: str, said: str) -> str:
 def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
     """Return the verdict of the page, by the same computation."""
     from truecast.report.findings import find
-    from truecast.report.verdict import evidence, notes, verdict
+    from truecast.report.verdict import notes, verdict
     from truecast.report.words import where_sentences
 
     found = find(name, tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0)
@@ -154,7 +153,7 @@ def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
         doubt=found.doubt,
         kind=said.kind,
         headline=said.headline,
-        p_value=None if found.doubt is None else evidence(found, found.doubt),
+        p_value=None if found.doubt is None else found.p_value,
         where=where_sentences(found),
         notes=notes(found),
         off=found.off,

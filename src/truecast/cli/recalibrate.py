@@ -214,6 +214,7 @@ def _say_left(done: Recalibrated, file: str) -> None:
 
 def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated, title: str | None) -> None:
     """Write about all rows of the output, those of earlier runs included."""
+    from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report
 
@@ -236,6 +237,7 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
         outcome=names.outcome,
         group=names.group or "group",
         skipped=done.skipped,
+        times=course_of_file(str(out), names, column),
     )
     with writing("--report", page):
         made.save(page)

@@ -54,6 +54,7 @@ def report(
         refuse_folder("-o", output)
         refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
         found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad, **cells)
+        from truecast.cli.course import course_of_file
         from truecast.report import html_report
 
         several = len(found.scores) > 1
@@ -66,6 +67,7 @@ def report(
             outcome=found.names.outcome,
             group=by or "group",
             skipped=found.skipped,
+            times=course_of_file(file, found.names, skip_bad=skip_bad),
         )
         with writing("-o", output):
             page.save(output)

@@ -82,9 +82,11 @@ class RunningCourse:
             return
         seconds = columns[:, 5]
         if self._power is None:
-            spread = float(np.ptp(seconds)) or 1.0
-            self._power = math.floor(math.log2(spread / _STEPS))
-        steps = np.floor(seconds / 2.0**self._power).astype(np.int64)
+            self._power = math.floor(math.log2((float(np.ptp(seconds)) or 1.0) / _STEPS))
+        far = math.frexp(float(np.abs(seconds).max()))[1] - 62  # steps must be whole numbers that fit
+        while self._power < far:
+            self._widen()
+        steps = np.floor(np.ldexp(seconds, -self._power)).astype(np.int64)
         order = np.argsort(steps, kind="stable")
         firsts = np.flatnonzero(np.diff(steps[order], prepend=steps[order[0]] - 1))
         for step, rows in zip(steps[order][firsts].tolist(), np.split(columns[order], firsts[1:]), strict=True):

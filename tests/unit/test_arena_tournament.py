@@ -553,7 +553,7 @@ def test_pictures_are_drawn_where_they_are_told_and_nowhere_else(results: Result
     assert len(figure.axes) == 2 + len(FEW)  # with the overview and its legend
     figure.savefig(tmp_path / "arena.svg")
     assert (tmp_path / "arena.svg").stat().st_size > 10_000
-    theirs = Figure(layout="constrained")
+    theirs = Figure((16, 5), layout="constrained")
     left, _ = theirs.subfigures(1, 2)
     assert results.draw(left) is left
     axes = Figure().subplots()

@@ -119,12 +119,18 @@ class Results:
         Parameters
         ----------
         figure
-            A matplotlib figure or part of one to draw on; a new one if not given.
+            A matplotlib figure or part of one to draw on; a new one if not given. In less than 7 inches by 1.5 for each
+            line of panels nothing could be read, and it is refused: `Curves.draw_overview` draws on axes of any size.
 
         Returns
         -------
         figure
             What was drawn on.
+
+        Raises
+        ------
+        InputError
+            If the figure is too small. Nothing is drawn then.
         """
         return self.curves().draw(figure)
 

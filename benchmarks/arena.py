@@ -50,7 +50,7 @@ CalDist, the distance to calibration, in total ([how it is computed](distance.md
 import truecast as tc
 
 game = tc.arena.play(tc.AlmostOneStepAhead(horizon=1_000), tc.arena.EarlyStop(), rounds=1_000)
-game.p, game.y, game.distance(), game.measure()  # and game.draw()
+game.p, game.y, game.distance().totals, game.measure()  # and game.draw()
 results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all; to print, to draw, to make a frame of
 ```
 

@@ -181,14 +181,14 @@ def searched(f: Any, rounds: int, starts: Iterable[np.ndarray] = ()) -> Response
     say(f"{f!r}, {rounds:,} rounds")
     width = 64 if rounds <= 256 else 4
     found = best_response(f, rounds, tries=tries(rounds), width=width, time_limit=3_600.0, starts=starts)
-    if found.bound is not None and found.distance.lower > found.bound * (1 + 1e-12) + rounds * 2.0**-54:
+    if found.bound is not None and found.distance.totals[0] > found.bound * (1 + 1e-12) + rounds * 2.0**-54:
         raise RuntimeError(f"what was proved of {f!r} is wrong: {found}")
     return found
 
 
 def far(found: Response) -> str:
-    d = found.distance
-    return f"{d.upper:.6f}" if d.exact else f"{d.lower:.6f} to {d.upper:.6f}"
+    lower, upper = found.distance.totals
+    return f"{upper:.6f}" if found.distance.exact else f"{lower:.6f} to {upper:.6f}"
 
 
 def search(sizes: list[int]) -> None:
@@ -201,7 +201,7 @@ def search(sizes: list[int]) -> None:
             f = make(rounds)
             f.forecast_many(found.outcomes)
             numbers = f"{f.certificate.bound:.6f}", f"{found.bound:.6f}", f"{found.ratio:.3f}"
-            row(name, f"{rounds:,}", far(found), *numbers, f"**{found.distance.lower / math.sqrt(rounds):.3f}**")
+            row(name, f"{rounds:,}", far(found), *numbers, f"**{found.distance.totals[0] / math.sqrt(rounds):.3f}**")
 
 
 def constants(sizes: list[int]) -> None:
@@ -237,13 +237,13 @@ def others(rounds: int, few: int) -> None:
     head("m", "CalDist found", "proved bound", "CalDist / bound", "CalDist / √T")
     for grid in (best // 2 // 2 * 2, best - 6, best, best + 6, 2 * best):
         found = searched(tc.BentGrid(grid=grid), rounds)
-        ratio = f"{found.ratio:.3f}", f"{found.distance.lower / math.sqrt(rounds):.3f}"
+        ratio = f"{found.ratio:.3f}", f"{found.distance.totals[0] / math.sqrt(rounds):.3f}"
         row(f"{grid}{' (the best bound)' if grid == best else ''}", far(found), f"{found.bound:.6f}", *ratio)
     print(HALVES.format(rounds=rounds).rstrip())
     head("split", "CalDist found", "proved bound", "CalDist / bound", "CalDist / √T")
     for split in (1.0, 0.5, 0.25, 0.125):
         found = searched(tc.HorizonFree(split=split), rounds)
-        ratio = f"{found.ratio:.3f}", f"{found.distance.lower / math.sqrt(rounds):.3f}"
+        ratio = f"{found.ratio:.3f}", f"{found.distance.totals[0] / math.sqrt(rounds):.3f}"
         row(split, far(found), f"{found.bound:.6f}", *ratio)
     roots(rounds)
     print(LEANING.format(few=few).rstrip())
@@ -252,7 +252,7 @@ def others(rounds: int, few: int) -> None:
         cells: list[str] = []
         for leans in (False, True):
             f = Leaning(grid=grid, leans=leans)
-            value = float(exhaustive(f, size).distance) if size <= few else searched(f, size).distance.lower
+            value = float(exhaustive(f, size).distance) if size <= few else searched(f, size).distance.totals[0]
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         row(f"{size:,}", grid, *cells)
 
@@ -269,7 +269,7 @@ def roots(most: int, few: int = 12) -> None:
             f = kind(horizon=size)
             opponents = [adversary for adversary in tc.arena.ADVERSARIES.values() if adversary.plays(f)]
             starts = [tc.arena.play(kind(horizon=size), adversary, size).y for adversary in opponents]
-            value = float(exhaustive(f, size).distance) if size == few else searched(f, size, starts).distance.lower
+            value = float(exhaustive(f, size).distance) if size == few else searched(f, size, starts).distance.totals[0]
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         if value >= math.sqrt(size / 2):
             raise RuntimeError(f"ArcDefensive is beyond the root of T/2 after {size} rounds, unlike the text: {value}")

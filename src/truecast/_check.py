@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -54,7 +54,7 @@ def outcomes(values: ArrayLike, *, name: str = "outcomes", dimensions: int = 1) 
     """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
     array = _numeric(name, values, _OUTCOME)
     if array.ndim != dimensions:
-        shape = "(rounds,)" if dimensions == 1 else "(streams, rounds)"
+        shape = "(streams, rounds)" if dimensions == 2 else "(rounds,)" + _one_column(array, values, _OUTCOME)
         raise InputError(name, f"must have shape {shape}", array.shape)
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind in "biu" and flat.dtype.itemsize == 1:
@@ -94,6 +94,26 @@ def probabilities(
     if bad.any():
         _refuse_first(name, _PROBABILITY, p, bad)
     return p.astype(np.float64, copy=False)
+
+
+def scored(name: str, scores: Any, bits: Any) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """Return the scores of this name and the outcomes, as many; if they come in the other order, say so."""
+    try:
+        y = outcomes(bits)
+    except InputError as error:
+        if error.rule == _OUTCOME and _holds(outcomes, scores) and _holds(probabilities, name, bits):
+            rule = f"{_OUTCOME} ({name} are all 0 and 1: the order is {name}, outcomes)"
+            raise InputError(error.argument, rule, error.value, error.position) from None
+        raise
+    return probabilities(name, scores, y, bits), y
+
+
+def _holds(check: Callable[..., Any], *values: Any) -> bool:
+    try:
+        check(*values)
+    except InputError:
+        return False
+    return True
 
 
 def notes(values: Any, count: int) -> list[float]:
@@ -263,8 +283,34 @@ def generator(name: str, value: object) -> np.random.Generator:
 def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
     array = _numeric(name, values, rule)
     if array.ndim != 1:
-        raise InputError(name, "must have shape (rounds,)", array.shape)
+        raise InputError(name, "must have shape (rounds,)" + _one_column(array, values, rule), array.shape)
     return np.require(array, requirements=["C", "A"])
+
+
+def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
+    """How to get one column out of several, if that can be told."""
+    if array.ndim != 2:
+        return ""
+    if array.shape[1] == 1:
+        return (
+            ": pass its only column, [:, 0]" if not hasattr(values, "iloc") else ": pass its only column, .iloc[:, 0]"
+        )
+    if rule is not _PROBABILITY:
+        return ""
+    place = ".iloc[:, 1]" if hasattr(values, "iloc") else "[:, 1]"
+    if array.shape[1] == 2:
+        return f": of predict_proba, pass {place}, the probability of a 1"
+    return f": of several classes, pass one at a time, such as {place}, with y == 1 as outcomes"
+
+
+def _refuse_unordered(name: str, values: Any) -> None:
+    """Refuse what numpy would take for one object, or cannot take at all, and say what to pass instead."""
+    if getattr(values, "requires_grad", False) is True:
+        raise InputError(name, "must not need a gradient: pass .detach().cpu().numpy()", type(values))
+    if isinstance(values, Iterator):
+        raise InputError(name, "must be an array or a list, which can be read twice: pass list(...) of it", values)
+    if isinstance(values, Set | Mapping):
+        raise InputError(name, "must be an array or a list, with an entry for each round in order", values)
 
 
 def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> None:
@@ -277,10 +323,13 @@ def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> N
 def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         _refuse_first(name, rule, values, np.ma.getmaskarray(values).reshape(-1))
+    _refuse_unordered(name, values)
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
-        raise InputError(name, "must be an array of numbers, all rows of one length", values) from error
+        rule = "must be an array of numbers, all rows of one length"
+        rule = "must be an array: pass .detach().cpu().numpy()" if hasattr(values, "detach") else rule
+        raise InputError(name, rule, values) from error
     if array.size == 0:
         return np.zeros(array.shape, np.uint8)
     if array.dtype.kind in "biuf":
@@ -288,9 +337,27 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
     if array.dtype.kind == "O":
         for position, value in enumerate(array.flat):
             if not _is_number(value) or (rule is _OUTCOME and value not in (0, 1)):
-                raise InputError(name, rule, value, position)
+                raise InputError(name, _of_labels(rule, value), value, position)
+    if array.dtype.kind in "US" and rule is _OUTCOME and not _reads_as_number(array.flat[0]):
+        label = array.flat[0].item()
+        raise InputError(name, _of_labels(rule, label), label, 0)
     rule = "must be an array of bool, integers or floats" + " (convert it first)" * (array.dtype.kind == "O")
     raise InputError(name, rule, array.dtype)
+
+
+def _of_labels(rule: str, value: Any) -> str:
+    """The rule, and what to do with labels that are words."""
+    if rule is _OUTCOME and isinstance(value, str | bytes) and not _reads_as_number(value):
+        return f"{rule} (of labels, pass a comparison with the one that counts as 1, such as y == {value!r:.40})"
+    return rule
+
+
+def _reads_as_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_outcome(value: Any) -> bool:

@@ -333,7 +333,7 @@ def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float6
 
     # Every round as one integer: the bits of p, which order like p, and y.
     n = len(p)
-    columns = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)
+    columns: list[NDArray[Any]] = [np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)]
 
     def count(pivot: float, below: bool) -> tuple[int, int]:
         size = _core.pack_rounds(p, y, pivot, below, columns[0])

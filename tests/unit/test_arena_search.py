@@ -36,8 +36,8 @@ def test_search_finds_the_very_worst_of_short_games(name: str) -> None:
         worst, found = exhaustive(f, rounds), best_response(f, rounds, tries=tries)
         assert found.tried <= tries + 500  # a beam or a generation more
         assert found.distance.exact
-        assert found.distance.lower <= worst.distance + 1e-12
-        assert found.distance.upper >= worst.distance
+        assert found.distance.totals[0] <= worst.distance + 1e-12
+        assert found.distance.totals[1] >= worst.distance
 
 
 def test_what_is_found_can_be_played_again() -> None:
@@ -48,7 +48,7 @@ def test_what_is_found_can_be_played_again() -> None:
     game = tc.arena.play(f, tc.arena.Given(found.outcomes), 100)
     assert game.distance().upper == found.distance.upper
     assert found.bound == float(f.a_priori(100))
-    assert found.ratio == found.distance.lower / found.bound
+    assert found.ratio == found.distance.totals[0] / found.bound
 
 
 def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
@@ -62,12 +62,12 @@ def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
     half = told[: len(told) // 2]
     assert [each[:2] for each in half] == [each[:2] for each in told[len(told) // 2 :]]
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(half))
-    assert half[-1][0] == pytest.approx(first.distance.upper, abs=1e-9)
+    assert half[-1][0] == pytest.approx(first.distance.totals[1], abs=1e-9)
 
 
 def test_changes_improve_on_beam_and_constructions() -> None:
     f = tc.HorizonFree(at="middle")
-    few, many = (best_response(f, 20, width=8, tries=tries).distance.upper for tries in (1, 1_000))
+    few, many = (best_response(f, 20, width=8, tries=tries).distance.totals[1] for tries in (1, 1_000))
     assert many > few + 0.05
 
 
@@ -187,5 +187,5 @@ def test_leave_biased_stays_within_every_bound() -> None:
         for stay, fine, towards in ((0, 0.01, 1), (20, None, 0), (5, 0.003, 0)):
             f = make(400)
             game = tc.arena.play(f, LeaveBiased(stay, 4, fine, towards), 400)
-            assert game.distance().lower <= game.certificate.bound * (1 + 1e-12)
+            assert game.distance().totals[0] <= game.certificate.bound * (1 + 1e-12)
             assert game.certificate.bound <= game.certificate.a_priori <= 2 * math.sqrt(400) + 1

@@ -59,8 +59,8 @@ def test_rows_say_what_the_measures_say() -> None:
     for row in small(workers=1).rows:
         forecaster = FEW[row.forecaster](row.rounds, row.seed or 0)
         game = play(forecaster, SOME[row.adversary], row.rounds, seed=row.seed or 0)
-        assert row.lower <= game.distance().upper + 1e-9
-        assert row.upper >= game.distance().lower - 1e-9
+        assert row.lower <= game.distance().totals[1] + 1e-9
+        assert row.upper >= game.distance().totals[0] - 1e-9
         assert row.upper - row.lower <= 1e-6
         assert row.by_value == tc.calibration_error_by_value(game.y, game.p, total=True)
         assert row.smooth == tc.smooth_calibration_error(game.y, game.p, total=True)

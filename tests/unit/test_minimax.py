@@ -267,4 +267,4 @@ def test_what_is_to_be_expected_never_rises(horizon, adversary):
                 pytest.approx(distance, abs=1e-13)
             )
             total += distance
-    assert game.distance().upper <= total + 1e-12
+    assert game.distance().totals[1] <= total + 1e-12

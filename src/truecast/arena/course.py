@@ -121,7 +121,7 @@ class Course:
         _finish(axes)
 
 
-def _shares(y: NDArray[np.uint8], window: int) -> NDArray[np.float64]:
+def _shares(y: NDArray[np.int64], window: int) -> NDArray[np.float64]:
     """Return the share of ones among as many outcomes around each round, fewer at the ends."""
     ones = np.concatenate([[0], np.cumsum(y, dtype=np.int64)])
     start = np.maximum(np.arange(len(y)) - window // 2, 0)

@@ -110,7 +110,7 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     --------
     >>> import truecast as tc
     >>> game = play(tc.AlmostOneStepAhead(horizon=400), tc.arena.Threshold(), rounds=400)
-    >>> game.distance().lower <= game.certificate.bound <= 2 * 400**0.5 + 1
+    >>> game.distance().totals[0] <= game.certificate.bound <= 2 * 400**0.5 + 1
     True
     """
     rounds = _check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS)

@@ -40,7 +40,7 @@ class Response:
     outcomes : tuple of int
         The worst outcomes found; play them again by `truecast.arena.Given`.
     distance : Distance
-        How far from calibrated, in total, they leave the forecaster: proven bounds, with their witness.
+        How far from calibrated they leave the forecaster: proven bounds, a round and in total, with their witness.
     bound : float or None
         What is proved of all outcomes before the first, if anything is.
     tried : int
@@ -55,7 +55,7 @@ class Response:
     @property
     def ratio(self) -> float | None:
         """How much of the bound is reached, at least: 1 would show that the bound cannot be improved."""
-        return None if not self.bound else self.distance.lower / self.bound
+        return None if not self.bound else self.distance.totals[0] / self.bound
 
 
 def best_response(
@@ -213,7 +213,7 @@ class _Search:
         if self.rounds > _MANY:
             return self.error(y)
         left = max(self.deadline - time.monotonic(), 1.0)
-        return round(distance(y, self.said(y), time_limit=left).upper, 6)
+        return round(distance(y, self.said(y), time_limit=left).totals[1], 6)
 
     def take(self, found: dict[bytes, float]) -> None:
         self.found |= found
@@ -272,7 +272,7 @@ def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
             {rounds * share // (20 * max(f.cells // 2, 1)) for share in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19)}
         )
     for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 12, 16), (0, 1)):
-        yield play(copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds).y
+        yield play(copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds).y.astype(np.uint8)
 
 
 class _Branch(NamedTuple):

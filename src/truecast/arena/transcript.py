@@ -32,7 +32,8 @@ class Transcript:
     seed : int
         Of the adversary's coins.
     p, y : array
-        What each round's forecast was, and the outcome. Of a forecaster of intervals, p is the end it is scored by.
+        What each round's forecast was, and the outcome, as int64. Of a forecaster of intervals, p is the end it is
+        scored by.
     certificate : Certificate or None
         The forecaster's own bound on the distance, if it keeps one; of all its rounds, should it have begun earlier.
     """
@@ -41,7 +42,7 @@ class Transcript:
     adversary: str
     seed: int
     p: NDArray[np.float64] = field(repr=False)
-    y: NDArray[np.uint8] = field(repr=False)
+    y: NDArray[np.int64] = field(repr=False)
     certificate: Certificate | None = field(repr=False)
 
     def __len__(self) -> int:
@@ -58,8 +59,11 @@ class Transcript:
         return measures.measure(self.y, self.p)
 
     def distance(self, **options: Any) -> Distance:
-        """The distance to calibration in total, as `truecast.calibration_distance` finds it, with its options."""
-        return calibration_distance(self.y, self.p, **{"total": True} | options)
+        """The distance to calibration a round, as `truecast.calibration_distance` finds it, with its options.
+
+        The certificate, and what is proved of forecasters, are about totals: compare them with ``distance().totals``.
+        """
+        return calibration_distance(self.y, self.p, **options)
 
     def course(self, *, points: int = 32, rtol: float = 0.01, time_limit: float = 20.0) -> Course:
         """Return the game in time, as `draw` draws it.
@@ -107,6 +111,7 @@ def written(
     forecaster: Any, adversary: Adversary, seed: int, p: NDArray[np.float64], y: NDArray[np.uint8]
 ) -> Transcript:
     """Write down a game."""
+    outcomes = y.astype(np.int64)  # bytes would overflow in whatever a reader makes of them
     p.setflags(write=False)
-    y.setflags(write=False)
-    return Transcript(repr(forecaster), repr(adversary), seed, p, y, getattr(forecaster, "certificate", None))
+    outcomes.setflags(write=False)
+    return Transcript(repr(forecaster), repr(adversary), seed, p, outcomes, getattr(forecaster, "certificate", None))

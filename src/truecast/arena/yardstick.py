@@ -10,8 +10,8 @@ __all__ = ["distance"]
 
 
 def distance(*judged: Any, **options: Any) -> Distance:
-    """The distance to calibration in total, unless Ctrl-C ends more than the search, which would return what it has."""
-    found = calibration_distance(*judged, total=True, **options)
+    """The distance to calibration, unless Ctrl-C ends more than the search, which would return what it has."""
+    found = calibration_distance(*judged, **options)
     if found.ended == "interrupted":
         raise KeyboardInterrupt
     return found

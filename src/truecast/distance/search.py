@@ -46,7 +46,9 @@ class Distance:
     ----------
     lower, upper : float
         Proven: the distance to calibration is between them, rounding included. Means per round, or totals if those were
-        asked for; `means` and `totals` have both.
+        asked for by total=True.
+    means, totals : tuple of float
+        The same bounds per round and in total, whatever was asked for.
     exact : bool
         Whether the bounds differ by rounding alone: by at most 1e-9 of the distance, or 1e-12 a round.
     witness : Witness

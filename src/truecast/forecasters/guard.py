@@ -149,8 +149,7 @@ class Guard(_core.Guarded, SplitLadder):
         InputError
             If a hint is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is changed then.
         """
-        y = _check.outcomes(outcomes)
-        h = _check.probabilities("hints", hints, y, outcomes)
+        h, y = _check.scored("hints", hints, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, h)
         self._run(h, y, said)
         return said

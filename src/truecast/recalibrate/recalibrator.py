@@ -262,8 +262,7 @@ class Recalibrator(Saveable):
         InputError
             If a score, an outcome or a group breaks its rule, or the lengths differ; nothing is changed then.
         """
-        y = _check.outcomes(outcomes)
-        x = _check.probabilities("scores", scores, y, outcomes)
+        x, y = _check.scored("scores", scores, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = _check.groups(groups, len(y), scores)
         if len(y):

@@ -66,8 +66,7 @@ class Hint(_core.Hint, Saveable):
         InputError
             If a score is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is changed then.
         """
-        y = _check.outcomes(outcomes)
-        x = _check.probabilities("scores", scores, y, outcomes)
+        x, y = _check.scored("scores", scores, outcomes)
         said = np.empty(len(y))
         self._follow(x, y, said)
         return said

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 _TIMES = ("time", "date", "timestamp", "ts", "datetime", "day", "when", "created_at", "issued_at")
 
 
-def course_of_file(
-    file: str, names: Names, after: str | None = None, *, skip_bad: bool = False
-) -> RunningCourse | None:
+def course_of_file(file: str, names: Names, after: str | None = None, *, skip_bad: int = 0) -> RunningCourse | None:
     """Return what happened over time; None if no column is called like a time, or what is in it cannot be read as one.
 
     Reads the file a second time: not for standard input, several scores or weights.

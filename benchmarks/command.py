@@ -83,7 +83,7 @@ def help_text() -> None:
 def measure(folder: Path, rows: int) -> None:
     print(f"\n## Measure: {rows:,} rows of Parquet\n")
     print("All in processes of their own, imports included. *Read and measure* is Polars' own read of the two columns,")
-    print("`tc.measure` of them, and the 200 resamples that the command makes.\n")
+    print("`tc.measure` of them, and 200 resamples. The command adds the verdict, and resamples pooled forecasts.\n")
     print("| distinct scores | read, s | read and measure, s | `truecast measure`, s | ratio | MB at most |")
     print("|---|---|---|---|---|---|")
     work = (

@@ -147,10 +147,12 @@ class Results:
 
     def text(self, width: int = 120) -> str:
         """Return what is printed, in lines of at most `width` letters if possible."""
+        if not self.rows:
+            return "no games"
         caption = self._caption()
         if max(map(len, caption.split("\n"))) > width:
             caption = textwrap.fill(caption, width)
-        return f"{caption}\n\n{self.table().text(width)}" if self.rows else "no games"
+        return f"{caption}\n\n{self.table().text(width)}"
 
     def __str__(self) -> str:
         return self.text()

@@ -221,6 +221,7 @@ def _opened(
             scores=scores,
             weight=weight,
             group=group,
+            sample=table.sample,
             **cells,
             spelled=as_argument,
         )

@@ -58,7 +58,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     folder = tmp_path_factory.mktemp("pages")
     pages = {
-        "full": html_report(y, p, after=after, certificate=recalibrator.certificate, resamples=50, **hostile),
+        "full": html_report(y, p, after=after, certificate=recalibrator.certificate, resamples=199, **hostile),
         "several": html_report(y, {"old": p, "new": after, "z" * 200: truth}, groups=hostile["groups"], resamples=50),
         "tiny": html_report([1], [1.0]),
     }
@@ -99,9 +99,8 @@ def test_everything_is_there(visit: Any) -> None:
         assert box["width"] > 300
         assert box["height"] > 300
     assert page.locator("table").count() == 4
-    assert (
-        page.locator("#verdict .verdict p").first.inner_text().startswith("Not calibrated: forecasts are too extreme")
-    )
+    first = page.locator("#verdict .verdict p").first.inner_text()
+    assert first.startswith("Before: not calibrated: forecasts are too extreme")
     assert not page.locator("#figures table").is_visible()
     page.locator("summary").click()
     assert page.locator("#figures table").is_visible()
@@ -112,11 +111,11 @@ def test_values_under_the_pointer(visit: Any) -> None:
     page = visit("full")
     tip = page.locator("#tip")
     assert not tip.is_visible()
-    hit = page.locator(FIGURES).first.locator(".hit").nth(20)
+    hit = page.locator(FIGURES).first.locator(".hit").nth(30)
     hit.hover()
     assert tip.is_visible()
     said = tip.inner_text()
-    assert said.startswith("forecasts 0.4 to 0.42\n")
+    assert said.startswith("forecasts 0.6 to 0.62\n")
     assert "came true" in said
     assert "by chance" in said
     box, place = hit.bounding_box(), tip.bounding_box()
@@ -124,6 +123,43 @@ def test_values_under_the_pointer(visit: Any) -> None:
     assert 0 <= place["x"] <= 1280 - place["width"]
     page.locator("h1").hover()
     assert not tip.is_visible()
+
+
+def test_a_point_tells_its_range(visit: Any) -> None:
+    page = visit("full")
+    point = page.locator(FIGURES).first.locator("circle.hit").nth(9)
+    point.hover()
+    said = page.locator("#tip").inner_text()
+    assert "forecast on average" in said
+    assert "too high beyond chance (p-value" in said
+
+
+@pytest.mark.parametrize("name", ["full", "several"])
+def test_what_matters_in_a_table_is_on_the_screen_of_a_phone(browser: Any, files: dict[str, Path], name: str) -> None:
+    """The verdict of each score, gaps with their asterisks, adjusted p-values: without scrolling sideways."""
+    context = browser.new_context(viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(files[name].as_uri())
+    ends = page.evaluate(
+        """() => [...document.querySelectorAll("td.words, td .flag")].filter((e) => e.getClientRects().length)
+          .filter((e) => !e.closest("details")).map((e) => e.getBoundingClientRect().right)"""
+    )
+    context.close()
+    assert len(ends) > 2
+    assert max(ends) <= 390
+
+
+@pytest.mark.parametrize("name", ["full", "several", "tiny"])
+def test_no_printed_page_need_be_half_empty(visit: Any, name: str) -> None:
+    """What must not be cut is at most 45 % of a page high; so at most that much of one stays empty."""
+    page = visit(name)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 680, "height": 1001})  # A4 without its margins
+    tall = page.evaluate(
+        """() => [...document.querySelectorAll("figure, .verdict, dl.tiles, tr, pre, li")]
+          .filter((e) => e.getClientRects().length).map((e) => e.getBoundingClientRect().height)"""
+    )
+    assert max(tall) <= 0.45 * 1001
 
 
 def test_values_by_the_arrow_keys(visit: Any) -> None:

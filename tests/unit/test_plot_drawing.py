@@ -226,10 +226,11 @@ def test_other_axes_stay_empty_and_no_window_is_opened() -> None:
 def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     shown, axes = made("diagram of wavy"), draw("diagram of wavy", (7, 5)).axes[0]
     lines = {line.get_label(): line for line in axes.lines}
-    curve = lines["mean outcome in a range", "best increasing curve (CORP)"]
+    curve = lines["best increasing curve (CORP)"]
     assert np.array_equal(curve.get_xdata()[::2], shown.curve.lower)
     assert np.array_equal(curve.get_ydata()[1::2], shown.curve.rate)
-    assert [text.get_text() for text in axes.get_legend().texts] == ["90 % if calibrated", "isotonic fit (CORP)"]
+    legend = [text.get_text() for text in axes.get_legend().texts]
+    assert legend[:3] == ["off beyond chance", "mean outcome in a range", "90 % if calibrated"]
     assert f"3,000 rounds, Brier score {shown.brier.score:.4f}" in axes.get_title()
     assert f"{shown.brier.miscalibration:.4f} miscal" in axes.get_title()
     ones, zeros = (patch.get_data() for patch in axes.patches if isinstance(patch, StepPatch))

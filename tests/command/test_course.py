@@ -1,0 +1,56 @@
+"""The page over time: where a file has a column of times, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from truecast.cli import main
+
+RNG = np.random.default_rng(0)
+
+
+def rows(column: str, times: list[str]) -> str:
+    p = RNG.random(len(times)).round(2)
+    y = (RNG.random(len(times)) < p).astype(int)
+    lines = [f"{time},{a},{b}" for time, a, b in zip(times, y, p, strict=True)]
+    return "\n".join([f"{column},y,p", *lines]) + "\n"
+
+
+DAYS = [str(np.datetime64("2031-02-03") + k // 5) for k in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("column", "times", "there"),
+    [
+        ("date", DAYS, True),
+        ("Timestamp", [f"{day}T04:05:06Z" for day in DAYS], True),
+        ("ts", [str(1_900_000_000 + k) for k in range(300)], True),
+        ("name", DAYS, False),
+        ("date", ["soon"] * 300, False),
+        ("date", ["", *DAYS[1:]], False),
+        ("date", [DAYS[0]] * 300, False),  # all of one time
+    ],
+)
+def test_a_column_of_times_is_known_by_its_name_and_by_what_is_in_it(
+    tmp_path: Path, column: str, times: list[str], there: bool
+) -> None:
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    file.write_text(rows(column, times))
+    done = CliRunner().invoke(main, ["report", str(file), "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    assert ('id="course"' in page.read_text()) == there
+
+
+def test_a_recalibrated_file_has_a_course_of_both(tmp_path: Path) -> None:
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    file.write_text(rows("date", DAYS))
+    options = ["-o", str(tmp_path / "out.csv"), "--report", str(page)]
+    done = CliRunner().invoke(main, ["recalibrate", str(file), *options])
+    assert done.exit_code == 0, done.output
+    said = page.read_text()
+    assert "recalibrated</title>" in said  # in what a block tells
+    assert "Before and after recalibration: out.csv" in said

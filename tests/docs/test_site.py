@@ -142,3 +142,12 @@ def test_parameters_that_share_a_description_are_shown_each_with_its_type(docstr
     text = "Do.\n\nParameters\n----------\na, b\n    Two.\n    Lines.\nc\n    One.\n\nReturns\n-------\nd, e\n    No.\n"
     shared = docstrings["_PARAMETERS"].sub(lambda it: docstrings["_SHARED"].sub(docstrings["_apart"], it[0]), text)
     assert shared == text.replace("a, b\n    Two.\n    Lines.\n", "a\n    Two.\n    Lines.\nb\n    Two.\n    Lines.\n")
+
+
+def test_the_site_s_switch_chooses_pictures_and_long_heads_break(hook: dict[str, Any]) -> None:
+    where = '<picture>\n<source media="(prefers-color-scheme: dark)" srcset="a-dark.svg">\n'
+    shown = hook["_PICTURE"].sub("found", f'{where}<img alt="A" src="a-light.svg">\n</picture>')
+    assert shown == "found"
+    for page in PAGES:
+        assert len(hook["_PICTURE"].findall(page.read_text())) == page.read_text().count("<picture>"), page.name
+    assert hook["on_page_content"]("<th>a_b</th><td>a_b</td>") == "<th>a_<wbr>b</th><td>a_b</td>"

@@ -65,7 +65,7 @@ def test_several_scores_side_by_side_with_the_figures_of_python(file: str) -> No
             assert found[name.strip()] == [f"{report.figures[about][name]:.6f}" for report in reports], name
     sure = [tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=999)]
     sure.append(tc.uncertainty(tc.smooth_calibration_error, Y, NEW, resamples=999))
-    assert found["p-value"] == [f"{each.p_value:.3g}" for each in sure]
+    assert "p-value" not in found  # that of the verdict, which allows for all that was looked at, is said once
     assert found["if calibrated, by chance"] == [f"{each.if_calibrated:.6f}" for each in sure]
     assert found["90% interval from"] == [f"{each.lower:.6f}" for each in sure]
     assert found["miscalibration"] == [f"{report.log.miscalibration:.6f}" for report in reports]

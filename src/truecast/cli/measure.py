@@ -201,7 +201,6 @@ def _chance_lines(chance: Sequence[Uncertainty]) -> list[Sequence[str]]:
         [f"    {chance[0].level:.0%} interval from", *_shown(each.lower for each in chance)],
         ["      to", *_shown(each.upper for each in chance)],
         ["    if calibrated, by chance", *_shown(each.if_calibrated for each in chance)],
-        ["    p-value", *(f"{each.p_value:.3g}" for each in chance)],
     ]
 
 

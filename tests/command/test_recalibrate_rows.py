@@ -77,7 +77,7 @@ def test_a_half_written_line_waits_for_the_next_run(ending: str, packed: str, be
     Path("log" + ending).write_bytes(PACK[packed](before))
     done = run(*command(ending))
     line = 2 if ending.startswith(".jsonl") else 3
-    said = f"log{ending}, line {line}: left out, since it has no line break; if it is complete, use --complete\n"
+    said = f"log{ending}, line {line}: no line break yet, left out (--complete takes it)\n"
     assert (done.exit_code, done.stderr.endswith(said), learned()) == (0, True, 1)
     assert json.loads(run(*command(ending, "--json")).stdout)["held"] == f"line {line}"
     Path("log" + ending).write_bytes(PACK[packed](after))

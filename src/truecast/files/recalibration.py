@@ -58,6 +58,8 @@ class Recalibrated:
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None
         The output of a run that was stopped before it was complete and is forgotten.
+    known : Known or None
+        All rows that are known by their ids, if they have such.
     """
 
     recalibrator: Recalibrator
@@ -71,6 +73,7 @@ class Recalibrated:
     smooth: tuple[float, float]
     held: str | None = None
     forgotten: str | None = None
+    known: Known | None = None
 
 
 @dataclass(frozen=True)
@@ -199,9 +202,10 @@ class Recalibration:
         if last is not None and last.run is not None and last.run.known is not None and not self.again:
             raise FileError(str(self.state), f"knows rows by their {last.run.known.column!r:.80}: use --id so")
         if stopped is not None:
-            yield stopped, True
-            if not self.repeatable:
-                return
+            if stopped.run is not None and stopped.run.prints is not None:
+                yield stopped, True
+                if not self.repeatable:
+                    return
             journal.drop()
         if last is not None and last.run is not None and self.repeatable and not self.again:
             yield last, False
@@ -463,6 +467,7 @@ class _ById:
             *measured.errors(),
             held,
             forgotten,
+            self._known,
         )
 
 
@@ -546,7 +551,8 @@ def _first_difference(now: Iterator[Rounds], was: Iterator[Rounds], names: Names
         count = min(len(new), len(old))
         for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
             found, before = _described(new, row, names), _described(old, row, names)
-            return new.place(row), f"here is {found} where the last run read {before}"
+            late = " (--id is for outcomes that come later)" if np.isnan(old.y[row]) else ""
+            return new.place(row), f"here is {found} where the last run read {before}{late}"
         rows += count
         new = new.after(count) if len(new) > count else next(now, None)
         old = old.after(count) if len(old) > count else next(was, None)

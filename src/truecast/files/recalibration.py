@@ -29,7 +29,7 @@ from truecast.recalibrate import Recalibrator
 __all__ = ["Recalibrated", "Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
-_FORECASTS = 1 << 20  # distinct ones that are kept apart: errors are within 2**-20 of what they are
+_FORECASTS = 1 << 18  # distinct ones that are kept apart; beyond that, those within 2**-18 are pooled
 _AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
 
 
@@ -53,7 +53,7 @@ class Recalibrated:
         Outcomes that came now and were not awaited any more.
     brier, smooth : tuple of float
         Brier score and smooth calibration error, of the scores and of what was made of them, where outcomes were
-        learned now; nan if there are none. Forecasts within 2**-20 are pooled for the latter if there are very many.
+        learned now; nan if there are none. Beyond 2**18 distinct forecasts, those within 2**-18 are pooled for the latter.
     held : str or None
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None

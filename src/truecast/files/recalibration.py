@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from truecast.files.prints import Comparison, Likeness, Prints
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table, open_table
 from truecast.files.tallies import GrowingTally
-from truecast.files.times import Time, Times, in_order
+from truecast.files.times import Time, Times, in_order, later
 from truecast.measures import smooth_calibration_error
 from truecast.recalibrate import Recalibrator
 
@@ -53,7 +53,8 @@ class Recalibrated:
         Outcomes that came now and were not awaited any more.
     brier, smooth : tuple of float
         Brier score and smooth calibration error, of the scores and of what was made of them, where outcomes were
-        learned now; nan if there are none. Beyond 2**18 distinct forecasts, those within 2**-18 are pooled for the latter.
+        learned now; nan if there are none. Beyond 2**18 distinct forecasts, those within 2**-18 are pooled for the
+        smooth calibration error.
     held : str or None
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None
@@ -244,7 +245,7 @@ class Recalibration:
             raise FileError(name, f"{reason}, since no row is learned from twice; --id is for outcomes that come later")
         if comparison.shares:
             place, reason = self._difference(comparison, run, journal)
-            raise FileError(name, f"{reason}: {_AGAIN}", place)
+            raise FileError(name, f"{reason}; {_AGAIN}", place)
 
     def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str]:
         """Return where the file first differs from the last run, and how: what that read is in its output."""
@@ -337,7 +338,7 @@ class _Reading:
         return None if self.table.records is None else self.table.records.held
 
     @property
-    def last_time(self) -> Any:
+    def last_time(self) -> Time | None:
         """The time of the last row, if rows have times."""
         return None if self.times is None else self.times.last
 
@@ -376,17 +377,18 @@ class _InOrder:
         self.chunks = self.skipped = self.unknown = 0
         self._read, self._prints = read, Prints()
         self._before = 0, 0
+        self._time: Time | None = None
 
     @property
     def rows(self) -> int:
         return self._prints.rows
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
-        prints, time = self._prints, self._read.last_time
+        prints, time = self._prints, later(self._time, self._read.last_time)
         return journal.run(prints.rows, self.skipped, self.unknown, self.columns, written, prints=prints, time=time)
 
     def begin(self, start: Saved) -> None:
-        self._before = self.rows, self.unknown
+        self._before, self._time = (self.rows, self.unknown), start.time
 
     def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
         said, known = _said(recalibrator, part), ~np.isnan(part.y)
@@ -452,7 +454,7 @@ class _ById:
         return said, learned
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
-        known, time = self._known, self._read.last_time
+        known, time = self._known, later(self._time, self._read.last_time)
         return journal.run(self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time)
 
     def done(self, start: Saved, measured: _Measured, held: str | None, forgotten: str | None) -> Recalibrated:

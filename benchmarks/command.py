@@ -112,6 +112,7 @@ def recalibrate(folder: Path, rows: int) -> None:
         "": [],
         " --by place": ["--by", "place"],
         " --state": ["--state", target + ".state"],
+        " --state --id id": ["--state", target + ".state", "--id", "id"],
     }
     for name, words in options.items():
         (folder / "out.csv.state").unlink(missing_ok=True)

@@ -102,6 +102,17 @@ def test_an_event_log_has_the_outcome_in_a_row_of_its_own() -> None:
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == [a.p, b.p, a.p, c.p, b.p, b.p]
 
 
+def test_the_report_is_about_each_id_once() -> None:
+    Path("log.csv").write_text("order,y,p,place\n" + "".join(f"a{k},,0.{k}5,Rome\na{k},{k % 2},,\n" for k in range(10)))
+    assert run(*command(".csv", "--by", "place", "--report", "page.html")).exit_code == 0
+    page = Path("page.html").read_text()
+    assert "10 rounds" in page
+    assert "20 rounds" not in page
+    Path("log.csv").write_text("order,y,p\na,,0.5\n")
+    done = run(*command(".csv", "--report", "page.html"))
+    assert (done.exit_code, "no good row" in done.stderr) == (2, True)
+
+
 def test_it_is_told_what_was_learned_and_what_is_to_come() -> None:
     grown(TRUTH, 400, 90).write_csv("log.csv")
     first = run(*command(".csv", "--state", "s.json"))
@@ -179,6 +190,11 @@ def test_new_rows_must_not_be_earlier_than_the_last_learned() -> None:
     done = run(*command(*options))
     said = "line 3: when (--time) must not be before 5, up to which the state has learned, got '4'"
     assert (done.exit_code, said in done.stderr) == (2, True)
+    Path("log.csv").write_text("\n".join([rows[0], "a,1,0.5,3"]) + "\n")  # an old row alone, and one without times
+    assert run(*command(*options)).exit_code == 0
+    assert run(*command(*options[:3])).exit_code == 0
+    Path("log.csv").write_text("\n".join([rows[0], "c,1,0.5,4"]) + "\n")
+    assert run(*command(*options)).exit_code == 2
     Path("log.csv").write_text("\n".join([rows[0], "a,1,0.5,3", rows[2], "c,1,0.5,5"]) + "\n")
     assert run(*command(*options)).exit_code == 0
     assert state().rounds == 3
@@ -198,7 +214,7 @@ def test_outcomes_that_nobody_awaits_any_more_are_told() -> None:
 def test_a_half_written_line_waits_here_too() -> None:
     Path("log.csv").write_text("order,y,p\na,,0.5\nb,,0.25\na,1,0.")
     done = run(*command(".csv", "--state", "s.json"))
-    assert (done.exit_code, "line 4: left out" in done.stderr) == (0, True)
+    assert (done.exit_code, "line 4: no line break yet, left out" in done.stderr) == (0, True)
     Path("log.csv").write_text("order,y,p\na,,0.5\nb,,0.25\na,1,0.5\n")
     assert run(*command(".csv", "--state", "s.json")).exit_code == 0
     assert state().rounds == 1

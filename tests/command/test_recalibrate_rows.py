@@ -1,4 +1,4 @@
-"""`truecast recalibrate --state`: no row is learned from twice, and none is cut short."""
+"""`truecast recalibrate --state`; no row is learned from twice, and none is cut short."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_half_written_line_waits_for_the_next_run(ending: str, packed: str, be
     Path("log" + ending).write_bytes(PACK[packed](before))
     done = run(*command(ending))
     line = 2 if ending.startswith(".jsonl") else 3
-    said = f"log{ending}, line {line}: left out, since it has no line break; if it is complete, use --complete\n"
+    said = f"log{ending}, line {line}: no line break yet, left out (--complete takes it)\n"
     assert (done.exit_code, done.stderr.endswith(said), learned()) == (0, True, 1)
     assert json.loads(run(*command(ending, "--json")).stdout)["held"] == f"line {line}"
     Path("log" + ending).write_bytes(PACK[packed](after))
@@ -135,7 +135,7 @@ def test_the_first_row_that_differs_is_named_with_what_it_was() -> None:
         new = f"y {row['y']}, p {row['p']}, place '{row['place']}'"
         old = f"y {rows[at][0]}, p {rows[at][1]}, place '{rows[at][2]}'"
         said = (
-            f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}: no row is learned from twice"
+            f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}; no row is learned from twice"
         )
         assert done.stderr.splitlines()[-1].startswith(said)
         assert "--again" in done.stderr
@@ -164,11 +164,11 @@ def test_a_file_that_became_shorter_is_refused(rows: int, ending: str) -> None:
         frame.write_csv("log.csv") if ending == ".csv" else frame.write_parquet("log.parquet")
         done = run(*command(ending))
     said = (
-        f"log{ending} has {rows} rows, which the last run read, too, and more after them: no row is learned from twice"
+        f"log{ending} has {rows} rows, which the last run read, too, and more after them; no row is learned from twice"
     )
     assert (done.exit_code, said in done.stderr, learned()) == (2, True, 5)
     Path("out" + ending).unlink()
-    said = f"log{ending} has {rows} rows, like the first of the last run, which read 5: no row is learned from twice"
+    said = f"log{ending} has {rows} rows, like the first of the last run, which read 5; no row is learned from twice"
     assert said in run(*command(ending)).stderr
 
 

@@ -290,7 +290,7 @@ def test_what_is_wrong_with_a_file_is_said_in_a_line(folder: Path, file: str, co
     Path(file).write_bytes(content)
     for command in COMMANDS:
         check_refused(run(command, file), file, message + advice(command, message))
-    recalibrated = run("recalibrate", file, "--state", "state.json")
+    recalibrated = run("recalibrate", file, "--state", "state.json", "--complete")
     check_refused(recalibrated, file, message + advice("recalibrate", message))
     check_untouched(folder, file)
 

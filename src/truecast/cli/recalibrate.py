@@ -207,13 +207,13 @@ def _errors(done: Recalibrated) -> Iterator[str]:
 def _say_left(done: Recalibrated, file: str) -> None:
     """Say what is left for another time."""
     if done.held:
-        say(f"{file}, {done.held}: left out, since it has no line break; if it is complete, use --complete")
+        say(f"{file}, {done.held}: no line break yet, left out (--complete takes it)")
     if done.forgotten:
         say(f"a run to {done.forgotten!r} that was stopped is forgotten; its .part can be removed")
 
 
 def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated, title: str | None) -> None:
-    """Write about all rows of the output, those of earlier runs included."""
+    """Write about all rows of the output, those of earlier runs included; or all that are known by their ids."""
     from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report
@@ -225,7 +225,8 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
         progress("measuring") as show,
     ):
         known = (part.known() for part in rounds(table, both, unknown=True))
-        found = tallies(table.name, both, known, lambda rows: show(table.fraction(), f"{rows:,} rows"))
+        parts = known if done.known is None else [done.known.resolved()]
+        found = tallies(table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows"))
     score, certificate = names.scores[0], done.recalibrator.certificate
     made = html_report(
         {score: found.scores[score]},

@@ -71,6 +71,14 @@ class Known:
         """Forecasts whose outcome is not known."""
         return int((np.frombuffer(self._tickets, np.int64) >= 0).sum()) if len(self) else 0
 
+    def resolved(self) -> Rounds:
+        """Return the rounds whose outcomes are known: of the scores, and of what was made of them."""
+        tickets, codes = np.array(self._tickets, np.int64), np.array(self._groups, np.int64)
+        known = tickets < 0
+        group = pl.Series(list(self._codes), dtype=pl.String).gather(codes[known]) if self.grouped else None
+        scores = np.array(self._scores)[known], np.array(self._forecasts)[known]
+        return Rounds(-(1 + tickets[known]).astype(np.float64), scores, None, group)
+
     def play(
         self, recalibrator: Recalibrator, part: Rounds, names: Names, file: str
     ) -> tuple[NDArray[np.float64], Learned]:

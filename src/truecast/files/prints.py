@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ _MOST = 1 << 10  # places at which the sums are kept
 _HEAD = 1 << 12  # rows by which is judged how often rows are alike by chance
 _DECIMALS = 12  # that a score has at most, as far as chance is concerned
 _SHORTEST = 16  # rows that are looked for elsewhere than in their place
+_TOGETHER = 1 << 14  # rows
 _STAKES = 0.01, 0.1, 0.5, 0.9
 _DOUBT = 2  # rows that the digits of scores count for, beside those that were read
 _LANES = 4  # outcomes, scores, groups, and which rows are other than the one before
@@ -59,8 +61,13 @@ class Prints:
         self._head: list[NDArray[Any]] = []
         self._chance = 1.0
 
-    def add(self, part: Rounds) -> Words:
-        """Take note of more rows; return the sums after each of them."""
+    def add(self, part: Rounds) -> None:
+        """Take note of more rows."""
+        for some in _slices(part):
+            self.sums_of(some)
+
+    def sums_of(self, part: Rounds) -> Words:
+        """Take note of more rows, not too many at once; return the sums after each of them."""
         hashes = _hashes(part)
         changes = self._changes(hashes)
         terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
@@ -199,7 +206,8 @@ class Comparison:
 
     def add(self, part: Rounds) -> None:
         """Take note of more rows; no more in all than there were before."""
-        self._elsewhere.add(self.now, part)
+        for some in _slices(part):
+            self._elsewhere.add(self.now, some)
 
     @property
     def left(self) -> int:
@@ -259,12 +267,19 @@ class _Elsewhere:
     def add(self, now: Prints, part: Rounds) -> None:
         """Look through more rows, of which the prints are to take note, too."""
         start = now.rows + 1 - self._last.shape[1]
-        sums = np.hstack([self._last, now.add(part)[:2]])
+        sums = np.hstack([self._last, now.sums_of(part)[:2]])
         stretches = sums[:, self._rows :] - sums[:, : max(sums.shape[1] - self._rows, 0)]
         if len(self._wanted) and stretches.shape[1]:
             found = _joined(stretches * _powers(_INVERSE, start, stretches.shape[1]))
             self.found |= bool(np.isin(found, self._wanted).any())
         self._last = sums[:, -self._rows :]
+
+
+def _slices(part: Rounds) -> Iterator[Rounds]:
+    """Yield outcomes, scores and groups of some rows at a time, for the memory's sake."""
+    for start in range(0, len(part), _TOGETHER):
+        at = slice(start, start + _TOGETHER)
+        yield Rounds(part.y[at], (part.p[0][at],), None, None if part.group is None else part.group[at])
 
 
 def _joined(lanes: Words) -> Words:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,14 @@ from truecast.files.prints import Comparison, Likeness, Prints
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table, open_table
 from truecast.files.tallies import GrowingTally
-from truecast.files.times import Time, Times, in_order
+from truecast.files.times import Time, Times, in_order, later
 from truecast.measures import smooth_calibration_error
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["Recalibrated", "Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
-_FORECASTS = 1 << 20  # distinct ones that are kept apart: errors are within 2**-20 of what they are
+_FORECASTS = 1 << 18  # distinct ones that are kept apart; beyond that, those within 2**-18 are pooled
 _AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
 
 
@@ -53,11 +53,14 @@ class Recalibrated:
         Outcomes that came now and were not awaited any more.
     brier, smooth : tuple of float
         Brier score and smooth calibration error, of the scores and of what was made of them, where outcomes were
-        learned now; nan if there are none. Forecasts within 2**-20 are pooled for the latter if there are very many.
+        learned now; nan if there are none. Beyond 2**18 distinct forecasts, those within 2**-18 are pooled for the
+        smooth calibration error.
     held : str or None
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None
         The output of a run that was stopped before it was complete and is forgotten.
+    known : Known or None
+        All rows that are known by their ids, if they have such.
     """
 
     recalibrator: Recalibrator
@@ -71,6 +74,7 @@ class Recalibrated:
     smooth: tuple[float, float]
     held: str | None = None
     forgotten: str | None = None
+    known: Known | None = None
 
 
 @dataclass(frozen=True)
@@ -199,9 +203,10 @@ class Recalibration:
         if last is not None and last.run is not None and last.run.known is not None and not self.again:
             raise FileError(str(self.state), f"knows rows by their {last.run.known.column!r:.80}: use --id so")
         if stopped is not None:
-            yield stopped, True
-            if not self.repeatable:
-                return
+            if stopped.run is not None and stopped.run.prints is not None:
+                yield stopped, True
+                if not self.repeatable:
+                    return
             journal.drop()
         if last is not None and last.run is not None and self.repeatable and not self.again:
             yield last, False
@@ -240,7 +245,7 @@ class Recalibration:
             raise FileError(name, f"{reason}, since no row is learned from twice; --id is for outcomes that come later")
         if comparison.shares:
             place, reason = self._difference(comparison, run, journal)
-            raise FileError(name, f"{reason}: {_AGAIN}", place)
+            raise FileError(name, f"{reason}; {_AGAIN}", place)
 
     def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str]:
         """Return where the file first differs from the last run, and how: what that read is in its output."""
@@ -333,7 +338,7 @@ class _Reading:
         return None if self.table.records is None else self.table.records.held
 
     @property
-    def last_time(self) -> Any:
+    def last_time(self) -> Time | None:
         """The time of the last row, if rows have times."""
         return None if self.times is None else self.times.last
 
@@ -372,17 +377,18 @@ class _InOrder:
         self.chunks = self.skipped = self.unknown = 0
         self._read, self._prints = read, Prints()
         self._before = 0, 0
+        self._time: Time | None = None
 
     @property
     def rows(self) -> int:
         return self._prints.rows
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
-        prints, time = self._prints, self._read.last_time
+        prints, time = self._prints, later(self._time, self._read.last_time)
         return journal.run(prints.rows, self.skipped, self.unknown, self.columns, written, prints=prints, time=time)
 
     def begin(self, start: Saved) -> None:
-        self._before = self.rows, self.unknown
+        self._before, self._time = (self.rows, self.unknown), start.time
 
     def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
         said, known = _said(recalibrator, part), ~np.isnan(part.y)
@@ -448,7 +454,7 @@ class _ById:
         return said, learned
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
-        known, time = self._known, self._read.last_time
+        known, time = self._known, later(self._time, self._read.last_time)
         return journal.run(self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time)
 
     def done(self, start: Saved, measured: _Measured, held: str | None, forgotten: str | None) -> Recalibrated:
@@ -463,6 +469,7 @@ class _ById:
             *measured.errors(),
             held,
             forgotten,
+            self._known,
         )
 
 
@@ -546,7 +553,8 @@ def _first_difference(now: Iterator[Rounds], was: Iterator[Rounds], names: Names
         count = min(len(new), len(old))
         for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
             found, before = _described(new, row, names), _described(old, row, names)
-            return new.place(row), f"here is {found} where the last run read {before}"
+            late = " (--id is for outcomes that come later)" if np.isnan(old.y[row]) else ""
+            return new.place(row), f"here is {found} where the last run read {before}{late}"
         rows += count
         new = new.after(count) if len(new) > count else next(now, None)
         old = old.after(count) if len(old) > count else next(was, None)

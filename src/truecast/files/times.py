@@ -14,7 +14,7 @@ from truecast.errors import FileError, StateError
 from truecast.files.columns import shown
 from truecast.files.rounds import Rounds
 
-__all__ = ["Time", "Times", "in_order", "saved_time"]
+__all__ = ["Time", "Times", "in_order", "later", "saved_time"]
 
 Time = tuple[str, float]
 """What kind of times there are, and one of them: a number, or microseconds since 1970."""
@@ -202,6 +202,13 @@ def _shown(time: Time) -> str:
         return f"{value:g}" if value != int(value) else str(int(value))
     moment = _EPOCH + timedelta(microseconds=value)
     return (moment if kind == "zoned" else moment.replace(tzinfo=None)).isoformat()
+
+
+def later(before: Time | None, now: Time | None) -> Time | None:
+    """Return up to when was learned: a file of old rows, or without times, does not change that."""
+    if before is None or now is None:
+        return before or now
+    return before if before[0] == now[0] and before[1] > now[1] else now
 
 
 def saved_time(found: object) -> Time | None:

@@ -144,7 +144,7 @@ def stretches(
     --------
     >>> found = stretches([0, 0, 0, 1] * 50 + [0, 1] * 100, [0.5] * 200 + [0.25] * 100 + [0.75] * 100)
     >>> for part in found.off:
-    ...     print(part.low, part.high, part.rounds, part.gap, part.p_value)
+    ...     print(part.low, part.high, part.rounds, round(part.gap, 6), part.p_value)
     0.25 0.25 100 0.25 0.001
     0.5 0.75 300 -0.25 0.001
 

@@ -151,7 +151,7 @@ def stretches(
     Notes
     -----
     Forecasts are pooled in at most 2,048 cells. Some 0.4 s for a million distinct forecasts, after the tally. Validity:
-    docs/measures.md, theorem 5.
+    docs/measures.md, theorem 8.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)

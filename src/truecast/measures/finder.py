@@ -144,14 +144,14 @@ def stretches(
     --------
     >>> found = stretches([0, 0, 0, 1] * 50 + [0, 1] * 100, [0.5] * 200 + [0.25] * 100 + [0.75] * 100)
     >>> for part in found.off:
-    ...     print(part.low, part.high, part.rounds, part.gap, part.p_value)
+    ...     print(part.low, part.high, part.rounds, round(part.gap, 6), part.p_value)
     0.25 0.25 100 0.25 0.001
     0.5 0.75 300 -0.25 0.001
 
     Notes
     -----
     Forecasts are pooled in at most 2,048 cells. Some 0.4 s for a million distinct forecasts, after the tally. Validity:
-    docs/measures.md, theorem 5.
+    docs/measures.md, theorem 8.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)

@@ -10,7 +10,7 @@ from truecast.measures.finder import SIGNIFICANT
 from truecast.report.context import Context
 from truecast.report.findings import Finding
 from truecast.report.markup import join, name
-from truecast.report.numerals import count, percent, probability
+from truecast.report.numerals import count, percent, probability, roughly
 from truecast.report.verdict import gain, turned, verdict
 
 __all__ = ["Advice", "advice"]
@@ -81,7 +81,8 @@ def _how_many(finding: Finding) -> str:
         return "So few say little either way."
     enough = int(figures.total * (chance / aim) ** 2)
     unit = 10 ** (len(str(enough)) - 1)
-    return f"Some {count(-(-enough // unit) * unit)} rounds like these would bring down to {aim:.2g} what chance does."
+    some = count(-(-enough // unit) * unit)
+    return f"Some {some} rounds like these would bring down to {roughly(aim)} what chance does."
 
 
 def _after(finding: Finding, later: Finding) -> Advice:

@@ -149,8 +149,9 @@ def _where(finding: Finding) -> list[Markup]:
     )
     diagram = tag(
         "figcaption",
-        *(_key("blue dot"), "share that came true in ranges of forecasts, "),
-        *(_key("orange dot"), "off beyond chance; the larger, the more rounds. "),
+        *(_key("blue dot"), "share that came true in ranges of forecasts"),
+        *((", ", _key("orange dot"), "off beyond chance") if any(part.off for part in finding.ranges) else ()),
+        "; the larger, the more rounds. ",
         *((f"Upright lines: {percent(finding.diagram.level)} intervals. ",) if finding.doubt else ()),
         *(_key("blue line"), "the best increasing curve; "),
         *((_key("band"), band) if band else ()),

@@ -13,6 +13,11 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 __all__ = ["FileError", "InputError", "OrderError", "StateError", "TicketError", "TruecastError", "VersionError"]
 
 _SHOWN = 80  # characters of a value in a message
@@ -130,3 +135,18 @@ def shown(name: str) -> str:
     late 'late ' 'late\x1b[2J'
     """
     return name if name.isprintable() and name.strip() == name != "" else repr(name)
+
+
+@contextmanager
+def writing(path: Path | None, option: str) -> Iterator[None]:
+    """Name the file and its option if the system refuses to write it; None is standard output.
+
+    A reader that has closed its end of a pipe is no such case: that error stays as it is.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        name = "standard output" if path is None else shown(str(path))
+        raise OSError(f"{name} cannot be written ({option}): {error.strerror or error}") from error

@@ -21,9 +21,8 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
-    shown,
-    writing,
 )
+from truecast.errors import shown, writing
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results
@@ -102,11 +101,11 @@ def arena(
             results = played(progress=lambda done, games: show(done / games, f"{done:,} of {games:,} games"))
         _print(results, markdown)
         if csv is not None:
-            with writing("--csv", csv):
+            with writing(csv, "--csv"):
                 results.to_csv(csv)
             say(f"games written to {shown(str(csv))}")
         if picture is not None:
-            with writing("--plot", picture):
+            with writing(picture, "--plot"):
                 _draw(results, picture)
             say(f"picture written to {shown(str(picture))}")
 

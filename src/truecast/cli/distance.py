@@ -20,9 +20,8 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
-    shown,
-    writing,
 )
+from truecast.errors import shown, writing
 
 if TYPE_CHECKING:
     from truecast.distance import Distance
@@ -85,7 +84,7 @@ def distance(
                 progress=lambda low, high, seconds: show(None, f"between {low:.6g} and {high:.6g}"),
             )
         if witness is not None:
-            with writing("--witness", witness):
+            with writing(witness, "--witness"):
                 _write(witness, far, tally)
         _print(far, tally, name, found.skipped, as_json)
 

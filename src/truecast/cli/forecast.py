@@ -21,9 +21,8 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
-    shown,
-    writing,
 )
+from truecast.errors import shown, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,7 +157,7 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
             sys.stdout.write(frame[start : start + _ROWS].write_csv(include_header=start == 0))
             sys.stdout.flush()  # a reader who has left is noticed here
         return
-    with writing("-o", out), replaced(out) as part, part.open("wb") as file:
+    with writing(out, "-o"), replaced(out) as part, part.open("wb") as file:
         frame.write_csv(file)
 
 

@@ -19,8 +19,8 @@ from truecast.cli.shared import (
     opened,
     progress,
     say,
-    shown,
 )
+from truecast.errors import shown
 
 if TYPE_CHECKING:
     from truecast.files import Tallies

@@ -25,9 +25,8 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
-    shown,
-    writing,
 )
+from truecast.errors import shown, writing
 
 if TYPE_CHECKING:
     from truecast.files import Names, Recalibrated
@@ -240,6 +239,6 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
         skipped=done.skipped,
         times=course_of_file(str(out), names, column),
     )
-    with writing("--report", page):
+    with writing(page, "--report"):
         made.save(page)
     say(f"report written to {shown(str(page))}")

@@ -17,9 +17,8 @@ from truecast.cli.shared import (
     refuse_folder,
     refuse_twice,
     say,
-    shown,
-    writing,
 )
+from truecast.errors import shown, writing
 
 
 @click.command(cls=Once, short_help="Write a page about the scores in a file, to read and to show.")
@@ -69,7 +68,7 @@ def report(
             skipped=found.skipped,
             times=course_of_file(file, found.names, skip_bad=skip_bad),
         )
-        with writing("-o", output):
+        with writing(output, "-o"):
             page.save(output)
         for score, said in page.verdicts.items():
             echo(titled(score, said))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from truecast.errors import FileError, InputError, TruecastError, shown
+from truecast.errors import FileError, InputError, TruecastError, shown, writing
 
 if TYPE_CHECKING:
     from truecast.certificate import Certificate
@@ -40,8 +40,6 @@ __all__ = [
     "refuse_folder",
     "refuse_twice",
     "say",
-    "shown",
-    "writing",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -356,7 +354,7 @@ def refuse_folder(option: str, file: Path | None) -> None:
     """Refuse a file that cannot be written, before the work is done."""
     if file is None:
         return
-    with writing(option, file):
+    with writing(file, option):
         folder = file.absolute().parent
         if not folder.is_dir():
             raise FileError(shown(str(file)), f"cannot be written ({option}): there is no folder {str(file.parent)!r}")
@@ -366,15 +364,3 @@ def refuse_folder(option: str, file: Path | None) -> None:
                 raise FileError(shown(str(file)), reason)
         if not os.access(file if file.exists() and not file.is_file() else folder, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-@contextmanager
-def writing(option: str, file: Path) -> Iterator[None]:
-    """Name the file, and the option that it was given by, where the system refuses to write it."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise
-        reason = error.strerror or error
-        raise click.ClickException(f"{shown(str(file))} cannot be written ({option}): {reason}") from error

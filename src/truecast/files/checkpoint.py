@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from truecast import state
-from truecast.errors import FileError, StateError
+from truecast.errors import FileError, StateError, writing
 from truecast.files.known import Known
-from truecast.files.places import Mark, complete, holds, mark, part_of, remove, replaced, sync, writing
+from truecast.files.places import Mark, complete, holds, mark, part_of, remove, replaced, sync
 from truecast.files.prints import Prints
 from truecast.files.times import Time, saved_time
 from truecast.recalibrate import Recalibrator

@@ -13,7 +13,7 @@ from truecast.files.cells import Cells
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Names", "cut", "guess", "shown"]
+__all__ = ["Names", "cut", "guess"]
 
 Sample = Callable[[Sequence[str]], "pl.DataFrame"]
 

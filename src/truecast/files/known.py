@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truecast.errors import FileError, InputError, StateError
-from truecast.files.columns import Names, shown
+from truecast.errors import FileError, InputError, StateError, shown
+from truecast.files.columns import Names
 from truecast.files.rounds import Rounds
 from truecast.recalibrate import Recalibrator
 

@@ -208,7 +208,7 @@ def _row(fields: list[str], separator: str) -> bytes:
 
 
 class _ParquetOutput(Output):
-    """A folder of pieces, which become one file in the end: Parquet cannot be gone on with."""
+    """A folder of pieces, which become one file in the end: a Parquet file cannot be appended to."""
 
     def __init__(self, path: Path, table: Table, column: str, written: int | None) -> None:
         self.path, self._column = path, column
@@ -227,7 +227,7 @@ class _ParquetOutput(Output):
 
     def _add(self, frame: pl.DataFrame) -> None:
         new = piece(self._part, self._pieces)
-        with _written(self.path):
+        with _engine_errors():
             frame.write_parquet(new)
         sync(new)
         self._pieces += 1
@@ -242,7 +242,7 @@ class _ParquetOutput(Output):
         self.sync()
         whole = self._part / WHOLE
         pieces = sorted(self._part.glob("*.piece"))
-        with _written(self.path):
+        with _engine_errors():
             pl.scan_parquet(pieces, glob=False).sink_parquet(whole, row_group_size=_GROUP, maintain_order=True)
         sync(whole)
         return mark(whole)
@@ -252,9 +252,9 @@ class _ParquetOutput(Output):
 
 
 @contextmanager
-def _written(path: Path | None) -> Iterator[None]:
-    """Let the engine's word for a disk that is full be an error of the system."""
+def _engine_errors() -> Iterator[None]:
+    """Let the engine's error for a full disk be one of the system, which `writing` names the file in."""
     try:
         yield
     except pl.exceptions.PolarsError as error:
-        raise OSError(f"{path} cannot be written (-o): {error}") from error
+        raise OSError(str(error)) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import zlib
@@ -10,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from truecast.errors import FileError
+from truecast.errors import FileError, writing
 
-__all__ = ["Mark", "complete", "holds", "lock", "mark", "part_of", "piece", "remove", "replaced", "sync", "writing"]
+__all__ = ["Mark", "complete", "holds", "lock", "mark", "part_of", "piece", "remove", "replaced", "sync"]
 
 Mark = tuple[int, int]
 """How far a file has come, in bytes or in pieces, and a checksum of the end of that."""
@@ -20,17 +19,6 @@ Mark = tuple[int, int]
 WHOLE = "whole"
 _OURS = re.compile(rf"[0-9]{{9,}}\.piece|{WHOLE}")  # what a folder has that a file is made in
 _TAIL = 1 << 16
-
-
-@contextmanager
-def writing(path: Path | None, option: str) -> Iterator[None]:
-    """Name the file and its option if the machine would not write it; a reader who has gone is another matter."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (None, errno.EPIPE):
-            raise
-        raise OSError(f"{path or 'standard output'} cannot be written ({option}): {error.strerror}") from error
 
 
 def part_of(path: Path) -> Path:

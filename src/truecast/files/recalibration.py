@@ -12,12 +12,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.errors import FileError, TruecastError
+from truecast.errors import FileError, TruecastError, shown, writing
 from truecast.files.checkpoint import Checkpoint, Run, Saved
-from truecast.files.columns import Names, shown
+from truecast.files.columns import Names
 from truecast.files.known import Known, Learned
 from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
-from truecast.files.places import Mark, complete, lock, writing
+from truecast.files.places import Mark, complete, lock
 from truecast.files.prints import Comparison, Likeness, Prints
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table, open_table

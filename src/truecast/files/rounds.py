@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truecast._check import MOST_ROUNDS, WEIGHTS
-from truecast.errors import FileError
+from truecast.errors import FileError, shown
 from truecast.files.cells import Outcomes, hint, numbers, probabilities
-from truecast.files.columns import Names, shown
+from truecast.files.columns import Names
 from truecast.files.source import Chunk, Table
 
 __all__ = ["NoRowsError", "Rounds", "rounds"]

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from truecast.errors import FileError
-from truecast.files.columns import shown
+from truecast.errors import FileError, shown
 from truecast.files.packing import refused, unpack
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truecast.errors import FileError, StateError
-from truecast.files.columns import shown
+from truecast.errors import FileError, StateError, shown
 from truecast.files.rounds import Rounds
 
 __all__ = ["Time", "Times", "in_order", "later", "saved_time"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from datetime import UTC, datetime, timedelta
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -14,6 +16,7 @@ from truecast.errors import InputError
 _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
@@ -278,6 +281,37 @@ def generator(name: str, value: object) -> np.random.Generator:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 0:
         raise InputError(name, "must be a whole number from 0, a numpy.random.Generator or None", value)
     return np.random.default_rng(int(value))
+
+
+def moment(text: str | None) -> tuple[str, float]:
+    """Return the kind of a time that is written down, and the time.
+
+    It is a "number", or microseconds since 1970: of a "local" date and time without a time zone, or of a "zoned" one.
+    The kind is "" if it is no time.
+
+    Examples
+    --------
+    >>> moment("17.5"), moment("1970-01-02"), moment("1970-01-01T01:00+01:00"), moment("soon")
+    (('number', 17.5), ('local', 86400000000.0), ('zoned', 0.0), ('', nan))
+    """
+    nothing = "", math.nan
+    if text is None:
+        return nothing
+    try:
+        number = float(text)
+    except ValueError:
+        return _of_iso(text.strip()) or nothing
+    return ("number", number) if math.isfinite(number) else nothing
+
+
+def _of_iso(text: str) -> tuple[str, float] | None:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    zoned = when.tzinfo is not None
+    since = (when if zoned else when.replace(tzinfo=UTC)) - EPOCH
+    return "zoned" if zoned else "local", float(since // timedelta(microseconds=1))
 
 
 def _column(name: str, values: Any, rule: str) -> NDArray[Any]:

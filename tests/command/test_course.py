@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +55,50 @@ def test_a_recalibrated_file_has_a_course_of_both(tmp_path: Path) -> None:
     said = page.read_text()
     assert "recalibrated</title>" in said  # in what a block tells
     assert "Before and after recalibration: out.csv" in said
+
+
+def blocks(page: str) -> list[tuple[float, float]]:
+    """What the blocks of the course tell: mean forecast, and mean recalibrated forecast."""
+    return [
+        (float(a), float(b)) for a, b in re.findall(r"came true, ([\d.]+) forecast[^<]*?([\d.]+) recalibrated<", page)
+    ]
+
+
+def test_percentages_are_so_before_only(tmp_path: Path) -> None:
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    header, *lines = rows("date", DAYS).splitlines()
+    cells = [line.split(",") for line in lines]
+    file.write_text("\n".join([header, *(f"{time},{y},{float(p) * 100:g}" for time, y, p in cells)]) + "\n")
+    options = ["-o", str(tmp_path / "out.csv"), "--report", str(page), "--percent"]
+    done = CliRunner().invoke(main, ["recalibrate", str(file), *options])
+    assert done.exit_code == 0, done.output
+    found = blocks(page.read_text())
+    assert len(found) > 1
+    assert all(0.2 < before < 0.8 and 0.2 < after < 0.8 for before, after in found)
+
+
+def test_the_course_is_by_the_column_that_was_named(tmp_path: Path) -> None:
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    file.write_text(rows("arrived", DAYS))
+    options = ["-o", str(tmp_path / "out.csv"), "--report", str(page)]
+    for more in ([], ["--time", "arrived"]):
+        done = CliRunner().invoke(main, ["recalibrate", str(file), *options, *more])
+        assert done.exit_code == 0, done.output
+        assert ('id="course"' in page.read_text()) == bool(more)
+
+
+@pytest.mark.parametrize("filled_in", [True, False])
+def test_with_ids_a_course_is_of_the_rounds_of_the_page(tmp_path: Path, filled_in: bool) -> None:
+    """Where an outcome comes in a row of its own, without a score, the rows of the file are not the rounds."""
+    file, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    header, *lines = rows("date", DAYS).splitlines()
+    cells = [line.split(",") for line in lines]
+    told = [f"{time},{y},{p},{k}" for k, (time, y, p) in enumerate(cells)]
+    if not filled_in:
+        told = [f"{time},,{p},{k}" for k, (time, _, p) in enumerate(cells)]
+        told += [f"{time},{y},,{k}" for k, (time, y, _) in enumerate(cells)]
+    file.write_text("\n".join([f"{header},id", *told]) + "\n")
+    options = ["-o", str(tmp_path / "out.csv"), "--report", str(page), "--id", "id"]
+    done = CliRunner().invoke(main, ["recalibrate", str(file), *options])
+    assert done.exit_code == 0, done.output
+    assert ('id="course"' in page.read_text()) == filled_in

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from truecast.cli.shared import progress
-from truecast.errors import InputError
+from truecast.errors import FileError
 
 if TYPE_CHECKING:
     from truecast.files import Names
@@ -15,29 +15,49 @@ if TYPE_CHECKING:
 _TIMES = ("time", "date", "timestamp", "ts", "datetime", "day", "when", "created_at", "issued_at")
 
 
-def course_of_file(file: str, names: Names, after: str | None = None, *, skip_bad: int = 0) -> RunningCourse | None:
-    """Return what happened over time; None if no column is called like a time, or what is in it cannot be read as one.
+def course_of_file(
+    file: str, names: Names, rows: int, *, time: str | None = None, after: bool = False, skip_bad: int = 0
+) -> RunningCourse | None:
+    """Return what happened over time in a file, for its page.
 
-    Reads the file a second time: not for standard input, several scores or weights.
+    Reads the file a second time: not for standard input, several scores or weights. None, too, if no column is called
+    like a time, its cells cannot be read as times, or a row that has an outcome has no score.
+
+    Parameters
+    ----------
+    file, names, skip_bad
+        What the page is about.
+    rows
+        That the page counts. If the file does not have as many, as it may with ids, it is not what the page shows.
+    time
+        The column of times, if it is known.
+    after
+        Whether the second score is the first one, recalibrated.
     """
+    import numpy as np
+
     from truecast.files import open_table, rounds
+    from truecast.files.times import Times
     from truecast.report import RunningCourse
 
-    if file == "-" or len(names.scores) > 1 or names.weight is not None:
+    if file == "-" or len(names.scores) > 1 + after or names.weight is not None:
         return None
-    course = RunningCourse()
+    course, seen = RunningCourse(), 0
     with open_table(file) as table, progress("dating") as show:
-        column = next((name for name in table.columns if name.lower() in _TIMES and name not in names.all), None)
+        called = (name for name in table.columns if name.lower() in _TIMES and name not in names.all)
+        column = time or next(called, None)
         if column is None:
             return None
-        scores = names.scores if after is None else (*names.scores, after)
-        seen = 0
-        for whole in rounds(table, replace(names, scores=scores, group=column), skip_bad=skip_bad, unknown=True):
-            part = whole.known()
-            try:
-                course.add(part.group.to_list() if part.group is not None else [], part.y, *part.p)
-            except InputError:
+        times = Times(table.name, column, 0)
+        read = replace(names, group=None, also=(column,), repeated=after)
+        for part in rounds(table, read, skip_bad=skip_bad, unknown=True):
+            some = part.known()
+            if any(np.isnan(p).any() for p in some.p):
                 return None
-            seen += len(part)
+            try:
+                course.add(times.dates(some), some.y, *some.p)
+            except FileError:
+                return None
+            seen += len(some)
             show(table.fraction(), f"{seen:,} rows")
-    return course
+    return course if seen == rows else None

@@ -134,7 +134,7 @@ def recalibrate(
         _print(done, out, as_json)
         _say_left(done, file)
         if page is not None and out is not None:
-            _write_page(page, out, reopened.names, column, done, title)
+            _write_page(page, out, reopened.names, column, time, done, title)
 
 
 def _refuse(file: str, out: Path | None, state: Path | None, page: Path | None) -> None:
@@ -211,7 +211,9 @@ def _say_left(done: Recalibrated, file: str) -> None:
         say(f"a run to {done.forgotten!r} that was stopped is forgotten; its .part can be removed")
 
 
-def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibrated, title: str | None) -> None:
+def _write_page(
+    page: Path, out: Path, names: Names, column: str, time: str | None, done: Recalibrated, title: str | None
+) -> None:
     """Write about all rows of the output, those of earlier runs included; or all that are known by their ids."""
     from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
@@ -237,7 +239,7 @@ def _write_page(page: Path, out: Path, names: Names, column: str, done: Recalibr
         outcome=names.outcome,
         group=names.group or "group",
         skipped=done.skipped,
-        times=course_of_file(str(out), names, column),
+        times=course_of_file(str(out), both, found.rows, time=time, after=True),
     )
     with writing(page, "--report"):
         made.save(page)

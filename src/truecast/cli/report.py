@@ -66,7 +66,7 @@ def report(
             outcome=found.names.outcome,
             group=by or "group",
             skipped=found.skipped,
-            times=course_of_file(file, found.names, skip_bad=skip_bad),
+            times=course_of_file(file, found.names, found.rows, skip_bad=skip_bad),
         )
         with writing(output, "-o"):
             page.save(output)

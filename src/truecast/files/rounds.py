@@ -63,9 +63,16 @@ class Rounds:
     def known(self) -> Rounds:
         """Return those whose outcome is known."""
         known = ~np.isnan(self.y)
-        group = None if self.group is None else self.group.filter(known)
-        weight = None if self.weight is None else self.weight[known]
-        return Rounds(self.y[known], tuple(p[known] for p in self.p), weight, group, None, self.skipped)
+        return Rounds(
+            self.y[known],
+            tuple(p[known] for p in self.p),
+            None if self.weight is None else self.weight[known],
+            None if self.group is None else self.group.filter(known),
+            None,
+            self.skipped,
+            tuple(column.filter(known) for column in self.also),
+            _places(self.place, known),
+        )
 
     def first(self, rows: int) -> Rounds:
         """Return so many of these, from the first."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast._check import EPOCH, moment
 from truecast.errors import FileError, StateError, shown
 from truecast.files.rounds import Rounds
 
@@ -19,7 +20,6 @@ Time = tuple[str, float]
 """What kind of times there are, and one of them: a number, or microseconds since 1970."""
 
 _KINDS = {"number": "numbers", "local": "times without a time zone", "zoned": "times with a time zone"}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TOGETHER = 1 << 17  # rows
 
 
@@ -47,6 +47,11 @@ class Times:
     def last(self) -> Time | None:
         """The latest that was seen."""
         return None if self._last is None or self._kind is None else (self._kind, self._last[0])
+
+    def dates(self, part: Rounds) -> NDArray[Any]:
+        """Return the times of some rows as numbers, or as dates if they are such."""
+        values = self.of(part)
+        return values if self._kind == "number" else values.astype(np.int64).astype("datetime64[us]")
 
     def of(self, part: Rounds) -> NDArray[np.float64]:
         """Return the times of some rows as numbers."""
@@ -159,7 +164,7 @@ def _parsed(column: pl.Series) -> tuple[list[str], NDArray[np.float64]]:
     numbers = text.cast(pl.Float64, strict=False)
     if not numbers.null_count():
         return _typed(numbers, "number")
-    known = {value: _moment(value) for value in text.unique().to_list()}
+    known = {value: moment(value) for value in text.unique().to_list()}
     found = [known[value] for value in text.to_list()]
     return [kind for kind, _ in found], np.array([value for _, value in found], np.float64)
 
@@ -170,27 +175,6 @@ def _typed(column: pl.Series, kind: str) -> tuple[list[str], NDArray[np.float64]
     return [kind if good else "" for good in finite.tolist()], values
 
 
-def _moment(text: str | None) -> Time:
-    """Return a time that is written down; of kind "" if it is none."""
-    if text is None:
-        return "", np.nan
-    try:
-        number = float(text)
-    except ValueError:
-        return _of_iso(text.strip())
-    return ("number", number) if np.isfinite(number) else ("", np.nan)
-
-
-def _of_iso(text: str) -> Time:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return "", np.nan
-    zoned = moment.tzinfo is not None
-    since = (moment if zoned else moment.replace(tzinfo=UTC)) - _EPOCH
-    return "zoned" if zoned else "local", float(since // timedelta(microseconds=1))
-
-
 def _text(value: object) -> str:
     return "nothing" if value is None else f"{str(value)!r:.80}"
 
@@ -199,8 +183,8 @@ def _shown(time: Time) -> str:
     kind, value = time
     if kind == "number":
         return f"{value:g}" if value != int(value) else str(int(value))
-    moment = _EPOCH + timedelta(microseconds=value)
-    return (moment if kind == "zoned" else moment.replace(tzinfo=None)).isoformat()
+    when = EPOCH + timedelta(microseconds=value)
+    return (when if kind == "zoned" else when.replace(tzinfo=None)).isoformat()
 
 
 def later(before: Time | None, now: Time | None) -> Time | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from truecast import _check
 from truecast.errors import InputError
 
 __all__ = ["Course", "RunningCourse", "course_of"]
@@ -17,7 +18,7 @@ __all__ = ["Course", "RunningCourse", "course_of"]
 _STEPS = 1 << 12  # of time that are told apart
 _BLOCKS = 24
 _FEWEST = 50  # rounds of a block, on average
-_SECONDS = "datetime64[us]"
+_MICROSECONDS = "datetime64[us]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,7 @@ def _seconds(times: Any) -> tuple[NDArray[np.float64], bool]:
     if array.dtype.kind in "OUS":
         array = _dates(array)
     if array.dtype.kind == "M":
-        numbers = array.astype(_SECONDS).astype(np.int64) / 1e6
+        numbers = array.astype(_MICROSECONDS).astype(np.int64) / 1e6
         missing = np.isnat(array)
     elif array.dtype.kind in "iuf":
         numbers = array.astype(np.float64)
@@ -153,12 +154,11 @@ def _seconds(times: Any) -> tuple[NDArray[np.float64], bool]:
 
 
 def _dates(array: NDArray[Any]) -> NDArray[Any]:
-    texts = array.astype(str)
-    try:
-        return texts.astype(np.float64)
-    except ValueError:
-        pass
-    try:
-        return np.array([text.strip().removesuffix("Z") for text in texts], _SECONDS)
-    except ValueError as error:
-        raise InputError("times", "must be dates such as 2031-02-03 or 2031-02-03T04:05, or numbers", error) from None
+    """Return what is written down as numbers, or as dates."""
+    found = [_check.moment(text) for text in array.astype(str).tolist()]
+    kinds, values = [kind for kind, _ in found], np.array([value for _, value in found])
+    bad = next((at for at, kind in enumerate(kinds) if not kind or kind != kinds[0]), None)
+    if bad is not None:
+        rule = "must be dates such as 2031-02-03 or 2031-02-03T04:05, or numbers; all of one kind"
+        raise InputError("times", rule, array[bad], bad)
+    return values if "number" in kinds else values.astype(np.int64).astype(_MICROSECONDS)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import truecast as tc
-from truecast.measures.finder import SIGNIFICANT, pooled, stretches, stretches_p_value
+from truecast.measures.finder import SIGNIFICANT, stretches, stretches_p_value
+from truecast.measures.pooling import pooled
 
 Array = NDArray[np.float64]
 Forecasts = Callable[[np.random.Generator], Array]

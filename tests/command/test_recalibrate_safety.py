@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 
 import truecast as tc
 from truecast.cli import main
-from truecast.files import output, places, recalibration, records
+from truecast.files import output, places, recalibrated, recalibration, records
 
 RNG = np.random.default_rng(2)
 FRAME = pl.DataFrame(
@@ -71,7 +71,7 @@ def stopped_after(parts: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(recalibration, "_squared_errors", lambda *_: progress() or 0)
+        patch.setattr(recalibrated, "_squared_errors", lambda *_: progress() or 0)
         yield
 
 

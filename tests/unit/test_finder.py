@@ -15,6 +15,7 @@ import truecast as tc
 from rounds import columns, rounds
 from truecast.measures import finder
 from truecast.measures.finder import Stretch, Stretches, stretches, stretches_p_value
+from truecast.measures.pooling import cells_of, marks_of
 from truecast.report import html_report
 from truecast.report.advice import advice
 from truecast.report.context import Context
@@ -139,7 +140,7 @@ def test_p_values_are_ranks_among_sets_of_which_none_is_special() -> None:
     """By definition, from the simulated sets themselves: so validity needs no more than that they are alike."""
     y, p = world("ties", "high", 3)
     tally = tc.Tally.from_predictions(y, p)
-    cells, marks = finder._cells(tally), finder._marks(tally)
+    cells, marks = cells_of(tally), marks_of(tally)
     simulated = finder._simulated(cells.tally, marks.at, 49, np.random.default_rng(0))
     result = stretches(tally, resamples=49, random_state=0)
     units = [np.quantile(values, 0.95) for values in simulated]
@@ -166,7 +167,7 @@ def striking_stretches(tally: tc.Tally) -> dict[tuple[int, int], float]:
 def test_the_most_striking_stretch_is_that_of_all(rows: list[tuple[int, float]]) -> None:
     tally = tc.Tally.from_predictions(*columns(rows))
     every = striking_stretches(tally)
-    marks = finder._marks(tally)
+    marks = marks_of(tally)
     most = finder._most(finder._sums(tally, marks.at, tally.ones[None]))
     assert most[0] == pytest.approx(max(every.values()), rel=1e-6, abs=1e-9)
     number = (len(tally.p) + 1) * len(tally.p) // 2

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import truecast as tc
 from rounds import columns, rounds
-from truecast.measures.finder import pooled
+from truecast.measures.pooling import pooled
 from truecast.report.findings import Finding, find
 
 

@@ -3,7 +3,8 @@
 from truecast.files.cells import as_argument
 from truecast.files.columns import Names, guess
 from truecast.files.places import replaced
-from truecast.files.recalibration import Recalibrated, Recalibration
+from truecast.files.recalibrated import Recalibrated
+from truecast.files.recalibration import Recalibration
 from truecast.files.rounds import NoRowsError, Rounds, rounds
 from truecast.files.source import Table, open_table
 from truecast.files.tallies import Tallies, tallies

@@ -2,79 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from truecast.errors import FileError, TruecastError, shown, writing
+from truecast.errors import FileError, TruecastError, writing
 from truecast.files.checkpoint import Checkpoint, Run, Saved
 from truecast.files.columns import Names
-from truecast.files.known import Known, Learned
+from truecast.files.difference import differing_block, first_difference
+from truecast.files.known import Known
 from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
-from truecast.files.places import Mark, complete, lock
-from truecast.files.prints import Comparison, Likeness, Prints
+from truecast.files.places import complete, lock
+from truecast.files.playing import ById, InOrder, Reading, Rows, chained
+from truecast.files.prints import Likeness
+from truecast.files.recalibrated import Measured, Recalibrated
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import Table, open_table
-from truecast.files.tallies import GrowingTally
-from truecast.files.times import Time, Times, in_order, later
-from truecast.measures import smooth_calibration_error
+from truecast.files.times import Times, in_order
 from truecast.recalibrate import Recalibrator
 
-__all__ = ["Recalibrated", "Recalibration"]
+__all__ = ["Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
-_FORECASTS = 1 << 18  # distinct ones that are kept apart; beyond that, those within 2**-18 are pooled
 _AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
-
-
-@dataclass(frozen=True)
-class Recalibrated:
-    """What a run has done.
-
-    Attributes
-    ----------
-    recalibrator : Recalibrator
-        As it is after the last row.
-    rows : int
-        That were forecast now.
-    earlier : int
-        Rows of the file that had been forecast before.
-    skipped, unknown : int
-        Bad rows that were left out, and rows without an outcome so far.
-    learned : int
-        Outcomes that were learned now.
-    lost : int
-        Outcomes that came now and were not awaited any more.
-    brier, smooth : tuple of float
-        Brier score and smooth calibration error, of the scores and of what was made of them, where outcomes were
-        learned now; nan if there are none. Beyond 2**18 distinct forecasts, those within 2**-18 are pooled for the
-        smooth calibration error.
-    held : str or None
-        Where the last line stands that was left out since it has no line break.
-    forgotten : str or None
-        The output of a run that was stopped before it was complete and is forgotten.
-    known : Known or None
-        All rows that are known by their ids, if they have such.
-    """
-
-    recalibrator: Recalibrator
-    rows: int
-    earlier: int
-    skipped: int
-    unknown: int
-    learned: int
-    lost: int
-    brier: tuple[float, float]
-    smooth: tuple[float, float]
-    held: str | None = None
-    forgotten: str | None = None
-    known: Known | None = None
 
 
 @dataclass(frozen=True)
@@ -153,7 +104,7 @@ class Recalibration:
             with self.open() as (table, names):
                 name = table.name
                 read = self._reading(table, names)
-                learned = _InOrder(columns_of(table, self.column), read)
+                learned = InOrder(columns_of(table, self.column), read)
                 comparison = learned.skip(start.run)
                 if comparison is not None or (stopped and not _of_columns(start.run, learned.columns)):
                     if not stopped and comparison is not None:
@@ -178,7 +129,7 @@ class Recalibration:
         with self.open() as (table, names):
             read = self._reading(table, names)
             known = None if start.run is None else start.run.known
-            learned = _ById(columns_of(table, self.column), read, self._checked_ids(known, read.names))
+            learned = ById(columns_of(table, self.column), read, self._checked_ids(known, read.names))
             learned.begin(start)
             return self._through(read, learned, start, self._new_output(read.table), journal)
 
@@ -216,7 +167,7 @@ class Recalibration:
         """Return the recalibrator as it is, for rows that are new."""
         return Saved(self.new, None) if last is None else Saved(last.recalibrator, None, last.run)
 
-    def _reading(self, table: Table, names: Names) -> _Reading:
+    def _reading(self, table: Table, names: Names) -> Reading:
         check_output(self.output, table, self.column)
         if table.records is not None:
             table.records.hold = self.state is not None and not self.complete
@@ -230,9 +181,9 @@ class Recalibration:
         parts = _whole_lines(table, rounds(table, names, skip_bad=self.skip_bad, unknown=unknown, whole=True))
         if times is not None:
             parts = in_order(parts, times, sort=self.sort)
-        return _Reading(table, names, parts, times)
+        return Reading(table, names, parts, times)
 
-    def _refuse_twice(self, read: _Reading, comparison: Likeness, run: Run | None, journal: Checkpoint | None) -> None:
+    def _refuse_twice(self, read: Reading, comparison: Likeness, run: Run | None, journal: Checkpoint | None) -> None:
         """Refuse rows that were learned from before."""
         if run is None or journal is None:
             return
@@ -252,22 +203,22 @@ class Recalibration:
         with self.open() as (table, names):
             read = self._reading(table, names)
             if not journal.has_output_of(run) or self.output is None:
-                return _block(read.parts, comparison, run.rows)
+                return differing_block(read.parts, comparison, run.rows)
             with open_table(str(self.output)) as output:
                 was = rounds(output, names, unknown=True)
-                return _first_difference(read.parts, was, names) or _block(read.parts, comparison, run.rows)
+                return first_difference(read.parts, was, names) or differing_block(read.parts, comparison, run.rows)
 
     def _rest(
-        self, read: _Reading, learned: _InOrder, start: Saved, stopped: bool, journal: Checkpoint | None
+        self, read: Reading, learned: InOrder, start: Saved, stopped: bool, journal: Checkpoint | None
     ) -> Recalibrated:
         """Take the rows after those that were learned from before."""
         first = next(learned.rest, None)
         learned.begin(start)
         if first is None and journal is not None and not stopped and journal.goes_on(start.run, learned.columns):
-            return learned.done(start, _Measured(), read.held, journal.forgotten)
+            return learned.done(start, Measured(), read.held, journal.forgotten)
         if first is not None and read.times is not None and start.time is not None and not stopped:
             read.times.check_after(start.time, first, 0)
-        learned.rest = _chained(first, learned.rest)
+        learned.rest = chained(first, learned.rest)
         out = self._continued_output(read.table, start.run, stopped, journal)
         return self._through(read, learned, start, out, journal)
 
@@ -288,9 +239,9 @@ class Recalibration:
         return writing(self.output, "-o")
 
     def _through(
-        self, read: _Reading, learned: _Rows, start: Saved, out: Output, journal: Checkpoint | None
+        self, read: Reading, learned: Rows, start: Saved, out: Output, journal: Checkpoint | None
     ) -> Recalibrated:
-        recalibrator, measured = start.recalibrator, _Measured()
+        recalibrator, measured = start.recalibrator, Measured()
         try:
             for part in learned.rest:
                 said, settled = learned.play(recalibrator, part)
@@ -326,190 +277,8 @@ class Recalibration:
             journal.drop()
 
 
-class _Reading:
-    """An open file, and its rows as they come."""
-
-    def __init__(self, table: Table, names: Names, parts: Iterator[Rounds], times: Times | None) -> None:
-        self.table, self.names, self.parts, self.times = table, names, parts, times
-
-    @property
-    def held(self) -> str | None:
-        """Where the last line stands if it was left out; all must have been read."""
-        return None if self.table.records is None else self.table.records.held
-
-    @property
-    def last_time(self) -> Time | None:
-        """The time of the last row, if rows have times."""
-        return None if self.times is None else self.times.last
-
-
-class _Rows(Protocol):
-    """What a run keeps in mind of the rows so far."""
-
-    chunks: int
-    resumable: bool
-    rest: Iterator[Rounds]
-
-    @property
-    def rows(self) -> int:
-        """Of the file, so far."""
-
-    def begin(self, start: Saved) -> None:
-        """Take what there is so far for what was there before."""
-
-    def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
-        """Forecast some rows, and learn from them."""
-
-    def run(self, journal: Checkpoint, written: Mark) -> Run:
-        """Return how far the run has come that has written so much."""
-
-    def done(self, start: Saved, measured: _Measured, held: str | None, forgotten: str | None) -> Recalibrated:
-        """Return what was done."""
-
-
-class _InOrder:
-    """Rows that are known again by their order."""
-
-    resumable = True
-
-    def __init__(self, columns: list[str], read: _Reading) -> None:
-        self.columns, self.rest = columns, read.parts
-        self.chunks = self.skipped = self.unknown = 0
-        self._read, self._prints = read, Prints()
-        self._before = 0, 0
-        self._time: Time | None = None
-
-    @property
-    def rows(self) -> int:
-        return self._prints.rows
-
-    def run(self, journal: Checkpoint, written: Mark) -> Run:
-        prints, time = self._prints, later(self._time, self._read.last_time)
-        return journal.run(prints.rows, self.skipped, self.unknown, self.columns, written, prints=prints, time=time)
-
-    def begin(self, start: Saved) -> None:
-        self._before, self._time = (self.rows, self.unknown), start.time
-
-    def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
-        said, known = _said(recalibrator, part), ~np.isnan(part.y)
-        self._prints.add(part)
-        self._count(part, chunk=True)
-        return said, Learned(part.y[known], part.p[0][known], said[known])
-
-    def _count(self, part: Rounds, *, chunk: bool) -> None:
-        self.chunks += chunk
-        self.skipped += part.skipped
-        self.unknown += int(np.isnan(part.y).sum())
-
-    def skip(self, run: Run | None) -> Likeness | None:
-        """Read over what a run has learned from; return how the rows compare if it was something else."""
-        if run is None or run.prints is None:
-            return None
-        comparison, rest = Comparison(run.prints), None
-        while (left := comparison.left) and (part := next(self.rest, None)) is not None:
-            comparison.add(part.first(left))
-            self._count(part.first(left), chunk=left >= len(part))
-            rest = part.after(left) if left < len(part) else None
-        likeness = comparison.likeness()
-        self._prints, self.rest = comparison.now, _chained(rest, self.rest)
-        return None if all(likeness.same) else likeness
-
-    def done(self, start: Saved, measured: _Measured, held: str | None, forgotten: str | None) -> Recalibrated:
-        rows, unknown = np.subtract((self.rows, self.unknown), self._before).tolist()
-        return Recalibrated(
-            start.recalibrator,
-            rows,
-            self.rows - rows,
-            self.skipped - (0 if start.run is None else start.run.skipped),
-            unknown,
-            measured.rows,
-            0,
-            *measured.errors(),
-            held,
-            forgotten,
-        )
-
-
-class _ById:
-    """Rows that are known again by their ids."""
-
-    resumable = False
-
-    def __init__(self, columns: list[str], read: _Reading, known: Known) -> None:
-        self.columns, self.rest = columns, read.parts
-        self.rows = self.chunks = self.skipped = self._lost = self._earlier = 0
-        self._read, self._known, self._before = read, known, len(known)
-        self._time: Time | None = None
-
-    def begin(self, start: Saved) -> None:
-        self._time = start.time
-
-    def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
-        if self._read.times is not None and self._time is not None:
-            self._read.times.check_after(self._time, part, self._known.first_new(part, self._read.table.name))
-        said, learned = self._known.play(recalibrator, part, self._read.names, self._read.table.name)
-        self.rows, self.chunks = self.rows + len(part), self.chunks + 1
-        self.skipped, self._lost = self.skipped + part.skipped, self._lost + learned.lost
-        self._earlier += learned.earlier
-        return said, learned
-
-    def run(self, journal: Checkpoint, written: Mark) -> Run:
-        known, time = self._known, later(self._time, self._read.last_time)
-        return journal.run(self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time)
-
-    def done(self, start: Saved, measured: _Measured, held: str | None, forgotten: str | None) -> Recalibrated:
-        return Recalibrated(
-            start.recalibrator,
-            len(self._known) - self._before,
-            self._earlier,
-            self.skipped,
-            self._known.awaited,
-            measured.rows,
-            self._lost,
-            *measured.errors(),
-            held,
-            forgotten,
-            self._known,
-        )
-
-
-class _Measured:
-    """How good scores were, and what was made of them."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._squares = np.zeros(2)
-        self._tallies = GrowingTally(), GrowingTally()
-
-    def add(self, learned: Learned) -> None:
-        """Take note of some rounds."""
-        self._squares += _squared_errors(learned)
-        self.rows += len(learned.y)
-        if len(learned.y):
-            for tally, p in zip(self._tallies, (learned.score, learned.said), strict=True):
-                tally.add(learned.y, p, most=_FORECASTS)
-
-    def errors(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the Brier scores and the smooth calibration errors."""
-        if not self.rows:
-            return (math.nan, math.nan), (math.nan, math.nan)
-        before, after = (self._squares / self.rows).tolist()
-        of_scores, of_forecasts = (smooth_calibration_error(tally.compute()) for tally in self._tallies)
-        return (before, after), (of_scores, of_forecasts)
-
-
-def _squared_errors(learned: Learned) -> NDArray[np.float64]:
-    return np.array([((p - learned.y) ** 2).sum() for p in (learned.score, learned.said)])
-
-
 def _of_columns(run: Run | None, columns: list[str]) -> bool:
     return run is None or run.columns == columns
-
-
-def _chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
-    if first is not None:
-        yield first
-    yield from parts
 
 
 def _whole_lines(table: Table, parts: Iterator[Rounds]) -> Iterator[Rounds]:
@@ -525,66 +294,3 @@ def _whole_lines(table: Table, parts: Iterator[Rounds]) -> Iterator[Rounds]:
             raise
         reason = f"has no row yet but {held}, which has no line break: if it is complete, use --complete"
         raise FileError(table.name, reason) from error
-
-
-def _said(recalibrator: Recalibrator, part: Rounds) -> NDArray[np.float64]:
-    """Play the rounds in order; where an outcome is not known, say what would be said and learn nothing."""
-    groups = None if part.group is None else part.group.to_list()
-    if not np.isnan(part.y).any():
-        return recalibrator.recalibrate_many(part.p[0], part.y, groups=groups)
-    said = np.empty(len(part))
-    known = ~np.isnan(part.y)
-    ends = [*(np.flatnonzero(np.diff(known)) + 1).tolist(), len(part)]
-    start = 0
-    for end in ends:
-        scores, of = part.p[0][start:end], None if groups is None else groups[start:end]
-        if known[start]:
-            said[start:end] = recalibrator.recalibrate_many(scores, part.y[start:end], groups=of)
-        else:
-            said[start:end] = recalibrator.predict_many(scores, groups=of)
-        start = end
-    return said
-
-
-def _first_difference(now: Iterator[Rounds], was: Iterator[Rounds], names: Names) -> tuple[str | None, str] | None:
-    """Return where rows first differ, and how; None if these begin with all of those."""
-    rows, new, old = 0, next(now, None), next(was, None)
-    while new is not None and old is not None:
-        count = min(len(new), len(old))
-        for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
-            found, before = _described(new, row, names), _described(old, row, names)
-            late = " (--id is for outcomes that come later)" if np.isnan(old.y[row]) else ""
-            return new.place(row), f"here is {found} where the last run read {before}{late}"
-        rows += count
-        new = new.after(count) if len(new) > count else next(now, None)
-        old = old.after(count) if len(old) > count else next(was, None)
-    if old is None:
-        return None
-    return None, f"has {rows:,} row{'s'[: rows != 1]}, which the last run read, too, and more after them"
-
-
-def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
-    differ: NDArray[np.bool_] = (new.p[0] != old.p[0]) | ((new.y != old.y) & ~(np.isnan(new.y) & np.isnan(old.y)))
-    if new.group is not None and old.group is not None:
-        differ |= new.group.ne_missing(old.group).to_numpy()
-    return differ
-
-
-def _described(part: Rounds, row: int, names: Names) -> str:
-    outcome = "nothing" if np.isnan(part.y[row]) else f"{part.y[row]:g}"
-    group = "" if part.group is None else f", {shown(names.group or '')} {part.group[row]!r:.40}"
-    return f"{shown(names.outcome)} {outcome}, {shown(names.scores[0])} {part.p[0][row].item()!r}{group}"
-
-
-def _block(parts: Iterator[Rounds], comparison: Likeness, before: int) -> tuple[str | None, str]:
-    """Return the stretch of rows in which a file first differs from the last run; one row if that is known."""
-    start, rows, places = comparison.first, 0, list[str]()
-    for part in parts:
-        ends = start - rows, min(start + comparison.step, before) - 1 - rows
-        places.extend(part.place(row) for row in ends if 0 <= row < len(part))
-        rows += len(part)
-    if not places:
-        return None, f"has {rows:,} row{'s'[: rows != 1]}, like the first of the last run, which read {before:,}"
-    if len(set(places)) == 1:
-        return places[0], "the row here is not what the last run read"
-    return None, f"differs from what the last run read, first between {places[0]} and {places[-1]}"

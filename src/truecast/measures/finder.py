@@ -12,18 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.measures.binned import reliability_bins, wilson
+from truecast.measures.binned import wilson
+from truecast.measures.pooling import Cells, Marks, cells_of, marks_of
 from truecast.measures.smooth import smooth_calibration_error, smooth_calibration_witness
 from truecast.measures.uncertainty import Uncertainty, resampled
 from truecast.tally import Tally, as_tally
 
-__all__ = ["SIGNIFICANT", "Stretch", "Stretches", "pooled", "stretches", "stretches_p_value", "witness_base"]
+__all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
 
 SIGNIFICANT = 0.05  # p-value below which something is marked
-_CELLS = 1 << 11  # forecasts that are told apart
-_RANGES = 10
-_MARKS = 40  # that share rounds, and as many that share variance, evenly
-_EVERY = 128  # forecasts that are marks, all of them
 _TIMES, _FEWER_TIMES, _FEW = 999, 499, 512  # resamples, for at most so many forecasts and for more
 _LIKEWISE = 4.0  # deviations, squared, from which what lies between two stretches is off in the same way
 _NARROW = 0.1  # of two stretches, that may lie between them for them to be one
@@ -158,27 +155,13 @@ def stretches(
     if resamples is not None:
         resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
     rng = _check.generator("random_state", random_state)
-    cells = _cells(tally)
-    marks = _marks(cells.tally)
+    cells = cells_of(tally)
+    marks = marks_of(cells.tally)
     if tally.weighted:
         return _unjudged(cells, marks)
     times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
     search = _Search(cells, marks, _simulated(cells.tally, marks.at, times, rng))
     return search.result(_doubt(tally, cells.tally, search, level, times, rng))
-
-
-def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
-    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too.
-
-    Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that fine.
-    """
-    starts = _starts(tally.p, cells)
-    if len(starts) == len(tally.p):
-        return tally
-    zeros, ones = np.add.reduceat(tally.zeros, starts), np.add.reduceat(tally.ones, starts)
-    p = np.add.reduceat(tally.p * tally.weights, starts) / (zeros + ones)
-    ends = np.append(starts[1:], len(tally.p)) - 1
-    return Tally(np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones)  # rounding must not leave the cell
 
 
 def stretches_p_value(tally: Tally) -> float:
@@ -187,7 +170,7 @@ def stretches_p_value(tally: Tally) -> float:
     Proved rather than simulated, by Bernstein's inequality for every stretch, above and below, and the sum over all of
     them: so it is on the large side, but it tells p-values that no number of resamples could. Not for real weights.
     """
-    marks = _marks(tally)
+    marks = marks_of(tally)
     sums = _sums(tally, marks.at, tally.ones[None])
     number = len(marks.at) * (len(marks.at) - 1) // 2
     return min(1.0, 2 * number * math.exp(-float(_most(sums)[0]) / 2))
@@ -204,30 +187,15 @@ def witness_base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
     return float(levels[best] + levels[best + 1]) / 2
 
 
-class _Cells(NamedTuple):
-    """The pooled tally, and the least and greatest forecast in each of its cells."""
-
-    tally: Tally
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-    def stretch(self, start: int, end: int, p_value: float = math.nan, alone: bool = True) -> Stretch:
-        """Return the cells from one index to before another."""
-        part = Tally(*(column[start:end] for column in (self.tally.p, self.tally.zeros, self.tally.ones)))
-        rounds = part.total
-        mean = float(part.p @ part.weights) / rounds
-        noise = math.nan if part.weighted else math.sqrt(float(part.p * (1 - part.p) @ part.weights)) / rounds
-        low, high = float(self.low[start]), float(self.high[end - 1])
-        rate = float(part.ones.sum() / rounds)
-        return Stretch(low, high, rounds, min(max(mean, low), high), rate, noise, p_value, alone)
-
-
-class _Marks(NamedTuple):
-    """Between which cells stretches begin and end; and those of the ranges and of the halves among them."""
-
-    at: NDArray[np.int64]
-    ranges: NDArray[np.int64]
-    halves: NDArray[np.int64]
+def _stretch(cells: Cells, start: int, end: int, p_value: float = math.nan, alone: bool = True) -> Stretch:
+    """Return the cells from one index to before another, as one."""
+    part = Tally(*(column[start:end] for column in (cells.tally.p, cells.tally.zeros, cells.tally.ones)))
+    rounds = part.total
+    mean = float(part.p @ part.weights) / rounds
+    noise = math.nan if part.weighted else math.sqrt(float(part.p * (1 - part.p) @ part.weights)) / rounds
+    low, high = float(cells.low[start]), float(cells.high[end - 1])
+    rate = float(part.ones.sum() / rounds)
+    return Stretch(low, high, rounds, min(max(mean, low), high), rate, noise, p_value, alone)
 
 
 class _Sums(NamedTuple):
@@ -257,7 +225,7 @@ class _Simulated(NamedTuple):
 class _Search:
     """All stretches between marks, with p-values that allow for all of them."""
 
-    def __init__(self, cells: _Cells, marks: _Marks, simulated: _Simulated) -> None:
+    def __init__(self, cells: Cells, marks: Marks, simulated: _Simulated) -> None:
         self.cells, self.marks, self.simulated = cells, marks, simulated
         self.sums = _sums(cells.tally, marks.at, cells.tally.ones[None])
         self._error_unit, self._striking_unit = (_unit(values) for values in simulated)
@@ -286,7 +254,7 @@ class _Search:
 
     def _stretch(self, first: int, last: int) -> Stretch:
         start, end = self.marks.at[[first, last]].tolist()
-        return self.cells.stretch(start, end, self._p_value_between(first, last))
+        return _stretch(self.cells, start, end, self._p_value_between(first, last))
 
     def _p_value_between(self, first: int, last: int) -> float:
         return self.p_value(float(self.sums.striking(first, last)[0]))
@@ -342,13 +310,13 @@ class _Search:
         right = np.flatnonzero((sums > 0) == above[starts])
         largest = np.sort(right[np.argsort(-np.abs(sums[right]), kind="stable")])
         return tuple(
-            self.cells.stretch(int(starts[k]), int(ends[k]), self.smooth_p_value, alone=False) for k in largest
+            _stretch(self.cells, int(starts[k]), int(ends[k]), self.smooth_p_value, alone=False) for k in largest
         )
 
 
-def _unjudged(cells: _Cells, marks: _Marks) -> Stretches:
+def _unjudged(cells: Cells, marks: Marks) -> Stretches:
     parts = (
-        tuple(cells.stretch(start, end) for start, end in pairwise(at.tolist()))
+        tuple(_stretch(cells, start, end) for start, end in pairwise(at.tolist()))
         for at in (marks.ranges, marks.at[[0, -1]], marks.halves)
     )
     ranges, (whole,), halves = parts
@@ -420,44 +388,3 @@ def _most_striking(sums: _Sums, start: int, end: int) -> tuple[int, int]:
     if first == last:  # nothing is off at all
         return start, end
     return start + int(first), start + int(last)
-
-
-def _marks(tally: Tally) -> _Marks:
-    """Return marks that depend on the forecasts and not on the outcomes: what chance does is then known."""
-    n, p, weights = len(tally.p), tally.p, tally.weights
-    edges = reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]
-    ranges = np.unique(np.concatenate(([0], np.searchsorted(p, edges), [n])))
-    halves = np.unique([0, np.searchsorted(p, float(p @ weights) / tally.total, "right"), n])
-    even = np.arange(n + 1) if n <= _EVERY else np.union1d(_even(weights), _even(weights * p * (1 - p)))
-    return _Marks(np.unique(np.concatenate((ranges, halves, even))), ranges, halves)
-
-
-def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Return marks between which there is about as much each; and those around single forecasts that have that much."""
-    sums = np.append(0.0, np.cumsum(weights, dtype=np.float64))
-    step = sums[-1] / _MARKS
-    if not step:
-        return np.array([0, len(weights)])
-    heavy = np.flatnonzero(weights >= step)
-    places = np.searchsorted(sums, step * np.arange(1, _MARKS))
-    return np.unique(np.concatenate((places, heavy, heavy + 1))).clip(0, len(weights))
-
-
-def _cells(tally: Tally) -> _Cells:
-    starts = _starts(tally.p, _CELLS)
-    ends = np.append(starts[1:], len(tally.p)) - 1
-    return _Cells(pooled(tally), tally.p[starts], tally.p[ends])
-
-
-def _starts(p: NDArray[np.float64], cells: int) -> NDArray[np.int64]:
-    """Return the first forecast of each cell."""
-    if len(p) <= cells:
-        return np.arange(len(p))
-    power = cells.bit_length() - 1
-    while power < 60 and np.count_nonzero(np.diff(_cell(p, power + 1))) < cells:
-        power += 1
-    return np.flatnonzero(np.diff(_cell(p, power), prepend=-1))
-
-
-def _cell(p: NDArray[np.float64], power: int) -> NDArray[np.int64]:
-    return np.minimum((p * 2.0**power).astype(np.int64), (1 << power) - 1)

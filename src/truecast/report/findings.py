@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from truecast.measures.binned import reliability_bins
 from truecast.measures.corp import Decomposition, reliability_curve
-from truecast.measures.finder import Stretch, Stretches, pooled, stretches
+from truecast.measures.finder import Stretch, Stretches, stretches
+from truecast.measures.pooling import pooled
 from truecast.measures.report import Report, measure
 from truecast.measures.uncertainty import Uncertainty, uncertainty
 from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram

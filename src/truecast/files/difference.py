@@ -1,0 +1,59 @@
+"""Where a file first differs from what the last run read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast.errors import shown
+from truecast.files.columns import Names
+from truecast.files.prints import Likeness
+from truecast.files.rounds import Rounds
+
+__all__ = ["differing_block", "first_difference"]
+
+
+def first_difference(now: Iterator[Rounds], was: Iterator[Rounds], names: Names) -> tuple[str | None, str] | None:
+    """Return where rows first differ, and how; None if these begin with all of those."""
+    rows, new, old = 0, next(now, None), next(was, None)
+    while new is not None and old is not None:
+        count = min(len(new), len(old))
+        for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
+            found, before = _described(new, row, names), _described(old, row, names)
+            late = " (--id is for outcomes that come later)" if np.isnan(old.y[row]) else ""
+            return new.place(row), f"here is {found} where the last run read {before}{late}"
+        rows += count
+        new = new.after(count) if len(new) > count else next(now, None)
+        old = old.after(count) if len(old) > count else next(was, None)
+    if old is None:
+        return None
+    return None, f"has {rows:,} row{'s'[: rows != 1]}, which the last run read, too, and more after them"
+
+
+def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
+    differ: NDArray[np.bool_] = (new.p[0] != old.p[0]) | ((new.y != old.y) & ~(np.isnan(new.y) & np.isnan(old.y)))
+    if new.group is not None and old.group is not None:
+        differ |= new.group.ne_missing(old.group).to_numpy()
+    return differ
+
+
+def _described(part: Rounds, row: int, names: Names) -> str:
+    outcome = "nothing" if np.isnan(part.y[row]) else f"{part.y[row]:g}"
+    group = "" if part.group is None else f", {shown(names.group or '')} {part.group[row]!r:.40}"
+    return f"{shown(names.outcome)} {outcome}, {shown(names.scores[0])} {part.p[0][row].item()!r}{group}"
+
+
+def differing_block(parts: Iterator[Rounds], comparison: Likeness, before: int) -> tuple[str | None, str]:
+    """Return the stretch of rows in which a file first differs from the last run; one row if that is known."""
+    start, rows, places = comparison.first, 0, list[str]()
+    for part in parts:
+        ends = start - rows, min(start + comparison.step, before) - 1 - rows
+        places.extend(part.place(row) for row in ends if 0 <= row < len(part))
+        rows += len(part)
+    if not places:
+        return None, f"has {rows:,} row{'s'[: rows != 1]}, like the first of the last run, which read {before:,}"
+    if len(set(places)) == 1:
+        return places[0], "the row here is not what the last run read"
+    return None, f"differs from what the last run read, first between {places[0]} and {places[-1]}"

@@ -1,0 +1,90 @@
+"""Few cells for many forecasts, and marks between which stretches of them lie: by the forecasts, not the outcomes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast.measures.binned import reliability_bins
+from truecast.tally import Tally
+
+__all__ = ["Cells", "Marks", "cells_of", "marks_of", "pooled"]
+
+_CELLS = 1 << 11  # forecasts that are told apart
+_RANGES = 10
+_MARKS = 40  # that share rounds, and as many that share variance, evenly
+_EVERY = 128  # forecasts that are marks, all of them
+
+
+class Cells(NamedTuple):
+    """The pooled tally, and the least and greatest forecast in each of its cells."""
+
+    tally: Tally
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Marks(NamedTuple):
+    """Between which cells stretches begin and end; and those of the ranges and of the halves among them."""
+
+    at: NDArray[np.int64]
+    ranges: NDArray[np.int64]
+    halves: NDArray[np.int64]
+
+
+def cells_of(tally: Tally) -> Cells:
+    """Return the tally, pooled."""
+    starts = _starts(tally.p, _CELLS)
+    ends = np.append(starts[1:], len(tally.p)) - 1
+    return Cells(pooled(tally), tally.p[starts], tally.p[ends])
+
+
+def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
+    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too.
+
+    Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that fine.
+    """
+    starts = _starts(tally.p, cells)
+    if len(starts) == len(tally.p):
+        return tally
+    zeros, ones = np.add.reduceat(tally.zeros, starts), np.add.reduceat(tally.ones, starts)
+    p = np.add.reduceat(tally.p * tally.weights, starts) / (zeros + ones)
+    ends = np.append(starts[1:], len(tally.p)) - 1
+    return Tally(np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones)  # rounding must not leave the cell
+
+
+def marks_of(tally: Tally) -> Marks:
+    """Return marks that depend on the forecasts and not on the outcomes: what chance does is then known."""
+    n, p, weights = len(tally.p), tally.p, tally.weights
+    edges = reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]
+    ranges = np.unique(np.concatenate(([0], np.searchsorted(p, edges), [n])))
+    halves = np.unique([0, np.searchsorted(p, float(p @ weights) / tally.total, "right"), n])
+    even = np.arange(n + 1) if n <= _EVERY else np.union1d(_even(weights), _even(weights * p * (1 - p)))
+    return Marks(np.unique(np.concatenate((ranges, halves, even))), ranges, halves)
+
+
+def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
+    """Return marks between which there is about as much each; and those around single forecasts that have that much."""
+    sums = np.append(0.0, np.cumsum(weights, dtype=np.float64))
+    step = sums[-1] / _MARKS
+    if not step:
+        return np.array([0, len(weights)])
+    heavy = np.flatnonzero(weights >= step)
+    places = np.searchsorted(sums, step * np.arange(1, _MARKS))
+    return np.unique(np.concatenate((places, heavy, heavy + 1))).clip(0, len(weights))
+
+
+def _starts(p: NDArray[np.float64], cells: int) -> NDArray[np.int64]:
+    """Return the first forecast of each cell."""
+    if len(p) <= cells:
+        return np.arange(len(p))
+    power = cells.bit_length() - 1
+    while power < 60 and np.count_nonzero(np.diff(_cell(p, power + 1))) < cells:
+        power += 1
+    return np.flatnonzero(np.diff(_cell(p, power), prepend=-1))
+
+
+def _cell(p: NDArray[np.float64], power: int) -> NDArray[np.int64]:
+    return np.minimum((p * 2.0**power).astype(np.int64), (1 << power) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truecast.plot.names import cut_in_the_middle, short_names
+from truecast._names import cut_in_the_middle, short_names
 
 NAMES = st.lists(st.text("ab #2…", max_size=12), unique=True)
 

@@ -119,7 +119,7 @@ def test_percentages_have_two_digits(share: float) -> None:
         (numerals.rounds(1.0), "weight 1"),
         (markup.number(-0.04), "0"),
         (markup.shortened("x" * 80), "x" * 80),
-        (markup.shortened("x" * 81), "x" * 79 + "…"),
+        (markup.shortened("x" * 81), "x" * 40 + "…" + "x" * 39),
         (markup.name(None), '<bdi class="name">(none)</bdi>'),
     ],
 )

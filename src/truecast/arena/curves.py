@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from truecast._names import cut_in_the_middle, short_names
 from truecast.arena.adversaries.base import Sees
 from truecast.errors import InputError
-from truecast.plot.names import cut_in_the_middle, short_names
 from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, fitting, ink, new_figure, room, width_of
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
+from truecast._names import cut_in_the_middle
 from truecast.cli.shared import (
     WIDTH,
     Once,
@@ -246,10 +247,8 @@ def _brief(figure: float) -> str:
 
 def _name(name: object, most: int = _LONGEST) -> str:
     """A name as it can stand in a table: in a line, and not too long."""
-    from truecast.files.columns import cut
-
     text = "(none)" if name is None else repr(name) if name == "(none)" else shown(str(name))
-    return next(short for letters in range(most, 0, -1) if _width(short := cut(text, letters)) <= most)
+    return cut_in_the_middle(text, lambda text: _width(text) <= most)
 
 
 def _shown(figures: Iterable[float]) -> list[str]:

@@ -241,15 +241,15 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
     """
     try:
         from truecast.files import guess, open_table
-        from truecast.files.columns import cut
+        from truecast.files.columns import brief
     except ImportError as error:
         raise Refusal("reading files needs Polars: pip install 'truecast[cli]'") from error
     with open_table(file) as table:
         names = guess(table.name, table.columns, sample=table.sample, **columns)
         scores = columns.get("scores", ())
         if not quiet and len(table.columns) > 1 and (columns.get("outcome") is None or scores == ()):
-            said = "".join(f", score {cut(repr(score))}" for score in names.scores)
-            say(f"{table.name}: outcome {cut(repr(names.outcome))}{said}")
+            said = "".join(f", score {brief(repr(score))}" for score in names.scores)
+            say(f"{table.name}: outcome {brief(repr(names.outcome))}{said}")
         yield table, names
 
 

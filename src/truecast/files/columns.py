@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from truecast._names import cut_in_the_middle
 from truecast.errors import FileError, shown
 from truecast.files.cells import Cells
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Names", "cut", "guess"]
+__all__ = ["Names", "brief", "guess"]
 
 Sample = Callable[[Sequence[str]], "pl.DataFrame"]
 
@@ -43,7 +44,7 @@ _ABOUT = _words(  # a score or an outcome, rather than the thing itself
 
 _SHOWN = 20
 _LONGEST = 1000
-_CUT = 60  # letters of a name in a message
+_ROOM = 60  # letters of a name in a message
 
 
 @dataclass(frozen=True)
@@ -127,13 +128,15 @@ def guess(
     for option, column in given:
         if column is not None and columns.count(column) != 1:
             how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-            raise FileError(name, f"{how_many} {cut(repr(column))} ({how.spelled(option)}); it has {_listed(columns)}")
+            raise FileError(
+                name, f"{how_many} {brief(repr(column))} ({how.spelled(option)}); it has {_listed(columns)}"
+            )
     if outcome is None:
         outcome = _likely(name, columns, "outcome", {weight, group}, sample, how)
     if scores is not None and not scores:
         scores = (_likely(name, columns, "score", {outcome, weight, group}, sample, how),)
     if outcome in (scores or ()):
-        raise FileError(name, f"cannot have outcome and score in one column: got {cut(repr(outcome))} for both")
+        raise FileError(name, f"cannot have outcome and score in one column: got {brief(repr(outcome))} for both")
     return Names(outcome, tuple(scores or ()), weight, group, how)
 
 
@@ -143,7 +146,7 @@ def _likely(
     """Return the one column, or the one that is likely by its name, and by what is in it."""
     others = [column for column in columns if column not in taken]
     if not others:
-        one = f"has one column, {cut(repr(columns[0]))}, and so none"
+        one = f"has one column, {brief(repr(columns[0]))}, and so none"
         raise FileError(name, f"{one if len(columns) == 1 else 'has no column left'} for the {option}")
     if len(others) == 1:
         return others[0]
@@ -197,20 +200,11 @@ def _kind(values: pl.Series) -> str:
 
 
 def _listed(columns: Sequence[str]) -> str:
-    listed = ", ".join(cut(shown(column)) for column in columns[:_SHOWN])
+    listed = ", ".join(brief(shown(column)) for column in columns[:_SHOWN])
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
     return f"{listed:.500}{more}"
 
 
-def cut(text: str, most: int = _CUT) -> str:
-    """Return a text, its middle left out if it is too long.
-
-    Examples
-    --------
-    >>> cut("abcdefgh", 5)
-    'ab\N{HORIZONTAL ELLIPSIS}gh'
-    """
-    if len(text) <= most:
-        return text
-    end = (most - 1) // 2
-    return f"{text[: most - 1 - end]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - end :]}"
+def brief(text: str) -> str:
+    """Return a name as there is room for it in a message."""
+    return cut_in_the_middle(text, lambda text: len(text) <= _ROOM)

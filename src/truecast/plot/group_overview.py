@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, _core
+from truecast._names import short_names
 from truecast.errors import InputError
 from truecast.measures.finder import stretches_p_value
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
-from truecast.plot.names import short_names
 from truecast.plot.spread import frozen
 from truecast.plot.style import COLORS, GREY, few_ticks, fitting, new_figure, quiet, room, tidy, width_of
 from truecast.tally import Tally

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+from truecast._names import cut_in_the_middle
+
 __all__ = ["Markup", "join", "name", "number", "shortened", "tag"]
 
 # what HTML does not allow, and what turns the direction of the text around it
@@ -45,8 +47,7 @@ def _escaped(value: object) -> str:
 
 def shortened(text: object) -> str:
     """Return a name that is not too long to be shown."""
-    shown = str(text)
-    return shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+    return cut_in_the_middle(str(text), lambda text: len(text) <= _LONGEST)
 
 
 def name(text: object) -> Markup:

@@ -48,6 +48,6 @@ def _another(name: str, fits: Callable[[str], bool], taken: dict[str, None]) -> 
 
 
 def _without(name: str, lost: int) -> str:
-    """Leave out so many letters in the middle."""
+    """Replace letters in the middle by a sign."""
     kept = len(name) - lost
     return name[: kept - kept // 2] + "…" + name[len(name) - kept // 2 :]

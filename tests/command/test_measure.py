@@ -145,7 +145,9 @@ def test_json_has_everything_and_no_words_that_are_not_json() -> None:
     assert data["scores"]["old"]["smooth_calibration_error"] == report.smooth_calibration_error
     assert data["scores"]["old"]["brier"]["score"] == report.brier.score
     sure = tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=20)
-    assert data["scores"]["old"]["smooth_calibration_error_uncertainty"]["p_value"] == sure.p_value
+    assert data["scores"]["old"]["smooth_calibration_error_uncertainty"] == {
+        name: getattr(sure, name) for name in ("estimate", "lower", "upper", "level", "if_calibrated")
+    }
     assert data["scores"]["sure"]["log"]["score"] is None
     groups = {entry["group"]: entry["total"] for entry in data["groups"]["old"]}
     assert groups == dict(FRAME["place"].value_counts().rows())

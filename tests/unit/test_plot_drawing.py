@@ -370,7 +370,7 @@ def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:
     small = draw("200 groups", (3, 2.5)).axes[0]
     number = len(small.containers[0])
     assert 5 < number < 20
-    assert small.get_xlabel().endswith(f"and {200 - number} more groups")
+    assert small.get_xlabel().endswith(f"+ {200 - number} groups")
     few = shown.draw(most=3).axes[0]
     assert len(few.containers[0]) == 3
     with pytest.raises(InputError, match="most"):

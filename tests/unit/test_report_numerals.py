@@ -47,7 +47,7 @@ def test_a_number_that_is_not_0_is_never_shown_as_0(value: float) -> None:
         written += [numerals.probability(value), *numerals.between(value, 1.0), *numerals.between(0.0, value)[1:]]
     for text in written:
         assert read(text) != 0, (value, text)
-        assert abs(value) < 1e-15 or "<" not in text
+        assert abs(value) / 2 < 1e-15 or "<" not in text
         assert not re.search(r"0{8}", text)
 
 

@@ -289,6 +289,8 @@ def _as_json(
         one = judged.get(score)
         said = {"verdict": None} if one is None else one.to_dict()
         sure = None if one is None or one.doubt is None else asdict(one.doubt)
+        if sure is not None:
+            del sure["p_value"]  # the verdict's allows for all that was looked at: one is enough
         scores[score] = said | report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
     data: dict[str, Any] = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled, "scores": scores}
     if found.groups:

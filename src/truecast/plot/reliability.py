@@ -19,6 +19,7 @@ from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
 
+_LINE = 14  # points that a line of the legend takes
 _STRIP = 0.28  # of the height: how much more the histograms take
 _FEW = 20  # forecasts between which nothing is drawn
 _BAND = 200  # resamples
@@ -169,16 +170,17 @@ class ReliabilityDiagram:
 
     def _draw_legend(self, axes: Any, span: tuple[float, float]) -> None:
         """In the corner that ranges and curve leave free, above the histograms; as much as there is room for."""
-        width, middle = room(axes)[0], (self.curve.lower + self.curve.upper) / 2
+        width, height = room(axes)
+        middle = (self.curve.lower + self.curve.upper) / 2
         seen = (middle >= span[0]) & (middle <= span[1])
         over = float((self.curve.rate - middle)[seen].sum()) > 0
         place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
         handles, labels = axes.get_legend_handles_labels()
         named = dict(zip(labels, handles, strict=True))
         wanted = sorted(named, key=_importance)
-        most = 4 if width > 250 else 2 if width > 190 else 1
+        most = min(4 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / _LINE))
         shown = wanted[:most]
-        if width_of(max(shown, key=len), "small") > width - 40:
+        if not shown or width_of(max(shown, key=len), "small") > width - 48:
             return
         style = {"fontsize": "small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
         axes.legend([named[label] for label in shown], shown, **style, **place)

@@ -128,7 +128,9 @@ def between(low: float, high: float, span: float = 1.0) -> tuple[str, ...]:
         ends = tuple(_place(end, more) for end in (low, high))
         if ends[0] != ends[1]:
             return ends
-    return repr(low), repr(high)
+    if probability(low) != probability(high):
+        return probability(low), probability(high)
+    return _exact(low), _exact(high)
 
 
 def percent(share: float) -> str:
@@ -178,6 +180,12 @@ def _power(value: float) -> str:
         return "< 10⁻¹⁵"
     digits, power = f"{value:.1e}".split("e")
     return f"{_plain(digits).replace('-', MINUS)}{_TIMES}10{str(int(power)).translate(_SUPERSCRIPT)}"
+
+
+def _exact(value: float) -> str:
+    """Return all digits of a number."""
+    digits, _, power = repr(value).partition("e")
+    return f"{digits}{_TIMES}10{str(int(power)).translate(_SUPERSCRIPT)}" if power else digits
 
 
 def _decimals(value: float, digits: int) -> int:

@@ -63,7 +63,7 @@ def marked(y: NDArray[np.bool_], p: Array, seed: int) -> tuple[bool, bool, bool]
 
 
 def shares(forecasts: Forecasts, truth: Truth, worlds: int) -> Array:
-    """Return how often each of the three finds something in so many worlds."""
+    """Return how often each of the three finds something in that number of worlds."""
     found = []
     for seed in range(worlds):
         rng = np.random.default_rng(seed)

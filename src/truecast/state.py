@@ -8,7 +8,7 @@ The JSON text is one object::
 where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run", of what it wants to
 know when it goes on; forecasters take no notice of it. The bytes are ``b"TRUECAST"``, the version in one byte,
 and that text compressed by zlib: at most 16 times, or to no more than 16 MB. What unpacks to more is refused, so a
-small forgery cannot fill the memory: reading takes some 25 bytes for each letter at the worst.
+small forgery cannot fill the memory: reading takes at most about 25 bytes for each letter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VERSION = 1
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
 _HEAD = _MAGIC + bytes([VERSION])
-_LONGEST = 1 << 30  # letters, whoever wrote them
+_LONGEST = 1 << 30  # letters of any text that is read
 _SMALL = 1 << 24  # letters that are read from however few bytes
 _RATIO = 16  # letters a byte, beyond that
 _ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}

@@ -61,7 +61,7 @@ def everything(*skip: str) -> dict[str, bytes]:
 
 
 def signed(saved: dict[str, Any]) -> str:
-    """A state with the checksum that it needs: whoever forges one can count."""
+    """A state with the checksum that it needs: a forger can count."""
     saved = {name: value for name, value in saved.items() if name != "crc32"}
     text = json.dumps(saved, sort_keys=True, separators=(",", ":"))
     return json.dumps(saved | {"crc32": zlib.crc32(text.encode())})

@@ -69,7 +69,7 @@ class Oracle:
 
 
 def grown(frame: pl.DataFrame, rows: int, late: int) -> pl.DataFrame:
-    """The log when it has so many rows: outcomes come some rows later, in no order."""
+    """The log when it has this number of rows: outcomes come some rows later, in no order."""
     due = np.random.default_rng(1).integers(0, late, len(frame))
     known = (np.arange(len(frame)) + due)[:rows] < rows
     return frame[:rows].with_columns(y=pl.when(pl.Series(known)).then("y"))

@@ -450,7 +450,7 @@ def test_measures_take_a_tally_alone_or_both_columns(function):
         function(EXPECTED, sample_weight=[1] * 6)
 
 
-# What people pass by mistake is told what to pass instead
+# A mistake in what is passed: the error says what to pass instead
 
 
 class NeedsGrad:

@@ -17,7 +17,7 @@ namespace truecast {
 template <typename W>
 struct Sum;
 
-// Of integers. Wraps like all unsigned ones; whoever calls it refuses weights whose sum is too large.
+// Of integers. Wraps like all unsigned ones; the caller refuses weights whose sum is too large.
 template <>
 struct Sum<std::int64_t> {
     std::uint64_t value = 0;

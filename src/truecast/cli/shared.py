@@ -87,7 +87,7 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "by": click.option("--by", metavar="NAME", help="Column of groups, to be measured each."),
     "resamples": click.option(
         "--resamples", type=click.IntRange(0, 1_000_000), metavar="N",
-        help="How often to simulate chance; 0 for no verdict.  [default: 999; 199 for more than 512 distinct scores]",
+        help="How often to simulate chance; 0 for no verdict.  [default: 999; 499 for more than 512 distinct scores]",
     ),
     "json": click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs to read."),
     "skip_bad": click.option(
@@ -197,7 +197,7 @@ def readable() -> Iterator[None]:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return so many of something: "1 row", "2 rows"."""
+    """Return a number of something: "1 row", "2 rows"."""
     return f"{number:,} {noun}{'s'[: number != 1]}"
 
 
@@ -276,7 +276,7 @@ def progress(label: str, *, rows: bool = False) -> Iterator[Callable[[float | No
     With `rows` there is no bar if standard output, where they are written meanwhile, is a terminal, too.
     """
     watched = sys.stderr is not None and sys.stderr.isatty() and not (rows and sys.stdout.isatty())
-    bar = _bar(label) if watched else None
+    bar = _bar() if watched else None
     if bar is None:
         yield lambda fraction, note: None
         return
@@ -303,7 +303,7 @@ def _live(bar: Any) -> Iterator[None]:
         del context.meta[_BAR]
 
 
-def _bar(label: str) -> Any:
+def _bar() -> Any:
     """A bar of rich, which draws at most ten times a second and is gone at the end; None if there is no rich."""
     try:
         from rich.console import Console

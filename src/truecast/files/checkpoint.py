@@ -131,8 +131,8 @@ class Checkpoint:
     """A state, PATH, and beside it PATH.part while a run is under way.
 
     Each is written whole, under another name, before it takes its place: there is never half a state. A run is
-    complete when PATH.part says so; then the output takes its place, and then the state. Whoever finds such a PATH.part
-    only has to do the rest.
+    complete when PATH.part says so; then the output takes its place, and then the state. A run that finds such a
+    PATH.part only has to do the rest.
     """
 
     def __init__(self, path: Path, output: Path) -> None:
@@ -186,7 +186,7 @@ class Checkpoint:
         return run.output == self._output
 
     def goes_on(self, run: Run | None, columns: list[str]) -> bool:
-        """Return whether the output of a complete run is to be continued; it must be unchanged since then."""
+        """Return whether this run continues the output of a complete one, which must be unchanged since then."""
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:

@@ -57,7 +57,7 @@ class Names:
     scores : tuple of str
     weight, group : str or None
     cells : Cells
-        How what is in them is to be read.
+        How to read what is in them.
     also : tuple of str
         Others that are to be read along.
     repeated : bool

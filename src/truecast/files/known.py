@@ -223,7 +223,7 @@ class _Play:
     def _resolve(self, number: int, ticket: int, outcome: float) -> None:
         try:
             self._recalibrator.resolve(ticket, outcome)
-        except InputError:  # given up since too many were awaited, or resolved by whoever else has had the state
+        except InputError:  # given up since too many were awaited, or resolved by another program with this state
             self._lost += 1
         else:
             self._learned.append(number)

@@ -57,7 +57,7 @@ class Rows(Protocol):
         """Forecast some rows, and learn from them."""
 
     def run(self, journal: Checkpoint, written: Mark) -> Run:
-        """Return how far the run has come that has written so much."""
+        """Return how far the run has come, and what it has written."""
 
     def done(self, start: Saved, measured: Measured, held: str | None, forgotten: str | None) -> Recalibrated:
         """Return what was done."""

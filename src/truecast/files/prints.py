@@ -94,7 +94,7 @@ class Prints:
             self._sums, self.step = self._sums[:, ::2], self.step * 2
 
     def sums(self, step: int) -> Words:
-        """Return the sums so many rows apart, a multiple of `step`: of the columns, and of how many rows change."""
+        """Return the sums at every `step` rows, a multiple of the own: of the columns, and of how many rows change."""
         return self._sums[:, :: step // self.step]
 
     @property
@@ -127,7 +127,7 @@ class Prints:
 
     @classmethod
     def load(cls, saved: object, rows: int) -> Self:
-        """Build what `record` gave, of so many rows.
+        """Build what `record` gave, of this number of rows.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Prints:
 
 
 def unpacked(text: object, name: str, size: int) -> bytes:
-    """Return so many bytes from a saved text, or raise StateError."""
+    """Return the bytes in a saved text, of that size, or raise StateError."""
     try:
         found = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except (binascii.Error, ValueError):
@@ -176,7 +176,7 @@ class Likeness:
     step : int
         How closely that is known.
     shares : bool
-        Whether so many rows are the same that it cannot be chance.
+        Whether more rows are the same than chance explains.
     """
 
     same: tuple[bool, bool, bool]
@@ -231,7 +231,7 @@ class Comparison:
 
 
 def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
-    """Whether files of different rows have so many stretches alike, or so many at their beginning, hardly ever.
+    """Whether files of different rows hardly ever have as many stretches alike, or as many at their beginning.
 
     A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every stretch, at fair odds, is
     above that of 1,000 at most once in 1,000 times if all are alike by chance alone (Markov); so is that of the mean of

@@ -20,7 +20,7 @@ __all__ = ["NoRowsError", "Rounds", "rounds"]
 
 _PROBABILITY = "a probability from 0 to 1"
 _ANY = 2  # how often one must ask to skip most rows
-_TOLD = 3  # reasons, if so many were skipped
+_TOLD = 3  # reasons at most that a message gives for skipped rows
 _SWAPPED = " (the score is 0 or 1 throughout: are outcome and score the wrong way round?)"
 
 
@@ -75,11 +75,11 @@ class Rounds:
         )
 
     def first(self, rows: int) -> Rounds:
-        """Return so many of these, from the first."""
+        """Return the first rows of these."""
         return self._part(0, rows, self.skipped)
 
     def after(self, rows: int) -> Rounds:
-        """Return these without the first so many."""
+        """Return these without the first rows."""
         return self._part(rows, len(self), 0)
 
     def _part(self, start: int, end: int, skipped: int) -> Rounds:
@@ -112,7 +112,7 @@ def rounds(
     skip_bad
         Leave out rows that break a rule, rather than refuse the file: 1 for up to half of them, 2 for any number.
     unknown
-        Allow for rows without an outcome; None if whoever asks has no such option.
+        Allow for rows without an outcome; None if the caller has no such option.
     whole
         Keep the rows with all that is in them.
 
@@ -236,7 +236,7 @@ class _Reading:
         return valid
 
     def _tell(self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_], skip_bad: bool) -> None:
-        """Refuse the first bad row, or if it is to be skipped, remember it among the first ones."""
+        """Refuse the first bad row, or if bad rows are skipped, remember it among the first ones."""
         for place, reason in self._bad(chunk, good, keep):
             if not skip_bad:
                 raise FileError(self._table.name, reason, place)

@@ -99,7 +99,7 @@ def _alike(tally: Tally, whole: Tally) -> Tally:
 
 
 class GrowingTally:
-    """A tally that grows by parts of any size, to no more than so many forecasts."""
+    """A tally that grows by parts of any size, to a bounded number of forecasts."""
 
     def __init__(self) -> None:
         self.pooled = False

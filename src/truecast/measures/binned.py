@@ -89,7 +89,7 @@ class Bins:
 
 
 def wilson(zeros: NDArray[Any], ones: NDArray[Any], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper ends of Wilson's intervals for rates of so many zeros and ones; 0 and 1 of none."""
+    """Return lower and upper ends of Wilson's intervals for rates, from counts of zeros and ones; 0 and 1 of none."""
     from statistics import NormalDist  # slow to import, and for this alone
 
     z = NormalDist().inv_cdf((1 + level) / 2)

@@ -21,7 +21,7 @@ from truecast.tally import Tally, as_tally
 __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
 
 SIGNIFICANT = 0.05  # p-value below which something is marked
-_TIMES, _FEWER_TIMES, _FEW = 999, 499, 512  # resamples, for at most so many forecasts and for more
+_TIMES, _FEWER_TIMES, _FEW = 999, 499, 512  # resamples, for up to 512 forecasts and for more
 _LIKEWISE = 4.0  # deviations, squared, from which what lies between two stretches is off in the same way
 _NARROW = 0.1  # of two stretches, that may lie between them for them to be one
 
@@ -147,8 +147,8 @@ def stretches(
 
     Notes
     -----
-    Forecasts are pooled in at most 2,048 cells. Some 0.4 s for a million distinct forecasts, after the tally. Validity:
-    docs/measures.md, theorem 8.
+    Forecasts are pooled in at most 2,048 cells. About 0.4 s for a million distinct forecasts, after the tally.
+    Validity: docs/measures.md, theorem 8.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)

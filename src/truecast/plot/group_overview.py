@@ -291,7 +291,7 @@ def _short(count: float) -> str:
 
 
 def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: float) -> list[str]:
-    """Return the names of groups, each shortened to so many points with its number of rounds, and all different."""
+    """Return the names of groups, each cut to fit this width in points with its number of rounds, and all different."""
     longest = max((f" ({count})" for count in counts), key=lambda text: width_of(text, "small"))
     said = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
     short = short_names(said, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width)

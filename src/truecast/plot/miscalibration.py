@@ -171,7 +171,7 @@ def miscalibration(
 
     Notes
     -----
-    O(n log n) in the worst case, after the tally: some 0.8 s for a million distinct forecasts, most of it to simulate
+    O(n log n) in the worst case, after the tally: about 0.8 s for a million distinct forecasts, most of it to simulate
     what chance does.
     """
     tally = as_tally(y_true, y_prob, sample_weight)

@@ -247,7 +247,7 @@ def reliability_diagram(
 
     Notes
     -----
-    O(n) after the tally, and some 0.6 s for a million distinct forecasts, most of it to simulate what chance does: for
+    O(n) after the tally, and about 0.6 s for a million distinct forecasts, most of it to simulate what chance does: for
     the band, of forecasts pooled in 1,024 cells, which is finer than a picture, and for the ranges.
     """
     tally = as_tally(y_true, y_prob, sample_weight)

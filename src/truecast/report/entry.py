@@ -93,9 +93,10 @@ def html_report(
     """Make a page about forecasts: what was measured, are they calibrated, how sure is that, where not, what to do.
 
     One HTML file for readers who do not use Python: it loads nothing, works on a phone and on paper, in light and dark.
-    The verdict rests on the smooth calibration error and on what chance would make of it (`uncertainty`), beside
-    proper scores. It never says that forecasts *are* calibrated, which no sample can tell, and it takes rounds to be
-    independent of each other: with outcomes that come in clusters, p-values are too small.
+    The verdict rests on the smooth calibration error and on all stretches of neighbouring forecasts, compared with what
+    chance does (`stretches`), beside proper scores. It never says that forecasts *are* calibrated, which no sample can
+    tell, and it takes rounds to be independent of each other: with outcomes that come in clusters, p-values are too
+    small.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def html_report(
     level
         Of intervals and bands.
     resamples
-        How often chance is simulated. None: 999 times, or 199 if there are more than 512 distinct forecasts.
+        How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct forecasts.
     random_state
         The seed of that.
 
@@ -141,7 +142,7 @@ def html_report(
 
     Notes
     -----
-    Some two seconds for a million rounds at a million distinct forecasts, after the tally; some 60 KB, and 30 KB more
+    About two seconds for a million rounds at a million distinct forecasts, after the tally; 60 KB, and 30 KB more
     for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
     """
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")

@@ -164,13 +164,13 @@ def p_value(value: float) -> str:
 
 
 def _place(value: float, places: int) -> str:
-    """Return a number with so many decimals; with more if it would look like 0 or 1 and is not."""
+    """Return a number with these decimals; with more if it would look like 0 or 1 and is not."""
     said = _fixed(value, places)
     return probability(value) if float(said) in (0.0, 1.0) and float(said) != value else said
 
 
 def _fixed(value: float, places: int) -> str:
-    """Return a number with so many decimals, half of one rounded up: the same everywhere, also in percent."""
+    """Return a number with these decimals, half of one rounded up: the same everywhere, also in percent."""
     said = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return f"{said:f}"
 

@@ -37,7 +37,7 @@ def _range(part: Stretch, span: float) -> list[object]:
 
 
 def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
-    """Return so many groups, those with the most evidence against them."""
+    """Return this number of groups, those with the most evidence against them."""
     shown = range(min(number, len(overview)))
     sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
     most = max(size for size in sizes if size == size)

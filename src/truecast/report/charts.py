@@ -109,7 +109,7 @@ def course_chart(course: Course, label: str) -> Markup:
 def _course_tips(course: Course) -> list[str | None]:
     tips: list[str | None] = []
     for k in range(len(course.rounds)):
-        ends = " to ".join(dict.fromkeys((course.when(course.start[k]), course.when(course.end[k]))))
+        ends = course.span(k)
         said = f"{probability(course.rate[k])} came true, {probability(course.forecast[k])} forecast"
         after = "" if course.after is None else f", {probability(course.after[k])} recalibrated"
         tips.append(f"{ends}\n{rounds(int(course.rounds[k]))}\n{said}{after}")

@@ -56,6 +56,10 @@ class Course:
             "%Y-%m-%d" if self.end[-1] - self.start[0] > 3 * 86400 else "%Y-%m-%d %H:%M"
         )
 
+    def span(self, block: int) -> str:
+        """Return from when to when a block goes, in words."""
+        return " to ".join(dict.fromkeys((self.when(self.start[block]), self.when(self.end[block]))))
+
 
 class RunningCourse:
     """Takes rounds in parts and in any order; `course` is what came of them."""

@@ -44,7 +44,7 @@ def course_sentence(course: Course) -> str:
     off = np.abs(course.rate - course.forecast)
     k = int(np.argmax(off / np.maximum(course.noise, 1e-300)))
     said = f"{roughly(course.forecast[k])} forecast, {roughly(course.rate[k])} came true"
-    ends = " to ".join(dict.fromkeys((course.when(course.start[k]), course.when(course.end[k]))))
+    ends = course.span(k)
     return f"Furthest from the forecasts, against what chance does: {ends}, {said} ({rounds(int(course.rounds[k]))})."
 
 

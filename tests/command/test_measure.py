@@ -405,3 +405,34 @@ def test_without_polars_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "Error: reading files needs Polars: pip install 'truecast[cli]'\n"
+
+
+@pytest.mark.parametrize("times", ["7", "-1", "1000001"])
+def test_too_few_simulations_are_refused_by_their_option(times: str) -> None:
+    done = run("measure", "scores.csv", *COLUMNS, f"--resamples={times}")
+    said = f"Invalid value for '--resamples': {times} is not from 20 to 1,000,000, nor 0 for no verdict"
+    assert (done.exit_code, said in done.stderr) == (2, True)
+
+
+def test_percentages_that_are_none_are_remarked_on() -> None:
+    Path("fractions.csv").write_text("y,p\n1,0.7\n0,0.2\n1,1\n")
+    said = "fractions.csv: p is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent\n"
+    done = run("measure", "fractions.csv", "--outcome", "y", "--score", "p", "--percent", "--resamples", "0")
+    assert (done.exit_code, done.stderr) == (0, said)
+    Path("fractions.csv").write_text("y,p\n1,70\n0,0.2\n")
+    assert not run("measure", "fractions.csv", "--outcome", "y", "--score", "p", "--percent").stderr
+
+
+def test_a_column_of_dates_is_not_taken_for_the_score() -> None:
+    Path("rain.csv").write_text("day,rain\n2031-02-03,1\n2031-02-04,0\n")
+    done = run("measure", "rain.csv", "--outcome", "rain")
+    said = "has no column of probabilities: name one by --score; it has day, rain. For outcomes alone"
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    Path("rain.csv").write_text('chances,rain\n"12,5 %",1\n')
+    assert "use --decimal , --percent" in run("measure", "rain.csv", "--outcome", "rain").stderr
+
+
+def test_a_title_needs_a_page() -> None:
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--title", "Mine")
+    assert (done.exit_code, "--title is for the page: it needs --report FILE" in done.stderr) == (2, True)
+    assert not Path("out.csv").exists()

@@ -97,6 +97,9 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
             said = "is 0 or 1 in every row, decisions rather than probabilities; if there are such, name their column"
             say(f"{table.name}: {_name(score, 60)} {said} by --score")
+        elif columns.get("percent") and tally.p[-1] <= 0.01:
+            said = "is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent"
+            say(f"{table.name}: {_name(score, 60)} {said}")
     return found
 
 

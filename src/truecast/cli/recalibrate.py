@@ -106,7 +106,8 @@ def recalibrate(
     with errors({"max_groups": "--max-groups"}):
         out = None if output == "-" else Path(output)
         _refuse(file, out, state, page)
-        _refuse_options(state, time, {"--complete": complete, "--again": again}, sort=sort)
+        with_state = {"--complete": complete, "--again": again}
+        _refuse_options(state, page, time, with_state, sort=sort, title=title)
         scores = () if score is None else (score,)
         reopened = Reopened(file, outcome=outcome, scores=scores, group=by, **cells)
         with _resumable(state, ids), progress("recalibrating", rows=out is None) as show:
@@ -147,11 +148,21 @@ def _refuse(file: str, out: Path | None, state: Path | None, page: Path | None) 
     refuse_twice({"FILE": None if file == "-" else Path(file)} | files)
 
 
-def _refuse_options(state: Path | None, time: str | None, with_state: dict[str, bool], *, sort: bool) -> None:
+def _refuse_options(
+    state: Path | None,
+    page: Path | None,
+    time: str | None,
+    with_state: dict[str, bool],
+    *,
+    sort: bool,
+    title: str | None,
+) -> None:
     """Refuse options that need another one."""
     for option, given in with_state.items():
         if given and state is None:
-            raise click.UsageError(f"{option} needs --state: without one, every last line is taken and all is new")
+            raise click.UsageError(f"{option} needs --state: without it, every run starts anew")
+    if title is not None and page is None:
+        raise click.UsageError("--title is for the page: it needs --report FILE")
     if sort and time is None:
         raise click.UsageError("--sort needs the column to sort by: --time NAME")
 

@@ -75,6 +75,17 @@ def _cells(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
+class _Resamples(click.types.IntParamType):
+    """None, or enough to tell anything."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Refuse what is too few or too many."""
+        number: int = super().convert(value, param, ctx)
+        if number and not 20 <= number <= 1_000_000:
+            self.fail(f"{number} is not from 20 to 1,000,000, nor 0 for no verdict", param, ctx)
+        return number
+
+
 _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "file": click.argument("file", metavar="FILE"),
     "outcome": click.option("--outcome", metavar="NAME", help="Column of outcomes, 0 or 1.  [default: guessed]"),
@@ -86,8 +97,9 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "weight": click.option("--weight", metavar="NAME", help="Column of weights: whole numbers count as repeated rows."),
     "by": click.option("--by", metavar="NAME", help="Column of groups, to be measured each."),
     "resamples": click.option(
-        "--resamples", type=click.IntRange(0, 1_000_000), metavar="N",
-        help="How often to simulate chance; 0 for no verdict.  [default: 999; 499 for more than 512 distinct scores]",
+        "--resamples", type=_Resamples(), metavar="N",
+        help="How often to simulate chance: 20 or more; 0 for no verdict.  "
+        "[default: 999; 499 for more than 512 distinct scores]",
     ),
     "json": click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs to read."),
     "skip_bad": click.option(

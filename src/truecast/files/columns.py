@@ -149,6 +149,9 @@ def _likely(
         one = f"has one column, {brief(repr(columns[0]))}, and so none"
         raise FileError(name, f"{one if len(columns) == 1 else 'has no column left'} for the {option}")
     if len(others) == 1:
+        if option == "score" and sample is not None and not _numbers(sample(others)[str(columns.index(others[0]))]):
+            reason = f"has no column of probabilities: name one by {how.spelled(option)}"
+            raise FileError(name, f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`")
         return others[0]
     found = [column for column in others if _suggests(column, option)]
     if 1 < len(found) == len(set(found)) and sample is not None:
@@ -197,6 +200,16 @@ def _kind(values: pl.Series) -> str:
     if not len(text) or numbers.null_count() or not numbers.is_between(0, 1).all():
         return "other"
     return "decisions" if numbers.is_in([0.0, 1.0]).all() else "probabilities"
+
+
+def _numbers(values: pl.Series) -> bool:
+    """Return whether a column begins with any number: not with dates, say, or names."""
+    import polars as pl
+
+    if values.dtype != pl.String:
+        return values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)
+    text = values.str.strip_chars().str.strip_suffix("%").str.replace(",", ".", literal=True)
+    return not len(text) or text.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().any()
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -17,6 +17,9 @@ _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOMENTS = tuple(
+    (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for moment in (datetime.min, datetime.max)
+)  # the first and the last, in microseconds since 1970
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
@@ -292,7 +295,7 @@ def moment(text: str | None) -> tuple[str, float]:
     Examples
     --------
     >>> moment("17.5"), moment("1970-01-02"), moment("1970-01-01T01:00+01:00"), moment("soon")
-    (('number', 17.5), ('local', 86400000000.0), ('zoned', 0.0), ('', nan))
+    (('number', 17.5), ('local', 86400000000), ('zoned', 0), ('', nan))
     """
     nothing = "", math.nan
     if text is None:
@@ -310,8 +313,8 @@ def _of_iso(text: str) -> tuple[str, float] | None:
     except ValueError:
         return None
     zoned = when.tzinfo is not None
-    since = (when if zoned else when.replace(tzinfo=UTC)) - EPOCH
-    return "zoned" if zoned else "local", float(since // timedelta(microseconds=1))
+    since = ((when if zoned else when.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
+    return ("zoned" if zoned else "local", since) if MOMENTS[0] <= since <= MOMENTS[1] else None
 
 
 def _column(name: str, values: Any, rule: str) -> NDArray[Any]:

@@ -216,9 +216,9 @@ class Recalibration:
         learned.begin(start)
         if first is None and journal is not None and not stopped and journal.goes_on(start.run, learned.columns):
             return learned.done(start, Measured(), read.held, journal.forgotten)
-        if first is not None and read.times is not None and start.time is not None and not stopped:
-            read.times.check_after(start.time, first, 0)
         learned.rest = chained(first, learned.rest)
+        if read.times is not None and start.time is not None and not stopped:
+            learned.rest = read.times.after(start.time, learned.rest)
         out = self._continued_output(read.table, start.run, stopped, journal)
         return self._through(read, learned, start, out, journal)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -10,16 +11,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truecast._check import EPOCH, moment
+from truecast._check import EPOCH, MOMENTS, moment
 from truecast.errors import FileError, StateError, shown
 from truecast.files.rounds import Rounds
 
 __all__ = ["Time", "Times", "in_order", "later", "saved_time"]
 
 Time = tuple[str, float]
-"""What kind of times there are, and one of them: a number, or microseconds since 1970."""
+"""What kind of times there are, and one of them: a number, or a whole number of microseconds since 1970."""
 
-_KINDS = {"number": "numbers", "local": "times without a time zone", "zoned": "times with a time zone"}
+_EXACT = 1 << 53  # from which doubles do not tell whole numbers apart
+_KINDS = {
+    "number": "numbers",
+    "long": "whole numbers from 2**53 on, such as nanoseconds since 1970",
+    "local": "times without a time zone",
+    "zoned": "times with a time zone",
+}
+_PER_MICROSECOND = {"ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}  # times the first, divided by the second
+_DAY = 86_400_000_000
 _TOGETHER = 1 << 17  # rows
 
 
@@ -51,10 +60,10 @@ class Times:
     def dates(self, part: Rounds) -> NDArray[Any]:
         """Return the times of some rows as numbers, or as dates if they are such."""
         values = self.of(part)
-        return values if self._kind == "number" else values.astype(np.int64).astype("datetime64[us]")
+        return values.astype("datetime64[us]") if self._kind in ("local", "zoned") else values
 
-    def of(self, part: Rounds) -> NDArray[np.float64]:
-        """Return the times of some rows as numbers."""
+    def of(self, part: Rounds) -> NDArray[Any]:
+        """Return the times of some rows as numbers: exact ones, that can be compared."""
         column = part.also[self._at]
         kinds, values = _parsed(column)
         self._kind = self._kind or (kinds[0] if len(kinds) else None)
@@ -63,7 +72,7 @@ class Times:
             rule = "be a number, or a date and time such as 2025-03-31T12:30"
             if kinds[bad] in _KINDS and self._kind in _KINDS:
                 rule = f"be of one kind, {_KINDS[self._kind]} as before"
-            self._refuse(rule, column[bad], part.place(bad))
+            self._refuse(rule, _cell(column, bad), part.place(bad))
         return values
 
     def check(self, part: Rounds) -> None:
@@ -76,10 +85,20 @@ class Times:
         if len(back):
             row = int(back[0])
             text, place = (part.also[self._at][row - 1], part.place(row - 1)) if row else (text, place)
-            rule = f"not go back, and {place} has {_text(text)}: sort the file, or use --sort"
-            self._refuse(rule, part.also[self._at][row], part.place(row))
+            now = _text(part.also[self._at][row])
+            reason = f"{shown(self._column)} {now} is before {_text(text)} in {place}: sort the file, or use --sort"
+            raise FileError(self._name, reason, part.place(row))
         end = len(values) - 1
-        self._last = float(values[end]), part.also[self._at][end], part.place(end)
+        self._last = values[end].item(), part.also[self._at][end], part.place(end)
+
+    def after(self, last: Time, parts: Iterator[Rounds]) -> Iterator[Rounds]:
+        """Yield rows, the first of which must not be earlier than the last that was learned from."""
+        for part in parts:
+            self.check_after(last, part, 0)
+            yield part
+            if len(part):
+                break
+        yield from parts
 
     def check_after(self, last: Time, part: Rounds, row: int | None) -> None:
         """Refuse a new row that is earlier than the last that was learned from."""
@@ -153,26 +172,43 @@ def _without_skipped(rows: Rounds) -> Rounds:
     return Rounds(rows.y, rows.p, None, rows.group, rows.whole, 0, rows.also, rows.place)
 
 
-def _parsed(column: pl.Series) -> tuple[list[str], NDArray[np.float64]]:
+def _parsed(column: pl.Series) -> tuple[list[str], NDArray[Any]]:
     """Return the kind of each time, "" if it is none, and its value."""
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
-        kind = "zoned" if getattr(column.dtype, "time_zone", None) else "local"
-        return _typed(column.cast(pl.Datetime("us", getattr(column.dtype, "time_zone", None))).to_physical(), kind)
-    if column.dtype.is_numeric():
-        return _typed(column, "number")
-    text = column.cast(pl.String, strict=False)
-    numbers = text.cast(pl.Float64, strict=False)
-    if not numbers.null_count():
-        return _typed(numbers, "number")
-    known = {value: moment(value) for value in text.unique().to_list()}
-    found = [known[value] for value in text.to_list()]
-    return [kind for kind, _ in found], np.array([value for _, value in found], np.float64)
+        return _dated(column)
+    numbers = column.cast(pl.Float64, strict=False)
+    if not numbers.null_count() or column.dtype.is_numeric():
+        return _numbered(column, numbers)
+    known = {value: moment(value) for value in column.cast(pl.String, strict=False).unique().to_list()}
+    found = [known[value] for value in column.cast(pl.String, strict=False).to_list()]
+    kinds = [kind for kind, _ in found]
+    dates = {"local", "zoned"}.issuperset(kinds)
+    return kinds, np.array([value for _, value in found], np.int64 if dates else np.float64)
 
 
-def _typed(column: pl.Series, kind: str) -> tuple[list[str], NDArray[np.float64]]:
-    values = column.cast(pl.Float64).to_numpy()
-    finite = np.isfinite(values)
-    return [kind if good else "" for good in finite.tolist()], values
+def _dated(column: pl.Series) -> tuple[list[str], NDArray[np.int64]]:
+    """Return dates as microseconds; a file can have some that no calendar of ours has."""
+    kind = "zoned" if getattr(column.dtype, "time_zone", None) else "local"
+    times, divided = _PER_MICROSECOND.get(getattr(column.dtype, "time_unit", None) or "", (_DAY, 1))
+    physical = column.to_physical().cast(pl.Int64)
+    about = physical.cast(pl.Float64).fill_null(np.inf).to_numpy() * times / divided
+    good = (about >= MOMENTS[0]) & (about <= MOMENTS[1])
+    whole = np.where(good, physical.fill_null(0).to_numpy(), 0)
+    return [kind if each else "" for each in good.tolist()], whole * times // divided
+
+
+def _numbered(column: pl.Series, numbers: pl.Series) -> tuple[list[str], NDArray[Any]]:
+    values = numbers.to_numpy()
+    exact = column.cast(pl.Int64, strict=False)
+    long = (np.abs(values) >= _EXACT) & exact.is_not_null().to_numpy()
+    kinds = np.where(np.isfinite(values), np.where(long, "long", "number"), "").tolist()
+    return kinds, exact.fill_null(0).to_numpy() if long.any() else values
+
+
+def _cell(column: pl.Series, row: int) -> object:
+    """Return what stands in a row, as it can be shown: a date that no calendar has as its number."""
+    dated = column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
+    return column.to_physical()[row] if dated else column[row]
 
 
 def _text(value: object) -> str:
@@ -181,7 +217,7 @@ def _text(value: object) -> str:
 
 def _shown(time: Time) -> str:
     kind, value = time
-    if kind == "number":
+    if kind in ("number", "long"):
         return f"{value:g}" if value != int(value) else str(int(value))
     when = EPOCH + timedelta(microseconds=value)
     return (when if kind == "zoned" else when.replace(tzinfo=None)).isoformat()
@@ -204,8 +240,10 @@ def saved_time(found: object) -> Time | None:
     """
     if found is None:
         return None
-    if not isinstance(found, list) or [type(entry) for entry in found] != [str, float] or found[0] not in _KINDS:
+    if not isinstance(found, list) or len(found) != 2 or str(found[0]) not in _KINDS:
         raise StateError(f"the saved time must be its kind and a number, got {found!r:.80}")
-    if not abs(found[1]) < (np.inf if found[0] == "number" else 1e17):
-        raise StateError(f"the saved time must be finite, got {found!r:.80}")
-    return found[0], found[1]
+    kind, value = found
+    most = {"number": sys.float_info.max, "long": 1 << 63}.get(kind, MOMENTS[1])
+    if type(value) is not (float if kind == "number" else int) or not abs(value) <= most:
+        raise StateError(f"the saved time must be a number of its kind, got {found!r:.80}")
+    return kind, value

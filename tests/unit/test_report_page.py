@@ -409,7 +409,7 @@ def test_names_are_shown_and_never_obeyed(name: str) -> None:
         date=name,
     )
     found, shown = Tree(page.html), re.sub("[\x00-\x1f\u202e\ud800]", "\ufffd", name)
-    shown = shown if len(shown) <= 80 else shown[:79] + "…"
+    shown = shown if len(shown) <= 80 else shown[:40] + "…" + shown[-39:]
     extra = {"bdi", "dt", "dd", "div", "pre", "code"}  # facts that have a name now
     assert {element for element, _, _ in found.elements} <= {
         element for element, _, _ in Tree(plain.html).elements
@@ -420,6 +420,25 @@ def test_names_are_shown_and_never_obeyed(name: str) -> None:
     assert found.all("h1") == [({}, shown)]
     assert [text for attributes, text in found.all("bdi")].count(shown) >= 6
     page.html.encode()
+
+
+def test_long_names_stay_different() -> None:
+    """They are cut in the middle, and numbered where that is all they differ in."""
+    ends = [f"{'x' * 90} {k}" for k in range(2)]
+    middles = [f"{'x' * 90}{k}{'x' * 90}" for k in range(2)]
+    tally, group = tc.Tally.from_predictions(Y, P), tc.Tally([0.5], [10], [9])
+    long = [*ends, *middles]
+    groups = dict.fromkeys(long, dict.fromkeys([*long, None], group))
+    page = html_report(dict.fromkeys(long, tally), groups=groups, resamples=20, source=f"{'d/' * 90}{'x' * 99}.csv")
+    found = Tree(page.html)
+    for caption in ("Skill", "Groups"):
+        names = [row[0] for row in found.rows(caption)[1:]]
+        assert len(set(names)) == len(names) == len(long) + (caption == "Groups")
+        assert max(map(len, names)) == 80
+    headings = [text for _, text in found.all("h2")]
+    assert len(set(headings)) == len(headings) == 5
+    assert found.all("h1")[0][1].endswith("x.csv")
+    assert found.all("title")[0][1].endswith("x.csv")
 
 
 def test_several_scores_are_compared_and_have_sections() -> None:

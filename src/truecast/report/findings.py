@@ -36,8 +36,8 @@ class Finding:
 
     Attributes
     ----------
-    name : str
-        Of the score.
+    name, label : str
+        Of the score, in full and as it is shown.
     figures : Report
     found : Stretches
         Where it is off, and how sure that is: what verdict, words, tables, pictures and advice all go by.
@@ -61,6 +61,7 @@ class Finding:
     """
 
     name: str
+    label: str
     figures: Report
     found: Stretches
     diagram: ReliabilityDiagram
@@ -112,16 +113,18 @@ def find(
     random_state: int,
     bins: int = 50,
     course: Course | None = None,
+    label: str | None = None,
 ) -> Finding:
     """Compute everything that the page says about one score."""
     edges = even_edges(bins, tally, *([] if after is None else [after]))
     options: dict[str, Any] = {"level": level, "resamples": resamples, "random_state": random_state}
-    later = None if after is None else _find(name, after, edges, options, None, None, None)
-    return _find(name, tally, edges, options, groups, course, later)
+    names = name, name if label is None else label
+    later = None if after is None else _find(names, after, edges, options, None, None, None)
+    return _find(names, tally, edges, options, groups, course, later)
 
 
 def _find(
-    name: str,
+    names: tuple[str, str],
     tally: Tally,
     edges: NDArray[np.float64],
     options: dict[str, Any],
@@ -132,7 +135,8 @@ def _find(
     figures, found = measure(tally), stretches(tally, **options)
     gain_of = "log" if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score) else "brier"
     return Finding(
-        name=name,
+        name=names[0],
+        label=names[1],
         figures=figures,
         found=found,
         diagram=diagram_of(tally, edges, found=found, **options),

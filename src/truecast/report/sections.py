@@ -72,7 +72,7 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
     same = len({(finding.figures.total, finding.figures.mean_outcome) for finding in findings}) == 1
     told = "has the best Brier score, which counts calibration and sharpness. A small difference may be chance."
     other = "The scores were not measured on the same rounds: their Brier scores and log losses cannot be compared."
-    return [tag("p", name(best.name), " ", told) if same else tag("p", other), scores_table(findings)]
+    return [tag("p", name(best.label), " ", told) if same else tag("p", other), scores_table(findings)]
 
 
 def _measured(finding: Finding, context: Context) -> list[Markup]:
@@ -82,7 +82,7 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
         ("rows skipped", f"{count(context.skipped)} (they break a rule)" if context.skipped else None),
         ("outcome", None if context.outcome is None else name(context.outcome)),
-        ("forecast", name(finding.name) if context.score_known else None),
+        ("forecast", name(finding.label) if context.score_known else None),
         ("distinct forecasts", count(figures.forecasts)),
         ("mean outcome", figure(figures.mean_outcome)),
         ("mean forecast", figure(figures.mean_forecast)),

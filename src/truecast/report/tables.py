@@ -10,7 +10,7 @@ from truecast.plot import GroupOverview
 from truecast.report.charts import group_strip
 from truecast.report.findings import Finding
 from truecast.report.glossary import entries
-from truecast.report.markup import Markup, name, tag
+from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import NONE, apart, between, count, figure, p_value, percent, signed
 from truecast.report.verdict import verdict
 
@@ -41,19 +41,20 @@ def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
     shown = range(min(number, len(overview)))
     sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
     most = max(size for size in sizes if size == size)
-    rows = [_group(overview, k, most) for k in shown]
+    names = different(overview.names[: len(shown)])
+    rows = [_group(overview, k, names[k], most) for k in shown]
     chance = f"by chance, at most ({percent(overview.level)})"
     head = (name(title), f"adjusted {_P_VALUE}", "smooth calib. error", "error (dot), chance (bar)", chance)
     caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
     return _table(caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group")
 
 
-def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
+def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[object]:
     error, high = overview.error[k].item(), overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
     means = (figure(column[k].item()) for column in (overview.mean_forecast, overview.mean_outcome, overview.brier))
     return [
-        name(overview.names[k]),
+        name(label),
         _flagged(p_value(adjusted), adjusted < SIGNIFICANT),
         figure(error),
         tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
@@ -74,7 +75,7 @@ def scores_table(findings: Sequence[Finding]) -> Markup:
 def _score(finding: Finding) -> list[object]:
     brier, doubt = finding.figures.brier, finding.doubt
     return [
-        name(finding.name),
+        name(finding.label),
         tag("td", verdict(finding).short, class_="words"),
         p_value(finding.p_value),
         figure(brier.score),

@@ -22,7 +22,7 @@ from truecast.plot.spread import even_edges
 from truecast.report.course import Course
 from truecast.tally import Tally
 
-__all__ = ["RARE", "Finding", "find"]
+__all__ = ["RARE", "Finding", "find", "judged_by"]
 
 RARE = 0.05  # how often an outcome comes at the most to be called rare
 _RANGES = 10
@@ -97,9 +97,18 @@ class Finding:
 
     @property
     def outdone(self) -> bool:
-        """Whether what was done is better than any fixed, increasing curve, by the Brier score."""
-        brier = self.figures.brier
-        return self.after is not None and self.after.figures.brier.score < brier.score - brier.miscalibration
+        """Whether what was done is better than any fixed, increasing curve, by the score of the gain."""
+        if self.after is None:
+            return False
+        (_, parts), (_, now) = (judged_by(side, self.gain_of) for side in (self, self.after))
+        return now.score < parts.score - parts.miscalibration
+
+
+def judged_by(finding: Finding, which: str | None = None) -> tuple[str, Decomposition]:
+    """Return the proper score that words go by, with its name: that of the gain, or the given one."""
+    if (which or finding.gain_of) == "brier":
+        return "Brier score", finding.figures.brier
+    return "log loss", finding.figures.log
 
 
 def find(

@@ -13,7 +13,7 @@ from truecast.report.context import Context
 from truecast.report.course import Course
 from truecast.report.findings import Finding
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import apart, count, figure, p_value, percent, probability
+from truecast.report.numerals import apart, count, figure, p_value, percent, probability, rounds
 from truecast.report.tables import (
     before_after_table,
     figures_table,
@@ -21,7 +21,7 @@ from truecast.report.tables import (
     ranges_table,
     scores_table,
 )
-from truecast.report.verdict import headline, notes, size, skill, verdict
+from truecast.report.verdict import headline, interval, notes, size, skill, verdict
 from truecast.report.words import (
     after_sentence,
     certificate_sentences,
@@ -58,7 +58,7 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
     if after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
-        parts.append(("course", "Over time", _course(finding.course)))
+        parts.append(("course", "Over time", earlier + _course(finding.course)))
     if context.certificate is not None:
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
     parts.append(("advice", "What to do", _advice(finding, context)))
@@ -94,11 +94,12 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
 def _verdict(finding: Finding) -> list[Markup]:
     found, figures, doubt = verdict(finding), finding.figures, finding.doubt
     said = (found.headline, found.evidence, size(finding, found.kind))
-    interval = (
-        "" if doubt is None else f"{percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)}"
-    )
     tiles = [
-        _tile("smooth calibration error", figure(figures.smooth_calibration_error), interval),
+        _tile(
+            "smooth calibration error",
+            figure(figures.smooth_calibration_error),
+            interval(finding, doubt) if doubt else "",
+        ),
         _tile("the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(finding.p_value)}")
         if doubt
         else None,
@@ -128,8 +129,8 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
 
 
 def _compared(term: str, score: float, constant: float) -> Markup:
-    said, throughout = apart(score, constant)
-    return _tile(term, said, f"mean outcome throughout: {throughout}")
+    said, average = apart(score, constant)
+    return _tile(term, said, f"always saying the average: {average}")
 
 
 def _tile(term: str, value: str, more: str) -> Markup:
@@ -209,11 +210,11 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
 
 
 def _course(course: Course) -> list[Markup]:
-    said = course_sentence(course)
+    said, block = course_sentence(course), rounds(round(float(course.rounds.mean())))
     after = (_key("green line"), "recalibrated forecasts. ") if course.after is not None else ()
     key = tag(
         "figcaption",
-        *(_key("blue dot"), "share that came true, in blocks of as many rounds each. "),
+        *(_key("blue dot"), f"share that came true, in blocks of about {block}. "),
         *("Dashed: mean forecast, with ", _key("band"), "what chance does, two standard deviations. "),
         *after,
     )

@@ -26,7 +26,7 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
     starred = any(part.off for part in ranges)
     marks = "An asterisk marks gaps beyond chance" if starred else "No gap is beyond chance by itself"
-    allow = "p-values allow for all that was looked at: of calibrated forecasts, 19 of 20 pages have none marked."
+    allow = "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 mark nothing."
     return _table(f"Ranges of forecasts. {marks}; {allow}", head, rows)
 
 
@@ -68,7 +68,7 @@ def scores_table(findings: Sequence[Finding]) -> Markup:
     """Return the scores side by side."""
     calibrated = tag("th", "calibrated?", class_="words", scope="col")
     head = ("score", calibrated, _P_VALUE, "Brier score", "skill", "log loss", "smooth calib. error", "by chance")
-    caption = "Skill: how much better the Brier score is than that of the mean outcome said throughout."
+    caption = "Skill: how much better the Brier score is than that of always saying the average."
     return _table(caption, head, map(_score, findings))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from truecast.certificate import Certificate
+from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.advice import advice
@@ -27,6 +28,7 @@ from truecast.report.words import (
     certificate_sentences,
     course_sentence,
     groups_sentence,
+    groups_too_small,
     where_sentences,
 )
 
@@ -38,6 +40,8 @@ _CLUSTERS = (
     "This takes rounds to be independent of each other. Where outcomes come in clusters, such as all those of one "
     "stormy day, chance does more than is said here, and evidence is weaker than it looks."
 )
+_STRETCH = "A stretch can be beyond chance although no single range in it is."
+_TINY = 5  # rounds of a group, on average, below which none can be judged
 _LATER = "Where outcomes come to be known later in practice than they did here, expect less."
 
 
@@ -83,12 +87,19 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
         ("rows skipped", f"{count(context.skipped)} (they break a rule)" if context.skipped else None),
         ("outcome", None if context.outcome is None else name(context.outcome)),
         ("forecast", name(finding.label) if context.score_known else None),
-        ("distinct forecasts", count(figures.forecasts)),
+        ("distinct forecasts", _both(finding, lambda side: count(side.forecasts))),
         ("mean outcome", figure(figures.mean_outcome)),
-        ("mean forecast", figure(figures.mean_forecast)),
+        ("mean forecast", _both(finding, lambda side: figure(side.mean_forecast))),
     ]
     pairs = [tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None]
     return [tag("dl", *pairs, class_="facts")]
+
+
+def _both(finding: Finding, said: Callable[[Report], str]) -> str:
+    """Return a figure; with recalibrated forecasts, before and after."""
+    if finding.after is None:
+        return said(finding.figures)
+    return f"{said(finding.figures)} before, {said(finding.after.figures)} after"
 
 
 def _verdict(finding: Finding) -> list[Markup]:
@@ -142,24 +153,9 @@ def _list(items: Sequence[str]) -> list[Markup]:
 
 
 def _where(finding: Finding) -> list[Markup]:
+    """Return where it is off; with recalibrated forecasts the diagram stands beside theirs, in another section."""
     said = where_sentences(finding)
-    band = (
-        f"where it would be by chance, in {percent(finding.diagram.band.level)} of all cases. "
-        if finding.diagram.band
-        else ""
-    )
-    diagram = tag(
-        "figcaption",
-        *(_key("blue dot"), "share that came true in ranges of forecasts"),
-        *((", ", _key("orange dot"), "off beyond chance") if any(part.off for part in finding.ranges) else ()),
-        "; the larger, the more rounds. ",
-        *((f"Upright lines: {percent(finding.diagram.level)} intervals. ",) if finding.doubt else ()),
-        *(_key("blue line"), "the best increasing curve; "),
-        *((_key("band"), band) if band else ()),
-        "Dashed: perfect calibration. Below, how often forecasts were made: ",
-        *(_key("blue"), "came true, ", _key("wash"), "did not."),
-    )
-    where = tag(
+    caption = tag(
         "figcaption",
         *(
             _key("blue"),
@@ -167,14 +163,38 @@ def _where(finding: Finding) -> list[Markup]:
             _key("orange"),
             "too high: outcomes less forecasts, in percentage points of all rounds. ",
         ),
-        *(("Shaded: off beyond chance. ",) if finding.off else ()),
-        "Weighted with the line below they add up to the smooth calibration error.",
+        *(("Shaded: a stretch that is off beyond chance. ",) if finding.off else ()),
+        f"Weighted with the line below{', its base included,' if finding.where.base else ''} they add up to the smooth "
+        "calibration error.",
     )
-    pictures = (
-        tag("figure", reliability_chart(finding.diagram, _label(finding)), diagram),
-        tag("figure", miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)), where),
+    where = tag("figure", miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)), caption)
+    diagram = tag(
+        "figure", reliability_chart(finding.diagram, _label(finding)), tag("figcaption", *_diagram_key(finding))
     )
-    return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges)]
+    pictures = (diagram, where) if finding.after is None else (where,)
+    under = [tag("p", _STRETCH, class_="quiet")] if finding.off else []
+    return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges), *under]
+
+
+def _diagram_key(*findings: Finding) -> list[object]:
+    """Return what is what in reliability diagrams of these."""
+    diagram, off = findings[0].diagram, any(part.off for finding in findings for part in finding.ranges)
+    chance = (
+        ()
+        if diagram.band is None
+        else (f"where it would be by chance, in {percent(diagram.band.level)} of all cases. ",)
+    )
+    return [
+        "Share that came true in ranges of forecasts: ",
+        *(_key("blue dot"), "too low, ", _key("orange dot"), "too high"),
+        *((", ", _key("diamond"), "off beyond chance by itself") if off else ()),
+        "; the larger, the more rounds. ",
+        *((f"Upright lines: {percent(diagram.level)} intervals. ",) if findings[0].doubt else ()),
+        *(_key("blue line"), "the best increasing curve; "),
+        *((_key("band"), *chance) if chance else ()),
+        "Dashed: perfect calibration. Below, how often forecasts were made: ",
+        *(_key("blue"), "came true, ", _key("wash"), "did not."),
+    ]
 
 
 def _label(finding: Finding) -> str:
@@ -190,10 +210,18 @@ def _key(kind: str) -> Markup:
 
 
 def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
+    if _tiny(overview):
+        return [tag("p", groups_too_small(overview))]
     hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
     note = "A group without evidence need not be calibrated: it may be small." + more
     return [tag("p", groups_sentence(overview)), groups_table(overview, title, number), tag("p", note, class_="quiet")]
+
+
+def _tiny(overview: GroupOverview) -> bool:
+    """Whether groups are so small that a table of them would say nothing: of a column of names, or of times."""
+    found = bool((overview.adjusted < SIGNIFICANT).any())
+    return not found and float(overview.rounds.sum()) < _TINY * len(overview)
 
 
 def _after(before: Finding, after: Finding) -> list[Markup]:
@@ -201,12 +229,13 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
         tag(
             "figure",
             tag("figcaption", tag("strong", when)),
-            reliability_chart(finding.diagram, f"Reliability diagram: {when}"),
+            reliability_chart(finding.diagram, f"{when}: {_label(finding)}"),
         )
         for when, finding in (("Before", before), ("After", after))
     ]
     left = tag("p", "After: ", " ".join(where_sentences(after)))
-    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures")]
+    key = tag("p", *_diagram_key(before, after), class_="quiet")
+    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
 
 
 def _course(course: Course) -> list[Markup]:

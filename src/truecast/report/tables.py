@@ -25,9 +25,9 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     rows = [_range(part, span) for part in ranges]
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
     starred = any(part.off for part in ranges)
-    marks = "An asterisk marks gaps beyond chance" if starred else "No gap is beyond chance by itself"
+    marks = "An asterisk marks gaps beyond chance by themselves" if starred else "No gap is beyond chance by itself"
     allow = "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 mark nothing."
-    return _table(f"Ranges of forecasts. {marks}; {allow}", head, rows)
+    return _framed(f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges")
 
 
 def _range(part: Stretch, span: float) -> list[object]:
@@ -125,11 +125,13 @@ def _table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]
     return _framed(caption, head, [_row(row, kind) for row in rows])
 
 
-def _framed(caption: str, head: Sequence[object], rows: Sequence[Markup]) -> Markup:
+def _framed(caption: str, head: Sequence[object], rows: Sequence[Markup], kind: str | None = None) -> Markup:
     """Return a table that scrolls by itself where it is too wide; the page does not."""
     cells = (cell if _is_cell(cell) else tag("th", cell, scope="col") for cell in head)
     parts = (tag("caption", tag("span", caption)), tag("thead", tag("tr", *cells)), tag("tbody", *rows))
-    return tag("div", tag("table", *parts), class_="scroll", tabindex="0", role="region", aria_label=caption)
+    return tag(
+        "div", tag("table", *parts, class_=kind), class_="scroll", tabindex="0", role="region", aria_label=caption
+    )
 
 
 def _row(cells: Sequence[object], kind: str | None = None) -> Markup:

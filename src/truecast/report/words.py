@@ -14,7 +14,14 @@ from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
 
-__all__ = ["after_sentence", "certificate_sentences", "course_sentence", "groups_sentence", "where_sentences"]
+__all__ = [
+    "after_sentence",
+    "certificate_sentences",
+    "course_sentence",
+    "groups_sentence",
+    "groups_too_small",
+    "where_sentences",
+]
 
 _MOST = 3  # stretches that are told; the others are in the picture
 
@@ -61,6 +68,14 @@ def groups_sentence(overview: GroupOverview) -> Markup:
         return join(f"None of {among} stands out, {allowing}.")
     stand = "stands" if found == 1 else "stand"
     return join((f"{found:,} of {among} {stand} out, {allowing}; most of all ", name(overview.names[0]), "."))
+
+
+def groups_too_small(overview: GroupOverview) -> str:
+    """Say that there are many groups and hardly a round in each."""
+    mean = float(overview.rounds.mean())
+    each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
+    many = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
+    return f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to judge."
 
 
 def after_sentence(before: Finding, after: Finding) -> str:

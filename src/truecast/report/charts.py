@@ -210,7 +210,7 @@ def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list
 
 def _witness_title(where: Miscalibration) -> str:
     line = f"grey line: its base, {_mark(where.base)}" if where.base else "grey line: 0"
-    return f"the error\u2019s witness: weight of each forecast ({line})"
+    return f"the error\u2019s witness ({line})"
 
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:

@@ -314,6 +314,7 @@ def test_points_are_coloured_by_direction_and_shaped_by_chance() -> None:
     calm = html_report(RNG.random(4000) < TRUTH, TRUTH, resamples=199).html
     assert "beyond chance by itself;" not in calm.split("figcaption")[1]
     assert "A stretch can be" not in calm
+    assert "A stretch can be" not in html_report([1] * 50, [0.8] * 50, resamples=199).html  # point and shade agree
 
 
 def test_before_is_drawn_once() -> None:

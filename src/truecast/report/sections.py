@@ -172,8 +172,14 @@ def _where(finding: Finding) -> list[Markup]:
         "figure", reliability_chart(finding.diagram, _label(finding)), tag("figcaption", *_diagram_key(finding))
     )
     pictures = (diagram, where) if finding.after is None else (where,)
-    under = [tag("p", _STRETCH, class_="quiet")] if finding.off else []
+    under = [tag("p", _STRETCH, class_="quiet")] if _shaded_only(finding) else []
     return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges), *under]
+
+
+def _shaded_only(finding: Finding) -> bool:
+    """Whether there is a range in a stretch that is off, and not off by itself."""
+    inside = ((part, whole) for part in finding.ranges for whole in finding.off)
+    return any(not part.off and part.low <= whole.high and whole.low <= part.high for part, whole in inside)
 
 
 def _diagram_key(*findings: Finding) -> list[object]:

@@ -94,13 +94,13 @@ def check_agreement(finding: Finding) -> None:
     # the headline goes by what is marked
     signs = {part.gap > 0 for part in finding.off}
     if sure and not turned(finding):
-        expected = {"forecasts are too low": {True}, "forecasts are too high": {False}}
-        assert expected.get(direction(finding), {True, False}) == signs
+        one_way = re.search(r"are too (low|high)(?: in places)?$", direction(finding))
+        assert ({one_way[1] == "low"} if one_way else {True, False}) == signs
     # advice
     done = [step.do for step in advice(finding, CONTEXT)]
     calm = done[0] in ("Leave the forecasts as they are.", "Collect more rounds.")
     assert calm == (not sure or judged.kind == "slight")
-    assert ("Recalibrate." in done or "Look for a mix-up first." in done) == (judged.kind == "off")
+    assert ("Recalibrate." in done or "Try 1 \N{MINUS SIGN} score." in done) == (judged.kind == "off")
     # one p-value, one figure
     for number in re.findall(r"p-value ([<\d. ]+)\)", judged.evidence):
         assert number == said_p_value(finding.p_value)

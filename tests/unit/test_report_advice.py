@@ -18,6 +18,7 @@ from truecast.report.findings import Finding, find
 from truecast.report.verdict import size, skill, verdict
 from truecast.report.words import after_sentence, certificate_sentences, groups_sentence
 
+WRONG_WAY = "Try 1 \N{MINUS SIGN} score."
 CONTEXT = Context("title", None, None, False, None, 0, None, None)
 RNG = np.random.default_rng(0)
 P = RNG.uniform(0.05, 0.95, 5000).round(2)
@@ -48,7 +49,7 @@ def test_recalibrate_if_it_is_off() -> None:
     (step,) = advice(off(), CONTEXT)
     assert step.do == "Recalibrate."
     assert step.line == "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
-    assert re.search(r"the best fixed, increasing curve would take some [\d.]+\xa0% off the Brier score", step.why)
+    assert re.search(r"the best fixed, increasing curve would take about [\d.]+\xa0% off the Brier score", step.why)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,8 @@ def test_how_many_rounds_would_be_enough() -> None:
     few = found(Y[:40], P[:40])
     (step,) = advice(few, CONTEXT)
     assert step.do == "Collect more rounds."
-    number, aim = re.search(r"Some ([\d,]+) rounds like these would bring down to ([\d.]+)", step.why).groups()
+    words = r"With about ([\d,]+) such rounds, chance alone would make an error of about ([\d.]+)\."
+    number, aim = re.fullmatch(words, step.why).groups()
     enough = int(number.replace(",", ""))
     assert float(aim) == 0.01
     chance = tc.uncertainty(tc.smooth_calibration_error, Y[:enough], P[:enough], resamples=100).if_calibrated
@@ -120,9 +122,14 @@ def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
 
 
 def test_forecasts_of_the_other_outcome_are_a_mix_up() -> None:
-    assert told(found(Y, 1 - P))[0] == "Look for a mix-up first."
+    turned = advice(found(Y, 1 - P), CONTEXT)[0]
+    assert turned.do == WRONG_WAY
+    assert turned.why.endswith("Or recalibrate, which turns them round.")
+    assert turned.line is not None
+    again = tc.Recalibrator().recalibrate_many(1 - P, Y)
+    assert tc.brier_score(Y, again) < tc.brier_score(Y, np.full(5000, Y.mean()))  # it does
     assert not any("Improve the model" in words for words in told(found(Y, 1 - P)))
-    assert "Look for a mix-up first." not in told(off())
+    assert WRONG_WAY not in told(off())
     noise = np.random.default_rng(6).uniform(0.05, 0.95, 5000)
     assert told(found(Y, noise))[0] == "Recalibrate."  # nothing known is not the wrong way
     assert verdict(found(Y, noise)).headline == "Not calibrated: forecasts are too extreme (overconfident)"
@@ -143,6 +150,11 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     dull = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
     assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
     assert dull.after is not None
+    (step, *_) = advice(dull, CONTEXT)
+    lost = " They separate events from non-events less well: discrimination fell."
+    assert step.why == f"Their smooth calibration error is lower, their Brier score is not.{lost}"
+    (step, *_) = advice(replace(dull, after=_sharper(dull.after)), CONTEXT)
+    assert step.why == "Their smooth calibration error is lower, their Brier score is not."
     assert after_sentence(dull, dull.after).startswith("The Brier score rose by")
     assert told(replace(dull, found=fine().found))[0] == "Keep the forecasts as they were."
     (step, *_) = advice(replace(good, after=_worse(good.after)), CONTEXT)
@@ -152,6 +164,61 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     same = found(Y, P, after=tc.Tally.from_predictions(Y, P))
     assert same.after is not None
     assert after_sentence(same, same.after).startswith("The Brier score stayed the same")
+
+
+def _sharper(after: Finding) -> Finding:
+    brier = replace(after.figures.brier, discrimination=0.2)
+    return replace(after, figures=replace(after.figures, brier=brier))
+
+
+def test_a_few_rounds_do_not_tell_whether_recalibration_helps() -> None:
+    for later in (P[:30], Y[:30] * 0.8 + 0.1):
+        (step, *_) = advice(found(Y[:30], P[:30], after=tc.Tally.from_predictions(Y[:30], later)), CONTEXT)
+        assert step.do == "Collect more rounds."
+        assert step.why == "30 are too few to tell whether recalibration helps."
+
+
+def test_weak_evidence_is_called_what_it_is() -> None:
+    """Marked beyond chance, and not by much: at a forecast, in a stretch, or all together."""
+    ends = replace(off().off[0], low=0.6, high=0.6, p_value=0.02, alone=True)
+    weak = replace(off().found, p_value=0.02)
+    said = "larger than chance usually makes (p-value 0.02), but not by much."
+    for part, gap in (
+        (ends, "The gap at 0.6 is"),
+        (replace(ends, high=0.7), "The gap between 0.6 and 0.7 is"),
+        (replace(ends, alone=False), "Taken together, the gaps are"),
+    ):
+        (step, *_) = advice(replace(off(), found=replace(weak, off=(part,))), CONTEXT)
+        assert (step.do, step.why) == ("Look again with more rounds.", f"{gap} {said}")
+
+
+def test_recalibrated_forecasts_need_not_be_recalibrated_first() -> None:
+    words = "Do not use these as probabilities before they are recalibrated."
+    assert words in told(found(Y, 1 - P))
+    assert words not in told(found(Y, 1 - P, after=tc.Tally.from_predictions(Y, P)))
+
+
+def test_rare_events_are_judged_by_the_log_loss_throughout() -> None:
+    rng = np.random.default_rng(9)
+    p = rng.beta(1, 99, 20_000)
+    y = rng.random(len(p)) < np.minimum(3 * p, 1)
+    rare = found(y, p, after=tc.Tally.from_predictions(y, np.minimum(3 * p, 1)))
+    assert rare.gain_of == "log"
+    assert advice(rare, CONTEXT)[0].why.startswith("Their log loss is better")
+    assert rare.after is not None
+    fell = 1 - tc.log_loss(y, np.minimum(3 * p, 1)) / tc.log_loss(y, p)
+    assert after_sentence(rare, rare.after).startswith(f"The log loss fell by {100 * fell:.1f}\xa0%, from ")
+    base = -(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log(1 - y.mean()))
+    better = 1 - tc.log_loss(y, p) / base
+    said = skill(replace(rare, after=None), "off")
+    assert said.startswith(f"the log loss is {tc.log_loss(y, p):.5f}, {100 * better:.2f}\xa0% better than ")
+    assert f"The Brier score is {tc.brier_score(y, p):.5f}, against " in said
+    dull = found(y, np.full(len(y), y.mean()))
+    assert advice(dull, CONTEXT)[1].why.endswith("than always saying the average, by the log loss.")
+    certain = found(y, p, after=tc.Tally.from_predictions(y, np.zeros(len(y))))
+    assert certain.after is not None
+    assert after_sentence(certain, certain.after).startswith("The log loss rose, from ")
+    assert not certain.outdone
 
 
 def _worse(after: Finding) -> Finding:

@@ -90,16 +90,16 @@ def test_arrays_tallies_and_mappings_are_the_same() -> None:
 
 
 def test_groups_of_labels_and_of_tallies_are_the_same() -> None:
-    labels = ["a", "b", "a", None, "b"]
-    rows = list(zip(Y, P, labels, strict=True))
-    inside = {name: [(y, p) for y, p, label in rows if label == name] for name in ("a", "b", None)}
+    labels, y, p = (10 * list(column) for column in (["a", "b", "a", None, "b"], Y, P))
+    rows, tally = list(zip(y, p, labels, strict=True)), tc.Tally.from_predictions(y, p)
+    inside = {name: [row[:2] for row in rows if row[2] == name] for name in ("a", "b", None)}
     parts = {name: tc.Tally.from_predictions(*zip(*pairs, strict=True)) for name, pairs in inside.items()}
-    expected = html_report(Y, P, groups=labels, score="p", resamples=20).html
+    expected = html_report(y, p, groups=labels, score="p", resamples=20).html
     assert "(none)" in expected
-    assert html_report({"p": TALLY}, groups=parts, resamples=20).html == expected
-    assert html_report({"p": TALLY}, groups={"p": parts}, resamples=20).html == expected
-    two = html_report(Y, {"p": P, "q": P}, groups=labels, resamples=20).html
-    assert html_report({"p": TALLY, "q": TALLY}, groups={"p": parts, "q": parts}, resamples=20).html == two
+    assert html_report({"p": tally}, groups=parts, resamples=20).html == expected
+    assert html_report({"p": tally}, groups={"p": parts}, resamples=20).html == expected
+    two = html_report(y, {"p": p, "q": p}, groups=labels, resamples=20).html
+    assert html_report({"p": tally, "q": tally}, groups={"p": parts, "q": parts}, resamples=20).html == two
 
 
 def test_after_may_be_forecasts_or_their_tally() -> None:

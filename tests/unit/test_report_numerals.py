@@ -32,7 +32,7 @@ def read(text: str) -> float:
     plain = text.replace("\N{MINUS SIGN}", "-").removesuffix("\xa0%")
     if "10" in plain and "\N{SUPERSCRIPT MINUS}" in plain:
         digits = str.maketrans("\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-        factor, power = plain.split("10")
+        factor, _, power = plain.rpartition("10")
         return (float(factor[:-1]) if factor[-1] == "\N{MULTIPLICATION SIGN}" else 1.0) * 10 ** int(
             power.translate(digits)
         )

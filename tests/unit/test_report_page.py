@@ -138,11 +138,12 @@ def test_facts_are_those_of_the_rounds() -> None:
     assert facts["rows skipped"] == "7 (they break a rule)"
     assert facts["outcome"] == "late"
     assert facts["forecast"] == "p"
-    assert facts["distinct forecasts"] == f"{len(np.unique(P)):,}"
+    assert facts["distinct forecasts"].startswith(f"{len(np.unique(P)):,} before, ")
     assert facts["mean outcome"] == f"{Y.mean():.4f}"
-    assert facts["mean forecast"] == f"{P.mean():.4f}"
     plain = Tree(tc.html_report(Y, P, resamples=20).html)
     tiles = dict(zip((text for _, text in plain.all("dt")), _first_values(plain), strict=True))
+    assert tiles["distinct forecasts"] == f"{len(np.unique(P)):,}"
+    assert tiles["mean forecast"] == f"{P.mean():.4f}"
     assert tiles["Brier score"] == f"{np.mean((Y - P) ** 2):.4f}"
     assert tiles["smooth calibration error"] == f"{report.smooth_calibration_error:.4f}"
     assert "data/late.csv · 4,000 rounds · 2031-02-03" in [text for _, text in tree().all("p")]
@@ -242,7 +243,7 @@ def test_before_and_after_stand_side_by_side() -> None:
 def test_elements_have_names_for_those_who_cannot_see_them() -> None:
     found = tree()
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes, _ in found.all("svg"))
-    assert len([1 for attributes, _ in found.all("svg") if attributes.get("class") == "chart"]) == 4
+    assert len([1 for attributes, _ in found.all("svg") if attributes.get("class") == "chart"]) == 3
     assert len(found.all("caption")) == len(found.all("table")) == 4
     assert all(attributes.get("scope") in ("col", "row", "colgroup") for attributes, _ in found.all("th"))
     assert [attributes["lang"] for attributes, _ in found.all("html")] == ["en"]
@@ -251,8 +252,9 @@ def test_elements_have_names_for_those_who_cannot_see_them() -> None:
 
 
 def test_values_can_be_hovered_without_a_script() -> None:
-    tips = [text for attributes, text in tree().all("path") if attributes["class"] == "hit"]
-    assert len(tips) >= 3 * 45
+    plain = Tree(html_report(Y, P, resamples=20).html)
+    tips = [text for attributes, text in plain.all("path") if attributes["class"] == "hit"]
+    assert len(tips) >= 2 * 45
     words = r"forecasts ([\d.]+) to ([\d.]+)\n([\d,]+) rounds?, ([\d.]+)\xa0% came true\n"
     low, high, count, came = re.match(words, tips[5]).groups()
     inside = (float(low) <= P) & (float(high) > P)
@@ -272,18 +274,90 @@ def test_ranges_are_points_as_large_as_they_are_with_intervals() -> None:
     y = RNG.random(3000) < 0.5
     p = np.where(y, 0.25, 0.75) + RNG.uniform(-0.2, 0.2, 3000)
     found, ranges = Tree(html_report(y, p, resamples=199).html), tc.stretches(y, p, resamples=199).ranges
-    points = [a for a, _ in found.all("circle") if (a["class"] or "").startswith("hit point")]
-    heights = [float(a["cy"]) for a in points]
+    points = points_of(found)
+    heights = [height for height, _ in points]
     assert len(points) == len(ranges)
     assert heights[0] == min(heights)  # low forecasts come true most often: at the top
     assert heights[-1] == max(heights)
-    assert [a["class"].endswith(" off") for a in points] == [part.off for part in ranges]
+    assert [kind.split()[2:] for _, kind in points] == [
+        ["low" if part.gap >= 0 else "high", *(["off"] * part.off)] for part in ranges
+    ]
     spans = [a for a, _ in found.all("line") if (a["class"] or "").startswith("span")]
     assert len(spans) == len(ranges)
-    for span, point in zip(spans, points, strict=True):
-        assert float(span["y2"]) - 0.1 <= float(point["cy"]) <= float(span["y1"]) + 0.1
+    for span, height in zip(spans, heights, strict=True):
+        assert float(span["y2"]) - 0.1 <= height <= float(span["y1"]) + 0.1
     marks = [a for a, _ in found.all("path") if (a["class"] or "").startswith("mark")]
     assert len(marks) == len(tc.stretches(y, p, resamples=199).off)
+
+
+def points_of(found: Tree) -> list[tuple[float, str]]:
+    """How far down each point stands, and what kind it is: a circle, or a diamond if it is off by itself."""
+    told = []
+    for name, a, _ in found.elements:
+        kind = a.get("class") or ""
+        if kind.startswith("hit point"):
+            assert (name == "path") == kind.endswith(" off")
+            told.append((float(a["cy"] if name == "circle" else (a["d"] or "").split()[1].partition("L")[0]), kind))
+    return told
+
+
+def test_points_are_coloured_by_direction_and_shaped_by_chance() -> None:
+    """One colour, one meaning: in both pictures, and in what is said below them."""
+    page = html_report(Y, P, resamples=199)
+    found, ranges = Tree(page.html), tc.stretches(Y, P, resamples=199).ranges
+    kinds = {kind for _, kind in points_of(found)}
+    assert {"hit point low off", "hit point high off"} <= kinds
+    assert {part.off for part in ranges} == {True, False}
+    (key, _) = [text for _, text in found.all("figcaption")]
+    assert "too low, too high, off beyond chance by itself; the larger, the more rounds." in key
+    assert "A stretch can be beyond chance although no single range in it is." in [text for _, text in found.all("p")]
+    calm = html_report(RNG.random(4000) < TRUTH, TRUTH, resamples=199).html
+    assert "beyond chance by itself;" not in calm.split("figcaption")[1]
+    assert "A stretch can be" not in calm
+    assert "A stretch can be" not in html_report([1] * 50, [0.8] * 50, resamples=199).html  # point and shade agree
+
+
+def test_before_is_drawn_once() -> None:
+    drawn = [a["aria-label"] or "" for a, _ in tree().all("svg") if a.get("class") == "chart"]
+    assert [label.partition(":")[0] for label in drawn if "Reliability diagram" in label] == ["Before", "After"]
+    assert any("Share that came true in ranges of forecasts: too low, too high" in text for _, text in tree().all("p"))
+
+
+def test_what_is_of_before_is_said_to_be() -> None:
+    after = tc.Recalibrator().recalibrate_many(P, Y)
+    facts = dict(zip((text for _, text in tree().all("dt")), _first_values(tree()), strict=True))
+    assert facts["mean forecast"] == f"{P.mean():.4f} before, {after.mean():.4f} after"
+    page = html_report(Y, P, after=after, times=np.arange(4000), resamples=20)
+    (course,) = [text for a, text in Tree(page.html).all("section") if a["id"] == "course"]
+    assert course.startswith("Over timeThis is about the forecasts before recalibration.")
+    assert "in blocks of about 167 rounds. " in course
+
+
+def test_tiny_groups_are_not_listed() -> None:
+    labels = np.arange(4000)
+    page = html_report(TRUTH > 0.5, np.clip(TRUTH, 0.3, 0.7), groups=labels, resamples=20)
+    (groups,) = [text for a, text in Tree(page.html).all("section") if a["id"] == "groups"]
+    assert groups == "Groups4,000 groups of one round each: too small to judge."
+    page = html_report(Y, np.clip(P, 0.3, 0.7), groups=labels // 2, resamples=20)
+    assert "2,000 groups of about 2 rounds each: too small to judge." in page.html
+    page = html_report(Y, P, groups=labels // 5, resamples=20)
+    assert "too small to judge" not in page.html
+
+
+def test_the_base_of_the_witness_is_at_0_as_in_the_plot() -> None:
+    where = tc.plot.miscalibration(Y, P, resamples=199)
+    assert where.base != 0
+    found = Tree(html_report(Y, P, resamples=199).html)
+    (drawn,) = [a["points"] for a, _ in found.all("polyline") if a["class"] == "weightline"]
+    places = np.array([[float(number) for number in pair.split(",")] for pair in (drawn or "").split()])
+    ruled = float([a for a, _ in found.all("line") if a["class"] == "axis"][-1]["y1"])
+    x = 46 + (where.p - where.edges[0]) / (where.edges[-1] - where.edges[0]) * 346
+    line = np.interp(places[:, 0], x, where.draw().axes[0].lines[0].get_ydata())
+    far = abs(line) > 0.05 * abs(line).max()
+    assert ((places[:, 1] < ruled) == (line > 0))[far].all()
+    marks = {text: float(a["y"]) for a, text in found.all("text") if a.get("text-anchor") == "end"}
+    assert marks["0"] == pytest.approx(ruled + 4, abs=0.11)
+    assert any("grey line: its base, " in text for _, text in found.all("text"))
 
 
 def test_the_witness_is_that_of_the_plot() -> None:
@@ -420,6 +494,25 @@ def test_names_are_shown_and_never_obeyed(name: str) -> None:
     assert found.all("h1") == [({}, shown)]
     assert [text for attributes, text in found.all("bdi")].count(shown) >= 6
     page.html.encode()
+
+
+def test_long_names_stay_different() -> None:
+    """They are cut in the middle, and numbered where that is all they differ in."""
+    ends = [f"{'x' * 90} {k}" for k in range(2)]
+    middles = [f"{'x' * 90}{k}{'x' * 90}" for k in range(2)]
+    tally, group = tc.Tally.from_predictions(Y, P), tc.Tally([0.5], [10], [9])
+    long = [*ends, *middles]
+    groups = dict.fromkeys(long, dict.fromkeys([*long, None], group))
+    page = html_report(dict.fromkeys(long, tally), groups=groups, resamples=20, source=f"{'d/' * 90}{'x' * 99}.csv")
+    found = Tree(page.html)
+    for caption in ("Skill", "Groups"):
+        names = [row[0] for row in found.rows(caption)[1:]]
+        assert len(set(names)) == len(names) == len(long) + (caption == "Groups")
+        assert max(map(len, names)) == 80
+    headings = [text for _, text in found.all("h2")]
+    assert len(set(headings)) == len(headings) == 5
+    assert found.all("h1")[0][1].endswith("x.csv")
+    assert found.all("title")[0][1].endswith("x.csv")
 
 
 def test_several_scores_are_compared_and_have_sections() -> None:

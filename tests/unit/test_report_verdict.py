@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import truecast as tc
 from rounds import columns, rounds
 from truecast.report.findings import Finding, find
-from truecast.report.verdict import direction, notes, size, skill, verdict
+from truecast.report.verdict import direction, gain, interval, notes, size, skill, verdict
 from truecast.report.words import where_sentences
 
 
@@ -130,6 +130,60 @@ def test_direction(bend: object, words: str) -> None:
     assert verdict(finding).short == f"off: {words}"
 
 
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        ((0.75, 1.0), r"forecasts above 0\.7\d? are too low"),
+        ((0.0, 0.25), r"forecasts below 0\.2\d? are too low"),
+        ((0.5, 0.7), r"forecasts from 0\.(5|49|48|51|52) to 0\.(7|69|71|72) are too low"),
+        ((0.5, 0.5), r"forecasts (of|around) 0\.5 are too low"),
+        ((0.3, 0.9), r"forecasts are too low"),
+    ],
+)
+def test_a_headline_names_the_place_unless_it_is_most_of_the_forecasts(off: tuple[float, float], words: str) -> None:
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.1, 0.9, 30_000)
+    p = np.where(np.arange(len(p)) % 10 == 0, 0.5, p)
+    there = (p >= off[0]) & (p <= off[1])
+    finding = found(rng.random(len(p)) < p + 0.1 * there, p)
+    assert re.fullmatch(words, direction(finding))
+    assert verdict(finding).headline == f"Not calibrated: {direction(finding)}"
+
+
+def test_several_places_are_only_said_to_be_places() -> None:
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.1, 0.9, 30_000)
+    there = ((p > 0.2) & (p < 0.3)) | ((p > 0.7) & (p < 0.8))
+    assert direction(found(rng.random(len(p)) < p - 0.12 * there, p)) == "forecasts are too high in places"
+
+
+def test_both_gains_are_said_in_one_sentence() -> None:
+    rng = np.random.default_rng(8)
+    p = rng.uniform(0.05, 0.95, 2000)
+    finding = found(rng.random(len(p)) < p**2, p)
+    brier = finding.figures.brier
+    raw, less = 100 * brier.miscalibration / brier.score, 100 * finding.gain
+    assert raw - less > 0.1
+    assert gain(finding).endswith(
+        f"about {less:.2g}\xa0% off the Brier score ({raw:.2g}\xa0% in hindsight, less what chance adds)"
+    )
+
+
+def test_an_interval_without_width_is_not_given() -> None:
+    alike = found([1] * 50, [0.8] * 50)
+    assert alike.doubt is not None
+    assert alike.doubt.upper - alike.doubt.lower < 1e-12
+    said = verdict(alike).evidence
+    assert "(no interval: every outcome was the same)" in said
+    assert "interval 0" not in said
+    close = found([1] * 50, [0.9] * 50)
+    assert verdict(close).kind in ("few", "none")
+    assert "cannot be ruled out" not in verdict(close).evidence
+    certain = found([0, 1] * 50, [0.0, 1.0] * 50)
+    assert certain.doubt is not None
+    assert interval(certain, certain.doubt) == "no interval: drawing rounds again changes nothing"
+
+
 def test_what_the_smooth_error_hardly_sees_is_seen_in_stretches() -> None:
     rng = np.random.default_rng(2)
     p = rng.uniform(0.1, 0.9, 20_000)
@@ -158,7 +212,7 @@ def test_the_size_in_practice_is_that_of_the_figures() -> None:
     truth = rng.choice([0.2, 0.4, 0.6], 100_000)
     finding = found(rng.random(len(truth)) < truth, truth + 0.1)
     said = size(finding, "off")
-    points, percent = map(float, re.search(r"by ([\d.]+) percentage points .* some ([\d.]+)\xa0%", said).groups())
+    points, percent = map(float, re.search(r"by ([\d.]+) percentage points .* about ([\d.]+)\xa0%", said).groups())
     assert points == pytest.approx(10, abs=0.5)
     assert percent == pytest.approx(100 * finding.gain, rel=0.05)
     assert said.endswith("The mean forecast was 0.5, the mean outcome 0.4.")
@@ -185,8 +239,9 @@ def test_times_are_told_only_beyond_chance(ones: int, words: str) -> None:
 def test_skill_stands_beside_the_verdict() -> None:
     finding = found([0, 0, 1, 1] * 50, [0.25, 0.25, 0.75, 0.75] * 50)
     said = skill(finding, "off")
-    assert "the Brier score is 0.0625, 75\xa0% better than the 0.2500 of the mean outcome said throughout" in said
-    assert "With the best fixed, increasing curve it would be 100\xa0% better" in said
+    assert "the Brier score is 0.0625, 75\xa0% better than the 0.2500 of always saying the average" in said
+    assert "With the best fixed, increasing curve it would be 100\xa0% better, in hindsight." in said
+    assert "This is how well they separate events from non-events." in said
     assert f"The log loss is {-np.log(0.75):.4f}, against {np.log(2):.4f}." in said
     assert "100\xa0% worse than" in skill(found([0, 1] * 100, [1.0, 1.0] * 100), "off")
 

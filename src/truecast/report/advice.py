@@ -8,10 +8,10 @@ from pathlib import PurePath
 
 from truecast.measures.finder import SIGNIFICANT
 from truecast.report.context import Context
-from truecast.report.findings import Finding
+from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import join, name
-from truecast.report.numerals import count, percent, probability, roughly
-from truecast.report.verdict import gain, turned, verdict
+from truecast.report.numerals import count, p_value, percent, probability, roughly
+from truecast.report.verdict import gain, place, turned, verdict
 
 __all__ = ["Advice", "advice"]
 
@@ -41,13 +41,16 @@ def advice(finding: Finding, context: Context) -> list[Advice]:
 def _calibration(finding: Finding, context: Context) -> Advice:
     kind = verdict(finding).kind
     if kind == "off" and turned(finding):
-        why = "Low forecasts came true more often than high ones. Perhaps these are probabilities of the other outcome."
-        return Advice("Look for a mix-up first.", why)
+        why = "Low forecasts came true more often than high ones: perhaps these are probabilities of the other outcome."
+        return Advice(
+            "Try 1 \N{MINUS SIGN} score.", f"{why} Or recalibrate, which turns them round.", _line(finding, context)
+        )
     if kind == "off":
-        why = f"It keeps what tells rounds apart: {gain(finding)}, and one that goes with the times may do better."
+        kept = "It keeps what separates events from non-events"
+        why = f"{kept}: {gain(finding)}, and one that follows drift may do better."
         return Advice("Recalibrate.", why, _line(finding, context))
     if kind == "weak":
-        return Advice("Look again with more rounds.", "What is there could still be chance.")
+        return Advice("Look again with more rounds.", _not_by_much(finding))
     if kind == "few":
         return Advice("Collect more rounds.", _how_many(finding))
     if kind == "weighted":
@@ -56,6 +59,15 @@ def _calibration(finding: Finding, context: Context) -> Advice:
     if kind == "none":
         why = "Nothing here calls for recalibration. Models drift, though: measure again with new rounds."
     return Advice("Leave the forecasts as they are.", why)
+
+
+def _not_by_much(finding: Finding) -> str:
+    """Say what is marked, and how sure that is."""
+    most = min(finding.off, key=lambda part: part.p_value)
+    ends = place(most)
+    gap = f"The gap {'between ' + ' and '.join(ends) if len(ends) > 1 else 'at ' + ends[0]} is"
+    larger = f"larger than chance usually makes (p-value {p_value(most.p_value)}), but not by much"
+    return f"{gap if most.alone else 'Taken together, the gaps are'} {larger}."
 
 
 def _line(finding: Finding, context: Context) -> str:
@@ -82,22 +94,28 @@ def _how_many(finding: Finding) -> str:
     enough = int(figures.total * (chance / aim) ** 2)
     unit = 10 ** (len(str(enough)) - 1)
     some = count(-(-enough // unit) * unit)
-    return f"Some {some} rounds like these would bring down to {roughly(aim)} what chance does."
+    return f"With about {some} such rounds, chance alone would make an error of about {roughly(aim)}."
 
 
 def _after(finding: Finding, later: Finding) -> Advice:
-    before, after = finding.figures, later.figures
-    calmer = after.smooth_calibration_error < before.smooth_calibration_error
-    if after.brier.score < before.brier.score:
-        why = f"Their Brier score is better{', not only their calibration' if calmer else ''}."
+    (score, before), (_, after) = judged_by(finding), judged_by(later, finding.gain_of)
+    calmer = later.figures.smooth_calibration_error < finding.figures.smooth_calibration_error
+    if verdict(finding).kind == "few":
+        total = finding.figures.total
+        why = f"{count(total)} {'is' if total == 1 else 'are'} too few to tell whether recalibration helps."
+        return Advice("Collect more rounds.", why)
+    if after.score < before.score:
+        why = f"Their {score} is better{', not only their calibration' if calmer else ''}."
         return Advice("Use the recalibrated forecasts.", why)
     if calmer and not finding.off:
-        why = "Nothing spoke against their calibration, and recalibrated they have no better Brier score."
+        why = f"Nothing spoke against their calibration, and recalibrated they have no better {score}."
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
-        why = "They are better calibrated, but part of what told rounds apart was lost: their Brier score is no better."
+        fell = after.discrimination < before.discrimination
+        lost = " They separate events from non-events less well: discrimination fell." if fell else ""
+        why = f"Their smooth calibration error is lower, their {score} is not.{lost}"
         return Advice("Use the recalibrated forecasts if calibration is what you need.", why)
-    return Advice("Keep the forecasts as they were.", "Recalibration has improved neither Brier score nor calibration.")
+    return Advice("Keep the forecasts as they were.", f"Recalibration has improved neither {score} nor calibration.")
 
 
 def _groups(finding: Finding) -> list[Advice]:
@@ -111,19 +129,19 @@ def _groups(finding: Finding) -> list[Advice]:
 
 
 def _sharpness(finding: Finding) -> list[Advice]:
-    brier, steps = finding.figures.brier, []
-    if not brier.uncertainty or finding.figures.total < _ENOUGH:
+    (score, parts), steps = judged_by(finding), []
+    if not parts.uncertainty or finding.figures.total < _ENOUGH:
         return []
-    if brier.score > brier.uncertainty and verdict(finding).kind in ("off", "weighted"):  # else it may be chance
-        why = "As they are, the forecasts are worse than the mean outcome said throughout."
+    worse = parts.score > parts.uncertainty and verdict(finding).kind in ("off", "weighted")  # else it may be chance
+    if worse and finding.after is None:
+        why = f"As they are, the forecasts are worse than always saying the average, by the {score}."
         steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
-    told = brier.discrimination / brier.uncertainty
+    told = parts.discrimination / parts.uncertainty
     if told < _DULL and not turned(finding) and not finding.outdone:
         curve = f"Even the best fixed, increasing curve would be {f'only {percent(told)}' if told else 'no'} better"
-        why = f"{curve} than the mean outcome said throughout."
-        steps.append(
-            Advice("Improve the model: it hardly tells rounds apart, and calibration does not help that.", why)
-        )
+        why = f"{curve} than always saying the average, by the {score}."
+        do = "Improve the model: it hardly separates events from non-events, and calibration does not help that."
+        steps.append(Advice(do, why))
     return steps
 
 

@@ -13,7 +13,7 @@ from truecast.report.course import Course
 from truecast.report.markup import Markup, number, tag
 from truecast.report.numerals import MINUS, between, count, figure, p_value, percent, probability, roughly, rounds
 from truecast.report.numerals import points as points_of
-from truecast.report.svg import Scale, bars, box, chart, dot, hits, line, points, rule, scale, text, ticks
+from truecast.report.svg import Scale, bars, box, chart, diamond, dot, hits, line, points, rule, scale, text, ticks
 
 __all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_chart"]
 
@@ -63,7 +63,7 @@ def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
         bars(where.edges, 0 * where.gaps, np.minimum(where.gaps, 0), x, y, "high"),
         rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
         *(text(_LEFT - 6, y(mark) + 4, points_of(mark), "end") for mark in _apart((most, 0.0, least), y)),
-        text(0, roof - 12, "the error\u2019s witness: weight of each forecast", kind="label"),
+        text(0, roof - 12, _witness_title(where), kind="label"),
         *_ruled(x, ticks(low, high), roof, floor),
         *_witness(where, x, roof, floor),
         text(_MIDDLE, floor + 36, "forecast", "middle", "label"),
@@ -125,22 +125,26 @@ def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
 
 def _range(part: Stretch, diagram: ReliabilityDiagram, x: Scale, y: Scale) -> Markup:
     """Return a range as a point, as large as its share of the rounds, with its interval."""
-    kind = " off" if part.off else ""
-    across, up = x(part.forecast), y(part.rate)
-    radius = number(2.5 + 7 * math.sqrt(part.rounds / diagram.total))
-    place = {"cx": number(across), "cy": number(up), "r": radius}
-    point = tag("circle", tag("title", _range_tip(part)), **place, class_=f"hit point{kind}")
+    way = "low" if part.gap >= 0 else "high"
+    across, up = float(x(part.forecast)), float(y(part.rate))
+    radius = 2.5 + 7 * math.sqrt(part.rounds / diagram.total)
+    tip = tag("title", _range_tip(part))
+    if part.off:
+        point = tag("path", tip, d=diamond(across, up, 1.25 * radius), class_=f"hit point {way} off")
+    else:
+        place = {"cx": number(across), "cy": number(up), "r": number(radius)}
+        point = tag("circle", tip, **place, class_=f"hit point {way}")
     if not isinstance(part.rounds, int):
         return point
     low, high = np.clip(part.interval(diagram.level), *_rates(diagram)).tolist()
-    return tag("g", rule(across, y(low), across, y(high), f"span{kind}"), point)
+    return tag("g", rule(across, y(low), across, y(high), f"span {way}"), point)
 
 
 def _range_tip(part: Stretch) -> str:
     ends = " to ".join(between(part.low, part.high))
     said = f"forecasts {ends}: {rounds(part.rounds)}"
     way = "low" if part.gap > 0 else "high"
-    off = f"\ntoo {way} beyond chance (p-value {p_value(part.p_value)})" if part.off else ""
+    off = f"\ntoo {way} beyond chance by itself (p-value {p_value(part.p_value)})" if part.off else ""
     return f"{said}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came true{off}"
 
 
@@ -195,12 +199,18 @@ def _curve(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
 
 
 def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
-    """Return the function, with its base as a line; a dot where there is but one point."""
-    least, most = min(float(where.f.min()), where.base), max(float(where.f.max()), where.base)
-    y = scale(*((least, most) if least < most else (least - 1, most + 1)), floor, roof)
-    marks = [text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart((least, most), y)]
-    curve = line(where.p, where.f, x, y, "weightline") if len(where.p) > 1 else dot(x(where.p[0]), y(where.f[0]))
-    return [rule(_LEFT, y(where.base), _RIGHT, y(where.base)), *marks, curve]
+    """Return the function above and below its base, which is a line at 0; a dot where there is but one point."""
+    swing = where.f - where.base
+    ends = _reach(swing)
+    y = scale(*ends, floor, roof)
+    marks = [text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart(tuple(ticks(*ends)), y)]
+    curve = line(where.p, swing, x, y, "weightline") if len(where.p) > 1 else dot(x(where.p[0]), y(swing[0]))
+    return [rule(_LEFT, y(0.0), _RIGHT, y(0.0)), *marks, curve]
+
+
+def _witness_title(where: Miscalibration) -> str:
+    line = f"grey line: its base, {_mark(where.base)}" if where.base else "grey line: 0"
+    return f"the error\u2019s witness ({line})"
 
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:

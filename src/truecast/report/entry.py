@@ -17,6 +17,7 @@ from truecast.plot import GroupOverview, group_overview
 from truecast.report.context import Context
 from truecast.report.course import Course, RunningCourse, course_of
 from truecast.report.findings import find
+from truecast.report.markup import different
 from truecast.report.page import page
 from truecast.report.verdict import headline
 from truecast.tally import Tally, as_tally
@@ -167,8 +168,8 @@ def html_report(
     options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
     courses = _courses(times, tallies, (y_true, y_prob, sample_weight), after)
     findings = [
-        find(name, tally, groups=overviews.get(name), course=courses.get(name), **options)
-        for name, tally in tallies.items()
+        find(name, tally, groups=overviews.get(name), course=courses.get(name), label=label, **options)
+        for (name, tally), label in zip(tallies.items(), different(tallies), strict=True)
     ]
     verdicts = {finding.name: headline(finding) for finding in findings}
     return HtmlReport(page(findings, context), context.title, verdicts)

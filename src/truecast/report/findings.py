@@ -23,7 +23,7 @@ from truecast.plot.spread import even_edges
 from truecast.report.course import Course
 from truecast.tally import Tally
 
-__all__ = ["RARE", "Finding", "find"]
+__all__ = ["RARE", "Finding", "find", "judged_by"]
 
 RARE = 0.05  # how often an outcome comes at the most to be called rare
 _RANGES = 10
@@ -37,8 +37,8 @@ class Finding:
 
     Attributes
     ----------
-    name : str
-        Of the score.
+    name, label : str
+        Of the score, in full and as it is shown.
     figures : Report
     found : Stretches
         Where it is off, and how sure that is: what verdict, words, tables, pictures and advice all go by.
@@ -62,6 +62,7 @@ class Finding:
     """
 
     name: str
+    label: str
     figures: Report
     found: Stretches
     diagram: ReliabilityDiagram
@@ -97,9 +98,18 @@ class Finding:
 
     @property
     def outdone(self) -> bool:
-        """Whether what was done is better than any fixed, increasing curve, by the Brier score."""
-        brier = self.figures.brier
-        return self.after is not None and self.after.figures.brier.score < brier.score - brier.miscalibration
+        """Whether what was done is better than any fixed, increasing curve, by the score of the gain."""
+        if self.after is None:
+            return False
+        (_, parts), (_, now) = (judged_by(side, self.gain_of) for side in (self, self.after))
+        return now.score < parts.score - parts.miscalibration
+
+
+def judged_by(finding: Finding, which: str | None = None) -> tuple[str, Decomposition]:
+    """Return the proper score that words go by, with its name: that of the gain, or the given one."""
+    if (which or finding.gain_of) == "brier":
+        return "Brier score", finding.figures.brier
+    return "log loss", finding.figures.log
 
 
 def find(
@@ -113,16 +123,18 @@ def find(
     random_state: int,
     bins: int = 50,
     course: Course | None = None,
+    label: str | None = None,
 ) -> Finding:
     """Compute everything that the page says about one score."""
     edges = even_edges(bins, tally, *([] if after is None else [after]))
     options: dict[str, Any] = {"level": level, "resamples": resamples, "random_state": random_state}
-    later = None if after is None else _find(name, after, edges, options, None, None, None)
-    return _find(name, tally, edges, options, groups, course, later)
+    names = name, name if label is None else label
+    later = None if after is None else _find(names, after, edges, options, None, None, None)
+    return _find(names, tally, edges, options, groups, course, later)
 
 
 def _find(
-    name: str,
+    names: tuple[str, str],
     tally: Tally,
     edges: NDArray[np.float64],
     options: dict[str, Any],
@@ -133,7 +145,8 @@ def _find(
     figures, found = measure(tally), stretches(tally, **options)
     gain_of = "log" if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score) else "brier"
     return Finding(
-        name=name,
+        name=names[0],
+        label=names[1],
         figures=figures,
         found=found,
         diagram=diagram_of(tally, edges, found=found, **options),

@@ -48,8 +48,10 @@ _U = "What anyone who trusts the forecasts can lose at the most against the best
 
 def _parts(score: Decomposition) -> list[Entry]:
     curve = "What the best fixed, increasing curve would take off in hindsight. Part of it is chance."
-    apart = "What the forecasts, so recalibrated, take off the last line: how well they tell rounds apart."
-    whole = "The score of the mean outcome said throughout. The score is the first less the second plus this."
+    apart = (
+        "What the forecasts, so recalibrated, take off the last line: how well they separate events from non-events."
+    )
+    whole = "The score of always saying the average. The score is the first less the second plus this."
     return [
         Entry("miscalibration", score.miscalibration, curve, depth=1),
         Entry("discrimination", score.discrimination, apart, depth=1),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable
 
-from truecast._names import cut_in_the_middle
+from truecast._names import cut_in_the_middle, short_names
 
-__all__ = ["Markup", "join", "name", "number", "shortened", "tag"]
+__all__ = ["Markup", "different", "join", "name", "number", "shortened", "tag"]
 
 # what HTML does not allow, and what turns the direction of the text around it
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -46,8 +47,17 @@ def _escaped(value: object) -> str:
 
 
 def shortened(text: object) -> str:
-    """Return a name that is not too long to be shown."""
-    return cut_in_the_middle(str(text), lambda text: len(text) <= _LONGEST)
+    """Return a name that is not too long to be shown: both its ends are kept."""
+    return cut_in_the_middle(str(text), _fits)
+
+
+def different(names: Iterable[object]) -> list[str]:
+    """Return names that are not too long to be shown, and no two of them the same."""
+    return short_names(("(none)" if text is None else str(text) for text in names), _fits)
+
+
+def _fits(text: str) -> bool:
+    return len(text) <= _LONGEST
 
 
 def name(text: object) -> Markup:

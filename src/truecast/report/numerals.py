@@ -99,18 +99,20 @@ def roughly(value: float) -> str:
     return _plain(_fixed(abs(value), max(0, _decimals(value, 2)))) if value else "0"
 
 
-def probability(value: float) -> str:
+def probability(value: float, digits: int = 3) -> str:
     """Return a forecast: as many digits as it takes to tell it from 0 and 1, none for show.
 
     Examples
     --------
     >>> probability(0.25), probability(0.123456), probability(0.99987), probability(0.00012345)
     ('0.25', '0.123', '0.99987', '0.000123')
+    >>> probability(0.7294, 2), probability(0.9684, 2)
+    ('0.73', '0.968')
     """
     smaller = min(value, 1 - value)
     if 0 < value < _SMALL:
         return _power(value)
-    return _plain(_fixed(value, _decimals(smaller, 3) if smaller > 0 else 0))
+    return _plain(_fixed(value, _decimals(smaller, digits) if smaller > 0 else 0))
 
 
 def between(low: float, high: float, span: float = 1.0) -> tuple[str, ...]:

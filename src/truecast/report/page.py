@@ -58,7 +58,7 @@ def _subtitle(findings: Sequence[Finding], context: Context) -> Markup:
 
 def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
     detailed = findings[:_DETAILED]
-    links = [tag("li", tag("a", name(finding.name), href=f"#score-{k}")) for k, finding in enumerate(detailed)]
+    links = [tag("li", tag("a", name(finding.label), href=f"#score-{k}")) for k, finding in enumerate(detailed)]
     parts = [
         tag("nav", tag("ul", *links), aria_label="Scores"),
         tag("section", tag("h2", "Scores side by side"), *comparison(findings)),
@@ -67,5 +67,5 @@ def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
         parts.append(tag("p", f"The first {_DETAILED} have a section of their own below.", class_="quiet"))
     for k, finding in enumerate(detailed):
         inside = sections_of(finding, context, "h3", f"{k}-")
-        parts.append(tag("section", tag("h2", "Score ", name(finding.name), id=f"score-{k}"), *inside))
+        parts.append(tag("section", tag("h2", "Score ", name(finding.label), id=f"score-{k}"), *inside))
     return parts

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from truecast.certificate import Certificate
+from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.advice import advice
@@ -13,7 +14,7 @@ from truecast.report.context import Context
 from truecast.report.course import Course
 from truecast.report.findings import Finding
 from truecast.report.markup import Markup, name, tag
-from truecast.report.numerals import apart, count, figure, p_value, percent, probability
+from truecast.report.numerals import apart, count, figure, p_value, percent, probability, rounds
 from truecast.report.tables import (
     before_after_table,
     figures_table,
@@ -21,12 +22,13 @@ from truecast.report.tables import (
     ranges_table,
     scores_table,
 )
-from truecast.report.verdict import headline, notes, size, skill, verdict
+from truecast.report.verdict import headline, interval, notes, size, skill, verdict
 from truecast.report.words import (
     after_sentence,
     certificate_sentences,
     course_sentence,
     groups_sentence,
+    groups_too_small,
     where_sentences,
 )
 
@@ -38,6 +40,8 @@ _CLUSTERS = (
     "This takes rounds to be independent of each other. Where outcomes come in clusters, such as all those of one "
     "stormy day, chance does more than is said here, and evidence is weaker than it looks."
 )
+_STRETCH = "A stretch can be beyond chance although no single range in it is."
+_TINY = 5  # rounds of a group, on average, below which none can be judged
 _LATER = "Where outcomes come to be known later in practice than they did here, expect less."
 
 
@@ -58,7 +62,7 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
     if after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
-        parts.append(("course", "Over time", _course(finding.course)))
+        parts.append(("course", "Over time", earlier + _course(finding.course)))
     if context.certificate is not None:
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
     parts.append(("advice", "What to do", _advice(finding, context)))
@@ -72,7 +76,7 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
     same = len({(finding.figures.total, finding.figures.mean_outcome) for finding in findings}) == 1
     told = "has the best Brier score, which counts calibration and sharpness. A small difference may be chance."
     other = "The scores were not measured on the same rounds: their Brier scores and log losses cannot be compared."
-    return [tag("p", name(best.name), " ", told) if same else tag("p", other), scores_table(findings)]
+    return [tag("p", name(best.label), " ", told) if same else tag("p", other), scores_table(findings)]
 
 
 def _measured(finding: Finding, context: Context) -> list[Markup]:
@@ -82,23 +86,31 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
         ("rows skipped", f"{count(context.skipped)} (they break a rule)" if context.skipped else None),
         ("outcome", None if context.outcome is None else name(context.outcome)),
-        ("forecast", name(finding.name) if context.score_known else None),
-        ("distinct forecasts", count(figures.forecasts)),
+        ("forecast", name(finding.label) if context.score_known else None),
+        ("distinct forecasts", _both(finding, lambda side: count(side.forecasts))),
         ("mean outcome", figure(figures.mean_outcome)),
-        ("mean forecast", figure(figures.mean_forecast)),
+        ("mean forecast", _both(finding, lambda side: figure(side.mean_forecast))),
     ]
     pairs = [tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None]
     return [tag("dl", *pairs, class_="facts")]
 
 
+def _both(finding: Finding, said: Callable[[Report], str]) -> str:
+    """Return a figure; with recalibrated forecasts, before and after."""
+    if finding.after is None:
+        return said(finding.figures)
+    return f"{said(finding.figures)} before, {said(finding.after.figures)} after"
+
+
 def _verdict(finding: Finding) -> list[Markup]:
     found, figures, doubt = verdict(finding), finding.figures, finding.doubt
     said = (found.headline, found.evidence, size(finding, found.kind))
-    interval = (
-        "" if doubt is None else f"{percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)}"
-    )
     tiles = [
-        _tile("smooth calibration error", figure(figures.smooth_calibration_error), interval),
+        _tile(
+            "smooth calibration error",
+            figure(figures.smooth_calibration_error),
+            interval(finding, doubt) if doubt else "",
+        ),
         _tile("the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(finding.p_value)}")
         if doubt
         else None,
@@ -128,8 +140,8 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
 
 
 def _compared(term: str, score: float, constant: float) -> Markup:
-    said, throughout = apart(score, constant)
-    return _tile(term, said, f"mean outcome throughout: {throughout}")
+    said, average = apart(score, constant)
+    return _tile(term, said, f"always saying the average: {average}")
 
 
 def _tile(term: str, value: str, more: str) -> Markup:
@@ -141,24 +153,9 @@ def _list(items: Sequence[str]) -> list[Markup]:
 
 
 def _where(finding: Finding) -> list[Markup]:
+    """Return where it is off; with recalibrated forecasts the diagram stands beside theirs, in another section."""
     said = where_sentences(finding)
-    band = (
-        f"where it would be by chance, in {percent(finding.diagram.band.level)} of all cases. "
-        if finding.diagram.band
-        else ""
-    )
-    diagram = tag(
-        "figcaption",
-        *(_key("blue dot"), "share that came true in ranges of forecasts"),
-        *((", ", _key("orange dot"), "off beyond chance") if any(part.off for part in finding.ranges) else ()),
-        "; the larger, the more rounds. ",
-        *((f"Upright lines: {percent(finding.diagram.level)} intervals. ",) if finding.doubt else ()),
-        *(_key("blue line"), "the best increasing curve; "),
-        *((_key("band"), band) if band else ()),
-        "Dashed: perfect calibration. Below, how often forecasts were made: ",
-        *(_key("blue"), "came true, ", _key("wash"), "did not."),
-    )
-    where = tag(
+    caption = tag(
         "figcaption",
         *(
             _key("blue"),
@@ -166,14 +163,44 @@ def _where(finding: Finding) -> list[Markup]:
             _key("orange"),
             "too high: outcomes less forecasts, in percentage points of all rounds. ",
         ),
-        *(("Shaded: off beyond chance. ",) if finding.off else ()),
-        "Weighted with the line below they add up to the smooth calibration error.",
+        *(("Shaded: a stretch that is off beyond chance. ",) if finding.off else ()),
+        f"Weighted with the line below{', its base included,' if finding.where.base else ''} they add up to the smooth "
+        "calibration error.",
     )
-    pictures = (
-        tag("figure", reliability_chart(finding.diagram, _label(finding)), diagram),
-        tag("figure", miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)), where),
+    where = tag("figure", miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)), caption)
+    diagram = tag(
+        "figure", reliability_chart(finding.diagram, _label(finding)), tag("figcaption", *_diagram_key(finding))
     )
-    return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges)]
+    pictures = (diagram, where) if finding.after is None else (where,)
+    under = [tag("p", _STRETCH, class_="quiet")] if _shaded_only(finding) else []
+    return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges), *under]
+
+
+def _shaded_only(finding: Finding) -> bool:
+    """Whether there is a range in a stretch that is off, and not off by itself."""
+    inside = ((part, whole) for part in finding.ranges for whole in finding.off)
+    return any(not part.off and part.low <= whole.high and whole.low <= part.high for part, whole in inside)
+
+
+def _diagram_key(*findings: Finding) -> list[object]:
+    """Return what is what in reliability diagrams of these."""
+    diagram, off = findings[0].diagram, any(part.off for finding in findings for part in finding.ranges)
+    chance = (
+        ()
+        if diagram.band is None
+        else (f"where it would be by chance, in {percent(diagram.band.level)} of all cases. ",)
+    )
+    return [
+        "Share that came true in ranges of forecasts: ",
+        *(_key("blue dot"), "too low, ", _key("orange dot"), "too high"),
+        *((", ", _key("diamond"), "off beyond chance by itself") if off else ()),
+        "; the larger, the more rounds. ",
+        *((f"Upright lines: {percent(diagram.level)} intervals. ",) if findings[0].doubt else ()),
+        *(_key("blue line"), "the best increasing curve; "),
+        *((_key("band"), *chance) if chance else ()),
+        "Dashed: perfect calibration. Below, how often forecasts were made: ",
+        *(_key("blue"), "came true, ", _key("wash"), "did not."),
+    ]
 
 
 def _label(finding: Finding) -> str:
@@ -189,10 +216,18 @@ def _key(kind: str) -> Markup:
 
 
 def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
+    if _tiny(overview):
+        return [tag("p", groups_too_small(overview))]
     hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
     note = "A group without evidence need not be calibrated: it may be small." + more
     return [tag("p", groups_sentence(overview)), groups_table(overview, title, number), tag("p", note, class_="quiet")]
+
+
+def _tiny(overview: GroupOverview) -> bool:
+    """Whether groups are so small that a table of them would say nothing: of a column of names, or of times."""
+    found = bool((overview.adjusted < SIGNIFICANT).any())
+    return not found and float(overview.rounds.sum()) < _TINY * len(overview)
 
 
 def _after(before: Finding, after: Finding) -> list[Markup]:
@@ -200,20 +235,21 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
         tag(
             "figure",
             tag("figcaption", tag("strong", when)),
-            reliability_chart(finding.diagram, f"Reliability diagram: {when}"),
+            reliability_chart(finding.diagram, f"{when}: {_label(finding)}"),
         )
         for when, finding in (("Before", before), ("After", after))
     ]
     left = tag("p", "After: ", " ".join(where_sentences(after)))
-    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures")]
+    key = tag("p", *_diagram_key(before, after), class_="quiet")
+    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
 
 
 def _course(course: Course) -> list[Markup]:
-    said = course_sentence(course)
+    said, block = course_sentence(course), rounds(round(float(course.rounds.mean())))
     after = (_key("green line"), "recalibrated forecasts. ") if course.after is not None else ()
     key = tag(
         "figcaption",
-        *(_key("blue dot"), "share that came true, in blocks of as many rounds each. "),
+        *(_key("blue dot"), f"share that came true, in blocks of about {block}. "),
         *("Dashed: mean forecast, with ", _key("band"), "what chance does, two standard deviations. "),
         *after,
     )

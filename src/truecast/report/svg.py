@@ -11,7 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast.report.markup import Markup, number, tag
 
-__all__ = ["Scale", "bars", "box", "chart", "dot", "hits", "line", "points", "rule", "scale", "text", "ticks"]
+__all__ = [
+    "Scale",
+    "bars",
+    "box",
+    "chart",
+    "diamond",
+    "dot",
+    "hits",
+    "line",
+    "points",
+    "rule",
+    "scale",
+    "text",
+    "ticks",
+]
 
 Scale = Callable[[Any], Any]
 
@@ -65,6 +79,12 @@ def bars(edges: NDArray[np.float64], low: NDArray[Any], high: NDArray[Any], x: S
 def box(left: float, top: float, right: float, bottom: float) -> str:
     """Return the way around a rectangle."""
     return f"M{number(left)} {number(top)}H{number(right)}V{number(bottom)}H{number(left)}z"
+
+
+def diamond(x: float, y: float, reach: float) -> str:
+    """Return the way around a square that stands on its corner."""
+    across, up = (tuple(map(number, (at - reach, at, at + reach))) for at in (x, y))
+    return f"M{across[0]} {up[1]}L{across[1]} {up[0]} {across[2]} {up[1]} {across[1]} {up[2]}z"
 
 
 def dot(x: float, y: float, radius: str = "3.5") -> Markup:

@@ -10,7 +10,7 @@ from truecast.plot import GroupOverview
 from truecast.report.charts import group_strip
 from truecast.report.findings import Finding
 from truecast.report.glossary import entries
-from truecast.report.markup import Markup, name, tag
+from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import NONE, apart, between, count, figure, p_value, percent, signed
 from truecast.report.verdict import verdict
 
@@ -25,9 +25,9 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     rows = [_range(part, span) for part in ranges]
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
     starred = any(part.off for part in ranges)
-    marks = "An asterisk marks gaps beyond chance" if starred else "No gap is beyond chance by itself"
-    allow = "p-values allow for all that was looked at: of calibrated forecasts, 19 of 20 pages have none marked."
-    return _table(f"Ranges of forecasts. {marks}; {allow}", head, rows)
+    marks = "An asterisk marks gaps beyond chance by themselves" if starred else "No gap is beyond chance by itself"
+    allow = "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 mark nothing."
+    return _framed(f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges")
 
 
 def _range(part: Stretch, span: float) -> list[object]:
@@ -41,19 +41,20 @@ def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
     shown = range(min(number, len(overview)))
     sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
     most = max(size for size in sizes if size == size)
-    rows = [_group(overview, k, most) for k in shown]
+    names = different(overview.names[: len(shown)])
+    rows = [_group(overview, k, names[k], most) for k in shown]
     chance = f"by chance, at most ({percent(overview.level)})"
     head = (name(title), f"adjusted {_P_VALUE}", "smooth calib. error", "error (dot), chance (bar)", chance)
     caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
     return _table(caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group")
 
 
-def _group(overview: GroupOverview, k: int, most: float) -> list[object]:
+def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[object]:
     error, high = overview.error[k].item(), overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
     means = (figure(column[k].item()) for column in (overview.mean_forecast, overview.mean_outcome, overview.brier))
     return [
-        name(overview.names[k]),
+        name(label),
         _flagged(p_value(adjusted), adjusted < SIGNIFICANT),
         figure(error),
         tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
@@ -67,14 +68,14 @@ def scores_table(findings: Sequence[Finding]) -> Markup:
     """Return the scores side by side."""
     calibrated = tag("th", "calibrated?", class_="words", scope="col")
     head = ("score", calibrated, _P_VALUE, "Brier score", "skill", "log loss", "smooth calib. error", "by chance")
-    caption = "Skill: how much better the Brier score is than that of the mean outcome said throughout."
+    caption = "Skill: how much better the Brier score is than that of always saying the average."
     return _table(caption, head, map(_score, findings))
 
 
 def _score(finding: Finding) -> list[object]:
     brier, doubt = finding.figures.brier, finding.doubt
     return [
-        name(finding.name),
+        name(finding.label),
         tag("td", verdict(finding).short, class_="words"),
         p_value(finding.p_value),
         figure(brier.score),
@@ -124,11 +125,13 @@ def _table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]
     return _framed(caption, head, [_row(row, kind) for row in rows])
 
 
-def _framed(caption: str, head: Sequence[object], rows: Sequence[Markup]) -> Markup:
+def _framed(caption: str, head: Sequence[object], rows: Sequence[Markup], kind: str | None = None) -> Markup:
     """Return a table that scrolls by itself where it is too wide; the page does not."""
     cells = (cell if _is_cell(cell) else tag("th", cell, scope="col") for cell in head)
     parts = (tag("caption", tag("span", caption)), tag("thead", tag("tr", *cells)), tag("tbody", *rows))
-    return tag("div", tag("table", *parts), class_="scroll", tabindex="0", role="region", aria_label=caption)
+    return tag(
+        "div", tag("table", *parts, class_=kind), class_="scroll", tabindex="0", role="region", aria_label=caption
+    )
 
 
 def _row(cells: Sequence[object], kind: str | None = None) -> Markup:

@@ -8,15 +8,28 @@ from itertools import groupby
 
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.measures.uncertainty import Uncertainty
-from truecast.report.findings import RARE, Finding
+from truecast.report.findings import RARE, Finding, judged_by
 from truecast.report.numerals import apart, figure, p_value, percent, points, probability, roughly, rounds
 
-__all__ = ["Verdict", "direction", "gain", "headline", "notes", "size", "skill", "turned", "verdict"]
+__all__ = [
+    "Verdict",
+    "direction",
+    "gain",
+    "headline",
+    "interval",
+    "notes",
+    "place",
+    "size",
+    "skill",
+    "turned",
+    "verdict",
+]
 
 _SURE = 0.01  # p-value
 _FEWEST = 20  # rounds
 _BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
 _RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
+_NO_WIDTH = 1e-12  # of an interval: nothing but rounding
 _MIXED = "forecasts are too low in places and too high in others"
 
 
@@ -80,15 +93,31 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
 
 def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
     estimate = f"The smooth calibration error is {figure(doubt.estimate)}"
-    interval = f" ({percent(doubt.level)} interval {figure(doubt.lower)} to {figure(doubt.upper)})"
     chance = f"; calibrated forecasts would show about {figure(doubt.if_calibrated)} by chance"
     far = f"{_as_far(finding)}."
     if kind not in ("few", "none"):
-        return f"{estimate}{interval}{chance}. {far}"
-    blur = ", so that much of what matters would be hidden by it" if kind == "few" else ""
+        return f"{estimate} ({interval(finding, doubt)}){chance}. {far}"
+    blur = ": an error that matters could hide in that" if kind == "few" else ""
+    if _no_width(finding, doubt):
+        return f"{estimate}{chance}{blur}. {far}"
     most = max(doubt.upper, doubt.estimate)
     ruled = f" An error up to about {figure(most)} cannot be ruled out ({percent(doubt.level)} interval)."
-    return f"{estimate}{chance}{blur}. {far}{ruled if most else ''}"
+    return f"{estimate}{chance}{blur}. {far}{ruled}"
+
+
+def interval(finding: Finding, doubt: Uncertainty) -> str:
+    """Return the interval of the smooth calibration error; or why there is none."""
+    if _no_width(finding, doubt):
+        alike = finding.figures.mean_outcome in (0.0, 1.0)
+        return f"no interval: {'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
+    return f"{percent(doubt.level)} interval {' to '.join(apart(doubt.lower, doubt.upper))}"
+
+
+def _no_width(finding: Finding, doubt: Uncertainty) -> bool:
+    """Whether rounds drawn again say nothing about chance, since they are all the same."""
+    figures = finding.figures
+    alike = figures.mean_outcome in (0.0, 1.0) and figures.forecasts == 1
+    return alike or doubt.upper - doubt.lower < _NO_WIDTH
 
 
 def _as_far(finding: Finding) -> str:
@@ -110,8 +139,30 @@ def direction(finding: Finding) -> str:
     if signs == [False, True]:
         return "forecasts are not extreme enough (underconfident)"
     if len(signs) == 1:
-        return "forecasts are too low" if signs[0] else "forecasts are too high"
+        return _one_way(finding, f"too {'low' if signs[0] else 'high'}")
     return _MIXED
+
+
+def _one_way(finding: Finding, off: str) -> str:
+    """Say where forecasts are off, unless it is most of them."""
+    if 2 * sum(part.rounds for part in finding.off) >= finding.figures.total:
+        return f"forecasts are {off}"
+    if len(finding.off) > 1:
+        return f"forecasts are {off} in places"
+    (part,) = finding.off
+    ends = place(part)
+    if len(ends) == 1:
+        return f"forecasts {'of' if part.low == part.high else 'around'} {ends[0]} are {off}"
+    if part.high == finding.ranges[-1].high:
+        return f"forecasts above {ends[0]} are {off}"
+    if part.low == finding.ranges[0].low:
+        return f"forecasts below {ends[1]} are {off}"
+    return f"forecasts from {ends[0]} to {ends[1]} are {off}"
+
+
+def place(part: Stretch) -> tuple[str, ...]:
+    """Return the ends of a stretch in few digits; or one, if they are the same."""
+    return tuple(dict.fromkeys(probability(end, 2) for end in (part.low, part.high)))
 
 
 def turned(finding: Finding) -> bool:
@@ -146,10 +197,12 @@ def size(finding: Finding, kind: str) -> str:
 
 def gain(finding: Finding) -> str:
     """Say what recalibration could do for a proper score, as far as a fixed curve can tell."""
-    score, curve = "Brier score" if finding.gain_of == "brier" else "log loss", "the best fixed, increasing curve"
+    (score, parts), curve = judged_by(finding), "the best fixed, increasing curve"
     if not finding.gain:
         return f"{curve} would hardly help the {score}"
-    return f"{curve} would take some {percent(finding.gain)} off the {score}"
+    raw, said = percent(parts.miscalibration / (parts.score or 1.0)), percent(finding.gain)
+    chance = f" ({raw} in hindsight, less what chance adds)" if raw != said else ""
+    return f"{curve} would take about {said} off the {score}{chance}"
 
 
 def _times(whole: Stretch) -> str:
@@ -164,23 +217,24 @@ def _times(whole: Stretch) -> str:
 
 def skill(finding: Finding, kind: str) -> str:
     """Say how good the forecasts are, which calibration does not tell."""
-    brier, log = finding.figures.brier, finding.figures.log
-    score, constant = apart(brier.score, brier.uncertainty)
-    if not brier.uncertainty:
-        alike = "but all outcomes are the same, so there is nothing to tell apart, and no skill to speak of"
-        return f"the Brier score is {score}; {alike}."
-    better = round(1 - brier.score / brier.uncertainty, 12)  # nothing but rounding is left out
+    name, parts = judged_by(finding)
+    other, beside = judged_by(finding, "log" if finding.gain_of == "brier" else "brier")
+    score, constant = apart(parts.score, parts.uncertainty)
+    if not parts.uncertainty:
+        alike = "but all outcomes are the same, so there is nothing to separate, and no skill to speak of"
+        return f"the {name} is {score}; {alike}."
+    better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
     how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}" if score != constant else "no better"
-    said = f"the Brier score is {score}, {how} than the {constant} of the mean outcome said throughout."
-    curve = "" if kind == "few" or finding.outdone else f" {_hindsight(brier.discrimination / brier.uncertainty)}"
-    return f"{said}{curve} The log loss is {', against '.join(apart(log.score, log.uncertainty))}."
+    said = f"the {name} is {score}, {how} than the {constant} of always saying the average."
+    curve = "" if kind == "few" or finding.outdone else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
+    return f"{said}{curve} The {other} is {', against '.join(apart(beside.score, beside.uncertainty))}."
 
 
 def _hindsight(told: float) -> str:
     if not told:
         return "No fixed, increasing curve would make it better than that: high forecasts do not come true more often."
     best = f"With the best fixed, increasing curve it would be {percent(told)} better"
-    return f"{best}, in hindsight: so well do they tell rounds apart."
+    return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 
 def notes(finding: Finding) -> list[str]:
@@ -188,9 +242,11 @@ def notes(finding: Finding) -> list[str]:
     figures, said = finding.figures, []
     if figures.mean_outcome in (0.0, 1.0):
         always = f"Every outcome is {figures.mean_outcome:.0f}"
-        said.append(f"{always}: how well forecasts tell rounds apart cannot be seen.")
+        said.append(f"{always}: how well forecasts separate events from non-events cannot be seen.")
     if figures.forecasts == 1:
-        said.append("There is only one forecast: it can be calibrated, but it does not tell rounds apart.")
+        said.append(
+            "There is only one forecast: it can be calibrated, but it does not separate events from non-events."
+        )
     if finding.certain and figures.forecasts > 1:
         said.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
     if finding.impossible:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from truecast.certificate import Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
 from truecast.report.course import Course
-from truecast.report.findings import Finding
+from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
 
-__all__ = ["after_sentence", "certificate_sentences", "course_sentence", "groups_sentence", "where_sentences"]
+__all__ = [
+    "after_sentence",
+    "certificate_sentences",
+    "course_sentence",
+    "groups_sentence",
+    "groups_too_small",
+    "where_sentences",
+]
 
 _MOST = 3  # stretches that are told; the others are in the picture
 
@@ -61,15 +70,25 @@ def groups_sentence(overview: GroupOverview) -> Markup:
     return join((f"{found:,} of {among} {stand} out, {allowing}; most of all ", name(overview.names[0]), "."))
 
 
+def groups_too_small(overview: GroupOverview) -> str:
+    """Say that there are many groups and hardly a round in each."""
+    mean = float(overview.rounds.mean())
+    each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
+    many = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
+    return f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to judge."
+
+
 def after_sentence(before: Finding, after: Finding) -> str:
     """Say what recalibration did, by a proper score first."""
-    was, now = before.figures.brier.score, after.figures.brier.score
+    (score, parts), (_, later) = judged_by(before), judged_by(after, before.gain_of)
+    was, now = parts.score, later.score
     change = 1 - now / was if was else 0.0
-    fell = f"{'fell' if change > 0 else 'rose'} by {percent(abs(change))}" if change else "stayed the same"
-    brier = f"The Brier score {fell}, from {' to '.join(apart(was, now))}"
+    how_much = f" by {percent(abs(change))}" if math.isfinite(change) else ""
+    fell = f"{'fell' if change > 0 else 'rose'}{how_much}" if change else "stayed the same"
+    scored = f"The {score} {fell}, from {' to '.join(apart(was, now))}"
     errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
     chance = f"; calibrated forecasts would show {figure(after.doubt.if_calibrated)} by chance" if after.doubt else ""
-    return f"{brier}; the smooth calibration error went from {' to '.join(errors)}{chance}."
+    return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
 
 
 def certificate_sentences(certificate: Certificate) -> list[str]:

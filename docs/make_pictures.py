@@ -146,9 +146,9 @@ def moves() -> Any:
     for value, label in {0.0: "dry, alone", 0.5: "one of two wet", 1.0: "wet, alone"}.items():
         axes.plot([value, value], [-0.08, 0.08], color=INK, lw=1.5)
         axes.text(value, -0.38, f"{_percent(value)}\n{label}", ha="center", va="center", fontsize=9)
-    axes.text(-0.13, 1.0, "said", ha="right", va="center", style="italic")
-    axes.text(-0.13, 0.0, "calibrated", ha="right", va="center", style="italic")
-    axes.set(xlim=(-0.34, 1.12), ylim=(-0.6, 1.7))
+    axes.text(-0.06, 1.0, "said", ha="right", va="center", style="italic")
+    axes.text(-0.06, 0.0, "calibrated", ha="right", va="center", style="italic")
+    axes.set(xlim=(-0.27, 1.12), ylim=(-0.6, 1.7))
     axes.axis("off")
     return axes.figure
 

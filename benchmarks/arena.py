@@ -150,7 +150,7 @@ def main() -> None:
         played = "" if options.resume else f"; played and measured in {spent[rounds]:.0f} s on all processors"
         print(f"\n### T = {rounds:,}: means over {options.seeds} seeds{played}\n")
         print(results.against(rounds).markdown())
-    print("\n## One game\n\n`BentGrid(horizon=2000)` against `SignPreservation()`, as `game.draw()` draws it.")
+    print("\n## One game\n\n`BentGrid(horizon=1000)` against `SignPreservation()`, as `game.draw()` draws it.")
     picture("game", "Forecasts above, distance and bounds below")
 
 

@@ -142,15 +142,19 @@ def moves() -> Any:
             axes.text((said + moved) / 2 + 0.03 * side, 0.55, f"{abs(moved - said):.1f}", ha="center")
         color = BLUE if wet else GREY
         axes.scatter([said], [1.0], 60, color=color if wet else "none", edgecolor=color, zorder=3)
-        axes.text(said, 1.2, f"{said * 100:.0f} %\n{'wet' if wet else 'dry'}", ha="center")
+        axes.text(said, 1.2, f"{_percent(said)}\n{'wet' if wet else 'dry'}", ha="center", fontsize=9)
     for value, label in {0.0: "dry, alone", 0.5: "one of two wet", 1.0: "wet, alone"}.items():
         axes.plot([value, value], [-0.08, 0.08], color=INK, lw=1.5)
-        axes.text(value, -0.38, f"{value * 100:.0f} %\n{label}", ha="center", va="center")
-    axes.text(-0.13, 1.0, "said", ha="right", va="center", style="italic")
-    axes.text(-0.13, 0.0, "calibrated", ha="right", va="center", style="italic")
-    axes.set(xlim=(-0.34, 1.12), ylim=(-0.6, 1.7))
+        axes.text(value, -0.38, f"{_percent(value)}\n{label}", ha="center", va="center", fontsize=9)
+    axes.text(-0.06, 1.0, "said", ha="right", va="center", style="italic")
+    axes.text(-0.06, 0.0, "calibrated", ha="right", va="center", style="italic")
+    axes.set(xlim=(-0.27, 1.12), ylim=(-0.6, 1.7))
     axes.axis("off")
     return axes.figure
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}\N{NARROW NO-BREAK SPACE}%"
 
 
 def miscalibration() -> Any:
@@ -242,7 +246,7 @@ def theorem() -> Any:
     """Draw the tables of theorem-measured.md: distances, certificates and bounds against the number of rounds."""
     rows = _theorem_rows((HERE / "theorem-measured.md").read_text())
     names = list(dict.fromkeys(row["forecaster"] for row in rows))
-    figure = new_figure(9, 4.2)
+    figure = new_figure(7, 4.2)
     panels = figure.subplots(1, len(names), sharex=True, sharey=True)
     for name, axes in zip(names, panels, strict=True):
         _theorem_panel(axes, [row for row in rows if row["forecaster"] == name])
@@ -310,7 +314,7 @@ def _curve(kept: dict[str, list[Any]]) -> Curve:
 
 def game() -> Any:
     """Draw one game of the arena."""
-    return tc.arena.play(tc.BentGrid(horizon=2_000), tc.arena.SignPreservation(), 2_000).draw()
+    return tc.arena.play(tc.BentGrid(horizon=1_000), tc.arena.SignPreservation(), 1_000).draw()
 
 
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)

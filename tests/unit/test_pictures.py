@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,7 @@ import matplotlib as mpl
 import pytest
 
 from drawn import flaws, smallest
+from drawn import texts as written
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
@@ -20,6 +22,7 @@ SHOWN = re.compile(
     r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="(?:\.\./)?pictures/(\w+)-dark\.svg">\n'
     r'<img alt="([^"]+)" src="(?:\.\./)?pictures/(\w+)-light\.svg">\n</picture>'
 )
+COLUMN = 700  # pixels: as wide as pages show a picture, at the most
 PAGE = {"light": "#ffffff", "dark": "#1e2129"}  # what the site's pages are drawn on
 
 
@@ -111,7 +114,21 @@ def test_words_are_in_the_picture_and_large_enough(name: str) -> None:
         figure = SCRIPT.PICTURES[name]()
         figure.draw_without_rendering()
         assert [flaw for flaw in flaws(figure) if flaw.startswith("clipped")] == []
-        assert smallest(figure) >= 8
+        assert smallest(figure) * min(1, COLUMN / (96 * figure.get_figwidth())) >= 8
+
+
+def test_forecasts_on_the_line_of_moves_are_apart() -> None:
+    with mpl.rc_context(SCRIPT.STYLE):
+        figure = SCRIPT.moves()
+        figure.draw_without_rendering()
+    boxes = {text: box for text, box in written(figure) if text.endswith(("%\nwet", "%\ndry"))}
+    assert len(boxes) == 4
+    ends = sorted((box.x0, box.x1) for box in boxes.values())
+    assert min(right[0] - left[1] for left, right in pairwise(ends)) > 0.03 * figure.dpi
+
+
+def test_pictures_hold_no_pixels_which_could_not_be_recoloured() -> None:
+    assert [path.name for path in FOLDER.iterdir() if "<image" in path.read_text()] == []
 
 
 def test_no_picture_brings_a_ground_of_its_own() -> None:

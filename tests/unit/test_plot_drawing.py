@@ -414,6 +414,63 @@ def test_a_course_shows_all_bounds() -> None:
     assert f"{shown.brier:.4f}" in axes.get_title()
 
 
+def words(figure: Figure) -> set[str]:
+    return {text.get_text() for text in figure.findobj(Text) if text.get_visible()}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["diagram of wavy", "diagram of rare", "before and after wavy"])
+def test_both_histograms_are_named_or_none(name: str, size: tuple[float, float]) -> None:
+    said = " ".join(words(draw(name, size)))
+    assert ("ones" in said) == ("zeros" in said)
+    if size >= (3, 2.5) and name == "diagram of wavy":
+        assert "zeros" in said
+
+
+@pytest.mark.parametrize("size", [(6.4, 3.7), (8.4, 4.6)])
+def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, float]) -> None:
+    figure = draw("before and after wavy", size)
+    assert [axes.get_legend() for axes in figure.axes] == [None, None]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.texts] == [
+        "off beyond chance",
+        "mean outcome in a range",
+        "90 % if calibrated",
+        "best increasing curve (CORP)",
+    ]
+    assert flaws(figure) == []
+    others = style.new_figure(8, 8).subplots(2, 2)
+    made("before and after wavy").draw(others[0])
+    assert others[0, 0].figure.legends == []  # it would be far from them
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_legend_covers_a_certificate_or_a_distance(size: tuple[float, float]) -> None:
+    course = plot.certificate_course(tc.HorizonFree(), rounds("low")[0][:400].astype(int))
+    for shown in (course, made("course of the paper"), late()):
+        figure = style.new_figure(*size)
+        axes = figure.add_subplot()
+        shown.draw(axes)
+        figure.draw_without_rendering()
+        if legend := axes.get_legend():
+            box = legend.get_window_extent()
+            points = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
+            assert not box.count_contains(points)
+        assert bool(legend) or size < (3, 2.5)
+
+
+@pytest.mark.parametrize("size", SIZES[-2:])
+def test_the_line_of_the_witness_is_explained(size: tuple[float, float]) -> None:
+    assert "line: the error's witness" in draw("where wavy", size).axes[0].get_title()
+
+
+def test_names_of_groups_keep_some_letters_in_small_pictures() -> None:
+    labels = [label.get_text() for label in draw("12 groups", (3, 2.5)).axes[0].get_yticklabels()]
+    cut = [label.partition(" (")[0].partition(" #")[0] for label in labels if "…" in label]
+    assert cut
+    assert all(len(name) > 6 for name in cut), cut
+
+
 def late() -> plot.CertificateCourse:
     """Made up: distances that are far apart, as the certificate grows and falls."""
     rounds = np.array([1, 10, 100, 1000])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Course"]
 
 blank = partial(new_figure, 7, 5.5)
+_DOTS = 1_000  # more are a picture within the picture: a file with a hundred thousand points is slow to open
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +97,8 @@ class Course:
         share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
         size = min(4.0, max(1.8, 40 / math.sqrt(len(t) + 1)))
-        # a picture within the picture: a file with a hundred thousand points is slow to open
-        axes.plot(t, self.p, ls="", marker=".", ms=size, color=COLORS[0], zorder=2, label="forecast", rasterized=True)
+        dots = {"ls": "", "marker": ".", "ms": size, "color": COLORS[0], "rasterized": len(t) > _DOTS}
+        axes.plot(t, self.p, zorder=2, label="forecast", **dots)
         axes.set_ylim(-0.03, 1.03)
         axes.set_ylabel(fitting(["probability", "p"], 0.6 * room(axes)[1], 9), fontsize=9)
         _finish(axes, dots=3.0)

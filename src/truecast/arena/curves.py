@@ -20,8 +20,10 @@ __all__ = ["Curve", "Curves", "Panel"]
 
 _COLOURS: dict[Sees, str] = {"nothing": COLORS[0], "distribution": COLORS[1], "forecast": COLORS[2]}
 _NAME = 100  # points: the longest name of a forecaster in a legend
+_SIZE = 9  # points: all words, which a page that makes the figure smaller would make too small
+_PAGE = 7.2  # inches: the figure if there is none, about as wide as a column of a page
 _WIDE, _HIGH = 7.0, 1.5  # inches: the narrowest figure, and the lowest line of panels
-_SEEN = "adversaries, who see nothing (blue), what may be forecast and how likely (green), or the forecast (orange)"
+_SEEN = "adversaries, who see nothing (blue),", "what may be forecast and how likely (green), or the forecast (orange)"
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,13 @@ class Curves:
         columns = 4
         lines = 2 + math.ceil(len(self.panels) / columns)
         if figure is None:
-            figure = new_figure(10, 2.1 * lines + 0.9)
+            figure = new_figure(_PAGE, 1.75 * lines + 1.2)
         _large_enough(figure, lines)
         grid = figure.add_gridspec(lines, columns)
         overview, names = figure.add_subplot(grid[:2, :3]), figure.add_subplot(grid[:2, 3])
         self.draw_overview(overview, legend=False)
         names.axis("off")
-        names.legend(*overview.get_legend_handles_labels(), loc="center left", frameon=False, fontsize=9)
+        names.legend(*overview.get_legend_handles_labels(), loc="center left", frameon=False, fontsize=_SIZE)
         axes = None
         for at, panel in enumerate(self.panels):
             line, column = divmod(at, columns)
@@ -94,16 +96,17 @@ class Curves:
             self.draw_panel(axes, panel)
             lowest = at + columns >= len(self.panels)
             axes.tick_params(labelleft=column == 0, labelbottom=lowest)
-            axes.set_xlabel("T, rounds" if lowest else "", fontsize=8)
+            axes.set_xlabel("T, rounds" if lowest else "", fontsize=_SIZE)
         if axes is not None:
-            style = {"frameon": False, "fontsize": 8, "title_fontsize": 8}
-            figure.legend(*self._legend(axes), title=_SEEN, ncols=5, loc="outside lower center", **style)
+            style = {"frameon": False, "fontsize": _SIZE, "title_fontsize": _SIZE}
+            seen = fitting([" ".join(_SEEN), "\n".join(_SEEN)], 72 * figure.bbox.width / figure.dpi - 20, _SIZE)
+            figure.legend(*self._legend(axes), title=seen, ncols=4, loc="outside lower center", **style)
         return figure
 
     def draw_overview(self, axes: Any, *, legend: bool = True) -> None:
         """Draw the worst distance of every forecaster on matplotlib axes; in the legend the worst come first."""
         order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
-        labels = short_names((panel.forecaster for panel in order), lambda text: width_of(text, 9) <= _NAME)
+        labels = short_names((panel.forecaster for panel in order), lambda text: width_of(text, _SIZE) <= _NAME)
         for panel, label in zip(order, labels, strict=True):
             at = self.panels.index(panel)
             style = {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
@@ -113,10 +116,12 @@ class Curves:
         _scales(axes)
         width, height = room(axes)
         axes.set_title(fitting(["worst of all adversaries and seeds", "worst of all"], 0.7 * width, 10), fontsize=10)
-        axes.set_xlabel("T, rounds", fontsize=9)
-        axes.set_ylabel(fitting(["distance to calibration, in total", "distance, in total"], height, 9), fontsize=9)
+        axes.set_xlabel("T, rounds", fontsize=_SIZE)
+        axes.set_ylabel(
+            fitting(["distance to calibration, in total", "distance, in total"], height, _SIZE), fontsize=_SIZE
+        )
         if legend:
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=_SIZE)
 
     def draw_panel(self, axes: Any, panel: Panel) -> None:
         """Draw a forecaster's distances against each adversary on matplotlib axes."""
@@ -126,11 +131,11 @@ class Curves:
             _draw_bound(axes, panel.bound, color=GREY, lw=3.5, zorder=1, label="proved bound")
         self._reference(axes)
         _scales(axes)
-        name = cut_in_the_middle(panel.forecaster, lambda text: width_of(text, 9) <= room(axes)[0])
-        axes.set_title(name, fontsize=9, pad=3)
-        where = {"transform": axes.transAxes, "va": "top", "fontsize": 8}
-        most = room(axes)[0] - 6
-        against = cut_in_the_middle(f"worst: {panel.against}", lambda text: width_of(text, 8) <= most)
+        name = cut_in_the_middle(panel.forecaster, lambda text: width_of(text, _SIZE) <= room(axes)[0])
+        axes.set_title(name, fontsize=_SIZE, pad=3)
+        where = {"transform": axes.transAxes, "va": "top", "fontsize": _SIZE}
+        most = 1.15 * room(axes)[0] - 6  # the layout gives more
+        against = cut_in_the_middle(f"worst: {panel.against}", lambda text: width_of(text, _SIZE) <= most)
         axes.text(0.03, 0.97, against, color=ink(axes), **where)
 
     def _style(self, adversary: str) -> dict[str, Any]:
@@ -192,4 +197,4 @@ def _scales(axes: Any) -> None:
     axes.minorticks_off()
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=_SIZE)

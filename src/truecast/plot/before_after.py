@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from truecast.errors import InputError
 from truecast.measures.smooth import smooth_calibration_error
-from truecast.plot.reliability import ReliabilityDiagram, diagram_of
+from truecast.plot.reliability import LEGEND, LINE, ReliabilityDiagram, diagram_of, importance
 from truecast.plot.spread import even_edges
-from truecast.plot.style import decimals, fitting, new_figure, room, tidy
+from truecast.plot.style import decimals, fitting, new_figure, room, tidy, width_of
 from truecast.tally import Tally, as_tally
 
 __all__ = ["BeforeAfter", "before_after"]
+
+_DIAGRAMS = 150  # points that diagrams, titles and names take before there is a legend
+_HANDLE = 36  # points beside a label of the legend: what it stands for, and the gap to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +60,40 @@ class BeforeAfter:
             ]
             side.set_title(fitting(titles, room(side)[0], "small"), fontsize="small")
         right.set_ylabel("")
+        if _alone(left, right):
+            _draw_legend(left, right)
         for side in (left, right):
             tidy(side)
         return left.figure
+
+
+def _alone(left: Any, right: Any) -> bool:
+    """Return whether there is nothing else in a figure that makes room for a legend outside of its axes."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = left.figure
+    return isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine) and set(figure.axes) == {left, right}
+
+
+def _draw_legend(left: Any, right: Any) -> None:
+    """Draw one legend below both, of all that is in either; the least needed is left out where there is no room."""
+    named = {label: one for axes in (left, right) for one, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    for axes in (left, right):
+        if axes.get_legend():
+            axes.get_legend().remove()
+    figure, wanted = left.figure, sorted(named, key=importance)
+    width, height = (72 * side / figure.dpi for side in (figure.bbox.width, figure.bbox.height))
+    lines = min(2, int(max(0, height - _DIAGRAMS) / 2 / LINE))
+    fits = (wanted[:number] for number in range(len(wanted), 0, -1) if _columns(wanted[:number], lines, width))
+    if shown := next(fits, []):
+        columns = _columns(shown, lines, width)
+        figure.legend([named[label] for label in shown], shown, loc="outside lower center", ncols=columns, **LEGEND)
+
+
+def _columns(labels: list[str], lines: int, width: float) -> int:
+    """Return in how many columns the labels take so many lines; 0 if that is too wide, or there is no line."""
+    columns = math.ceil(len(labels) / lines) if lines else 0
+    return columns if columns * (max(width_of(label, "small") for label in labels) + _HANDLE) <= width else 0
 
 
 def before_after(

@@ -17,7 +17,7 @@ from truecast.errors import InputError
 from truecast.forecasters import Guard
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
+from truecast.plot.style import COLORS, GREY, clear, fitting, ink, new_figure, quiet, room, tidy
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["CertificateCourse", "certificate_course"]
@@ -85,7 +85,7 @@ class CertificateCourse:
         axes.set_ylabel("in total")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
         style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2, "labelspacing": 0.3}
-        axes.legend(loc="lower right", **style)
+        clear(axes, axes.legend(loc="lower right", **style))
         tidy(axes)
         return axes.figure
 

@@ -26,6 +26,7 @@ _CELLS = 64  # of forecasts, to be resampled
 _DRAWS = 40  # for each group that was looked at: so many are needed to tell that one of them stands out
 _MOST_DRAWS = 40_000
 _AROUND, _LINE = 65.0, 11.5  # points: what stands above and below the groups, and a group
+_NAMES = 95.0  # points that names may take of a narrow picture, if that is not more than half of it
 _LONGEST = 60  # letters of a name, however wide the picture is
 _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
@@ -94,7 +95,7 @@ class GroupOverview:
 
     def _label(self, axes: Any, at: NDArray[np.int64], width: float) -> None:
         counts = [f"{count:,}" if count < 10_000 else _short(count) for count in self.rounds[: len(at)].tolist()]
-        axes.set_yticks(at, _labels(self.names[: len(at)], counts, 0.36 * width))
+        axes.set_yticks(at, _labels(self.names[: len(at)], counts, max(0.36 * width, min(0.5 * width, _NAMES))))
         right = axes.secondary_yaxis("right")
         least = min((score for score in self.brier[: len(at)].tolist() if score > 0), default=1.0)
         digits = min(6, max(3, 1 - math.floor(math.log10(least))))

@@ -127,7 +127,7 @@ class Miscalibration:
         return [
             f"smooth calibration error {error}, Brier score {brier}\n"
             "bars: outcomes \N{MINUS SIGN} forecasts; line: the error's witness",
-            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts",
+            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: the error's witness",
             f"smCE {error}, Brier {brier}",
         ]
 

@@ -19,11 +19,18 @@ from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
 
-_LINE = 14  # points that a line of the legend takes
+LINE = 14  # points that a line of the legend takes
 _STRIP = 0.28  # of the height: how much more the histograms take
 _FEW = 20  # forecasts between which nothing is drawn
 _BAND = 200  # resamples
 _OFF = COLORS[2]
+LEGEND: dict[str, Any] = {
+    "fontsize": "small",
+    "handlelength": 1.4,
+    "framealpha": 0.6,
+    "edgecolor": "none",
+    "borderpad": 0.2,
+}
 _CELLS, _MOST_CELLS = 1 << 10, 1 << 14  # of what is shown, to be resampled; and of [0, 1]
 
 
@@ -158,13 +165,13 @@ class ReliabilityDiagram:
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
         middle, reach = bottom - 0.55 * height, 0.4 * height
         beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": "center"}
+        words = {"color": ink(axes), "fontsize": "small", "linespacing": 0.95}
         axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5)  # over a curve that leaves
         most = max(self.ones.max(), self.zeros.max(), 1e-300)
-        for name, counts, up, color in (("ones", self.ones, 1, COLORS[4]), ("zeros", self.zeros, -1, COLORS[5])):
+        for counts, up, color in ((self.ones, 1, COLORS[4]), (self.zeros, -1, COLORS[5])):
             bars = up * reach * (counts / most)
             axes.stairs(middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6)
-            where = (0, middle + up * reach / 2)
-            axes.annotate(name, where, (-4, 0), color=ink(axes), fontsize="small", **beside)
+        axes.annotate("ones\nzeros", (0, middle), (-4, 0), **words, **beside)  # both are read, or none
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
@@ -177,13 +184,12 @@ class ReliabilityDiagram:
         place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
         handles, labels = axes.get_legend_handles_labels()
         named = dict(zip(labels, handles, strict=True))
-        wanted = sorted(named, key=_importance)
-        most = min(4 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / _LINE))
+        wanted = sorted(named, key=importance)
+        most = min(4 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / LINE))
         shown = wanted[:most]
         if not shown or width_of(max(shown, key=len), "small") > width - 48:
             return
-        style = {"fontsize": "small", "handlelength": 1.4, "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
-        axes.legend([named[label] for label in shown], shown, **style, **place)
+        axes.legend([named[label] for label in shown], shown, **LEGEND, **place)
 
     def _titles(self) -> list[str]:
         """The same in more and in fewer words."""
@@ -202,7 +208,7 @@ class ReliabilityDiagram:
         ]
 
 
-def _importance(label: str) -> int:
+def importance(label: str) -> int:
     """Return the place of a label among those that need to be explained."""
     order = ("off beyond", "mean outcome", "% if calibrated", "best increasing")
     return next(k for k, words in enumerate(order) if words in label)

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "COLORS",
     "DASHES",
     "GREY",
     "MARKERS",
+    "clear",
     "decimals",
     "few_ticks",
     "fitting",
@@ -29,6 +32,7 @@ COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")  # 11, so that 66 pairs are all different
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
+_APART = 6  # pixels between a legend and what is beside it
 _ROOMY = 170  # points: axes that are larger each way have room for all words
 
 
@@ -92,6 +96,21 @@ def tidy(axes: Any) -> None:
         return
     while any([_drop_legend(axes), _drop_ticks(axes), _drop_words(axes)]):
         pass
+
+
+def clear(axes: Any, legend: Any) -> None:
+    """Show more below the lines, where that takes a legend in the lower right corner off them; or remove it."""
+    _lay_out(axes.figure)
+    box, around = legend.get_window_extent(), axes.get_window_extent()
+    points = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
+    lowest = min(points[points[:, 0] > box.x0 - _APART, 1], default=around.y1)
+    covered, free = (box.y1 + _APART - around.y0) / around.height, (lowest - around.y0) / around.height
+    if covered > 0.6:
+        legend.remove()
+    elif covered > free:
+        bottom, top = axes.transScale.transform([(1, limit) for limit in axes.get_ylim()])[:, 1]
+        lower = bottom - (top - bottom) * (covered - free) / (1 - covered)
+        axes.set_ylim(bottom=axes.transScale.inverted().transform((0, lower))[1])
 
 
 def _lay_out(figure: Any) -> None:

@@ -26,6 +26,7 @@ __all__ = ["Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
 _AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
+_READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Recalibration:
       shorter, its oldest rows were dropped), it is refused. It is taken to share rows if files of different rows would
       be so alike less than once in 1,000 times, judged by how often rows are alike within the last run; see
       `truecast.files.prints.Comparison`. Fewer rows than that may be learned twice: give ids if that matters.
+    - If all its outcomes are those of the last run, or the opposite, or all its scores, it is refused by the same rule:
+      it may be the same file, read by other columns.
     - With `ids`, each row is known again by its id. It is forecast once, and learned from when its outcome comes.
     - A last line without a line break may be half written, and is left out, unless the file is said to be `complete`.
 
@@ -194,19 +197,26 @@ class Recalibration:
         if scores and groups and run.unknown:
             reason = "begins with the rows of the run before, of which some had no outcome: give new rows only"
             raise FileError(name, f"{reason}, since no row is learned from twice; --id is for outcomes that come later")
-        if comparison.shares:
-            place, reason = self._difference(comparison, run, journal)
+        if comparison.shares and (found := self._difference(comparison, run, journal)) is not None:
+            place, reason = found
             raise FileError(name, f"{reason}; {_AGAIN}", place)
+        if comparison.shares or comparison.apart:
+            options = ", ".join(each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same)
+            reason = f"begins with rows that the state has learned from, but not so: {options} must be as before"
+            raise FileError(name, f"{reason}; if all rows are new, use --again")
 
-    def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str]:
-        """Return where the file first differs from the last run, and how: what that read is in its output."""
+    def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str] | None:
+        """Return where the file first differs from the last run, and how: what that read is in its output.
+
+        None if it does not differ, and was read in another way.
+        """
         with self.open() as (table, names):
             read = self._reading(table, names)
             if not journal.has_output_of(run) or self.output is None:
                 return differing_block(read.parts, comparison, run.rows)
             with open_table(str(self.output)) as output:
                 was = rounds(output, names, unknown=True)
-                return first_difference(read.parts, was, names) or differing_block(read.parts, comparison, run.rows)
+                return first_difference(read.parts, was, names)
 
     def _rest(
         self, read: Reading, learned: InOrder, start: Saved, stopped: bool, journal: Checkpoint | None

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from truecast.errors import FileError, TruecastError, writing
+from truecast.errors import FileError, StateError, TruecastError, writing
 from truecast.files.checkpoint import Checkpoint, Run, Saved
-from truecast.files.columns import Names
+from truecast.files.columns import Names, check_there
 from truecast.files.difference import differing_block, first_difference
 from truecast.files.known import Known
 from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
@@ -69,7 +69,7 @@ class Recalibration:
     sort : bool
         Whether to sort rows by their times, which takes all of the file into memory.
     complete, again : bool
-        Whether to take a last line without a line break, and to take all rows for new.
+        Whether to take a last line without a line break, and to take all rows for new, which is for rows without ids.
     progress : function
         Is called with the table and the rows so far.
     """
@@ -125,16 +125,19 @@ class Recalibration:
         if journal is not None and journal.stopped is not None:
             journal.drop()
         last = None if journal is None else journal.last
-        if last is not None and last.run is not None and last.run.known is None and not self.again:
+        if last is not None and last.run is not None and last.run.known is None:
             reason = "was saved by a run without --id: its rows cannot be known again. Use a new state"
-            raise FileError(str(self.state), f"{reason}; or --again, if this file has none of them")
+            raise FileError(str(self.state), reason)
         start = last or Saved(self.new, None)
         with self.open() as (table, names):
             read = self._reading(table, names)
             known = None if start.run is None else start.run.known
             learned = ById(columns_of(table, self.column), read, self._checked_ids(known, read.names))
             learned.begin(start)
-            return self._through(read, learned, start, self._new_output(read.table), journal)
+            try:
+                return self._through(read, learned, start, self._new_output(read.table), journal)
+            except StateError as error:
+                raise FileError(str(self.state), f"has ids that are not of its recalibrator: {error}") from error
 
     def _checked_ids(self, known: Known | None, names: Names) -> Known:
         """Return what is known by ids, which must be those of the same column."""
@@ -176,8 +179,7 @@ class Recalibration:
             table.records.hold = self.state is not None and not self.complete
         also = {"--id": self.ids, "--time": self.time}
         for option, column in also.items():
-            if column is not None and table.columns.count(column) != 1:
-                raise FileError(table.name, f"has no column {column!r} ({option}), or several")
+            check_there(table.name, table.columns, column, option)
         names = replace(names, also=tuple(filter(None, also.values())), repeated=self.ids is not None)
         times = None if self.time is None else Times(table.name, self.time, int(self.ids is not None))
         unknown = self.unknown or self.ids is not None
@@ -216,7 +218,7 @@ class Recalibration:
                 return differing_block(read.parts, comparison, run.rows)
             with open_table(str(self.output)) as output:
                 was = rounds(output, names, unknown=True)
-                return first_difference(read.parts, was, names)
+                return first_difference(read.parts, was, names, run.rows)
 
     def _rest(
         self, read: Reading, learned: InOrder, start: Saved, stopped: bool, journal: Checkpoint | None

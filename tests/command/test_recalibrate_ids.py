@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import truecast as tc
 from disk import READ, WRITE, Killed, killed_after
 from truecast.cli import main
 from truecast.files import recalibration, records
+from truecast.state import to_json
 
 RNG = np.random.default_rng(4)
 ROWS = 600
@@ -177,8 +179,98 @@ def test_a_state_with_ids_is_not_used_without_them_nor_the_other_way_round() -> 
         done = run(*arguments)
         assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
         assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
-    assert run(*command(".csv", "--state", "plain.json", "--again")).exit_code == 0
-    assert state("plain.json").rounds == 100
+    done = run(*command(".csv", "--state", "plain.json", "--again"))
+    said = "--again is for runs without --id: rows are known by their ids"
+    assert (done.exit_code, said in done.stderr, state("plain.json").rounds) == (2, True, 50)
+    assert run(*plain, "--state", "ids.json", "--again").exit_code == 0
+    assert state("ids.json").rounds == 100
+
+
+DAY = datetime(2025, 3, 1, 0, 0)
+HOURS = [DAY + timedelta(hours=7 * k, milliseconds=120 * k) for k in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pl.Series(range(20)), pl.Series(range(20), dtype=pl.Float64)),
+        (pl.Series(range(20), dtype=pl.UInt8), pl.Series(range(20), dtype=pl.Float32)),
+        (pl.Series(range(20)), pl.Series([f"{k}" for k in range(20)])),
+        (pl.Series(range(20)), pl.Series([f"{k}" for k in range(20)]).cast(pl.Decimal(10, 2))),
+        (pl.Series(range(20)).cast(pl.Float32) / 7, (pl.Series(range(20)).cast(pl.Float32) / 7).cast(pl.Float64)),
+        (pl.Series(range(20)) / 8, (pl.Series(range(20)) / 8).cast(pl.Decimal(10, 4))),
+        (pl.Series(HOURS, dtype=pl.Datetime("us")), pl.Series(HOURS, dtype=pl.Datetime("ns"))),
+        (pl.Series(HOURS, dtype=pl.Datetime("ms")), pl.Series(HOURS, dtype=pl.Datetime("us"))),
+        (
+            pl.Series(HOURS).dt.replace_time_zone("UTC"),
+            pl.Series(HOURS).dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Rome").dt.cast_time_unit("ns"),
+        ),
+        (
+            pl.Series([(DAY + timedelta(k)).date() for k in range(20)]),
+            pl.Series([DAY + timedelta(k) for k in range(20)]),
+        ),
+    ],
+)
+def test_an_id_is_the_same_in_another_type(first: pl.Series, second: pl.Series) -> None:
+    TRUTH[:20].with_columns(order=first, y=pl.when(pl.int_range(20) % 2 == 0).then("y")).write_parquet("log.parquet")
+    assert run(*command(".parquet", "--state", "s.json")).exit_code == 0
+    TRUTH[:20].with_columns(order=second).write_parquet("log.parquet")
+    done = run(*command(".parquet", "--state", "s.json"))
+    assert (done.exit_code, state().rounds, state().unresolved) == (0, 20, 0), done.output
+    assert "20 rows recalibrated before; 0 new" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pl.Series([k / 4 for k in range(20)]),
+        pl.Series([2**53 + k for k in range(20)]),
+        pl.Series([(DAY + timedelta(microseconds=k)).time() for k in range(20)]),
+        pl.Series([DAY + timedelta(microseconds=k) for k in range(20)]),
+        pl.Series([str(10**k) for k in range(20)]).cast(pl.Decimal(30, 0)),
+    ],
+)
+def test_other_ids_are_other_ids(ids: pl.Series) -> None:
+    TRUTH[:20].with_columns(order=ids).write_parquet("log.parquet")
+    done = run(*command(".parquet", "--state", "s.json"))
+    assert (done.exit_code, state().rounds) == (0, 20), done.output
+
+
+@pytest.mark.parametrize(
+    ("ending", "ids"),
+    [
+        (".parquet", [1.0, 2.0, float("nan")]),
+        (".parquet", ["a", "b", ""]),
+        (".parquet", ["a", "b", None]),
+        (".jsonl", ["a", "b", ""]),
+        (".jsonl", ["a", "b", None]),
+        (".jsonl", [1.5, 2.5, float("nan")]),
+        (".csv", ["a", "b", ""]),
+    ],
+)
+def test_a_missing_id_is_refused(ending: str, ids: list[object]) -> None:
+    frame = TRUTH[:3].with_columns(order=pl.Series(ids))
+    if ending == ".jsonl":
+        Path("log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in frame.to_dicts()))
+    else:
+        WRITE[ending](frame, Path("log" + ending))
+    done = run(*command(ending, "--state", "s.json"))
+    place = {".parquet": "row 3", ".jsonl": "line 3", ".csv": "line 4"}[ending]
+    said = f"log{ending}, {place}: order (--id) must be an id, got nothing"
+    assert (done.exit_code, said in done.stderr, Path("s.json").exists()) == (2, True, False), done.output
+
+
+def test_ids_with_the_state_of_another_recalibrator_are_an_error_of_the_state() -> None:
+    Path("log.csv").write_text("order,y,p\na,,0.5\n")
+    assert run(*command(".csv", "--state", "s.json")).exit_code == 0
+    r, last = tc.Recalibrator(), json.loads(Path("s.json").read_text())["run"]
+    forged = to_json("Recalibrator", r.config, r.state(), run=last)
+    Path("s.json").write_text(forged)
+    Path("log.csv").write_text("order,y,p\na,1,0.5\n")
+    done = run(*command(".csv", "--state", "s.json"))
+    said = "Error: s.json has ids that are not of its recalibrator: it awaits the outcome of a forecast that was never"
+    assert (done.exit_code, done.stderr.splitlines()[-1].startswith(said)) == (2, True), done.output
+    assert Path("s.json").read_text() == forged
 
 
 def test_new_rows_must_not_be_earlier_than_the_last_learned() -> None:

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
 @click.option("--time", metavar="NAME", help="Column of times, numbers or ISO dates, which must not go back.")
 @click.option("--sort", is_flag=True, help="Sort the rows by --time first, in memory; OUT is in that order, too.")
 @click.option("--complete", is_flag=True, help="With --state: take a last line that has no line break, too.")
-@click.option("--again", is_flag=True, help="With --state: all rows of FILE are new, even if they look known.")
+@click.option(
+    "--again", is_flag=True, help="With --state: all rows of FILE are new, even if they look known. Not with --id."
+)
 @arguments("json", "cells", "skip_bad")
 def recalibrate(
     file: str,
@@ -108,6 +110,8 @@ def recalibrate(
         _refuse(file, out, state, page)
         with_state = {"--complete": complete, "--again": again}
         _refuse_options(state, page, time, with_state, sort=sort, title=title)
+        if again and ids is not None:
+            raise click.UsageError("--again is for runs without --id: rows are known by their ids")
         scores = () if score is None else (score,)
         reopened = Reopened(file, outcome=outcome, scores=scores, group=by, **cells)
         with _resumable(state, ids), progress("recalibrating", rows=out is None) as show:

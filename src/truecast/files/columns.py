@@ -14,7 +14,7 @@ from truecast.files.cells import Cells
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Names", "brief", "guess"]
+__all__ = ["Names", "brief", "check_there", "guess"]
 
 Sample = Callable[[Sequence[str]], "pl.DataFrame"]
 
@@ -126,11 +126,7 @@ def guess(
         raise FileError(name, f"is no table: the name of a column has {longest:,} letters")
     given = [("outcome", outcome), *(("score", score) for score in scores or ()), ("weight", weight), ("by", group)]
     for option, column in given:
-        if column is not None and columns.count(column) != 1:
-            how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-            raise FileError(
-                name, f"{how_many} {brief(repr(column))} ({how.spelled(option)}); it has {_listed(columns)}"
-            )
+        check_there(name, columns, column, how.spelled(option))
     if outcome is None:
         outcome = _likely(name, columns, "outcome", {weight, group}, sample, how)
     if scores is not None and not scores:
@@ -138,6 +134,13 @@ def guess(
     if outcome in (scores or ()):
         raise FileError(name, f"cannot have outcome and score in one column: got {brief(repr(outcome))} for both")
     return Names(outcome, tuple(scores or ()), weight, group, how)
+
+
+def check_there(name: str, columns: Sequence[str], column: str | None, option: str) -> None:
+    """Refuse a column that was given by an option and is not there, or several times."""
+    if column is not None and columns.count(column) != 1:
+        how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
+        raise FileError(name, f"{how_many} {brief(repr(column))} ({option}); it has {_listed(columns)}")
 
 
 def _likely(

@@ -15,21 +15,25 @@ from truecast.files.rounds import Rounds
 __all__ = ["differing_block", "first_difference"]
 
 
-def first_difference(now: Iterator[Rounds], was: Iterator[Rounds], names: Names) -> tuple[str | None, str] | None:
-    """Return where rows first differ, and how; None if these begin with all of those."""
+def first_difference(
+    now: Iterator[Rounds], was: Iterator[Rounds], names: Names, before: int
+) -> tuple[str | None, str] | None:
+    """Return where rows first differ from those before, and how; None if these begin with all of those."""
     rows, new, old = 0, next(now, None), next(was, None)
     while new is not None and old is not None:
         count = min(len(new), len(old))
         for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
-            found, before = _described(new, row, names), _described(old, row, names)
+            here, there = _described(new, row, names), _described(old, row, names)
             late = " (--id is for outcomes that come later)" if np.isnan(old.y[row]) else ""
-            return new.place(row), f"here is {found} where the last run read {before}{late}"
+            return new.place(row), f"here is {here} where the last run read {there}{late}"
         rows += count
         new = new.after(count) if len(new) > count else next(now, None)
         old = old.after(count) if len(old) > count else next(was, None)
-    if old is None:
-        return None
-    return None, f"has {rows:,} row{'s'[: rows != 1]}, which the last run read, too, and more after them"
+    return None if old is None else (None, _shorter(rows, before))
+
+
+def _shorter(rows: int, before: int) -> str:
+    return f"has only {rows:,} of the {before:,} rows that the last run read"
 
 
 def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
@@ -53,7 +57,7 @@ def differing_block(parts: Iterator[Rounds], comparison: Likeness, before: int) 
         places.extend(part.place(row) for row in ends if 0 <= row < len(part))
         rows += len(part)
     if not places:
-        return None, f"has {rows:,} row{'s'[: rows != 1]}, like the first of the last run, which read {before:,}"
+        return None, _shorter(rows, before)
     if len(set(places)) == 1:
         return places[0], "the row here is not what the last run read"
     return None, f"differs from what the last run read, first between {places[0]} and {places[-1]}"

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truecast.errors import FileError, InputError, StateError, shown
+from truecast.errors import FileError, InputError, StateError, TicketError, shown
 from truecast.files.columns import Names
 from truecast.files.rounds import Rounds
 from truecast.recalibrate import Recalibrator
@@ -24,6 +24,8 @@ _COLUMNS = {"length": "<u4", "score": "<f8", "forecast": "<f8", "ticket": "<i8",
 _ROW = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
 _SQUEEZED = 1032  # times that zlib makes things smaller, at most
 _MOST_BYTES = 1 << 40
+
+_NO_ID = ["", "NaN", "nan"]
 
 Group = str | None
 
@@ -88,6 +90,8 @@ class Known:
         ------
         FileError
             If a row contradicts what is known by its id, or is new and has no score.
+        StateError
+            If the recalibrator is not the one that made the forecasts.
         """
         return _Play(self, recalibrator, part, names, file).run()
 
@@ -97,14 +101,15 @@ class Known:
         return next((row for row, name in enumerate(self.names(part, file)) if name not in numbers), None)
 
     def names(self, part: Rounds, file: str) -> list[str]:
-        """Return the ids of some rows."""
+        """Return the ids of some rows, the same for an id in another type: 1 and 1.0, a time in other units."""
         try:
-            ids = part.also[0].cast(pl.String)
+            ids = _as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
             reason = f"has no ids in column {self.column!r} (--id): it is of type {part.also[0].dtype}"
             raise FileError(file, reason) from error
-        if ids.null_count():
-            row = int(ids.is_null().arg_max() or 0)
+        missing = ids.is_null() | ids.is_in(_NO_ID).fill_null(value=True)
+        if missing.any():
+            row = int(missing.arg_max() or 0)
             raise FileError(file, f"{shown(self.column)} (--id) must be an id, got nothing", part.place(row))
         return ids.to_list()
 
@@ -223,8 +228,10 @@ class _Play:
     def _resolve(self, number: int, ticket: int, outcome: float) -> None:
         try:
             self._recalibrator.resolve(ticket, outcome)
-        except InputError:  # given up since too many were awaited, or resolved by another program with this state
+        except TicketError:  # given up since too many were awaited, or resolved by another program with this state
             self._lost += 1
+        except InputError as error:
+            raise StateError(f"it awaits the outcome of a forecast that was never made: {error}") from error
         else:
             self._learned.append(number)
             self._outcomes.append(outcome)
@@ -249,6 +256,31 @@ class _Play:
     def _refuse(self, row: int, reason: str) -> NoReturn:
         name = self._part.also[0][row]
         raise FileError(self._file, f"{shown(self._known.column)} {name!r:.80}: {reason}", self._part.place(row))
+
+
+def _as_text(ids: pl.Series) -> pl.Series:
+    """Return ids as text, whatever the type that they are kept in."""
+    kind = ids.dtype
+    if kind.is_float():
+        return _of_floats(ids.cast(pl.Float64))
+    if kind.is_decimal():
+        return ids.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
+    if isinstance(kind, pl.Datetime):
+        return _of_times(ids, kind.time_zone)
+    return ids.dt.to_string("%T%.f") if kind == pl.Time else ids.cast(pl.String)
+
+
+def _of_floats(ids: pl.Series) -> pl.Series:
+    whole = ids.cast(pl.Int64, strict=False)
+    same = whole.cast(pl.Float64) == ids
+    return pl.select(pl.when(same).then(whole.cast(pl.String)).otherwise(ids.cast(pl.String))).to_series()
+
+
+def _of_times(ids: pl.Series, zone: str | None) -> pl.Series:
+    """Return times as text; midnight is the day, and if there is a time zone, it is made UTC."""
+    if zone is None:
+        return ids.dt.to_string("%F %T%.f").str.strip_suffix(" 00:00:00")
+    return ids.dt.convert_time_zone("UTC").dt.to_string("%F %T%.fZ")
 
 
 def _inflated(text: str, size: int) -> bytes:

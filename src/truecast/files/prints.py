@@ -73,7 +73,7 @@ class Prints:
         terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
         sums = np.cumsum(terms, axis=1, dtype=np.uint64) + self._end
         if self.rows < _HEAD:
-            self._head.append(np.vstack([hashes, changes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
+            self._head.append(np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
         before, self.rows = self.rows, self.rows + len(part)
         self._thin()
         at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
@@ -84,9 +84,8 @@ class Prints:
 
     def _changes(self, hashes: Words) -> Words:
         """1 for each row that is other than the one before, else 0."""
-        last = np.zeros((3, 1), np.uint64) if self._last is None else self._last
+        changes = _changed(hashes, self._last).astype(np.uint64)
         self._last = hashes[:, -1:] if hashes.shape[1] else self._last
-        changes: Words = (np.diff(np.hstack([last, hashes])) != 0).any(axis=0).astype(np.uint64)
         return changes
 
     def _thin(self) -> None:
@@ -109,16 +108,26 @@ class Prints:
         As often as among the first rows of this file; if these are few, also by how many digits their scores have:
         0.5 comes again sooner than 0.518203.
         """
-        if not self._head:
-            return self._chance
-        outcomes, scores, groups, changes, values = np.hstack(self._head)
-        rows, changed = len(values), int(changes.sum())
-        kinds = outcomes ^ (scores * np.uint64(3)) ^ (groups * np.uint64(5))
+        return self._alike([0, 1, 2])[0] if self._head else self._chance
+
+    def nats(self, lanes: list[int]) -> float:
+        """How much it tells, as far as the first rows do, if other rows are all like these in some columns.
+
+        It is minus the logarithm of how likely that is if the rows are not the same.
+        """
+        chance, changed = self._alike(lanes)
+        return -math.log(chance) * changed
+
+    def _alike(self, lanes: list[int]) -> tuple[float, int]:
+        """Return how likely a row that changes is like another in some columns, and how many of the first change."""
+        head = np.hstack(self._head)
+        changes, p = _changed(head[lanes]), head[3].view(np.float64)
+        rows, changed = len(p), int(changes.sum())
+        kinds = np.bitwise_xor.reduce(head[lanes] * np.array([[1], [3], [5]], np.uint64)[lanes])
         _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
-        alike = int((times[which] - 1)[changes > 0].sum())
-        p = values.view(np.float64)
-        digits = next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS)
-        return float((alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT)))
+        alike = int((times[which] - 1)[changes].sum())
+        digits = next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS) if 1 in lanes else 0
+        return float((alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT))), changed
 
     def record(self) -> dict[str, Any]:
         """Return all that is needed to compare other rows with these, as plain data."""
@@ -177,6 +186,9 @@ class Likeness:
         How closely that is known.
     shares : bool
         Whether more rows are the same than chance explains.
+    apart : bool
+        Whether all outcomes, or all scores, are the same or the outcomes all the opposite, which chance does not
+        explain: it may be the same file, read in another way.
     """
 
     same: tuple[bool, bool, bool]
@@ -184,6 +196,7 @@ class Likeness:
     first: int
     step: int
     shares: bool
+    apart: bool
 
 
 class Comparison:
@@ -192,7 +205,8 @@ class Comparison:
     Rows are the same if outcome, score and group are. Files are taken to share rows if files of different rows would
     be so alike about once in 1,000 times, or less often: by how many rows are the same in the same places, by how many
     they begin with, or by a stretch of rows that is found in another place. A row that is like the one before it counts
-    for nothing, since rows may stay the same for long.
+    for nothing, since rows may stay the same for long. By the same rule it is judged whether outcomes alone are, or
+    scores.
 
     Attributes
     ----------
@@ -203,10 +217,13 @@ class Comparison:
     def __init__(self, before: Prints) -> None:
         self.now = Prints()
         self._before, self._elsewhere = before, _Elsewhere(before)
+        self._opposite = np.zeros(1, np.uint64)  # the sum of outcomes if each were the other one
 
     def add(self, part: Rounds) -> None:
         """Take note of more rows; no more in all than there were before."""
         for some in _slices(part):
+            powers = _powers(_BASE, self.now.rows, len(some))
+            self._opposite = self._opposite + (_of_outcomes(1 - some.y) * powers).sum(dtype=np.uint64)
             self._elsewhere.add(self.now, some)
 
     @property
@@ -227,7 +244,14 @@ class Comparison:
         changes = np.diff(before.sums(before.step)[3, :ends]).astype(np.float64)
         shares = self._elsewhere.found or _beyond_chance(alike, first, changes * -math.log(before.chance))
         outcomes, scores, groups = same.tolist()
-        return Likeness((outcomes, scores, groups), grouped, first * before.step, before.step, shares)
+        apart = self._apart(outcomes, scores)
+        return Likeness((outcomes, scores, groups), grouped, first * before.step, before.step, shares, apart)
+
+    def _apart(self, outcomes: bool, scores: bool) -> bool:
+        """Whether all outcomes or scores are the same, or outcomes the opposite, which chance does not explain."""
+        opposite = not self.left and bool(self._before.end[0] == self._opposite[0])
+        lanes = [lane for lane, same in enumerate((outcomes or opposite, scores)) if same]
+        return bool(lanes and self.now.rows) and self.now.nats(lanes) >= -math.log(CHANCE)
 
 
 def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
@@ -296,9 +320,19 @@ def _powers(base: int, first: int, count: int) -> Words:
 
 def _hashes(part: Rounds) -> Words:
     """Hashes of outcomes, scores and groups, which are 0 if there are none."""
-    outcomes = _mixed(np.where(np.isnan(part.y), 2, part.y).astype(np.uint64))
     scores = _mixed((part.p[0] + 0.0).view(np.uint64))  # 0 and -0 are the same
-    return np.vstack([outcomes, scores, _of_groups(part.group, len(part))])
+    return np.vstack([_of_outcomes(part.y), scores, _of_groups(part.group, len(part))])
+
+
+def _of_outcomes(y: NDArray[np.float64]) -> Words:
+    return _mixed(np.where(np.isnan(y), 2, y).astype(np.uint64))
+
+
+def _changed(hashes: Words, last: Words | None = None) -> NDArray[np.bool_]:
+    """Which rows are other than the one before."""
+    first = np.zeros((len(hashes), 1), np.uint64) if last is None else last
+    changed: NDArray[np.bool_] = (np.diff(np.hstack([first, hashes])) != 0).any(axis=0)
+    return changed
 
 
 def _mixed(words: Words) -> Words:

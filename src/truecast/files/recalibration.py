@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from truecast.errors import FileError, TruecastError, writing
+from truecast.errors import FileError, StateError, TruecastError, writing
 from truecast.files.checkpoint import Checkpoint, Run, Saved
-from truecast.files.columns import Names
+from truecast.files.columns import Names, check_there
 from truecast.files.difference import differing_block, first_difference
 from truecast.files.known import Known
 from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
@@ -26,6 +26,7 @@ __all__ = ["Recalibration"]
 
 _CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
 _AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
+_READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Recalibration:
       shorter, its oldest rows were dropped), it is refused. It is taken to share rows if files of different rows would
       be so alike less than once in 1,000 times, judged by how often rows are alike within the last run; see
       `truecast.files.prints.Comparison`. Fewer rows than that may be learned twice: give ids if that matters.
+    - If all its outcomes are those of the last run, or the opposite, or all its scores, it is refused by the same rule:
+      it may be the same file, read by other columns.
     - With `ids`, each row is known again by its id. It is forecast once, and learned from when its outcome comes.
     - A last line without a line break may be half written, and is left out, unless the file is said to be `complete`.
 
@@ -66,7 +69,7 @@ class Recalibration:
     sort : bool
         Whether to sort rows by their times, which takes all of the file into memory.
     complete, again : bool
-        Whether to take a last line without a line break, and to take all rows for new.
+        Whether to take a last line without a line break, and to take all rows for new, which is for rows without ids.
     progress : function
         Is called with the table and the rows so far.
     """
@@ -122,16 +125,19 @@ class Recalibration:
         if journal is not None and journal.stopped is not None:
             journal.drop()
         last = None if journal is None else journal.last
-        if last is not None and last.run is not None and last.run.known is None and not self.again:
+        if last is not None and last.run is not None and last.run.known is None:
             reason = "was saved by a run without --id: its rows cannot be known again. Use a new state"
-            raise FileError(str(self.state), f"{reason}; or --again, if this file has none of them")
+            raise FileError(str(self.state), reason)
         start = last or Saved(self.new, None)
         with self.open() as (table, names):
             read = self._reading(table, names)
             known = None if start.run is None else start.run.known
             learned = ById(columns_of(table, self.column), read, self._checked_ids(known, read.names))
             learned.begin(start)
-            return self._through(read, learned, start, self._new_output(read.table), journal)
+            try:
+                return self._through(read, learned, start, self._new_output(read.table), journal)
+            except StateError as error:
+                raise FileError(str(self.state), f"has ids that are not of its recalibrator: {error}") from error
 
     def _checked_ids(self, known: Known | None, names: Names) -> Known:
         """Return what is known by ids, which must be those of the same column."""
@@ -173,8 +179,7 @@ class Recalibration:
             table.records.hold = self.state is not None and not self.complete
         also = {"--id": self.ids, "--time": self.time}
         for option, column in also.items():
-            if column is not None and table.columns.count(column) != 1:
-                raise FileError(table.name, f"has no column {column!r} ({option}), or several")
+            check_there(table.name, table.columns, column, option)
         names = replace(names, also=tuple(filter(None, also.values())), repeated=self.ids is not None)
         times = None if self.time is None else Times(table.name, self.time, int(self.ids is not None))
         unknown = self.unknown or self.ids is not None
@@ -194,19 +199,26 @@ class Recalibration:
         if scores and groups and run.unknown:
             reason = "begins with the rows of the run before, of which some had no outcome: give new rows only"
             raise FileError(name, f"{reason}, since no row is learned from twice; --id is for outcomes that come later")
-        if comparison.shares:
-            place, reason = self._difference(comparison, run, journal)
+        if comparison.shares and (found := self._difference(comparison, run, journal)) is not None:
+            place, reason = found
             raise FileError(name, f"{reason}; {_AGAIN}", place)
+        if comparison.shares or comparison.apart:
+            options = ", ".join(each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same)
+            reason = f"begins with rows that the state has learned from, but not so: {options} must be as before"
+            raise FileError(name, f"{reason}; if all rows are new, use --again")
 
-    def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str]:
-        """Return where the file first differs from the last run, and how: what that read is in its output."""
+    def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str] | None:
+        """Return where the file first differs from the last run, and how: what that read is in its output.
+
+        None if it does not differ, and was read in another way.
+        """
         with self.open() as (table, names):
             read = self._reading(table, names)
             if not journal.has_output_of(run) or self.output is None:
                 return differing_block(read.parts, comparison, run.rows)
             with open_table(str(self.output)) as output:
                 was = rounds(output, names, unknown=True)
-                return first_difference(read.parts, was, names) or differing_block(read.parts, comparison, run.rows)
+                return first_difference(read.parts, was, names, run.rows)
 
     def _rest(
         self, read: Reading, learned: InOrder, start: Saved, stopped: bool, journal: Checkpoint | None

@@ -13,7 +13,18 @@ from typing import Any, Self
 from truecast import state
 from truecast.errors import FileError, StateError, writing
 from truecast.files.known import Known
-from truecast.files.places import Mark, complete, holds, mark, part_of, refuse_strange, remove, replaced, sync
+from truecast.files.places import (
+    Mark,
+    complete,
+    holds,
+    mark,
+    part_of,
+    refuse_other,
+    refuse_strange,
+    remove,
+    replaced,
+    sync,
+)
 from truecast.files.prints import Prints
 from truecast.files.times import Time, saved_time
 from truecast.recalibrate import Recalibrator
@@ -142,6 +153,7 @@ class Checkpoint:
         self._output = str(output.resolve())
         self.forgotten: str | None = None
         refuse_strange(self._part, "--state", ".part")
+        refuse_other(part_of(self._part), _BEGIN)
         self._finish()
         self._base = self._checksum()
 

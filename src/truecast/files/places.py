@@ -23,6 +23,7 @@ __all__ = [
     "opened",
     "part_of",
     "piece",
+    "refuse_other",
     "refuse_strange",
     "remove",
     "replaced",
@@ -97,8 +98,7 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
     if part == path:
         yield path
         return
-    if part.is_symlink() or (part.exists() and not _begins(part, begin)):
-        raise in_the_way(part)
+    refuse_other(part, begin)
     part.unlink(missing_ok=True)
     opened(part, "xb").close()
     try:
@@ -107,6 +107,12 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
         part.replace(path.resolve())
     finally:
         part.unlink(missing_ok=True)
+
+
+def refuse_other(part: Path, begin: bytes) -> None:
+    """Refuse what is not ours where a file is to be made: a link, or what does not `begin` as that will."""
+    if part.is_symlink() or (part.exists() and not _begins(part, begin)):
+        raise in_the_way(part)
 
 
 def _begins(part: Path, begin: bytes) -> bool:

@@ -462,7 +462,8 @@ def test_a_file_of_that_name_that_is_not_ours_is_neither_removed_nor_written_ove
     if name.startswith("out") or options:
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
         assert (done.exit_code, name in line) == (2, True)
-        assert name == "s.part" or line.endswith("not of a run like this: remove it, or choose another output")
+        said = f"remove it, or choose another name ({'-o' if name.startswith('out') else '--state'})"
+        assert name == "s.part" or line.endswith(f"is in the way, and not of a run like this: {said}")
         assert {path.name for path in Path().iterdir()} == {"scores.csv", "scores.parquet", name}
     else:
         assert done.exit_code == 0

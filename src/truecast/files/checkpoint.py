@@ -153,7 +153,7 @@ class Checkpoint:
         self._output = str(output.resolve())
         self.forgotten: str | None = None
         refuse_strange(self._part, "--state", ".part")
-        refuse_other(part_of(self._part), _BEGIN)
+        refuse_other(part_of(self._part), _BEGIN, "--state")
         self._finish()
         self._base = self._checksum()
 

@@ -135,7 +135,7 @@ def _clear(path: Path, first: bytes | None = None) -> None:
     part = part_of(path)
     there = _first_line(part) if part.is_file() else b""
     if there and (first is None or _known_by(path, there) != _known_by(path, first)):
-        raise in_the_way(part)
+        raise in_the_way(part, "-o")
     remove(path)
 
 

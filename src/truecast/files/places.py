@@ -51,9 +51,10 @@ def beside(path: Path, ending: str) -> Path:
     return target.with_name(target.name + ending)
 
 
-def in_the_way(place: Path) -> FileError:
+def in_the_way(place: Path, option: str = "") -> FileError:
     """Return the error for a file that this command has not made, where it would make one."""
-    return FileError(str(place), "is in the way, and not of a run like this: remove it, or choose another output")
+    reason = "is in the way, and not of a run like this: remove it, or choose another name"
+    return FileError(str(place), f"{reason} ({option})" if option else reason)
 
 
 def refuse_strange(path: Path, option: str, *endings: str) -> None:
@@ -109,10 +110,10 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def refuse_other(part: Path, begin: bytes) -> None:
+def refuse_other(part: Path, begin: bytes, option: str = "") -> None:
     """Refuse what is not ours where a file is to be made: a link, or what does not `begin` as that will."""
     if part.is_symlink() or (part.exists() and not _begins(part, begin)):
-        raise in_the_way(part)
+        raise in_the_way(part, option)
 
 
 def _begins(part: Path, begin: bytes) -> bool:
@@ -212,7 +213,7 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
         file = opened(place, "ab")
     with file:
         if os.fstat(file.fileno()).st_size:
-            raise in_the_way(place)
+            raise in_the_way(place, option)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             there = place.exists() and os.path.samestat(os.fstat(file.fileno()), place.stat())

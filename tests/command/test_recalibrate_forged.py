@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import truecast as tc
 from truecast.cli import main
 from truecast.files import output, places, recalibration, records
+from truecast.files.prints import Prints
 
 RNG = np.random.default_rng(9)
 FRAME = pl.DataFrame(
@@ -168,13 +169,76 @@ def test_a_folder_in_the_way_is_removed_only_if_it_is_ours() -> None:
     assert Path("here/out.csv.part", "thesis.txt").read_text() == "precious"
 
 
-def test_a_link_in_the_way_is_not_written_through() -> None:
-    Path("here/out.csv.part").symlink_to(Path("precious.csv").resolve())
-    assert run(*command("--unknown")).exit_code == 0
-    assert Path("precious.csv").read_text() == "precious"
-    Path("here/out.csv.part").symlink_to(Path("precious.csv.part").resolve())
-    assert run(*command("--unknown", "--again")).exit_code == 0
-    assert len(list(Path("precious.csv.part").iterdir())) == 2
+@pytest.mark.skipif(sys.platform == "win32", reason="no such links")
+@pytest.mark.parametrize("kind", ["in order", "by id"])
+@pytest.mark.parametrize("target", ["precious.csv", "precious.csv.part", "other/nothing"])
+@pytest.mark.parametrize("name", ["out.csv.part", "out.csv.lock", "s.json.part", "s.json.part.part", "s.json.lock"])
+def test_a_link_in_the_way_is_not_followed(name: str, target: str, kind: str) -> None:
+    Path("here", name).symlink_to(Path(target).resolve())
+    before = everything()
+    done = run(*command(*KINDS[kind]))
+    option = "-o" if name.startswith("out") else "--state"
+    said = f"here/{name} is a link, which is not followed here ({option}): remove it"
+    assert (done.exit_code, done.stderr.splitlines()[-1].endswith(said)) == (2, True)
+    assert everything() == before
+    assert not Path("other/nothing").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such links")
+@pytest.mark.parametrize("words", [["forecast", "-o"], ["distance", "--witness"]])
+def test_no_other_command_writes_through_a_link(words: list[str]) -> None:
+    Path("here/new.csv.part").symlink_to(Path("precious.csv").resolve())
+    Path("here/few.csv").write_text("y,p\n" + "1,0.75\n0,0.25\n" * 20)
+    before = everything()
+    done = run(words[0], "here/few.csv", "--outcome", "y", words[1], "here/new.csv")
+    assert (done.exit_code, "new.csv.part is in the way" in done.stderr) == (2, True)
+    assert everything() == before
+
+
+def forged(out: str, written: list[int], columns: list[str], *, complete: bool) -> str:
+    """The record of a run that was stopped, by somebody who knows what is at the end of a link."""
+    saved = good("in order")
+    places.remove(Path("here/out.csv"))
+    for name in ("out.csv", "s.json"):
+        Path("here", name).unlink()
+    record = saved["run"] | {"output": str(Path(out).resolve()), "written": written, "columns": columns}
+    empty = {"rows": 0, "skipped": 0, "unknown": 0, "base": None, "prints": Prints().record(), "complete": complete}
+    return signed(json.loads(tc.Recalibrator().to_json()) | {"run": record | empty})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such links")
+@pytest.mark.parametrize("how", ["emptied", "put in place", "whole", "pieces", "a piece that is a link"])
+def test_a_forged_record_leads_nowhere_through_links(how: str) -> None:
+    crc = zlib.crc32(b"precious")
+    parquet = how not in ("emptied", "put in place")
+    out = f"here/out.{'parquet' if parquet else 'csv'}"
+    complete = how in ("put in place", "whole")
+    written = {"emptied": [0, 0], "pieces": [1, crc], "a piece that is a link": [1, crc]}.get(how, [8, crc])
+    columns = ["id (String)", "y (Int64)", "p (Float64)", "recalibrated"]
+    if not parquet:
+        columns = ["id", "y", "p", "when", "recalibrated"]
+    text = forged(out, written, columns, complete=complete)
+    pl.read_csv("here/log.csv").drop("when").write_parquet("here/log.parquet")
+    Path("here/s.json.part").write_text(text)
+    if how == "a piece that is a link":
+        Path(f"{out}.part").mkdir()
+        Path(f"{out}.part", "000000000.piece").write_text("precious")
+        Path(f"{out}.part", "whole").symlink_to(Path("precious.csv").resolve())
+    else:
+        Path(f"{out}.part").symlink_to(Path("precious.csv.part" if parquet else "precious.csv").resolve())
+    before = everything()
+    done = run("recalibrate", f"here/log{Path(out).suffix}", "-o", out, "--state", "here/s.json", "--unknown")
+    assert (done.exit_code, f"{out}.part is " in done.stderr) == (2, True), done.output
+    assert everything() == before
+
+
+def test_a_record_of_nothing_written_vouches_for_no_file() -> None:
+    text = forged("here/out.csv", [0, 0], ["id", "y", "p", "when", "recalibrated"], complete=False)
+    Path("here/s.json.part").write_text(text)
+    Path("here/out.csv.part").write_text("precious")
+    done = run(*command("--unknown"))
+    assert (done.exit_code, "out.csv.part is in the way" in done.stderr) == (2, True)
+    assert Path("here/out.csv.part").read_text() == "precious"
 
 
 def test_a_part_without_a_record_of_a_run_is_not_taken_for_one() -> None:
@@ -215,15 +279,15 @@ Refuse = Callable[[str, pytest.MonkeyPatch], None]
 
 
 def refusing(name: str, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let the system refuse to open this, or anything beside it in the making."""
-    real = Path.open
+    """Let the system refuse to make this, or anything beside it in the making."""
+    real = os.open
 
-    def opened(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
-        if path.name.startswith(name) and mode[0] in "wa":
+    def opened(path: str, flags: int, *arguments: Any, **options: Any) -> int:
+        if Path(path).name.startswith(name) and flags & os.O_CREAT:
             raise OSError(number, os.strerror(number), str(path))
-        return real(path, mode, *arguments, **options)
+        return real(path, flags, *arguments, **options)
 
-    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(os, "open", opened)
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])

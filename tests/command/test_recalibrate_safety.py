@@ -102,10 +102,14 @@ def test_a_folder_is_no_output_and_what_is_in_it_stays(ending: str) -> None:
         (["forecast", "mine.csv", "-o", "mine.csv"], "FILE and -o must not be the same file"),
         (["recalibrate", "out.csv.part", "-o", "out.csv"], "got 'out.csv', with 'out.csv.part' while it is written"),
         (["recalibrate", "out.csv.lock", "-o", "out.csv"], "got 'out.csv', with 'out.csv.lock' while it is written"),
+        (
+            ["recalibrate", "s.part.part", "-o", "o.csv", "--state", "s"],
+            "got 's', with 's.part.part' while it is written",
+        ),
     ],
 )
 def test_what_is_read_is_never_written_over(arguments: list[str], message: str) -> None:
-    for name in ("mine.csv", "out.csv.part", "out.csv.lock"):
+    for name in ("mine.csv", "out.csv.part", "out.csv.lock", "s.part.part"):
         shutil.copy("scores.csv", name)
     done = run(*arguments)
     assert (done.exit_code, message in done.stderr) == (2, True)
@@ -384,7 +388,7 @@ def test_a_log_that_has_grown_is_gone_on_with_whatever_is_beside_its_output(endi
     assert run(*command(ending)).exit_code == 0
     part = Path(f"out{ending}.part")
     if ending == ".csv":
-        part.write_text("left by a run that was killed " * 10_000)
+        part.write_text("p,y,place,recalibrated\n" + "left by a run that was killed " * 10_000)
     else:
         part.mkdir()
         (part / "000000007.piece").write_text("left by a run that was killed")
@@ -445,6 +449,77 @@ def test_a_lock_that_a_killed_run_has_left_is_none() -> None:
     Path("out.csv.lock").touch()
     assert run(*command(".csv")).exit_code == 0
     assert not Path("out.csv.lock").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--state", "s"]])
+@pytest.mark.parametrize("name", ["out.csv.part", "out.csv.lock", "s.lock", "s.part", "s.part.part"])
+def test_a_file_of_that_name_that_is_not_ours_is_neither_removed_nor_written_over(
+    name: str, options: list[str]
+) -> None:
+    Path(name).write_text("important\n")
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
+    assert Path(name).read_text() == "important\n"
+    if name.startswith("out") or options:
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+        assert (done.exit_code, name in line) == (2, True)
+        said = f"remove it, or choose another name ({'-o' if name.startswith('out') else '--state'})"
+        assert name == "s.part" or line.endswith(f"is in the way, and not of a run like this: {said}")
+        assert {path.name for path in Path().iterdir()} == {"scores.csv", "scores.parquet", name}
+    else:
+        assert done.exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.jsonl", "out.csv.gz"])
+def test_a_file_in_the_way_is_known_not_to_be_ours_in_every_format(name: str) -> None:
+    FRAME.write_ndjson("scores.jsonl")
+    source = "scores." + name.split(".")[1]
+    Path(f"{name}.part").write_text('{"p": 0.5, "y": 1}\n')
+    done = run("recalibrate", source, "-o", name)
+    assert (done.exit_code, f"{name}.part is in the way" in done.stderr) == (2, True)
+    assert Path(f"{name}.part").read_text() == '{"p": 0.5, "y": 1}\n'
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl", "out.csv.gz"])
+@pytest.mark.parametrize("options", [[], ["--state", "s.json"]])
+def test_what_a_killed_run_has_left_is_cleared_by_the_next(
+    name: str, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FRAME.write_ndjson("scores.jsonl")
+    arguments = ["recalibrate", "scores." + name.split(".")[1], "-o", name, *options]
+    with stopped_after(5, monkeypatch), monkeypatch.context() as patch:
+        patch.setattr(output.Output, "discard", lambda out: out.close())  # as if killed
+        assert run(*arguments).exit_code == 130
+    assert Path(f"{name}.part").exists()
+    if options:
+        Path("s.json.part.part").write_bytes(Path("s.json.part").read_bytes()[:99])
+        Path("s.json.part").unlink()
+    assert run(*arguments).exit_code == 0
+    assert run("recalibrate", arguments[1], "-o", f"other{Path(name).suffixes[0]}").exit_code == 0
+    assert not [path for path in Path().iterdir() if path.suffix in (".part", ".lock")]
+
+
+@ENDINGS
+def test_a_part_of_other_columns_and_another_state_is_still_known_by_its_own(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stopped_after(5, monkeypatch):
+        assert run(*command(ending)).exit_code == 130
+    Path("s.json").write_text(tc.Recalibrator().to_json())
+    assert run(*command(ending, "--column", "better")).exit_code == 0
+    assert read("out" + ending)["better"].to_list() == expected(FRAME)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
+@pytest.mark.parametrize("name", ["s.json", "s.json.part", "s.json.part.part", "s.json.lock", "out.csv.part"])
+def test_a_pipe_in_the_way_is_refused_and_not_waited_for(name: str) -> None:
+    os.mkfifo(name)
+    words = [sys.executable, "-m", "truecast", *command(".csv")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    option = "-o" if name.startswith("out") else "--state"
+    said = f"{name} is there, and is no file that could be replaced: choose another ({option})"
+    assert (done.returncode, done.stderr.splitlines()[-1].endswith(said)) == (2, True), done.stderr
+    assert not Path("out.csv").exists()
+    assert Path(name).is_fifo()
 
 
 @ENDINGS

@@ -349,12 +349,15 @@ def plain(certificate: Certificate) -> dict[str, Any]:
     return asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
 
 
+_BESIDE = {"FILE": ("",), "--state": ("", ".part", ".lock", ".part.part")}  # endings of what is there meanwhile
+
+
 def refuse_twice(files: Mapping[str, Path | None]) -> None:
     """Refuse a file that would be written over another, or over FILE; be it by what is beside it in the making."""
     seen: dict[Path, str] = {}
     for option, file in files.items():
         target = None if file is None else Path(os.path.realpath(file))
-        for ending in ("",) if option == "FILE" else ("", ".part", ".lock"):
+        for ending in _BESIDE.get(option, ("", ".part", ".lock")):
             place = None if target is None else target.with_name(target.name + ending)
             other = option if place is None else seen.setdefault(place, option)
             if other != option:

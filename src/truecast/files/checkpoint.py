@@ -13,7 +13,18 @@ from typing import Any, Self
 from truecast import state
 from truecast.errors import FileError, StateError, writing
 from truecast.files.known import Known
-from truecast.files.places import Mark, complete, holds, mark, part_of, remove, replaced, sync
+from truecast.files.places import (
+    Mark,
+    complete,
+    holds,
+    mark,
+    part_of,
+    refuse_other,
+    refuse_strange,
+    remove,
+    replaced,
+    sync,
+)
 from truecast.files.prints import Prints
 from truecast.files.times import Time, saved_time
 from truecast.recalibrate import Recalibrator
@@ -22,6 +33,7 @@ __all__ = ["Checkpoint", "Run", "Saved"]
 
 _MOST = 1 << 62
 _CHECKSUMS = (1 << 32) - 1
+_BEGIN = b'{"format": "truecast", '
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,8 @@ class Checkpoint:
         self._name = str(path)
         self._output = str(output.resolve())
         self.forgotten: str | None = None
+        refuse_strange(self._part, "--state", ".part")
+        refuse_other(part_of(self._part), _BEGIN, "--state")
         self._finish()
         self._base = self._checksum()
 
@@ -176,10 +190,13 @@ class Checkpoint:
         if saved.run is None:
             raise FileError(str(self._part), "is in the way, and not of a run that was stopped: move it elsewhere")
         mine = self._is_of(saved.run)
-        if mine and saved.run.base == self._base and holds(part_of(Path(self._output)), saved.run.written):
+        held = mine and holds(part_of(Path(self._output)), saved.run.written)
+        if held and saved.run.base == self._base:
             return saved
         self.forgotten = None if mine else saved.run.output
-        self.drop()
+        if held:
+            remove(Path(self._output))
+        self._part.unlink()
         return None
 
     def _is_of(self, run: Run) -> bool:
@@ -209,7 +226,7 @@ class Checkpoint:
         """Save how far the run has come."""
         kind = type(recalibrator).__name__
         text = state.to_json(kind, recalibrator.config, recalibrator.state(), run=run.record())
-        with self._writing(), replaced(self._part) as part:
+        with self._writing(), replaced(self._part, _BEGIN) as part:
             part.write_text(text)
 
     def commit(self, recalibrator: Recalibrator, run: Run) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
-from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove, sync
+from truecast.files.places import WHOLE, Mark, in_the_way, mark, opened, part_of, piece, remove, sync
 from truecast.files.rounds import Rounds
 from truecast.files.source import Table
 
@@ -112,17 +112,49 @@ class Output(ABC):
 
 def begin_with(path: Path) -> int:
     """Begin a file with what is there of it, which was complete; return how far that is."""
-    remove(path)
     part = part_of(path)
     if path.suffix.lower() not in _ENDINGS["parquet"]:
-        shutil.copyfile(path, part)
+        _clear(path, _first_line(path))
+        with path.open("rb") as was, opened(part, "xb") as file:
+            shutil.copyfileobj(was, file)
         return part.stat().st_size
+    _clear(path)
     part.mkdir()
     shutil.copyfile(path, piece(part, 0))
     return 1
 
 
+def _clear(path: Path, first: bytes | None = None) -> None:
+    """Remove what a run has left that was killed.
+
+    Raises
+    ------
+    FileError
+        If there is a file instead that is not like one with this `first` line, None if it cannot be ours at all.
+    """
+    part = part_of(path)
+    there = _first_line(part) if part.is_file() else b""
+    if there and (first is None or _known_by(path, there) != _known_by(path, first)):
+        raise in_the_way(part, "-o")
+    remove(path)
+
+
+def _first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline(_LONGEST)
+
+
+def _known_by(path: Path, first: bytes) -> bytes:
+    """Return by what a file of ours is known: its header, or the last name in a JSON object, or how it is packed."""
+    if packed_by(path):
+        return first[:2]
+    if path.suffix.lower() in _ENDINGS["json"]:
+        return first.rpartition(b", ")[2].rpartition(b":")[0]
+    return first
+
+
 _GROUP = 1 << 18
+_LONGEST = 1 << 20
 
 
 class _TextOutput(Output):
@@ -130,10 +162,26 @@ class _TextOutput(Output):
         self.path, self._column, self._of = path, column, table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
+        header = _row([*table.columns, column], self._separator) if table.kind == "csv" else b""
+        if path is not None and written is None:
+            _clear(path, self._begin(header))
         self._raw = _opened(path, written)
         self._packer: Any = None
-        if written is None and table.kind == "csv":
-            self._stream.write(_row([*table.columns, column], self._separator))
+        if written is None and header:
+            self._stream.write(header)
+
+    def _begin(self, header: bytes) -> bytes:
+        """Return the first line of what is written, or one that would do."""
+        line = header.partition(b"\n")[0] + b"\n" if header else self._entry() + b"0.5}\n"
+        if self._packed is None:
+            return line
+        raw = io.BytesIO()
+        with pack(str(self.path), raw, self._packed) as packer:
+            packer.write(line)
+        return raw.getvalue()
+
+    def _entry(self) -> bytes:
+        return f", {json.dumps(self._column)}: ".encode()
 
     @property
     def _stream(self) -> Any:
@@ -150,7 +198,7 @@ class _TextOutput(Output):
             self._stream.write(text.encode())
         elif rounds.whole is not None:
             self._refuse_twice(rounds.whole)
-            key = f", {json.dumps(self._column)}: ".encode()
+            key = self._entry()
             pairs = zip(rounds.whole, values.tolist(), strict=True)
             self._stream.write(b"".join(b"%b%b%r}\n" % (line.rstrip()[:-1], key, value) for line, value in pairs))
 
@@ -192,10 +240,7 @@ def _taken(name: str, column: str) -> FileError:
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     if path is None:
         return sys.stdout.buffer
-    part = part_of(path)
-    if written is None:
-        remove(path)
-    raw = part.open("wb" if written is None else "rb+")
+    raw = opened(part_of(path), "xb" if written is None else "rb+")
     raw.truncate(written or 0)
     raw.seek(0, os.SEEK_END)
     return raw
@@ -216,7 +261,7 @@ class _ParquetOutput(Output):
         self._pieces = written or 0
         self._part = part_of(path)
         if written is None:
-            remove(path)
+            _clear(path)
         self._part.mkdir(exist_ok=True)
         for later in sorted(self._part.glob("*.piece"))[self._pieces :]:
             later.unlink()

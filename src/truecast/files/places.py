@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
-from truecast.errors import FileError, writing
+from truecast.errors import FileError, shown, writing
 
-__all__ = ["Mark", "complete", "holds", "lock", "mark", "part_of", "piece", "remove", "replaced", "sync"]
+__all__ = [
+    "Mark",
+    "complete",
+    "holds",
+    "in_the_way",
+    "lock",
+    "mark",
+    "opened",
+    "part_of",
+    "piece",
+    "refuse_other",
+    "refuse_strange",
+    "remove",
+    "replaced",
+    "sync",
+]
 
 Mark = tuple[int, int]
 """How far a file has come, in bytes or in pieces, and a checksum of the end of that."""
@@ -25,23 +42,86 @@ def part_of(path: Path) -> Path:
     """Return where a file is until it is complete; a device or a pipe is written to as it is."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return path
-    target = path.resolve()  # a link stays a link
-    return target.with_name(target.name + ".part")
+    return beside(path, ".part")  # a link stays a link
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return a place beside a file, or beside what it links to."""
+    target = path.resolve()
+    return target.with_name(target.name + ending)
+
+
+def in_the_way(place: Path, option: str = "") -> FileError:
+    """Return the error for a file that this command has not made, where it would make one."""
+    reason = "is in the way, and not of a run like this: remove it, or choose another name"
+    return FileError(str(place), f"{reason} ({option})" if option else reason)
+
+
+def refuse_strange(path: Path, option: str, *endings: str) -> None:
+    """Refuse what is no file at a place for one, or a link beside it: what it leads to is not ours to change.
+
+    Raises
+    ------
+    FileError
+        If the file is a pipe, a device or a folder; or what is at its name with one of these `endings` is, or is a
+        link. The folder that a file is made in, with pieces and nothing else, may be there.
+    """
+    for ending in ("", *endings):
+        place = beside(path, ending)
+        with writing(path, option), suppress(FileNotFoundError):
+            kind = place.lstat().st_mode
+            if stat.S_ISLNK(kind):
+                raise FileError(str(place), f"is a link, which is not followed here ({option}): remove it")
+            if stat.S_ISDIR(kind) and ending == ".part":
+                _ours(place)
+            elif not stat.S_ISREG(kind):
+                reason = f"is there, and is no file that could be replaced: choose another ({option})"
+                raise FileError(str(place) if ending else shown(str(path)), reason)
+
+
+def opened(place: Path, mode: str) -> IO[bytes]:
+    """Open a file to be written, never through a link."""
+    return open(place, mode, opener=_no_link)
+
+
+def _no_link(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a place to write to; what was written there replaces the file once it is complete and on the disk."""
+def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
+    """Give a place to write to; what was written there replaces the file once it is complete and on the disk.
+
+    What a run has left there that was killed is removed; a link is not followed, and a file that does not `begin` so
+    is refused.
+    """
     part = part_of(path)
     if part == path:
         yield path
         return
+    refuse_other(part, begin)
+    part.unlink(missing_ok=True)
+    opened(part, "xb").close()
     try:
         yield part
         sync(part)
         part.replace(path.resolve())
     finally:
         part.unlink(missing_ok=True)
+
+
+def refuse_other(part: Path, begin: bytes, option: str = "") -> None:
+    """Refuse what is not ours where a file is to be made: a link, or what does not `begin` as that will."""
+    if part.is_symlink() or (part.exists() and not _begins(part, begin)):
+        raise in_the_way(part, option)
+
+
+def _begins(part: Path, begin: bytes) -> bool:
+    """Return whether this is a file that begins so, or an empty one."""
+    if not part.is_file():
+        return False
+    with part.open("rb") as file:
+        return file.read(len(begin)) in (begin, b"")
 
 
 def sync(path: Path) -> None:
@@ -71,6 +151,8 @@ def mark(path: Path, amount: int | None = None) -> Mark:
 def holds(part: Path, marked: Mark) -> bool:
     """Return whether this, a file or a folder of pieces, has come as far as was marked, and by the same run."""
     amount, tail = marked
+    if not amount or part.is_symlink():  # a run has always written something before it is marked
+        return False
     if part.is_dir():
         last = piece(part, amount - 1)
         return last.is_file() and mark(last)[1] == tail
@@ -88,13 +170,18 @@ def remove(path: Path) -> None:
 
 def _remove_folder(part: Path) -> None:
     """Remove a folder that a file was made in; one with anything else in it is not ours."""
-    found = list(part.iterdir())
-    other = next((each for each in found if not _OURS.fullmatch(each.name) or not each.is_file()), None)
-    if other is not None:
-        raise FileError(str(part), f"is in the way, and has {other.name!r} in it: move it elsewhere")
-    for each in found:
+    for each in _ours(part):
         each.unlink()
     part.rmdir()
+
+
+def _ours(part: Path) -> list[Path]:
+    """Return what is in a folder that a file is made in; one with anything else in it is not ours."""
+    found = list(part.iterdir())
+    for each in found:
+        if not _OURS.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
+            raise FileError(str(part), f"is in the way, and has {each.name!r} in it: move it elsewhere")
+    return found
 
 
 def complete(path: Path, marked: Mark) -> None:
@@ -110,16 +197,23 @@ def complete(path: Path, marked: Mark) -> None:
 
 @contextmanager
 def lock(path: Path | None, option: str) -> Iterator[None]:
-    """Keep other runs from this file meanwhile; the system forgets it if the process dies."""
-    if path is None or os.name != "posix" or part_of(path) == path:
+    """Keep other runs from this file meanwhile; the system forgets it if the process dies.
+
+    A lock is an empty file: one that is not is somebody's, and is refused; as is all that `refuse_strange` refuses.
+    """
+    if path is not None:
+        refuse_strange(path, option, ".part", ".lock")
+    if path is None or os.name != "posix":
         yield
         return
     import fcntl
 
-    place = path.resolve().with_name(path.resolve().name + ".lock")
+    place = beside(path, ".lock")
     with writing(path, option):
-        file = place.open("ab")
+        file = opened(place, "ab")
     with file:
+        if os.fstat(file.fileno()).st_size:
+            raise in_the_way(place, option)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             there = place.exists() and os.path.samestat(os.fstat(file.fileno()), place.stat())

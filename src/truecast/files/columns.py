@@ -152,7 +152,8 @@ def _likely(
         one = f"has one column, {brief(repr(columns[0]))}, and so none"
         raise FileError(name, f"{one if len(columns) == 1 else 'has no column left'} for the {option}")
     if len(others) == 1:
-        if option == "score" and sample is not None and not _numbers(sample(others)[str(columns.index(others[0]))]):
+        unlikely = option == "score" and not _suggests(others[0], option)
+        if unlikely and sample is not None and not _numbers(sample(others)[str(columns.index(others[0]))]):
             reason = f"has no column of probabilities: name one by {how.spelled(option)}"
             raise FileError(name, f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`")
         return others[0]

@@ -42,9 +42,12 @@ def _another(name: str, fits: Callable[[str], bool], taken: dict[str, None]) -> 
     said, number = cut_in_the_middle(name, fits), 1
     while said in taken:
         number += 1
-        mark = f" #{number}"
-        said = cut_in_the_middle(name, lambda text, mark=mark: fits(text + mark)) + mark  # type: ignore[misc]
+        said = _marked(name, f" #{number}", fits)
     return said
+
+
+def _marked(name: str, mark: str, fits: Callable[[str], bool]) -> str:
+    return cut_in_the_middle(name, lambda text: fits(text + mark)) + mark
 
 
 def _without(name: str, lost: int) -> str:

@@ -111,7 +111,7 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
 
 
 def refuse_other(part: Path, begin: bytes, option: str = "") -> None:
-    """Refuse what is not ours where a file is to be made: a link, or what does not `begin` as that will."""
+    """Refuse what stands where we will write and is not ours: a link, or a file that does not `begin` as ours do."""
     if part.is_symlink() or (part.exists() and not _begins(part, begin)):
         raise in_the_way(part, option)
 

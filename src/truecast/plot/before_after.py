@@ -91,7 +91,7 @@ def _draw_legend(left: Any, right: Any) -> None:
 
 
 def _columns(labels: list[str], lines: int, width: float) -> int:
-    """Return in how many columns the labels take so many lines; 0 if that is too wide, or there is no line."""
+    """Return how many columns of labels fit into that number of lines; 0 if they are too wide, or there is no line."""
     columns = math.ceil(len(labels) / lines) if lines else 0
     return columns if columns * (max(width_of(label, "small") for label in labels) + _HANDLE) <= width else 0
 

@@ -37,6 +37,7 @@ SOURCES = {
     "kakade-foster": "Kakade and Foster 2004; Foster and Hart 2018",
     "defensive": "Vovk, Takemura and Shafer 2005 (K29), Laplace kernel",
     "arc-defensive": "Vovk 2005 (K29*), [our kernel](defensive.md)",
+    "exponential-average": "everybody; bound [ours](theory.md)",
     "calibeating": "Foster and Hart 2023, over the running mean",
     "online-platt": "Platt 1999, online, over the running mean",
     "running-mean": "Krichevsky and Trofimov 1981",

@@ -4,6 +4,7 @@ from truecast.arena.forecasters.arc_defensive import ArcDefensive
 from truecast.arena.forecasters.calibeating import Calibeating
 from truecast.arena.forecasters.climatology import Climatology
 from truecast.arena.forecasters.defensive import Defensive
+from truecast.arena.forecasters.exponential_average import ExponentialAverage
 from truecast.arena.forecasters.foster import Foster
 from truecast.arena.forecasters.foster_vohra import FosterVohra
 from truecast.arena.forecasters.gupta_ramdas import GuptaRamdas
@@ -17,6 +18,7 @@ __all__ = [
     "Calibeating",
     "Climatology",
     "Defensive",
+    "ExponentialAverage",
     "Foster",
     "FosterVohra",
     "GuptaRamdas",

@@ -40,7 +40,8 @@ class PlainLadder:
     """The paper's state: the look-ahead bias of every point, and the cell the next forecast is made in.
 
     `forecast` is "lower", "upper", "middle" or "outer" (the end of the cell farther from 1/2); `cell` is "walk",
-    "lowest" or "highest".
+    "lowest" or "highest". Outcomes are 0 and 1, or fractions between them (docs/theory.md, section 9); of these only
+    D + A is a bound, not D + B.
     """
 
     def __init__(self, points: Sequence[Fraction], forecast: str = "lower", cell: str = "walk") -> None:
@@ -61,16 +62,22 @@ class PlainLadder:
             return lower if upper <= Fraction(1, 2) else upper
         return {"lower": lower, "upper": upper, "middle": (lower + upper) / 2}[self.forecast]
 
-    def observe(self, y: int) -> Fraction:
-        """Credit the end of the cell nearer to y with its error; return that end, One-Step-Ahead's answer."""
-        credited = self.cell + y
+    def observe(self, y: int | Fraction) -> Fraction:
+        """Credit the end of the cell nearer to y with its error; return that end, One-Step-Ahead's answer.
+
+        An outcome inside the cell is its own answer, and nothing is credited.
+        """
+        lower, upper = self.points[self.cell], self.points[self.cell + 1]
+        answer = max(lower, min(upper, Fraction(y)))
         self.rounds += 1
-        self.deviation += abs(self.predict() - self.points[credited])
-        error = float(self.predict()) - y
+        self.deviation += abs(self.predict() - answer)
+        error = float(self.predict()) - float(y)
         self.squared_error += error * error
-        self.alpha[credited] += self.points[credited] - y
-        self._choose(towards=y)
-        return self.points[credited]
+        if not lower < y < upper:
+            towards = 1 if y >= upper else 0
+            self.alpha[self.cell + towards] += answer - y
+            self._choose(towards)
+        return answer
 
     def is_open(self, i: int) -> bool:
         """Whether the bias of the left end of cell i is <= 0 and that of its right end >= 0."""

@@ -65,18 +65,17 @@ class PlainLadder:
     def observe(self, y: int | Fraction) -> Fraction:
         """Credit the end of the cell nearer to y with its error; return that end, One-Step-Ahead's answer.
 
-        An outcome inside the cell is its own answer, and nothing is credited.
+        An outcome inside the cell is its own answer, which has no error: nothing is credited.
         """
         lower, upper = self.points[self.cell], self.points[self.cell + 1]
         answer = max(lower, min(upper, Fraction(y)))
+        towards = int(answer == upper)
         self.rounds += 1
         self.deviation += abs(self.predict() - answer)
         error = float(self.predict()) - float(y)
         self.squared_error += error * error
-        if not lower < y < upper:
-            towards = 1 if y >= upper else 0
-            self.alpha[self.cell + towards] += answer - y
-            self._choose(towards)
+        self.alpha[self.cell + towards] += answer - y
+        self._choose(towards)
         return answer
 
     def is_open(self, i: int) -> bool:

@@ -13,6 +13,7 @@ inline void require(bool holds, const char* otherwise) {
     if (!holds) throw nanobind::value_error(otherwise);
 }
 
+void bind_arc(nanobind::module_& m);
 void bind_distance(nanobind::module_& m);
 void bind_hints(nanobind::module_& m);
 void bind_measures(nanobind::module_& m);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "arc.hpp"
 #include "arrays.hpp"
 #include "bins.hpp"
 #include "decision.hpp"
@@ -179,6 +180,14 @@ double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total, Arra
     });
 }
 
+// The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts are right.
+nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones) {
+    const ArcEnergy found = with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return arc_energy(p.data(), of_zero, of_one, p.shape(0));
+    });
+    return nb::make_tuple(found.energy, found.gross, found.expected);
+}
+
 double laplace_sum(Doubles p, AnyArray zeros, AnyArray ones, double scale) {
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
         return laplace(p.data(), of_zero, of_one, p.shape(0), scale);
@@ -261,6 +270,7 @@ std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double to
 }  // namespace
 
 void bind_measures(nb::module_& m) {
+    m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a);
     m.attr("FEW") = FewForecasts::most;
     m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "below"_a, "keys"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);

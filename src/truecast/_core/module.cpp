@@ -166,6 +166,7 @@ NB_MODULE(kernels, m) {
     m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
           "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
+    bind_arc(m);
     bind_distance(m);
     bind_recalibrate(m);
     bind_split_ladder(m);

@@ -1,0 +1,61 @@
+"""The arc: how much energy residuals have, and what that proves of any forecasts (docs/arc.md).
+
+The residuals of forecasts, ones - rounds * p at each distinct p, make a field through a kernel K(p, q), which is a
+function of sqrt(p) and sqrt(1 - p) alone. Their energy E is the double sum of r K r'. It bounds the smooth calibration
+error and the lower distance to calibration of all forecasts whatever, and a forecaster can keep it below T.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from truecast import _core
+from truecast.tally import Tally
+
+__all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of"]
+
+#: docs/arc.md, theorem 2: the lower distance and the smooth error, in total, are at most these times sqrt(E)
+LOWER_DISTANCE = 0.53552
+SMOOTH_ERROR = 0.58335
+
+_RELATIVE = 2.0**-45  # docs/arc.md, section 6: the error of E, relative to the energy of the residuals' magnitudes
+_ABSOLUTE = 2.0**-50  # a round: what residuals that are rounded can hide
+_UP = 1.0 + 2.0**-50  # more than covers the rounding of a square root and two products
+
+
+@dataclass(frozen=True, slots=True)
+class ArcEnergy:
+    """The energy of forecasts on the arc, and what it proves. Totals over all rounds.
+
+    Attributes
+    ----------
+    total : int or float
+        Rounds, or their weight.
+    energy : float
+        E, the double sum of r K(p, q) r' over all pairs of forecasts.
+    expected : float
+        The mean of E if each outcome is 1 with the probability forecast, whatever came before.
+    lower_distance, smooth_error : float
+        Proved of these forecasts: upper bounds, rounded up.
+    """
+
+    total: int | float
+    energy: float
+    expected: float
+    lower_distance: float
+    smooth_error: float
+
+
+def energy_of(tally: Tally) -> ArcEnergy:
+    """Return the energy of these rounds. O(n): a tally is sorted."""
+    energy, gross, expected = _core.arc_energy(tally.p, tally.zeros, tally.ones)
+    root = math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
+    hidden = _ABSOLUTE * tally.total
+    return ArcEnergy(
+        total=tally.total,
+        energy=max(energy, 0.0),
+        expected=expected,
+        lower_distance=LOWER_DISTANCE * root + hidden,
+        smooth_error=SMOOTH_ERROR * root + hidden,
+    )

@@ -13,7 +13,7 @@ from truecast.distance.witness import Witness, grouped
 
 __all__ = ["rounded"]
 
-_UNITS, _PARTS = 1 << 60, 1 << 20  # of a value and of a round: sums of them are exact, in Python's integers
+_UNITS, _PARTS = 1 << 60, 1 << 40  # of a value and of a round: sums of them are exact, in Python's integers
 
 
 class _Cell(NamedTuple):
@@ -32,6 +32,8 @@ class _Cell(NamedTuple):
 
 def rounded(values: NDArray[np.float64], masses: NDArray[np.float64], zeros: int, ones: int, finest: float) -> Witness:
     """Return calibrated forecasts of whole rounds near a calibrated splitting of them (docs/distance.md, theorem 11).
+
+    They cost at most 1.96 T^(1/3) more than the splitting, for T rounds and the `finest` of `gap.finest_cells`.
 
     Parameters
     ----------
@@ -62,7 +64,8 @@ class _Tree:
 
     def __init__(self, values: NDArray[np.float64], masses: NDArray[np.float64]) -> None:
         self._values = [int(value) for value in np.rint(values * _UNITS)]
-        # a quarter of a round more in all: makes up for what rounding took off whole groups, but is no other round
+        # a quarter of a round more in all: makes up for what rounding took off whole groups, but is no other round;
+        # it costs 1/8 at most (docs/distance.md, theorem 12 (c))
         more = 1 + 0.25 / masses.sum()
         whole = [int(mass) for mass in np.rint(masses * more * _PARTS)]
         moments = (value * mass for value, mass in zip(self._values, whole, strict=True))

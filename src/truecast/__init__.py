@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from truecast import recalibrate as recalibrate
     from truecast import report as report
     from truecast import tally as tally
-    from truecast.certificate import Certificate
+    from truecast.certificate import ArcCertificate, Certificate
     from truecast.distance import Distance, Witness, calibration_distance, verify_witness
     from truecast.errors import (
         FileError,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from truecast.forecasters import (
         AlmostOneStepAhead,
+        Arc,
         BentGrid,
         Guard,
         HorizonFree,
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlmostOneStepAhead",
+    "Arc",
+    "ArcCertificate",
     "Band",
     "BentGrid",
     "Bins",

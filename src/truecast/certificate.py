@@ -7,11 +7,37 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Certificate"]
+__all__ = ["ArcCertificate", "Certificate"]
+
+
+class _Proved:
+    """What follows from any certificate's bound."""
+
+    __slots__ = ()
+
+    rounds: int
+    unresolved: int
+    bound: float
+    horizon: int | None
+
+    @property
+    def promised_rounds(self) -> int:
+        """The number of rounds that `a_priori` is for."""
+        return max(self.rounds + self.unresolved, self.horizon or 0)
+
+    @property
+    def per_round(self) -> float:
+        """`bound` divided by the number of forecasts: the mean change that suffices (0 before the first outcome)."""
+        return self.bound / max(self.rounds + self.unresolved, 1)
+
+    @property
+    def paper(self) -> float:
+        """2 sqrt(T) + 1, the paper's theorem, for the T that `a_priori` is for: to compare with."""
+        return 2.0 * math.sqrt(self.promised_rounds) + 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(_Proved):
     r"""What is proved about the forecasts made so far.
 
     The distance to calibration, CalDist, is the least total change, :math:`\sum_t |p_t - q_t|`, that turns the
@@ -65,21 +91,6 @@ class Certificate:
     unresolved: int = 0
     unknown: float = 0.0
 
-    @property
-    def promised_rounds(self) -> int:
-        """The number of rounds that `a_priori` is for."""
-        return max(self.rounds + self.unresolved, self.horizon or 0)
-
-    @property
-    def per_round(self) -> float:
-        """`bound` divided by the number of forecasts: the mean change that suffices (0 before the first outcome)."""
-        return self.bound / max(self.rounds + self.unresolved, 1)
-
-    @property
-    def paper(self) -> float:
-        """2 sqrt(T) + 1, the paper's theorem, for the T that `a_priori` is for: to compare with."""
-        return 2.0 * math.sqrt(self.promised_rounds) + 1.0
-
     def __str__(self) -> str:
         late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
         return "\n".join(
@@ -89,6 +100,63 @@ class Certificate:
                 f"    of which deviation         {self.deviation:,.4f}",
                 f"    and bias                   {max(self.bound - self.deviation - self.unknown, 0.0):,.4f}",
                 *([f"    and what is unresolved     {self.unknown:,.4f}"] if self.unresolved else []),
+                f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
+                f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
+                f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArcCertificate(_Proved):
+    """What is proved about the forecasts that `Arc` made so far: three bounds, all totals, rounded up.
+
+    They follow from the energy of the residuals, whatever the outcomes were and whoever chose them (docs/arc.md,
+    theorems 2 and 3). Like `Certificate`, it does not say that the forecasts are sharp: read `brier` beside it.
+
+    Attributes
+    ----------
+    rounds : int
+        Outcomes observed.
+    energy : float
+        E, which all three come from.
+    smooth_error : float
+        The smooth calibration error is at most this.
+    lower_distance : float
+        The lower distance to calibration, which lets rounds be split, is at most this.
+    bound : float
+        The distance to calibration, CalDist, is at most this: `lower_distance` and `splitting_gap`.
+    a_priori : float
+        What was proved of CalDist before the first outcome, for `rounds` rounds. Never below `bound`.
+    brier : float
+        Mean squared error of the forecasts, a proper score; nan before the first outcome.
+    """
+
+    rounds: int
+    energy: float
+    smooth_error: float
+    lower_distance: float
+    bound: float
+    a_priori: float
+    brier: float
+
+    @property
+    def horizon(self) -> None:
+        """The number of rounds the forecaster was built for: it needs none."""
+        return
+
+    @property
+    def unresolved(self) -> int:
+        """Forecasts whose outcomes have not come: none."""
+        return 0
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"after {_rounds(self.rounds)}",
+                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
+                f"    if rounds may be split  <= {self.lower_distance:,.4f}",
+                f"    smooth error            <= {self.smooth_error:,.4f}",
                 f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",

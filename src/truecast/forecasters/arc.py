@@ -1,0 +1,164 @@
+"""The forecaster on the arc: no horizon, no grid, and the least proved bound of all that need neither."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from truecast import _check, _core
+from truecast.arc import LOWER_DISTANCE, ArcEnergy, energy_of
+from truecast.certificate import ArcCertificate
+from truecast.distance.gap import splitting_gap
+from truecast.errors import StateError
+from truecast.forecasters.base import OutcomeForecaster
+from truecast.state import Saveable
+from truecast.tally import Tally
+
+__all__ = ["Arc"]
+
+_MOST_CLAIMED = 1 << 30  # rounds for which the rounding of the field is proved to be small enough
+_PRICE = 61 / 60  # docs/arc.md, theorem 3: what a round adds to the energy at most, all rounding included
+_UP = 1.0 + 2.0**-50
+_FINEST = 2.0**52  # denominators of forecasts
+
+
+class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
+    r"""Forecast binary outcomes so that the lower distance to calibration is at most 0.54 sqrt(T), for every T.
+
+    It keeps how often each forecast was said and what came of it, and feels the residuals
+    :math:`r = n_1 - (n_0 + n_1) p` through a kernel K. The next forecast p is one at which neither outcome can add
+    much to the energy :math:`E = \sum r K r'`:
+
+    .. math:: E_t - E_{t-1} = p(1-p) K(p,p) + 2 (y - p) S(p), \qquad
+        S(p) = \sum_q r_q K(p, q) + \tfrac12 K(p,p)(1 - 2p)
+
+    The first term is at most 1, and p is where S is all but 0: halving [0, 1] towards the root of S, the first middle
+    at which the second term is below 1/64 of the first. So E stays below 61/60 T, whatever the outcomes are and
+    whoever chooses them.
+
+    ============================  ==================================================
+    smooth calibration error      at most 0.589 sqrt(T)
+    lower distance                at most 0.54 sqrt(T)
+    distance to calibration       at most 0.54 sqrt(T) + 1.96 T^(1/3)
+    ============================  ==================================================
+
+    All three are totals, hold after every round up to 2**30, and are proved before the first (docs/arc.md, theorem 3).
+    `certificate` has the same for the forecasts so far, which is less if events are rare: 4.05 sqrt(sum p(1 - p)) and
+    a little more.
+
+    It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a model's
+    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds and it is below a million,
+    `BentGrid` has the smaller bound on the distance.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> f = tc.Arc()
+    >>> for y in [1, 1, 0, 1]:
+    ...     p = f.predict()
+    ...     f.observe(y)
+    >>> f.forecast_many([1, 0, 0, 0, 0]).round(3)
+    array([0.734, 0.781, 0.625, 0.531, 0.438])
+    >>> f.certificate.lower_distance < 0.54 * 9**0.5
+    True
+
+    Notes
+    -----
+    Forecasts are dyadic fractions, never 0 or 1. The state is the tally of what was said: distinct forecasts and their
+    counts, 64 bytes each in memory, about sqrt(T) of them. A round costs O(log T); some 0.4 us in a batch. Independent
+    of the order of the past: the same tally, the same forecast.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this anew: none."""
+        return {}
+
+    @property
+    def tally(self) -> Tally:
+        """What was said, and what came of it. O(knots)."""
+        return Tally(*self._said())
+
+    @property
+    def energy(self) -> ArcEnergy:
+        """The energy of the forecasts so far, computed from the tally. O(knots)."""
+        return energy_of(self.tally)
+
+    def a_priori(self, rounds: int) -> float:
+        """The bound on CalDist after this many rounds that is proved before the first; rounded up.
+
+        0.54 sqrt(T) for the lower distance and `splitting_gap` for what the distance may have beyond it. Beyond 2**30
+        rounds only the trivial T is claimed; the certificate stays valid.
+        """
+        rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
+        if rounds > _MOST_CLAIMED:
+            return float(rounds)
+        return (LOWER_DISTANCE * math.sqrt(_PRICE * rounds) * _UP + splitting_gap(rounds)) * _UP
+
+    @property
+    def certificate(self) -> ArcCertificate:
+        """What is proved about the forecasts so far. O(knots)."""
+        tally = self.tally
+        energy = energy_of(tally)
+        return ArcCertificate(
+            rounds=self.rounds,
+            energy=energy.energy,
+            smooth_error=energy.smooth_error,
+            lower_distance=energy.lower_distance,
+            bound=(energy.lower_distance + splitting_gap(self.rounds)) * _UP,
+            a_priori=self.a_priori(self.rounds),
+            brier=_brier(tally),
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything a round can change, as plain data."""
+        p, zeros, ones = self._said()
+        return {"forecasts": p.tolist(), "zeros": zeros.tolist(), "ones": ones.tolist(), "issued": self.issued}
+
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+        kinds = {"forecasts": float, "zeros": int, "ones": int}
+        if not isinstance(state, dict) or set(state) != {*kinds, "issued"}:
+            raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}, issued")
+        for name, kind in kinds.items():
+            _require_list(name, state[name], kind, len(state["forecasts"]))
+        if type(state["issued"]) is not bool:
+            raise StateError(f"the saved issued must be true or false, got {state['issued']!r:.80}")
+        tally = _tally(state["forecasts"], state["zeros"], state["ones"])
+        self._restore(tally.p, tally.zeros, tally.ones, state["issued"])
+
+
+def _require_list(name: str, values: object, kind: type, length: int) -> None:
+    if type(values) is not list or any(type(value) is not kind for value in values):
+        raise StateError(f"the saved {name} must be a list of {kind.__name__}, got {values!r:.80}")
+    if len(values) != length:
+        raise StateError(f"the saved {name} must be one for each of {length} forecasts, got {len(values)}")
+
+
+def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
+    """Return the tally in a saved state, if rounds of this forecaster can have led to it."""
+    for i, (p, of_zero, of_one) in enumerate(zip(forecasts, zeros, ones, strict=True)):
+        if not (0.0 < p < 1.0 and (p * _FINEST).is_integer()):
+            raise StateError(f"the saved forecast {i} must be a multiple of 2**-52 inside (0, 1), got {p!r}")
+        if i and not forecasts[i - 1] < p:
+            raise StateError(f"the saved forecasts must increase, got {forecasts[i - 1]!r} before {p!r}")
+        if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _check.MOST_ROUNDS:
+            raise StateError(f"the saved counts of forecast {i} must be possible, got {of_zero} and {of_one}")
+    if sum(zeros) + sum(ones) > _check.MOST_ROUNDS:
+        raise StateError(f"the saved counts must be {_check.MOST_ROUNDS} at the most in all")
+    tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))
+    limit = LOWER_DISTANCE * math.sqrt(_PRICE * tally.total + 1.0)
+    if tally.total <= _MOST_CLAIMED and energy_of(tally).lower_distance > limit:
+        raise StateError("the saved counts have more energy than any rounds of this forecaster can have led to")
+    return tally
+
+
+def _brier(tally: Tally) -> float:
+    if not tally.total:
+        return math.nan
+    return float(_core.brier_sum(tally.p, tally.zeros, tally.ones) / tally.total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     ...     p = f.predict()
     ...     f.observe(y)
     >>> f.forecast_many([1, 0, 0, 0, 0]).round(3)
-    array([0.734, 0.781, 0.625, 0.531, 0.438])
+    array([0.691, 0.762, 0.561, 0.258, 0.168])
     >>> f.certificate.lower_distance < 0.54 * 9**0.5
     True
 
@@ -89,16 +90,17 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         """The energy of the forecasts so far, computed from the tally. O(knots)."""
         return energy_of(self.tally)
 
-    def a_priori(self, rounds: int) -> float:
-        """The bound on CalDist after this many rounds that is proved before the first; rounded up.
+    def a_priori(self, rounds: int) -> Fraction:
+        """The bound on CalDist after this many rounds that is proved before the first.
 
         0.54 sqrt(T) for the lower distance and `splitting_gap` for what the distance may have beyond it. Beyond 2**30
         rounds only the trivial T is claimed; the certificate stays valid.
         """
         rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
         if rounds > _MOST_CLAIMED:
-            return float(rounds)
-        return (LOWER_DISTANCE * math.sqrt(_PRICE * rounds) * _UP + splitting_gap(rounds)) * _UP
+            return Fraction(rounds)
+        lower = LOWER_DISTANCE * math.sqrt(_PRICE * rounds) * _UP
+        return Fraction((lower + splitting_gap(rounds)) * _UP)
 
     @property
     def certificate(self) -> ArcCertificate:
@@ -111,7 +113,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
             smooth_error=energy.smooth_error,
             lower_distance=energy.lower_distance,
             bound=(energy.lower_distance + splitting_gap(self.rounds)) * _UP,
-            a_priori=self.a_priori(self.rounds),
+            a_priori=float(self.a_priori(self.rounds)),
             brier=_brier(tally),
         )
 

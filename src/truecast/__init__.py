@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from truecast.forecasters import (
         AlmostOneStepAhead,
         Arc,
+        ArcStreams,
         BentGrid,
         Guard,
         HorizonFree,
@@ -71,6 +72,7 @@ __all__ = [
     "AlmostOneStepAhead",
     "Arc",
     "ArcCertificate",
+    "ArcStreams",
     "Band",
     "BentGrid",
     "Bins",

@@ -130,6 +130,8 @@ class ArcCertificate(_Proved):
         What was proved of CalDist before the first outcome, for `rounds` rounds. Never below `bound`.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
+    horizon, unresolved
+        As in `Certificate`: None and 0, for `Arc` needs no horizon and learns each outcome before the next forecast.
     """
 
     rounds: int
@@ -139,16 +141,8 @@ class ArcCertificate(_Proved):
     bound: float
     a_priori: float
     brier: float
-
-    @property
-    def horizon(self) -> None:
-        """The number of rounds the forecaster was built for: it needs none."""
-        return
-
-    @property
-    def unresolved(self) -> int:
-        """Forecasts whose outcomes have not come: none."""
-        return 0
+    horizon: int | None = None
+    unresolved: int = 0
 
     def __str__(self) -> str:
         return "\n".join(

@@ -45,6 +45,37 @@ def test_streams_are_separate_forecasters(
     assert start.to_json() == unchanged
 
 
+@given(
+    seed=st.integers(0, 1 << 32),
+    streams=st.integers(0, 5),
+    rounds=st.integers(0, 40),
+    before=st.integers(0, 30),
+    asked=st.booleans(),
+    threads=st.sampled_from([None, 1, 3]),
+)
+def test_streams_on_the_arc_are_separate_forecasters(
+    seed: int, streams: int, rounds: int, before: int, asked: bool, threads: int | None
+) -> None:
+    rng = np.random.default_rng(seed)
+    start = tc.Arc()
+    start.forecast_many(rng.integers(0, 2, before))
+    if asked:
+        start.predict()
+    unchanged = start.to_json()
+    outcomes = rng.random((streams, rounds)) < rng.random((streams, 1))
+    result = tc.forecast_streams(start, outcomes, threads=threads)
+    assert len(result) == streams
+    assert result.forecasts.shape == (streams, rounds)
+    start.observe(1) if asked else start.forecast_many([1])  # what it does later changes nothing
+    for k in range(streams):
+        alone = tc.Arc.from_json(unchanged)
+        assert result.forecasts[k].tolist() == alone.forecast_many(outcomes[k]).tolist()
+        assert result.forecaster(k).to_json() == alone.to_json()
+        for name in ("bound", "lower_distance", "smooth_error"):
+            assert getattr(result, name)[k] == getattr(alone.certificate, name)
+        assert result.brier[k] == alone.certificate.brier or before + rounds == 0
+
+
 def test_bad_input_is_refused() -> None:
     f = tc.AlmostOneStepAhead(grid=3)
     with pytest.raises(tc.InputError, match=r"outcomes must have shape \(streams, rounds\), got \(2,\)"):

@@ -66,6 +66,9 @@ void bind_arc(nb::module_& m) {
              "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
              "none.")
         .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def(
+            "_take", [](ArcTree& t, ArcTree& from) { at_rest(t) = at_rest(from); }, "other"_a,
+            "Become a copy of another forecaster.")
         .def("_restore", &restore, "p"_a, "zeros"_a, "ones"_a, "issued"_a)
         .def("_said", &said, "Distinct forecasts, increasing, with their zeros and ones.")
         .def_prop_ro(

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
+from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
+from truecast.forecasters.arc import Arc
 from truecast.forecasters.base import LadderForecaster
+from truecast.tally import Tally
 
-__all__ = ["Streams", "forecast_streams"]
+__all__ = ["ArcStreams", "Streams", "forecast_streams"]
 
 _UP = 1.0 + 2.0**-48  # more than covers the rounding of a few operations on positive floats
 
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """What `forecast_streams` returns.
+    """What `forecast_streams` returns for forecasters on a ladder.
 
     Attributes
     ----------
@@ -69,7 +73,55 @@ class Streams:
         return going_on
 
 
-def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threads: int | None = None) -> Streams:
+@dataclass(frozen=True, eq=False)
+class ArcStreams:
+    """What `forecast_streams` returns for `Arc`.
+
+    Attributes
+    ----------
+    forecasts : array of shape (streams, rounds)
+        Each made before its outcome was used.
+    bound, lower_distance, smooth_error : arrays of shape (streams,)
+        Proved bounds for each stream, in total, rounded up: those of `ArcCertificate`.
+    brier : array of shape (streams,)
+        Mean squared error of each stream, a proper score; nan if there was no round.
+    """
+
+    forecasts: NDArray[np.float64]
+    bound: NDArray[np.float64]
+    lower_distance: NDArray[np.float64]
+    smooth_error: NDArray[np.float64]
+    brier: NDArray[np.float64]
+    _start: Arc
+    _outcomes: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """The number of streams."""
+        return len(self._outcomes)
+
+    def forecaster(self, stream: int) -> Arc:
+        """Return a forecaster that goes on where this stream stopped, with its exact certificate."""
+        number = _check.whole_number("stream", stream, least=0, most=len(self) - 1)
+        going_on = Arc()
+        going_on._take(self._start)
+        said, y = self.forecasts[number], self._outcomes[number]
+        if len(y):
+            tally = self._start.tally + Tally.from_predictions(y, said)
+            going_on._restore(tally.p, tally.zeros, tally.ones, issued=False)
+        return going_on
+
+
+@overload
+def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threads: int | None = None) -> Streams: ...
+
+
+@overload
+def forecast_streams(forecaster: Arc, outcomes: ArrayLike, *, threads: int | None = None) -> ArcStreams: ...
+
+
+def forecast_streams(
+    forecaster: LadderForecaster | Arc, outcomes: ArrayLike, *, threads: int | None = None
+) -> Streams | ArcStreams:
     """Run a copy of a forecaster on every row of outcomes, independently, using all cores.
 
     Row k of the result is what a copy of `forecaster` gives for row k of the outcomes, bit for bit. The forecaster
@@ -93,12 +145,37 @@ def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threa
     >>> streams.forecasts.shape, bool((streams.bound < 2 * 250**0.5 + 1).all())
     ((1000, 250), True)
     """
-    if not isinstance(forecaster, LadderForecaster):
-        raise InputError("forecaster", "must be an AlmostOneStepAhead or a BentGrid", forecaster)
+    if not isinstance(forecaster, LadderForecaster | Arc):
+        raise InputError("forecaster", "must be an AlmostOneStepAhead, a BentGrid or an Arc", forecaster)
     y = _check.outcomes(outcomes, dimensions=2)
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = available if threads is None else _check.whole_number("threads", threads, least=1, most=1024)
 
+    if isinstance(forecaster, Arc):
+        return _on_the_arc(forecaster, y, workers)
+    return _on_the_ladder(forecaster, y, workers)
+
+
+def _on_the_arc(start: Arc, y: NDArray[np.uint8], workers: int) -> ArcStreams:
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
+
+    began, said = Arc(), np.empty(y.shape)
+    began._take(start)
+
+    def play(stream: int) -> ArcCertificate:
+        player = Arc()
+        player._take(began)
+        player._run(y[stream], said[stream])
+        return player.certificate
+
+    with ThreadPoolExecutor(workers) as pool:
+        proved = list(pool.map(play, range(len(y))))
+    names = [field.name for field in fields(ArcStreams) if field.name in ArcCertificate.__slots__]
+    columns = {name: np.array([getattr(one, name) for one in proved], float) for name in names}
+    return ArcStreams(forecasts=said, **columns, _start=began, _outcomes=y.copy())
+
+
+def _on_the_ladder(forecaster: LadderForecaster, y: NDArray[np.uint8], workers: int) -> Streams:
     count, points = len(y), len(forecaster.points)
     rounds, issued = forecaster.rounds + y.shape[1], forecaster.issued and y.shape[1] == 0
     said = np.empty(y.shape)

@@ -6,6 +6,7 @@ The page to read first, and the oracle that the compiled tree is driven against,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 __all__ = ["Arc", "energy", "fall", "kernel", "rise"]
 
@@ -82,7 +83,7 @@ class Arc:
         zeros, ones = self.counts.get(p, (0, 0))
         return ones * (1.0 - p) - zeros * p
 
-    def _sum(self, shape, low: float, high: float) -> float:  # noqa: ANN001
+    def _sum(self, shape: Callable[[float], float], low: float, high: float) -> float:
         """Sum residual times shape over the forecasts strictly between, in the order of halvings."""
         if not any(low < p < high for p in self.counts):
             return 0.0

@@ -20,7 +20,6 @@ from truecast.tally import Tally
 __all__ = ["Arc"]
 
 _MOST_CLAIMED = 1 << 30  # rounds for which the rounding of the field is proved to be small enough
-_PRICE = 61 / 60  # docs/arc.md, theorem 3: what a round adds to the energy at most, all rounding included
 _UP = 1.0 + 2.0**-50
 _FINEST = 2.0**52  # denominators of forecasts
 
@@ -36,7 +35,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         S(p) = \sum_q r_q K(p, q) + \tfrac12 K(p,p)(1 - 2p)
 
     The first term is at most 1, and p is where S is all but 0: halving [0, 1] towards the root of S, the first middle
-    at which the second term is below 1/64 of the first. So E stays below 61/60 T, whatever the outcomes are and
+    at which the second term is below 1/64 of the first. So E stays below 65/64 T, whatever the outcomes are and
     whoever chooses them.
 
     ============================  ==================================================
@@ -45,7 +44,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     distance to calibration       at most 0.54 sqrt(T) + 1.96 T^(1/3)
     ============================  ==================================================
 
-    All three are totals, hold after every round up to 2**30, and are proved before the first (docs/arc.md, theorem 3).
+    All three are totals, hold after every round up to 2**29, and are proved before the first (docs/arc.md, theorem 3).
     `certificate` has the same for the forecasts so far, which is less if events are rare: 4.05 sqrt(sum p(1 - p)) and
     a little more.
 
@@ -93,13 +92,13 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     def a_priori(self, rounds: int) -> Fraction:
         """The bound on CalDist after this many rounds that is proved before the first.
 
-        0.54 sqrt(T) for the lower distance and `splitting_gap` for what the distance may have beyond it. Beyond 2**30
+        0.54 sqrt(T) for the lower distance, and `splitting_gap` for what the distance may have beyond it. Beyond 2**30
         rounds only the trivial T is claimed; the certificate stays valid.
         """
         rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
         if rounds > _MOST_CLAIMED:
             return Fraction(rounds)
-        lower = LOWER_DISTANCE * math.sqrt(_PRICE * rounds) * _UP
+        lower = LOWER_DISTANCE * math.sqrt(_most_energy(rounds)) * _UP
         return Fraction((lower + splitting_gap(rounds)) * _UP)
 
     @property
@@ -135,6 +134,11 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         self._restore(tally.p, tally.zeros, tally.ones, state["issued"])
 
 
+def _most_energy(rounds: int) -> float:
+    """Return what E can be after this many rounds; the last term is for rounding (docs/arc.md, theorem 3 and section 6)."""
+    return rounds * (65 / 64 + rounds * 2.0**-39)
+
+
 def _require_list(name: str, values: object, kind: type, length: int) -> None:
     if type(values) is not list or any(type(value) is not kind for value in values):
         raise StateError(f"the saved {name} must be a list of {kind.__name__}, got {values!r:.80}")
@@ -154,7 +158,7 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
     if sum(zeros) + sum(ones) > _check.MOST_ROUNDS:
         raise StateError(f"the saved counts must be {_check.MOST_ROUNDS} at the most in all")
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))
-    limit = LOWER_DISTANCE * math.sqrt(_PRICE * tally.total + 1.0)
+    limit = LOWER_DISTANCE * math.sqrt(_most_energy(int(tally.total)) + 1.0)
     if tally.total <= _MOST_CLAIMED and energy_of(tally).lower_distance > limit:
         raise StateError("the saved counts have more energy than any rounds of this forecaster can have led to")
     return tally

@@ -372,6 +372,15 @@ def equally_spaced(rounds: int) -> tuple[np.ndarray, np.ndarray]:
     return (np.diff(np.floor(np.cumsum(p) + 0.5), prepend=0) > 0).astype(int), p
 
 
+def test_equally_spaced_forecasts_are_far_apart():
+    """What the theorem is about is not all rounding: 0.45 T^(1/3), found exactly."""
+    y, p = equally_spaced(1728)
+    lower = tc.lower_calibration_distance(y, p, total=True)
+    found = tc.calibration_distance(y, p, total=True)
+    assert found.exact
+    assert 0.45 * 12 < found.lower - lower.upper <= splitting_gap(1728)
+
+
 def drawn(kind: str, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     if kind == "spaced":
         return equally_spaced(rounds)

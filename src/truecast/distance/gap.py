@@ -61,7 +61,7 @@ def splitting_gap(rounds: int) -> float:
     is at most T/2 and at most 1.96 T^(1/3), and known before the first round: a bound on the lower distance becomes one
     on the distance.
 
-    It is a worst case: the largest difference that has been found is 0.47 T^(1/3). For given rounds
+    It is not the difference: that is often near 0, and the largest that we know is 0.45 T^(1/3). For given rounds
     `calibration_distance` finds the distance, or a narrower interval.
 
     Parameters

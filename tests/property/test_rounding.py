@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truecast as tc
+from truecast.distance import splitting_gap
+from truecast.distance.gap import finest_cells
 from truecast.distance.rounding import rounded
-
-FINEST = 0.75  # N**2 / T**(2/3) in theorem 11
 
 Atoms = list[tuple[Fraction, Fraction]]
 
@@ -80,23 +80,6 @@ def test_groups_that_are_whole_stay_whole(size):
     assert (witness.zeros + witness.ones).tolist() == masses.tolist()
 
 
-def _denominators(finest: float) -> list[tuple[int, int]]:
-    """Neighbours' denominators (a, b) of all cells that are split: coprime, a * b < finest."""
-    most = math.ceil(finest)
-    return [(a, b) for a in range(1, most) for b in range(1, -(-most // a)) if a * b < finest and math.gcd(a, b) == 1]
-
-
-def _bound(rounds: int) -> float:
-    """Theorem 11 (c)."""
-    finest = FINEST * rounds ** (2 / 3)
-    cells = _denominators(finest)
-    mean = sum(min(a, b) / (max(a, b) * (a + b)) for a, b in cells)
-    sizes = sorted(a + b for a, b in cells)
-    swing = [math.sqrt(n) / 2 + sum(1 / r for r in sizes[n:]) for n in range(0, len(sizes) + 1, 1 + len(sizes) // 200)]
-    rest = rounds / (2 * finest) * (1 + 1 / finest)
-    return mean + min(swing) + rest + sum(1 / (a * b * (a + b)) for a, b in cells)
-
-
 @pytest.mark.parametrize("rounds", [10, 100, 1_000, 10_000])
 @pytest.mark.parametrize("kind", ["calibrated", "rare", "narrow", "inverted", "spread"])
 def test_rounding_costs_no_more_than_the_theorem_says(rounds, kind):
@@ -110,20 +93,19 @@ def test_rounding_costs_no_more_than_the_theorem_says(rounds, kind):
     if kind == "spread":  # error diffusion: the sum of outcomes follows that of forecasts
         y = np.diff(np.floor(np.cumsum(p)), prepend=0) > 0
     lower = tc.lower_calibration_distance(y, p, total=True)
-    finest = FINEST * rounds ** (2 / 3)
-    witness = rounded(lower.values, lower.masses, int((~y).sum()), int(y.sum()), finest)
-    assert tc.verify_witness(y, p, witness, total=True) <= lower.upper + _bound(rounds)
+    witness = rounded(lower.values, lower.masses, int((~y).sum()), int(y.sum()), finest_cells(rounds))
+    assert tc.verify_witness(y, p, witness, total=True) <= lower.upper + splitting_gap(rounds) + 1 / 8
 
 
 @pytest.mark.parametrize("memory", [1e3, 4e9])
 def test_a_search_that_may_not_begin_is_nearly_as_good(memory):
-    """Whatever the limits, the interval is no wider than theorem 11 says."""
+    """Whatever the limits, the interval is no wider than theorem 12 says."""
     rng = np.random.default_rng(5)
     p = rng.random(3_000)
     y = rng.random(3_000) < p
     found = tc.calibration_distance(y, p, memory_limit=memory, time_limit=0.2)
     lower, upper = found.totals
-    assert upper - lower <= _bound(3_000)
+    assert upper - lower <= splitting_gap(3_000) + 1 / 8
     assert tc.verify_witness(y, p, found.witness, total=True) <= upper
     by_value = tc.calibration_error_by_value(y, p)
     assert upper < 0.1 * by_value * 3_000
@@ -131,7 +113,7 @@ def test_a_search_that_may_not_begin_is_nearly_as_good(memory):
 
 @pytest.mark.parametrize("rounds", [1 << 26, 10**9, 10**12])
 def test_beyond_what_can_be_searched_the_interval_is_narrow(rounds):
-    """A witness within 2.04 T^(1/3) of the lower distance, where isotonic groups alone are far away."""
+    """A witness within 1.96 T^(1/3) of the lower distance, where isotonic groups alone are far away."""
     p = np.linspace(0, 1, 102)[1:-1]
     rng = np.random.default_rng(1)
     sizes = rng.multinomial(rounds, np.full(100, 0.01))
@@ -140,5 +122,5 @@ def test_beyond_what_can_be_searched_the_interval_is_narrow(rounds):
     found = tc.calibration_distance(tally)
     assert found.ended == "memory"
     lower, upper = found.totals
-    assert upper - lower <= 2.04 * rounds ** (1 / 3) + 1e-6 * upper
+    assert upper - lower <= 1.96 * rounds ** (1 / 3) + 1e-6 * upper
     assert tc.verify_witness(tally, witness=found.witness, total=True) == upper

@@ -219,9 +219,9 @@ def benchmark() -> ModuleType:
 
 
 def test_rows_are_those_that_are_proved(benchmark):
-    """The first half of them; the benchmark does all, which takes half a minute."""
-    few = [row for row in ROWS if row[0] <= 100_000]
-    assert len(few) > len(ROWS) / 2
+    """Nearly all of them; the benchmark does all, which takes half a minute."""
+    few = [row for row in ROWS if row[0] <= 2_000_000]
+    assert len(few) > 0.8 * len(ROWS)
     assert benchmark.constants(n for n, _ in few) == few
 
 
@@ -242,21 +242,39 @@ def test_rows_prove_the_theorem_up_to_large(benchmark):
     assert benchmark.envelope(list(ROWS)) == list(ROWS)
 
 
-def test_by_hand_from_large_on():
-    """The estimate of section 11 at N = 20,000, from which on it falls with N."""
-    scale, ratio = 20_000.0, 4.25
-    assert SCALE * 20_000**3 <= LARGE
+def by_hand(scale: float, ratio: float) -> tuple[float, float, float]:
+    """Upper bounds of section 11 for N = scale and K = ratio * N: the mean part, the core's nodes, the spines."""
     log, x = math.log(scale), scale / ratio
     log_x, pi2 = math.log(x), math.pi**2
     off, off_x = log + 7 / 3, log_x + 7 / 3
     mean = 12 / pi2 * (2 - math.pi / 2) * scale + 2 * math.log(2) * off + log**2 / 2 + 2 * log + 1.5
     core = 6 / pi2 * scale**2 * (1 + 2 * math.log(ratio)) + 2 * ratio * scale * off + 2 * scale * (log + 1) + 1
-    core += 1 + 2 * math.log(ratio * scale + 1)
     spines = 8 / pi2 * x + log_x**2 / 2 + 7 / 3 * log_x + (log_x + 1) / ratio**2 + off_x / 2
     spines += ((1.7 + 0.6 / ratio**2) / pi2 * x + (2 + 1 / ratio**2) * off_x) / ratio**2
-    assert mean + math.sqrt(core) / 2 + spines <= 1.4932 * scale < float(SCALE) * scale
+    return mean, core, spines
+
+
+def test_by_hand_from_large_on():
+    """The estimate of section 11 at N = 20,000, from which on it falls with N."""
+    scale, ratio = 20_000.0, 4.25
+    assert SCALE * 20_000**3 <= LARGE
+    mean, core, spines = by_hand(scale, ratio)
+    constant = mean + math.sqrt(core + 1 + 2 * math.log(ratio * scale + 1)) / 2 + spines
+    assert constant <= 1.49267 * scale < float(SCALE) * scale
     # 3/2 SCALE^(2/3) T^(1/3), with room for an eighth of a round
-    assert 1.5 * float(SCALE) ** (2 / 3) + 0.125 / LARGE ** (1 / 3) < 1.95999
+    assert 1.5 * float(SCALE) ** (2 / 3) + 0.125 / LARGE ** (1 / 3) < 1.95998
+
+
+@pytest.mark.parametrize("n", [100, 1_000, 30_000, 400_000])
+def test_by_hand_is_above_what_is_summed(benchmark, n):
+    row = benchmark.Row(n)
+    for a in range(1, math.isqrt(n) + 1):
+        row.add(a, np.array([k for k in range(1, a + 1) if math.gcd(k, a) == 1]))
+    mean, core, spines = by_hand(math.sqrt(n), row.k / math.sqrt(n))
+    room = math.log(n) ** 2
+    assert row.mean < mean < row.mean + room
+    assert row.core < core < row.core + 20 * math.sqrt(n) * math.log(n)
+    assert row.spines < spines < row.spines + room
 
 
 # The function
@@ -271,19 +289,19 @@ def test_gap_is_the_least_row_rounded_up(rounds):
     assert Fraction(gap) ** 3 <= CUBE_ROOTS**3 * rounds
 
 
-@given(st.integers(LARGE, 10**300))
+@given(st.integers(LARGE, 2**53))
 def test_gap_of_very_many_rounds_is_rounded_up(rounds):
     cube = CUBE_ROOTS**3 * rounds
     assert cube <= Fraction(splitting_gap(rounds)) ** 3 <= cube * (1 + Fraction(1, 2**48))
 
 
 def test_gap_grows_with_the_rounds():
-    steps = [*range(3000), *sorted({int(1.01**k) for k in range(805, 5000)}), LARGE - 1, LARGE, LARGE + 1]
+    steps = [*range(3000), *sorted({int(1.01**k) for k in range(805, 3690)}), LARGE - 1, LARGE, LARGE + 1]
     gaps = [splitting_gap(rounds) for rounds in sorted(steps)]
     assert all(one <= other for one, other in pairwise(gaps))
 
 
-@pytest.mark.parametrize("rounds", [-1, 1.0, True, "1", 10**301])
+@pytest.mark.parametrize("rounds", [-1, 1.0, True, "1", 2**53 + 1])
 def test_gap_of_what_is_no_number_of_rounds(rounds):
     with pytest.raises(tc.errors.InputError, match="rounds must be a whole number from 0"):
         splitting_gap(rounds)
@@ -370,6 +388,15 @@ def equally_spaced(rounds: int) -> tuple[np.ndarray, np.ndarray]:
     values = -(-rounds // each)
     p = np.repeat((np.arange(values) + 0.5) / values, each)[:rounds]
     return (np.diff(np.floor(np.cumsum(p) + 0.5), prepend=0) > 0).astype(int), p
+
+
+def test_equally_spaced_forecasts_are_far_apart():
+    """What the theorem is about is not all rounding: 0.45 T^(1/3), found exactly."""
+    y, p = equally_spaced(1728)
+    lower = tc.lower_calibration_distance(y, p, total=True)
+    found = tc.calibration_distance(y, p, total=True)
+    assert found.exact
+    assert 0.45 * 12 < found.lower - lower.upper <= splitting_gap(1728)
 
 
 def drawn(kind: str, rounds: int) -> tuple[np.ndarray, np.ndarray]:

@@ -49,7 +49,6 @@ ROWS = (
     (172289375, 19434940), (215361718, 21728978), (269202147, 24293793), (336502683, 27161351), (400000000, 29613363),
 )
 # fmt: on
-_MOST_ROUNDS = 10**300  # their cube root is a float
 # T from which the next row is less; a wrong row would be as true, and hardly worse: floats will do
 _CROSSINGS = [(high - low) / THOUSAND / (0.5 / n - 0.5 / m) for (n, low), (m, high) in pairwise(ROWS)]
 
@@ -61,18 +60,23 @@ def splitting_gap(rounds: int) -> float:
     is at most T/2 and at most 1.96 T^(1/3), and known before the first round: a bound on the lower distance becomes one
     on the distance.
 
-    It is a worst case: the largest difference that has been found is 0.47 T^(1/3). For given rounds
+    It is not the difference: that is often near 0, and the largest that we know is 0.45 T^(1/3). For given rounds
     `calibration_distance` finds the distance, or a narrower interval.
 
     Parameters
     ----------
     rounds
-        T, from 0 on.
+        T, from 0 to 2**53.
 
     Returns
     -------
     float
         A total over all rounds, rounded up.
+
+    Raises
+    ------
+    InputError
+        If it is no such number.
 
     Examples
     --------
@@ -82,9 +86,9 @@ def splitting_gap(rounds: int) -> float:
     Notes
     -----
     The least of 140 proved bounds T/(2n) + H(n), and of 1.96 T^(1/3) from 1.2e13 rounds on (docs/distance.md, theorem
-    12). A microsecond or two.
+    12). A few microseconds.
     """
-    rounds = _check.whole_number("rounds", rounds, least=0, most=_MOST_ROUNDS)
+    rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
     if rounds >= LARGE:
         return round_up(CUBE_ROOTS * _cube_root(rounds))
     n, constant = _row(rounds)

@@ -1,7 +1,7 @@
 """The finite part of theorem 12 (docs/distance.md, section 11), in arithmetic that proves it.
 
     python benchmarks/splitting.py            # all rows of the shipped table again, and the theorem from them
-    python benchmarks/splitting.py --rows     # makes the table of truecast/distance/gap.py
+    python benchmarks/splitting.py --rows     # makes the table of truecast/splitting.py
 
 Half a minute. Needs the package installed. A row is a number n = N^2 and, in thousandths, an upper bound of
 
@@ -24,7 +24,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.distance.gap import CUBE_ROOTS, LARGE, ROWS, THOUSAND
+from truecast.splitting import CUBE_ROOTS, LARGE, ROWS, THOUSAND
 
 Rows = list[tuple[int, int]]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from truecast import report as report
     from truecast import tally as tally
     from truecast.certificate import ArcCertificate, Certificate
-    from truecast.distance import Distance, Witness, calibration_distance, verify_witness
+    from truecast.distance import Distance, Witness, calibration_distance, splitting_gap, verify_witness
     from truecast.errors import (
         FileError,
         InputError,
@@ -126,6 +126,7 @@ __all__ = [
     "smooth_calibration_error",
     "smooth_calibration_witness",
     "smooth_ece",
+    "splitting_gap",
     "stretches",
     "u_calibration_error",
     "uncertainty",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from truecast.distance import splitting_gap
-from truecast.distance.gap import finest_cells
 from truecast.distance.rounding import rounded
+from truecast.splitting import finest_cells
 
 Atoms = list[tuple[Fraction, Fraction]]
 

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from truecast.distance import search, splitting_gap
-from truecast.distance.gap import CUBE_ROOTS, LARGE, ROWS, SCALE, THOUSAND, finest_cells
 from truecast.distance.rounding import rounded
+from truecast.splitting import CUBE_ROOTS, LARGE, ROWS, SCALE, THOUSAND, finest_cells
 
 HALF = Fraction(1, 2)
 EXTRA = Fraction(1, 8)  # what a quarter of a round more can cost: theorem 12 (c)

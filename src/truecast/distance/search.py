@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.distance.gap import finest_cells
 from truecast.distance.problem import NO_BOUNDS, Found, Limits, Problem, Tube
 from truecast.distance.rounding import rounded
 from truecast.distance.witness import Witness, cost, grouped
@@ -23,6 +22,7 @@ from truecast.errors import InputError
 from truecast.measures.corp import isotonic_blocks
 from truecast.measures.lower_distance import lower_calibration_distance
 from truecast.measures.prices import best_prices
+from truecast.splitting import finest_cells
 from truecast.tally import Tally, as_tally
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def calibration_distance(
     -----
     Unless a wider interval was asked for by `rtol`, it ends with bounds, in total, that are within 1.96 T^(1/3) for T
     rounds, and the little that the linear programme leaves, usually less than 1e-6 of the distance (docs/distance.md,
-    theorem 12; `truecast.distance.splitting_gap` says it a little more closely).
+    theorem 12; `splitting_gap` says it a little more closely).
 
     A shortest path over the numbers of zeros and ones that have been placed, searched for in order of value within
     bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000 rounds usually take about a tenth

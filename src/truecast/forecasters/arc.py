@@ -11,9 +11,9 @@ import numpy as np
 from truecast import _check, _core
 from truecast.arc import LOWER_DISTANCE, ArcEnergy, energy_of
 from truecast.certificate import ArcCertificate
-from truecast.distance.gap import splitting_gap
 from truecast.errors import StateError
 from truecast.forecasters.base import OutcomeForecaster
+from truecast.splitting import splitting_gap
 from truecast.state import Saveable
 from truecast.tally import Tally
 
@@ -135,7 +135,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
 
 def _most_energy(rounds: int) -> float:
-    """Return what E can be after this many rounds; the last term is for rounding (docs/arc.md, theorem 3 and section 6)."""
+    """Return what E is at most after this many rounds, rounding included (docs/arc.md, (5))."""
     return rounds * (65 / 64 + rounds * 2.0**-39)
 
 

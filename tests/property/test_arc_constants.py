@@ -1,4 +1,4 @@
-"""The constants of docs/arc.md are proved, near the least provable ones, and of the kernel in the code."""
+"""The constants of docs/arc.md are proved, hardly loose, and those of the kernel in the code."""
 
 from __future__ import annotations
 
@@ -172,5 +172,6 @@ def test_dots_are_derivatives_along_the_arc() -> None:
 def test_the_script_prints_what_is_proved(capsys: pytest.CaptureFixture[str], proved) -> None:
     constants.main()
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert [float(end) for end in lines["lower_distance"].split()] == pytest.approx(proved.lower_distance, rel=1e-11)
+    printed = [float(end) for end in lines["lower_distance"].split()]
+    assert printed == pytest.approx(proved.lower_distance, rel=1e-11)
     assert lines["positive"] == "True"

@@ -27,7 +27,8 @@ CELLS = 2**13
 SCALE = (121.0, 123.0)  # numerator and denominator
 CUBIC = (4.0, 6.0, -30.0, 45.0)  # of x = 1 - b, over (POLE - x)^2
 POLE = 1.75
-ETA = 240.0 * 2.0**-53 * 2.0**30  # section 6: the error of a field, for 2^30 rounds
+ROUNDS = 2.0**30  # section 6 is about at most these
+ETA = 342.0 * 2.0**-53 * ROUNDS  # there: the error of a field, in the worst of these rounds
 
 
 class Interval:
@@ -182,7 +183,8 @@ class Proved:
     price: tuple[float, float]  # the greatest p(1-p) K(p,p)
     ends: tuple[float, float]  # K(0,0), which is the greatest K(p,p) if `greatest_at_ends`
     conductance: tuple[float, float]  # the greatest 1/rho
-    cost: tuple[float, float]  # section 6: the most that a round adds to the energy
+    inner_conductance: tuple[float, float]  # the same for p between 0.1 and 0.9
+    spare: tuple[float, float]  # section 6: the least that is left of what a round may add
     positive: bool  # omega and bend, so rho and V
     monotone: bool  # f' < 0
     greatest_at_ends: bool
@@ -228,11 +230,18 @@ def is_greatest_at_ends(kernel: OnCells, ends: Interval) -> bool:
     return bool(falls and below and rises)
 
 
-def cost(price: Interval, kernel: Interval, p: Interval, ends: Interval) -> Interval:
-    """Section 6: price (1 + 1/64) + 14/2^20 + 2 max(p, 1-p) ETA sqrt(K(p,p) K(0,0))."""
+def spare(price: Interval, kernel: Interval, p: Interval, ends: Interval) -> Interval:
+    """Section 6: 2^-39 T + (1 - price)/64 - 2 max(p, 1-p) (ETA sqrt(K(p,p) K(0,0)) + 1e-12)."""
     q = Interval(1.0) - p
     larger = Interval(np.maximum(p.low, q.low), np.maximum(p.high, q.high))
-    return price * (65.0 / 64.0) + 14.0 / 2**20 + larger * (2.0 * ETA) * (kernel * ends).sqrt()
+    error = larger * 2.0 * ((kernel * ends).sqrt() * ETA + 1e-12)
+    return (Interval(1.0) - price) * (1.0 / 64.0) + ROUNDS * 2.0**-39 - error
+
+
+def inner(p: OnCells, g: OnCells) -> tuple[float, float]:
+    """Bounds of the greatest value of g where p is between 0.1 and 0.9."""
+    sure, perhaps = (p.over.low >= 0.1) & (p.over.high <= 0.9), (p.over.high >= 0.1) & (p.over.low <= 0.9)
+    return float(g.at.low[sure].max()), float(g.over.high[perhaps].max())
 
 
 def prove(cells: int = CELLS) -> Proved:
@@ -249,9 +258,10 @@ def prove(cells: int = CELLS) -> Proved:
         price=greatest(price),
         ends=(float(ends.low), float(ends.high)),
         conductance=greatest(0.5 * arc.omega),
-        cost=(
-            float(cost(price.at, kernel.at, p.at, ends).low.max()),
-            float(cost(price.over, kernel.over, p.over, ends).high.max()),
+        inner_conductance=inner(p, 0.5 * arc.omega),
+        spare=(
+            float(spare(price.over, kernel.over, p.over, ends).low.min()),
+            float(spare(price.at, kernel.at, p.at, ends).high.min()),
         ),
         positive=bool(min(arc.omega.over.low.min(), arc.bend.over.low.min()) > 0.0),
         monotone=bool(max(slope.over.high.max() for slope in arc.slopes) < 0.0),

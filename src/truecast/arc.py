@@ -17,7 +17,7 @@ __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of"]
 
 #: docs/arc.md, theorem 2: the lower distance and the smooth error, in total, are at most these times sqrt(E)
 LOWER_DISTANCE = 0.53552
-SMOOTH_ERROR = 0.58335
+SMOOTH_ERROR = 0.58334
 
 _RELATIVE = 2.0**-45  # docs/arc.md, section 6: the error of E, relative to the energy of the residuals' magnitudes
 _ABSOLUTE = 2.0**-50  # a round: what residuals that are rounded can hide

@@ -33,7 +33,7 @@ class _Cell(NamedTuple):
 def rounded(values: NDArray[np.float64], masses: NDArray[np.float64], zeros: int, ones: int, finest: float) -> Witness:
     """Return calibrated forecasts of whole rounds near a calibrated splitting of them (docs/distance.md, theorem 11).
 
-    They cost at most 1.96 T^(1/3) more than the splitting, for T rounds and the `finest` of `gap.finest_cells`.
+    They cost at most 1.96 T^(1/3) more than the splitting, for T rounds and the `finest` of `splitting.finest_cells`.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     a little more.
 
     It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a model's
-    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds and it is below a million,
+    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds and it is below two million,
     `BentGrid` has the smaller bound on the distance.
 
     Examples
@@ -67,8 +67,9 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     Notes
     -----
     Forecasts are dyadic fractions, never 0 or 1. The state is the tally of what was said: distinct forecasts and their
-    counts, 64 bytes each in memory, about sqrt(T) of them. A round costs O(log T); some 0.4 us in a batch. Independent
-    of the order of the past: the same tally, the same forecast.
+    counts, 64 bytes each in memory; after a million rounds 25,000 of them on coins, 100,000 on a drifting rate. A round
+    takes at most 52 steps down a tree; 0.4 us in a batch. The order of the past does not matter: the same tally, the
+    same forecast.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         if rounds > _MOST_CLAIMED:
             return Fraction(rounds)
         lower = LOWER_DISTANCE * math.sqrt(_most_energy(rounds)) * _UP
-        return Fraction((lower + splitting_gap(rounds)) * _UP)
+        return min(Fraction(rounds), Fraction((lower + splitting_gap(rounds)) * _UP))
 
     @property
     def certificate(self) -> ArcCertificate:

@@ -28,7 +28,7 @@ SCALE = (121.0, 123.0)  # numerator and denominator
 CUBIC = (4.0, 6.0, -30.0, 45.0)  # of x = 1 - b, over (POLE - x)^2
 POLE = 1.75
 ROUNDS = 2.0**30  # section 6 is about at most these
-ETA = 342.0 * 2.0**-53 * ROUNDS  # there: the error of a field, in the worst of these rounds
+ETA = 252.0 * 2.0**-53 * ROUNDS  # there: the error of a field, in the worst of these rounds
 
 
 class Interval:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         forecast_streams,
     )
     from truecast.measures import (
+        ArcEnergy,
         Band,
         Bins,
         Decomposition,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Stretch,
         Stretches,
         Uncertainty,
+        arc_energy,
         binned_calibration_error,
         brier_score,
         calibration_decision_loss,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlmostOneStepAhead",
+    "ArcEnergy",
     "Band",
     "BentGrid",
     "Bins",
@@ -100,6 +103,7 @@ __all__ = [
     "Uncertainty",
     "VersionError",
     "Witness",
+    "arc_energy",
     "arena",
     "binned_calibration_error",
     "brier_score",

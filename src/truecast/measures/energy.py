@@ -10,9 +10,7 @@ from truecast.tally import Tally, as_tally
 __all__ = ["ArcEnergy", "arc_energy"]
 
 
-def arc_energy(
-    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
-) -> ArcEnergy:
+def arc_energy(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False) -> ArcEnergy:
     r"""Energy of the residuals on the arc: two proved bounds of miscalibration, in one pass.
 
     .. math:: E = \sum_{s,t} (y_s - p_s)(y_t - p_t)\, K(p_s, p_t), \qquad

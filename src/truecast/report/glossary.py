@@ -77,8 +77,8 @@ def _distances(report: Report) -> list[Entry]:
 def _errors(report: Report) -> list[Entry]:
     kernel = "Gaps of neighbouring forecasts, more the nearer they are. Depends on the width of the kernel."
     arc = (
-        "All pairs of gaps, weighted by a kernel: bounds both distances above, more loosely. Depends on how many rounds "
-        "there are; not a test."
+        "Gaps of all pairs of forecasts, by a kernel that proves a bound of the lower distance. Grows with the number "
+        "of rounds if forecasts are off; not a test."
     )
     fair = "Its mean if the forecasts are right, at most 1. A few times this can be chance."
     value = "Gaps at each distinct forecast. Says nothing about calibration if forecasts hardly ever repeat."

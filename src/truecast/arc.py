@@ -21,10 +21,8 @@ __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of"]
 LOWER_DISTANCE = 0.53552
 SMOOTH_ERROR = 0.58335
 
-# docs/arc.md, section 6. The computed E is off by at most _RELATIVE + (n _UNIT)^2 times the energy
-# of the residuals' magnitudes, for n distinct forecasts.
-_UNIT = 2.0**-53
-_RELATIVE = 2.0**-47
+# docs/arc.md, section 6
+_RELATIVE = 2.0**-45  # the error of E, relative to the energy of the residuals' magnitudes
 _ABSOLUTE = 2.0**-50  # a round: what residuals that are rounded can hide
 _UP = 1.0 + 2.0**-46  # more than the rounding of a root, products, a quotient and a sum of weights
 
@@ -63,8 +61,7 @@ def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
     # weights are from 1e-100 to 1e100: their squares neither overflow nor vanish
     energy, gross, expected = _core.arc_energy(tally.p, tally.zeros, tally.ones)
     energy = max(energy, 0.0)
-    off = (_RELATIVE + (len(tally.p) * _UNIT) ** 2) * gross
-    root = math.sqrt(energy + off) * _UP
+    root = math.sqrt(energy + _RELATIVE * gross) * _UP
     hidden = _ABSOLUTE * tally.total
     each = 1 if total else tally.total
     return ArcEnergy(

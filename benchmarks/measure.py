@@ -52,6 +52,7 @@ def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) 
     relplot_smooth = seconds(lambda: relplot.smECE(p, y), 1)
     row("tally", seconds(lambda: tc.Tally.from_predictions(y, p), 7), "np.sort(p)", sort)
     row("Laplace kernel, all pairs", seconds(lambda: tc.laplace_calibration_error(y, p), 5), "np.sort(p)", sort)
+    row("energy on the arc, all pairs", seconds(lambda: tc.arc_energy(y, p), 5), "np.sort(p)", sort)
     row("smCE, exact", seconds(lambda: tc.smooth_calibration_error(y, p)), "relplot.smECE", relplot_smooth)
     smooth = seconds(lambda: tc.smooth_ece(y, p))
     row("SmoothECE", smooth, "relplot.smECE", relplot_smooth)
@@ -142,6 +143,7 @@ def growth(sizes: list[int]) -> None:
     print("\n## Growth: nanoseconds by n log2(n), from arrays, p uniform\n")
     measures = [tc.Tally.from_predictions, tc.smooth_calibration_error, tc.laplace_calibration_error, tc.smooth_ece]
     measures += [
+        tc.arc_energy,
         tc.reliability_curve,
         tc.calibration_decision_loss,
         tc.u_calibration_error,
@@ -172,6 +174,7 @@ def all_together(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -
             tc.reliability_curve,
             tc.log_loss,
             tc.laplace_calibration_error,
+            tc.arc_energy,
             tc.smooth_ece,
             tc.reliability_bins,
         )

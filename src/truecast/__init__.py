@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         forecast_streams,
     )
     from truecast.measures import (
+        ArcEnergy,
         Band,
         Bins,
         Decomposition,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         Stretch,
         Stretches,
         Uncertainty,
+        arc_energy,
         binned_calibration_error,
         brier_score,
         calibration_decision_loss,
@@ -72,6 +74,7 @@ __all__ = [
     "AlmostOneStepAhead",
     "Arc",
     "ArcCertificate",
+    "ArcEnergy",
     "ArcStreams",
     "Band",
     "BentGrid",
@@ -105,6 +108,7 @@ __all__ = [
     "Uncertainty",
     "VersionError",
     "Witness",
+    "arc_energy",
     "arena",
     "binned_calibration_error",
     "brier_score",

@@ -1,8 +1,9 @@
 """The arc: how much energy residuals have, and what that proves of any forecasts (docs/arc.md).
 
-The residuals of forecasts, ones - rounds * p at each distinct p, make a field through a kernel K(p, q), which is a
-function of sqrt(p) and sqrt(1 - p) alone. Their energy E is the double sum of r K r'. It bounds the smooth calibration
-error and the lower distance to calibration of all forecasts whatever, and a forecaster can keep it below T.
+The residuals of forecasts, ones - rounds * p at each distinct p, make a field through a kernel
+K(p, q), which is a function of sqrt(p) and sqrt(1 - p) alone. Their energy E is the double sum of
+r K r'. It bounds the smooth calibration error and the lower distance to calibration of all
+forecasts whatever, and a forecaster can keep it below T.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from truecast.tally import Tally
 
 __all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of"]
 
-#: docs/arc.md, theorem 2: the lower distance and the smooth error, in total, are at most these times sqrt(E)
+#: docs/arc.md, theorem 2: the lower distance and the smooth error, in total, are at most these
+#: times sqrt(E)
 LOWER_DISTANCE = 0.53552
 SMOOTH_ERROR = 0.58334
 
-_RELATIVE = 2.0**-45  # docs/arc.md, section 6: the error of E, relative to the energy of the residuals' magnitudes
+# docs/arc.md, section 6
+_RELATIVE = 2.0**-45  # the error of E, relative to the energy of the residuals' magnitudes
 _ABSOLUTE = 2.0**-50  # a round: what residuals that are rounded can hide
-_UP = 1.0 + 2.0**-50  # more than covers the rounding of a square root and two products
+_UP = 1.0 + 2.0**-46  # more than the rounding of a root, products, a quotient and a sum of weights
 
 
 @dataclass(frozen=True, slots=True)
 class ArcEnergy:
-    """The energy of forecasts on the arc, and what it proves. Totals over all rounds.
+    """What `arc_energy` returns. Each figure is divided by `total`, unless totals were asked for.
 
     Attributes
     ----------
@@ -35,9 +38,12 @@ class ArcEnergy:
     energy : float
         E, the double sum of r K(p, q) r' over all pairs of forecasts.
     expected : float
-        The mean of E if each outcome is 1 with the probability forecast, whatever came before.
+        The mean of E if each outcome is 1 with the probability forecast, whatever came before: at
+        most 1 a round, up to rounding. nan for real weights: it takes their squares, which a tally
+        does not keep.
     lower_distance, smooth_error : float
-        Proved of these forecasts: upper bounds, rounded up.
+        Proved of these forecasts: upper bounds of the lower distance to calibration and of the
+        smooth calibration error, rounded up.
     """
 
     total: int | float
@@ -47,15 +53,21 @@ class ArcEnergy:
     smooth_error: float
 
 
-def energy_of(tally: Tally) -> ArcEnergy:
-    """Return the energy of these rounds. O(n): a tally is sorted."""
+def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
+    """Return the energy of these rounds, in total or, if there are any, a round.
+
+    O(n): a tally is sorted.
+    """
+    # weights are from 1e-100 to 1e100: their squares neither overflow nor vanish
     energy, gross, expected = _core.arc_energy(tally.p, tally.zeros, tally.ones)
-    root = math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
+    energy = max(energy, 0.0)
+    root = math.sqrt(energy + _RELATIVE * gross) * _UP
     hidden = _ABSOLUTE * tally.total
+    each = 1 if total else tally.total
     return ArcEnergy(
         total=tally.total,
-        energy=max(energy, 0.0),
-        expected=expected,
-        lower_distance=LOWER_DISTANCE * root + hidden,
-        smooth_error=SMOOTH_ERROR * root + hidden,
+        energy=energy / each,
+        expected=math.nan if tally.weighted else expected / each,
+        lower_distance=(LOWER_DISTANCE * root + hidden) / each,
+        smooth_error=(SMOOTH_ERROR * root + hidden) / each,
     )

@@ -26,6 +26,10 @@ SUMS = [
 NEAR = {"rel": 1e-12, "abs": 1e-13}
 
 
+def arc_energy(tally: tc.Tally) -> float:
+    return tc.arc_energy(tally).energy
+
+
 @settings(max_examples=500)
 @given(ROWS)
 def test_sums_are_those_of_the_reference(rows: list) -> None:
@@ -134,7 +138,7 @@ def test_mirrored_rounds_have_the_same_measures(rows: list) -> None:
     tally = tally_of(rows)
     mirrored = tally_of([(1 - y, 1 - p) for y, p in rows])
     assert tally.mirrored() == mirrored
-    for measure in (*SUMS, tc.log_loss, tc.laplace_calibration_error, tc.smooth_ece):
+    for measure in (*SUMS, tc.log_loss, tc.laplace_calibration_error, tc.smooth_ece, arc_energy):
         assert measure(mirrored) == pytest.approx(measure(tally), rel=1e-9, abs=1e-12), measure.__name__
     rates = tc.reliability_curve(mirrored).rate
     assert (1 - rates[::-1]).tolist() == pytest.approx(tc.reliability_curve(tally).rate.tolist(), abs=1e-15)

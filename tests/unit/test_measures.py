@@ -135,9 +135,10 @@ def test_report_has_what_the_single_measures_give() -> None:
         "binned_calibration_error",
         "calibration_decision_loss",
         "u_calibration_error",
+        "arc_energy",
     ):
         assert getattr(report, name) == getattr(tc, name)(tally), name
-        if name + "_total" in report.totals:
+        if name + "_total" in report.totals and name != "arc_energy":
             assert report.totals[name + "_total"] == pytest.approx(getattr(tc, name)(tally, total=True)), name
     assert report.debiased_calibration_error == tc.binned_calibration_error(tally, debias=True)
     assert report.quantile_calibration_error == tc.binned_calibration_error(tally, strategy="quantile")
@@ -146,6 +147,8 @@ def test_report_has_what_the_single_measures_give() -> None:
     assert report.lower_distance == (distance.lower, distance.upper)
     total = tc.lower_calibration_distance(tally, rtol=1e-4, total=True)
     assert report.totals["lower_distance_total_at_most"] == pytest.approx(total.upper)
+    energy = tc.arc_energy(tally, total=True).energy
+    assert report.totals["arc_energy_total"] == pytest.approx(energy)
     curve = tc.reliability_curve(tally)
     assert (report.brier, report.log) == (curve.brier, curve.log)
 
@@ -154,11 +157,14 @@ def test_report_prints_and_becomes_plain_data() -> None:
     report = tc.measure(Y, P)
     lines = str(report).splitlines()
     assert lines[0] == "5 rounds at 4 distinct forecasts"
-    for figure in (report.brier.score, report.smooth_calibration_error, *report.lower_distance):
+    arc = report.arc_energy
+    figures = (report.brier.score, report.smooth_calibration_error, arc.energy, arc.expected)
+    for figure in (*figures, *report.lower_distance):
         assert any(line.endswith(f"{figure:.6f}") for line in lines), figure
     assert max(map(len, lines)) <= 80
     plain = json.loads(json.dumps(report.to_dict()))
     assert plain["brier"]["score"] == report.brier.score
+    assert plain["arc_energy"]["lower_distance"] == arc.lower_distance >= report.lower_distance[0]
     assert plain["totals"] == report.totals
     weighted = tc.measure(WEIGHTED)
     assert str(weighted).startswith("weight 5 at 2 distinct forecasts")
@@ -342,6 +348,9 @@ def test_weights_of_very_different_size() -> None:
         ):
             assert scaled[name] == pytest.approx(plain[name], rel=1e-12), name
         assert scaled["brier"] == pytest.approx(plain["brier"], rel=1e-12)
+        for name in ("lower_distance", "smooth_error"):
+            bound = plain["arc_energy"][name]
+            assert scaled["arc_energy"][name] == pytest.approx(bound, rel=1e-12), name
     for weight in (1e101, 1e-101, -1.0, math.nan, math.inf):
         with pytest.raises(
             tc.InputError, match=r"^sample_weight must be 0, or from 1e-100 to 1e\+100, got .* at position 1"

@@ -32,6 +32,8 @@ FOR_ALL_WEIGHTS = {
     "by value": tc.calibration_error_by_value,
     "decision": tc.calibration_decision_loss,
     "u": tc.u_calibration_error,
+    "arc": tc.arc_energy,
+    "arc total": partial(tc.arc_energy, total=True),
     "laplace": tc.laplace_calibration_error,
     "laplace squared": partial(tc.laplace_calibration_error, scale=0.1, squared=True),
     "lower distance": tc.lower_calibration_distance,

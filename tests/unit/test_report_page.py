@@ -163,6 +163,8 @@ def test_every_figure_of_measure_is_in_the_table() -> None:
     assert rows["Lower distance, at most"] == f"{report.lower_distance[1]:.4f}"
     assert rows["SmoothECE"] == f"{report.smooth_ece:.4f}"
     assert rows["Laplace kernel"] == f"{report.laplace_calibration_error:.4f}"
+    assert rows["Arc energy, a round"] == f"{report.arc_energy.energy:.4f}"
+    assert rows["expected if calibrated"] == f"{report.arc_energy.expected:.4f}"
     assert rows["By value"] == f"{report.calibration_error_by_value:.4f}"
     assert rows["15 bins of equal width"] == f"{report.binned_calibration_error:.4f}"
     assert rows["debiased"] == f"{report.debiased_calibration_error:.4f}"
@@ -184,12 +186,13 @@ def test_every_figure_stands_in_its_own_row() -> None:
         lower_distance=(0.701, 0.702),
         brier=tc.Decomposition(0.711, 0.712, 0.713, 0.714),
         log=tc.Decomposition(0.721, 0.722, 0.723, 0.724),
+        arc_energy=replace(report.arc_energy, energy=0.731, expected=0.732),
     )
     shown = [entry.value for entry in entries(marked) if entry.value is not None]
     assert shown[:8] == [0.711, 0.712, 0.713, 0.714, 0.721, 0.722, 0.723, 0.724]
     assert shown[8:10] == [0.701, 0.702]
     left = [name for name in names if not name.startswith("mean_")]
-    assert {round(1000 * value) for value in shown[10:]} == {names.index(name) for name in left}
+    assert {round(1000 * value) for value in shown[10:]} == {731, 732, *map(names.index, left)}
     labels = {entry.value: entry.label for entry in entries(marked)}
     assert labels[names.index("smooth_calibration_error") / 1000] == "Smooth calibration error"
     assert labels[names.index("quantile_calibration_error") / 1000] == "15 bins of equal counts"

@@ -9,7 +9,7 @@
 
 namespace truecast {
 
-// Both factors are this function of 1 - p and of p. Its relative error is below 2^-47 (docs/arc.md, section 6).
+// Both factors are this function of 1 - p and of p. Its relative error is below 19 * 2^-53 (docs/arc.md, section 6).
 inline double arc_shape(double q) {
     const double x = 1.0 - std::sqrt(q), gap = 1.75 - x;
     return 121.0 / 123.0 * (4.0 + x * (6.0 + x * (45.0 * x - 30.0))) / (gap * gap);
@@ -20,55 +20,72 @@ struct Shape {
     explicit Shape(double p) : rise(arc_shape(1.0 - p)), fall(arc_shape(p)) {}
 };
 
-// Forecasts from one end inwards: the factor that grows inwards is `inner`, the other one `outer`.
-// After each: `near` is the sum of r inner, `energy` the double sum of r r' K, `gross` that of |r r'| K.
-struct ArcSide {
-    Total near, energy, expected;
-    double gross_near = 0.0, gross = 0.0;
+// A stretch of forecasts, r being their residuals. The energy of two stretches is a sum of products: `then`.
+struct ArcEnergy {
+    double near = 0.0, far = 0.0;              // sums of r rise and of r fall
+    double energy = 0.0;                       // of all pairs
+    double gross_near = 0.0, gross_far = 0.0;  // the same of the residuals' magnitudes,
+    double gross = 0.0;                        // which is what rounding errors are relative to
+    double expected = 0.0;                     // the mean of the energy if the forecasts are right
 
-    void add(double r, double inner, double outer, double price) {
-        const double in = r * inner, out = r * outer;
-        energy.add(out * (2.0 * near.value() + in));
-        near.add(in);
-        gross += std::fabs(out) * (2.0 * gross_near + std::fabs(in));
-        gross_near += std::fabs(in);
-        expected.add(price);
+    // This stretch and one above it.
+    ArcEnergy then(const ArcEnergy& above) const {
+        return {near + above.near,
+                far + above.far,
+                energy + above.energy + 2.0 * near * above.far,
+                gross_near + above.gross_near,
+                gross_far + above.gross_far,
+                gross + above.gross + 2.0 * gross_near * above.gross_far,
+                expected + above.expected};
     }
 };
 
-struct ArcEnergy {
-    double energy;    // of all pairs
-    double gross;     // of the residuals' magnitudes: what rounding errors are relative to
-    double expected;  // the mean of the energy if the forecasts are right
-};
+constexpr std::size_t arc_few = 32;        // forecasts that are summed one by one
+constexpr std::size_t arc_many = 1 << 18;  // forecasts from which on a second thread is worth starting
 
-// From both ends to the middle, by a thread each if there are many forecasts.
+// Apart: what is independent, which a compiler can do for several forecasts at once, and the sums.
 template <typename Count>
-ArcEnergy arc_energy(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
-    const std::size_t middle = n / 2;
-    const auto add = [=](ArcSide& side, std::size_t i, bool mirrored) {
-        const Shape shape(p[i]);
+ArcEnergy arc_energy_of_few(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+    double rise[arc_few], fall[arc_few], r[arc_few], price[arc_few];
+    for (std::size_t i = 0; i < n; ++i) {
+        rise[i] = arc_shape(1.0 - p[i]);
+        fall[i] = arc_shape(p[i]);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        r[i] = residual(p[i], zeros[i], ones[i]);
         const double weight = static_cast<double>(zeros[i]) + static_cast<double>(ones[i]);
-        const double price = weight * (p[i] * (1.0 - p[i])) * (shape.rise * shape.fall);
-        const double r = residual(p[i], zeros[i], ones[i]);
-        side.add(r, mirrored ? shape.fall : shape.rise, mirrored ? shape.rise : shape.fall, price);
-    };
-    ArcSide left, right;
-    const auto add_right = [&] {
-        ArcSide side;
-        for (std::size_t i = n; i-- > middle;) add(side, i, true);
-        right = side;
-    };
+        price[i] = weight * (p[i] * (1.0 - p[i])) * (rise[i] * fall[i]);
+    }
+    ArcEnergy sum;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double in = r[i] * rise[i], out = r[i] * fall[i], size_in = std::fabs(in), size_out = std::fabs(out);
+        sum.energy += out * (2.0 * sum.near + in);
+        sum.gross += size_out * (2.0 * sum.gross_near + size_in);
+        sum.near += in;
+        sum.far += out;
+        sum.gross_near += size_in;
+        sum.gross_far += size_out;
+        sum.expected += price[i];
+    }
+    return sum;
+}
+
+// By halves: a sum then passes few others, and its error is small (docs/arc.md, section 6). They are the same halves
+// whether a second thread takes one of them or not.
+template <typename Count>
+ArcEnergy arc_energy(const double* p, const Count* zeros, const Count* ones, std::size_t n, bool threads = true) {
+    if (n <= arc_few) return arc_energy_of_few(p, zeros, ones, n);
+    const std::size_t half = n / 2;
+    ArcEnergy above;
+    const auto add_above = [&] { above = arc_energy(p + half, zeros + half, ones + half, n - half, false); };
     std::thread second;
-    if (n >= 1 << 18) second = std::thread(add_right);
-    for (std::size_t i = 0; i < middle; ++i) add(left, i, false);
+    if (threads && n >= arc_many) second = std::thread(add_above);
+    const ArcEnergy below = arc_energy(p, zeros, ones, half, false);
     if (second.joinable())
         second.join();
     else
-        add_right();
-    return {left.energy.value() + right.energy.value() + 2.0 * left.near.value() * right.near.value(),
-            left.gross + right.gross + 2.0 * left.gross_near * right.gross_near,
-            left.expected.value() + right.expected.value()};
+        add_above();
+    return below.then(above);
 }
 
 }  // namespace truecast

@@ -4,6 +4,7 @@ from truecast.measures.binned import Bins, binned_calibration_error, reliability
 from truecast.measures.by_value import calibration_error_by_value
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
+from truecast.measures.energy import ArcEnergy, arc_energy
 from truecast.measures.finder import Stretch, Stretches, stretches
 from truecast.measures.kernel import laplace_calibration_error
 from truecast.measures.lower_distance import LowerDistance, lower_calibration_distance
@@ -14,6 +15,7 @@ from truecast.measures.smooth_ece import smooth_ece
 from truecast.measures.uncertainty import Band, Uncertainty, reliability_band, uncertainty
 
 __all__ = [
+    "ArcEnergy",
     "Band",
     "Bins",
     "Decomposition",
@@ -24,6 +26,7 @@ __all__ = [
     "Stretch",
     "Stretches",
     "Uncertainty",
+    "arc_energy",
     "binned_calibration_error",
     "brier_score",
     "calibration_decision_loss",

@@ -9,6 +9,7 @@ from truecast.measures.binned import binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
 from truecast.measures.corp import Decomposition, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
+from truecast.measures.energy import ArcEnergy, arc_energy
 from truecast.measures.kernel import laplace_calibration_error
 from truecast.measures.lower_distance import lower_calibration_distance
 from truecast.measures.smooth import smooth_calibration_error
@@ -35,6 +36,8 @@ class Report:
         Proven bounds of the lower distance to calibration, within 5 % of each other where that is quick.
     smooth_calibration_error, smooth_ece, laplace_calibration_error : float
         Without bins.
+    arc_energy : ArcEnergy
+        The energy on the arc, what it would be on average if the forecasts were right, and the bounds it proves.
     calibration_error_by_value, binned_calibration_error, debiased_calibration_error, quantile_calibration_error : float
         By distinct forecast; in 15 bins of equal width, as it is and debiased (nan for real weights); in 15 bins of
         equal counts.
@@ -54,6 +57,7 @@ class Report:
     smooth_calibration_error: float
     smooth_ece: float
     laplace_calibration_error: float
+    arc_energy: ArcEnergy
     calibration_error_by_value: float
     binned_calibration_error: float
     debiased_calibration_error: float
@@ -66,6 +70,7 @@ class Report:
     def totals(self) -> dict[str, float]:
         """The figures that are sums over rounds, as sums: the paper's scale."""
         figures = {"brier_total": self.brier.score, "log_total": self.log.score}
+        figures["arc_energy_total"] = self.arc_energy.energy
         low, high = self.lower_distance
         figures |= {"lower_distance_total_at_least": low, "lower_distance_total_at_most": high}
         figures |= {name + "_total": getattr(self, name) for name in _SUMS}
@@ -89,6 +94,8 @@ class Report:
             "other calibration errors": {
                 "SmoothECE": self.smooth_ece,
                 "Laplace kernel": self.laplace_calibration_error,
+                "arc energy, a round": self.arc_energy.energy,
+                "  expected if calibrated": self.arc_energy.expected,
                 "by value": self.calibration_error_by_value,
                 "15 bins of equal width": self.binned_calibration_error,
                 "  debiased": self.debiased_calibration_error,
@@ -170,6 +177,7 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
             lower_distance=(distance.lower, distance.upper),
             smooth_ece=smooth_ece(tally),
             laplace_calibration_error=laplace_calibration_error(tally),
+            arc_energy=arc_energy(tally),
             calibration_error_by_value=calibration_error_by_value(tally),
             binned_calibration_error=bins.error("l1"),
             debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),

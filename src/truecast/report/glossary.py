@@ -76,12 +76,19 @@ def _distances(report: Report) -> list[Entry]:
 
 def _errors(report: Report) -> list[Entry]:
     kernel = "Gaps of neighbouring forecasts, more the nearer they are. Depends on the width of the kernel."
+    arc = (
+        "Gaps of all pairs of forecasts, by a kernel that proves a bound of the lower distance. Grows with the number "
+        "of rounds if forecasts are off; not a test."
+    )
+    fair = "Its mean if the forecasts are right, at most 1. A few times this can be chance."
     value = "Gaps at each distinct forecast. Says nothing about calibration if forecasts hardly ever repeat."
     equal = "The same in bins with equal numbers of rounds, as far as ties allow."
     return [
         Entry("Other calibration errors (they do not see sharpness either)"),
         Entry("SmoothECE", report.smooth_ece, "Gaps after smoothing, at its own bandwidth. To compare forecasts by."),
         Entry("Laplace kernel", report.laplace_calibration_error, kernel),
+        Entry("Arc energy, a round", report.arc_energy.energy, arc),
+        Entry("expected if calibrated", report.arc_energy.expected, fair, depth=1),
         Entry("By value", report.calibration_error_by_value, value),
         Entry("15 bins of equal width", report.binned_calibration_error, "The usual ECE. Errors within a bin cancel."),
         Entry("debiased", report.debiased_calibration_error, "Less what chance adds, about.", depth=1),

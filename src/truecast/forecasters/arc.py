@@ -49,8 +49,8 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     a little more.
 
     It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a model's
-    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds and it is below two million,
-    `BentGrid` has the smaller bound on the distance.
+    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds, and there are fewer than
+    two million, `BentGrid` has the smaller bound on the distance.
 
     Examples
     --------

@@ -25,6 +25,7 @@ MAKES: dict[str, Callable[[int], Any]] = {
     "bent": lambda rounds: tc.BentGrid(horizon=rounds),
     "horizon-free": lambda rounds: tc.HorizonFree(),
     "horizon-free, middle": lambda rounds: tc.HorizonFree(at="middle"),
+    "arc": lambda rounds: tc.Arc(),
     "mean": lambda rounds: RunningMean(),
 }
 

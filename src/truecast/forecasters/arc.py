@@ -128,18 +128,19 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         if not isinstance(state, dict) or set(state) != {*kinds, "issued"}:
             raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}, issued")
         for name, kind in kinds.items():
-            _require_list(name, state[name], kind, len(state["forecasts"]))
+            _require_list(name, state[name], kind)
+            if len(state[name]) != len(state["forecasts"]):
+                rule = f"must be one for each of {len(state['forecasts'])} forecasts, got {len(state[name])}"
+                raise StateError(f"the saved {name} {rule}")
         if type(state["issued"]) is not bool:
             raise StateError(f"the saved issued must be true or false, got {state['issued']!r:.80}")
         tally = _tally(state["forecasts"], state["zeros"], state["ones"])
         self._restore(tally.p, tally.zeros, tally.ones, state["issued"])
 
 
-def _require_list(name: str, values: object, kind: type, length: int) -> None:
+def _require_list(name: str, values: object, kind: type) -> None:
     if type(values) is not list or any(type(value) is not kind for value in values):
         raise StateError(f"the saved {name} must be a list of {kind.__name__}, got {values!r:.80}")
-    if len(values) != length:
-        raise StateError(f"the saved {name} must be one for each of {length} forecasts, got {len(values)}")
 
 
 def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:

@@ -151,7 +151,8 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
         if i and not forecasts[i - 1] < p:
             raise StateError(f"the saved forecasts must increase, got {forecasts[i - 1]!r} before {p!r}")
         if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _check.MOST_ROUNDS:
-            raise StateError(f"the saved counts of forecast {i} must be possible, got {of_zero} and {of_one}")
+            found = f"{of_zero!r:.40} and {of_one!r:.40}"
+            raise StateError(f"the saved counts of forecast {i} must be possible, got {found}")
     if sum(zeros) + sum(ones) > _check.MOST_ROUNDS:
         raise StateError(f"the saved counts must be {_check.MOST_ROUNDS} at the most in all")
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))

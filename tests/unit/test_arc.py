@@ -146,7 +146,7 @@ def test_truncated_and_tampered_text_is_refused(seed: int, data: st.DataObject) 
     with pytest.raises(tc.StateError):
         tc.Arc.from_bytes(packed[: data.draw(st.integers(0, len(packed) - 1))])
     at = data.draw(st.integers(0, len(text) - 1))
-    other = data.draw(st.sampled_from("0123456789.,e-[]{}:\"tfn").filter(lambda letter: letter != text[at]))
+    other = data.draw(st.sampled_from('0123456789.,e-[]{}:"tfn').filter(lambda letter: letter != text[at]))
     tampered = text[:at] + other + text[at + 1 :]
     try:
         same = json.loads(tampered) == json.loads(text)  # a blank more, or 0.50

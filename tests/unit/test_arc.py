@@ -137,8 +137,8 @@ def test_messages_say_what_is_wrong() -> None:
             tc.Arc().load(state)
 
 
-@given(st.integers(0, 10**9), st.data())
-def test_truncated_and_tampered_text_is_refused(seed: int, data: st.DataObject) -> None:
+@given(st.data())
+def test_truncated_and_tampered_text_is_refused(data: st.DataObject) -> None:
     text, packed = played().to_json(), played().to_bytes()
     cut = data.draw(st.integers(0, len(text) - 1))
     with pytest.raises(tc.StateError):
@@ -284,3 +284,27 @@ def test_forecasts_go_where_they_are_told() -> None:
         tc.Arc().forecast_many(y, out=np.empty(3))
     with pytest.raises(TypeError):
         tc.Arc(1)  # type: ignore[call-arg]
+
+
+def test_the_arena_knows_it() -> None:
+    """A bound on the distance, a certificate, no draws; who climbs ladders does not play against it."""
+    results = tc.arena.tournament({"arc": tc.arena.FORECASTERS["arc"]}, None, [60, 200], seeds=2, workers=1)
+    opponents = {name for name, adversary in tc.arena.ADVERSARIES.items() if adversary.plays(tc.Arc())}
+    assert set(results.adversaries) == opponents == set(tc.arena.ADVERSARIES) - {"greedy-certificate", "leave-biased"}
+    for row in results.rows:
+        assert row.bounds == "distance"
+        assert Fraction(row.bound) >= tc.Arc().a_priori(row.rounds)
+        assert row.lower <= row.certificate <= row.bound
+        assert (row.seed is None) == (not tc.arena.ADVERSARIES[row.adversary].random)
+    assert [one.bounds for one in results.summary()] == ["distance"] * 2
+
+
+def test_a_search_for_bad_outcomes_starts_where_it_is_and_leaves_it_alone() -> None:
+    f = played(20)
+    before = f.to_json()
+    found = tc.arena.best_response(f, 60, width=8, tries=40)
+    assert f.to_json() == before
+    assert found.bound == float(f.a_priori(60))
+    assert 0 < found.ratio < 1
+    game = tc.arena.play(tc.Arc.from_json(before), tc.arena.Given(found.outcomes), 60)
+    assert game.distance().totals[1] == found.distance.totals[1]

@@ -31,12 +31,12 @@ SOURCES = {
     "aosa-middle": "the same, in the middle of the cell; [ours](theory.md)",
     "bent-grid": "[ours](theory.md)",
     "horizon-free": "[ours](adaptive.md)",
+    "arc": "Vovk 2005 (K29*), with [our kernel](arc.md)",
     "foster-vohra": "Foster and Vohra 1998",
     "foster": "Foster 1999",
     "gupta-ramdas": "Gupta and Ramdas 2022; scored by the end of its interval that the outcome chooses",
     "kakade-foster": "Kakade and Foster 2004; Foster and Hart 2018",
     "defensive": "Vovk, Takemura and Shafer 2005 (K29), Laplace kernel",
-    "arc-defensive": "Vovk 2005 (K29*), [our kernel](defensive.md)",
     "exponential-average": "everybody; bound [ours](theory.md)",
     "calibeating": "Foster and Hart 2023, over the running mean",
     "online-platt": "Platt 1999, online, over the running mean",
@@ -59,7 +59,7 @@ results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all; to pr
 on after Ctrl-C.
 
 Other pages: [exact worst cases of short games, and bad outcomes of long ones](worst-case.md); [the minimax game,
-solved](minimax.md); [defensive forecasting on the arc](defensive.md), the forecaster that came out of this.
+solved](minimax.md); [the arc](arc.md), the theory of `Arc`.
 """
 READING = """
 How to read the tables:
@@ -77,6 +77,9 @@ How to read the tables:
   are one game.
 - The Brier score is a mean over games of very different kinds, and only there to show that nobody bought calibration
   with nonsense.
+- *arc* needs no horizon and has the smallest worst game of T = 10,000; *exponential-average* and *defensive*, which
+  are built for that horizon, come close. Outcomes made for *arc* [do more](worst-case.md), but less than those made
+  for *bent-grid* or *horizon-free*.
 - *running-mean*, *online-platt* and *calibeating* do well while the rate stays what it is, worse when it drifts, and
   have no bound on the distance: early stopping shows why.
 """

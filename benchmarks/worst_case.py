@@ -26,26 +26,29 @@ from truecast.arena.forecasters.base import LiteratureForecaster
 from truecast.arena.search import Response, best_response
 
 AOSA, RULES = tc.AlmostOneStepAhead, ("walk", "lowest", "highest")
+RATES, NODES = 4_000, 9  # curves to try, and their nodes
+MOST_BEAMED = 1_000  # rounds; the state of Arc grows, and a beam saves and loads it in every round
 SEARCHED: dict[str, Callable[[int], Any]] = {
     "AOSA, lower end": lambda rounds: AOSA(horizon=rounds),
     "AOSA, middle": lambda rounds: AOSA(horizon=rounds, at="middle"),
     "BentGrid": lambda rounds: tc.BentGrid(horizon=rounds),
     "HorizonFree": lambda rounds: tc.HorizonFree(),
     "HorizonFree, middle": lambda rounds: tc.HorizonFree(at="middle"),
+    "Arc": lambda rounds: tc.Arc(),
 }
 WHAT = """
-CalDist, the distance to calibration in total, of `AlmostOneStepAhead` (AOSA), `BentGrid` and `HorizonFree` on the worst
-outcomes there are (first part) or that a search found (second part). Proved bounds are `a_priori(T)`, from theorems 5
-and 7 of [the theory](theory.md) and 3 to 5 of [ladders that adapt](adaptive.md); the paper's is 2 √T + 1. All rows of
-the first part are exact, by rational arithmetic; those of the second are distances that `calibration_distance` proves,
-of outcomes that may not be the worst.
+CalDist, the distance to calibration in total, of `AlmostOneStepAhead` (AOSA), `BentGrid`, `HorizonFree` and `Arc` on
+the worst outcomes there are (first part) or that a search found (second part). Proved bounds are `a_priori(T)`, from
+theorems 5 and 7 of [the theory](theory.md), 3 to 5 of [ladders that adapt](adaptive.md), and theorem 3 of [the
+arc](arc.md); the paper's is 2 √T + 1. All rows of the first part are exact, by rational arithmetic; those of the second
+are distances that `calibration_distance` proves, of outcomes that may not be the worst.
 """
 EXACT = """
 ## The exact worst of all outcome strings
 
 `truecast.arena.exhaustive` goes through all pairs of a state and a tally that the 2^T strings lead to. Bold, in this
-part: the proved bound is reached, so no smaller one is true. A certificate is D + min(A, B), and its maximum may be of
-other outcomes.
+part: the proved bound is reached, so no smaller one is true. A certificate is D + min(A, B), or that of `Arc`. Its
+maximum may be of other outcomes.
 """
 SEARCH = """
 ## Outcomes found by search
@@ -53,6 +56,9 @@ SEARCH = """
 `truecast.arena.best_response`: constants and `LeaveBiased` with many options, a beam, and changes here and there to the
 best of them. So many strings' distances were asked for:
 {tries}.
+
+`Arc` has no ladder for `LeaveBiased` to climb. The search for it starts from outcomes whose rate rises and falls with
+time: {rates:,} curves with {nodes} nodes, each a small change of the best so far. Beyond {most:,} rounds that is all.
 """
 LONG = """
 ## The constants
@@ -72,10 +78,13 @@ HALVES = """
 `HorizonFree` with other thresholds for splitting a cell, {rounds:,} rounds.
 """
 ROOTS = """
-Forecasters at a root ([defensive forecasting](defensive.md)), which have no ladder and no proved bound on the distance
-itself. T = {few} is exact. For more rounds the search starts from what the adversaries of [the arena](arena.md) play,
-and has no construction made for these forecasters, so there may well be worse outcomes than it found; of what it found
-for `ArcDefensive`, all is below √(T/2).
+Two forecasters at a root of a field: `Defensive`, with Laplace's kernel, and `Arc`, with a [kernel made for the
+distance](arc.md). T = {few} is exact. For more rounds the search starts from curves of rates, as above, and from what
+the adversaries of [the arena](arena.md) play. There may be worse outcomes than it found.
+
+All that it found for `Arc` is below √(T/2), the limit of `BentGrid`. After {rounds:,} rounds, in the table above, it is
+{arc:.1f}, against {bent:.1f} of `BentGrid` and {free:.1f} of `HorizonFree`. What is *proved* of `Arc` is more than of
+`BentGrid` until T = {least:,}; from there on, or if the horizon is unknown, it is the least of the three.
 """
 LEANING = """
 A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
@@ -170,10 +179,36 @@ def exact(most: int) -> None:
     exact_table("BentGrid(horizon=T), by cell", makes, most, cells=True)
     for at in ("outer", "middle"):
         exact_table(f'HorizonFree(at="{at}")', {"": lambda rounds, at=at: tc.HorizonFree(at=at)}, most, cells=False)
+    exact_table("Arc()", {"": lambda rounds: tc.Arc()}, most, cells=False)
 
 
 def tries(rounds: int) -> int:
     return 4_000 if rounds <= 32 else 1_200 if rounds <= 256 else 80
+
+
+def by_rates(make: Callable[[int], Any], rounds: int) -> np.ndarray:
+    """Outcomes with a large sum of y - p whose rate is a curve in time: the best of many curves, each near the last."""
+    rng = np.random.default_rng(rounds)
+    best = np.linspace(-4.0, 4.0, NODES)
+    outcomes = at_rates(best, rounds)
+    most = off(make(rounds), outcomes)
+    for k in range(RATES):
+        curve = best + max(0.05, 0.85 ** (k // 200)) * rng.normal(size=NODES) * (rng.random(NODES) < 0.4)
+        y = at_rates(curve, rounds)
+        error = off(make(rounds), y)
+        if error > most:
+            most, best, outcomes = error, curve, y
+    return outcomes
+
+
+def at_rates(curve: np.ndarray, rounds: int) -> np.ndarray:
+    """Outcomes of a rate whose log odds go straight from node to node; never half a one more or less than that."""
+    odds = np.interp((np.arange(rounds) + 0.5) / rounds, np.linspace(0, 1, len(curve)), curve)
+    return np.diff(np.floor(np.cumsum(1 / (1 + np.exp(-odds))) + 0.5), prepend=0).astype(np.uint8)
+
+
+def off(f: Any, y: np.ndarray) -> float:
+    return abs(float(np.sum(y - f.forecast_many(y))))
 
 
 def searched(f: Any, rounds: int, starts: Iterable[np.ndarray] = ()) -> Response:
@@ -191,17 +226,31 @@ def far(found: Response) -> str:
     return f"{upper:.6f}" if found.distance.exact else f"{lower:.6f} to {upper:.6f}"
 
 
-def search(sizes: list[int]) -> None:
+def worst_by_rates(make: Callable[[int], Any], rounds: int) -> Response:
+    """The worst of the curves; of fewer rounds, what a search makes of that."""
+    say(f"{make(rounds)!r}, {rounds:,} rounds, by rates")
+    y = by_rates(make, rounds)
+    if rounds <= MOST_BEAMED:
+        return searched(make(rounds), rounds, [y])
+    distance = tc.calibration_distance(y, make(rounds).forecast_many(y), rtol=0.001, time_limit=120.0)
+    return Response(tuple(y.tolist()), distance, float(make(rounds).a_priori(rounds)), 1)
+
+
+def search(sizes: list[int]) -> dict[tuple[str, int], float]:
+    """Print what was found, and return it."""
     spent = ", ".join(f"{tries(rounds):,} of {rounds:,} rounds" for rounds in sizes)
-    print(SEARCH.format(tries=spent).rstrip())
+    print(SEARCH.format(tries=spent, rates=RATES, nodes=NODES, most=MOST_BEAMED).rstrip())
+    most = {}
     head("forecaster", "T", "CalDist found", "certificate there", "proved bound", "CalDist / bound", "CalDist / √T")
     for name, make in SEARCHED.items():
         for rounds in sizes:
-            found = searched(make(rounds), rounds)
+            found = worst_by_rates(make, rounds) if name == "Arc" else searched(make(rounds), rounds)
+            most[name, rounds] = found.distance.totals[0]
             f = make(rounds)
             f.forecast_many(found.outcomes)
             numbers = f"{f.certificate.bound:.6f}", f"{found.bound:.6f}", f"{found.ratio:.3f}"
             row(name, f"{rounds:,}", far(found), *numbers, f"**{found.distance.totals[0] / math.sqrt(rounds):.3f}**")
+    return most
 
 
 def constants(sizes: list[int]) -> None:
@@ -231,7 +280,7 @@ def error(f: Any, adversary: LeaveBiased, rounds: int) -> float:
     return abs(math.fsum((game.y - game.p).tolist()))
 
 
-def others(rounds: int, few: int) -> None:
+def others(rounds: int, few: int, most: dict[tuple[str, int], float]) -> None:
     print(BENT.format(rounds=rounds).rstrip())
     best = tc.BentGrid.best_grid(rounds)
     head("m", "CalDist found", "proved bound", "CalDist / bound", "CalDist / √T")
@@ -245,7 +294,7 @@ def others(rounds: int, few: int) -> None:
         found = searched(tc.HorizonFree(split=split), rounds)
         ratio = f"{found.ratio:.3f}", f"{found.distance.totals[0] / math.sqrt(rounds):.3f}"
         row(split, far(found), f"{found.bound:.6f}", *ratio)
-    roots(rounds)
+    roots(rounds, most)
     print(LEANING.format(few=few).rstrip())
     head("T", "m", "middle of the cell", "/ √T", "leaning", "/ √T")
     for size, grid in [(few, m) for m in range(2, 8)] + [(64, 9), (256, 16), (rounds, 32)]:
@@ -257,23 +306,40 @@ def others(rounds: int, few: int) -> None:
         row(f"{size:,}", grid, *cells)
 
 
-def roots(most: int, few: int = 12) -> None:
-    print(ROOTS.format(few=few).rstrip())
-    kinds = {"Defensive": tc.arena.Defensive, "ArcDefensive": tc.arena.ArcDefensive}
-    head(
-        "T", *(f"{name}{what}" for name in kinds for what in ("", " / √T")), "ArcDefensive, lower distance proved / √T"
-    )
+def roots(most: int, found: dict[tuple[str, int], float], few: int = 12) -> None:
+    longest = max(rounds for _, rounds in found)
+    arc, bent, free = (found[name, longest] for name in ("Arc", "BentGrid", "HorizonFree"))
+    if not arc < min(bent, free, math.sqrt(longest / 2)):
+        raise RuntimeError(f"Arc is not the least after {longest} rounds, unlike the text: {found}")
+    print(ROOTS.format(few=few, rounds=longest, arc=arc, bent=bent, free=free, least=overtaken()).rstrip())
+    kinds = {"Defensive": lambda rounds: tc.arena.Defensive(horizon=rounds), "Arc": lambda rounds: tc.Arc()}
+    head("T", *(f"{name}{what}" for name in kinds for what in ("", " / √T")), "Arc, lower distance proved / √T")
     for size in (few, 64, 256, most):
         cells: list[str] = []
-        for kind in kinds.values():
-            f = kind(horizon=size)
-            opponents = [adversary for adversary in tc.arena.ADVERSARIES.values() if adversary.plays(f)]
-            starts = [tc.arena.play(kind(horizon=size), adversary, size).y for adversary in opponents]
-            value = float(exhaustive(f, size).distance) if size == few else searched(f, size, starts).distance.totals[0]
+        for make in kinds.values():
+            f = make(size)
+            value = float(exhaustive(f, size).distance) if size == few else worst_from(make, size)
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         if value >= math.sqrt(size / 2):
-            raise RuntimeError(f"ArcDefensive is beyond the root of T/2 after {size} rounds, unlike the text: {value}")
-        row(f"{size:,}", *cells, f"{tc.arena.ArcDefensive(horizon=size).a_priori(size) / math.sqrt(size):.3f}")
+            raise RuntimeError(f"Arc is beyond the root of T/2 after {size} rounds, unlike the text: {value}")
+        row(f"{size:,}", *cells, f"{(float(f.a_priori(size)) - tc.distance.splitting_gap(size)) / math.sqrt(size):.3f}")
+
+
+def overtaken() -> int:
+    """A number of rounds, with two digits, from which on less is proved of Arc than of BentGrid."""
+    sizes = [digits * 10**k for k in range(8) for digits in range(10, 100)]
+    more = [rounds for rounds in sizes if tc.Arc().a_priori(rounds) >= tc.BentGrid(horizon=rounds).a_priori(rounds)]
+    return next(rounds for rounds in sizes if rounds > max(more))
+
+
+def worst_from(make: Callable[[int], Any], rounds: int) -> float:
+    return searched(make(rounds), rounds, starts(make, rounds)).distance.totals[0]
+
+
+def starts(make: Callable[[int], Any], rounds: int) -> list[np.ndarray]:
+    """What the arena plays, and the worst curve of rates."""
+    opponents = [adversary for adversary in tc.arena.ADVERSARIES.values() if adversary.plays(make(rounds))]
+    return [by_rates(make, rounds), *(tc.arena.play(make(rounds), adversary, rounds).y for adversary in opponents)]
 
 
 def sizes(text: str) -> list[int]:
@@ -290,9 +356,9 @@ def main() -> None:
     header("The worst case", f"worst_case.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
     print(WHAT.rstrip())
     exact(given.exact)
-    search(given.rounds)
+    most = search(given.rounds)
     constants(given.long)
-    others(1_000, given.exact)
+    others(1_000, given.exact, most)
     print(f"\nAll of it took {(time.monotonic() - start) / 60:.0f} minutes.")
 
 

@@ -20,6 +20,7 @@ OURS: dict[str, Callable[[], Any]] = {
     "bent grid, 2 cells": lambda: tc.BentGrid(grid=2),
     "horizon 1": lambda: tc.AlmostOneStepAhead(horizon=1),
     "grid 1": lambda: tc.AlmostOneStepAhead(grid=1),
+    "arc": tc.Arc,
 }
 for end in ("outer", "middle"):
     for split in (1.0, 0.25, 2.0**-10):

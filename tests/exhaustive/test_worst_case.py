@@ -78,6 +78,8 @@ def by_brute_force(f: Any, rounds: int) -> tuple[Fraction, tuple[int, ...], Frac
             most, outcomes = d, y
         if whole is not None:
             certified = max(certified or 0, copy.deviation + min(copy.bias_sums))
+        elif hasattr(copy, "certificate"):
+            certified = max(certified or 0, Fraction(copy.certificate.bound))
     return most, outcomes, certified
 
 
@@ -88,6 +90,7 @@ SMALL = [
     tc.BentGrid(grid=4),
     tc.HorizonFree(),
     tc.HorizonFree(at="middle"),
+    tc.Arc(),
     RunningMean(),
     Interval(),
     Impressed(),
@@ -142,7 +145,7 @@ def test_mirrored_forecasters_have_the_same_worst(at: str) -> None:
 
 def test_worst_is_within_the_bounds() -> None:
     for rounds in (5, 9, 13):
-        for f in (tc.AlmostOneStepAhead(horizon=rounds), tc.BentGrid(horizon=rounds), tc.HorizonFree()):
+        for f in (tc.AlmostOneStepAhead(horizon=rounds), tc.BentGrid(horizon=rounds), tc.HorizonFree(), tc.Arc()):
             worst = exhaustive(f, rounds)
             assert 0 < worst.distance <= worst.certificate <= f.a_priori(rounds)
 

@@ -25,6 +25,7 @@ MAKES: dict[str, Callable[[int], Any]] = {
     "bent": lambda rounds: tc.BentGrid(horizon=rounds),
     "horizon-free": lambda rounds: tc.HorizonFree(),
     "horizon-free, middle": lambda rounds: tc.HorizonFree(at="middle"),
+    "arc": lambda rounds: tc.Arc(),
     "mean": lambda rounds: RunningMean(),
 }
 
@@ -182,7 +183,8 @@ def test_leave_biased_plays_against_ladders_only() -> None:
 def test_leave_biased_stays_within_every_bound() -> None:
     for make in (*MAKES.values(), lambda rounds: tc.AlmostOneStepAhead(horizon=rounds, at="upper")):
         f = make(400)
-        if isinstance(f, RunningMean):
+        if not LeaveBiased().plays(f):
+            assert isinstance(f, tc.Arc | RunningMean)
             continue
         for stay, fine, towards in ((0, 0.01, 1), (20, None, 0), (5, 0.003, 0)):
             f = make(400)

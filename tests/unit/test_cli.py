@@ -25,7 +25,7 @@ def read(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-@pytest.mark.parametrize("name", ["aosa", "bent", "horizon-free"])
+@pytest.mark.parametrize("name", ["aosa", "bent", "horizon-free", "arc"])
 def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
     y = np.random.default_rng(2).integers(0, 2, 500)
     source, target = tmp_path / "outcomes.csv", tmp_path / "forecasts.csv"
@@ -36,6 +36,7 @@ def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
         "aosa": tc.AlmostOneStepAhead(horizon=500),
         "bent": tc.BentGrid(horizon=500),
         "horizon-free": tc.HorizonFree(),
+        "arc": tc.Arc(),
     }[name]
     p = f.forecast_many(y)
     rows = read(target)
@@ -100,6 +101,10 @@ def test_the_outcome_column_can_be_named() -> None:
         ("0\n", ["--forecaster", "bent", "--grid", "3"], "grid must be even"),
         ("0\n", ["--forecaster", "bent", "--at", "middle"], "--at is not for bent"),
         ("0\n", ["--forecaster", "horizon-free", "--cell", "walk"], "--cell is not for horizon-free"),
+        ("0\n", ["--forecaster", "arc", "--horizon", "9"], "--horizon is not for arc"),
+        ("0\n", ["--forecaster", "arc", "--grid", "9"], "--grid is not for arc"),
+        ("0\n", ["--forecaster", "arc", "--at", "middle"], "--at is not for arc"),
+        ("0\n", ["--forecaster", "arc", "--cell", "walk"], "--cell is not for arc"),
         ("0\n", ["--cell", "best"], "'best' is not one of 'walk', 'lowest', 'highest'"),
     ],
 )
@@ -203,5 +208,11 @@ def test_json_and_skipped_rows_of_a_forecast(tmp_path: Path) -> None:
     assert found["certificate"]["bound"] == f.certificate.bound
     assert found["forecaster"] == repr(f)
     assert done.stderr == "1 bad row skipped\n"
+    done = run("forecast", "-", "-o", str(tmp_path / "out.csv"), "--json", "--forecaster", "arc", text="y\n0\n1\n")
+    arc = tc.Arc()
+    arc.forecast_many([0, 1])
+    found, names = json.loads(done.stdout), ("rounds", "energy", "smooth_error", "lower_distance", "bound", "a_priori")
+    assert found["forecaster"] == "Arc()"
+    assert [found["certificate"][name] for name in names] == [getattr(arc.certificate, name) for name in names]
     done = run("forecast", "-", "--skip-bad", text="y\n7\n")
     assert (done.exit_code, done.stderr) == (2, "Error: standard input has no good row: all 1 were skipped\n")

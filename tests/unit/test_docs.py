@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-PAGES = ("theory", "measures", "distance", "adaptive", "defensive", "minimax")
+PAGES = ("theory", "measures", "distance", "adaptive", "arc", "minimax")
 
 
 @pytest.mark.parametrize("page", PAGES)

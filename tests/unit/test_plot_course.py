@@ -19,6 +19,7 @@ PLAYERS = [
     lambda: tc.AlmostOneStepAhead(grid=5, at="middle", cell="lowest"),
     lambda: tc.BentGrid(horizon=40),
     lambda: tc.HorizonFree(),
+    lambda: tc.Arc(),
     lambda: tc.Guard(slack=0.5),
     lambda: tc.Recalibrator(),
 ]
@@ -73,13 +74,23 @@ def test_what_was_proved_before_is_for_the_rounds_so_far() -> None:
 
 def test_a_forecaster_that_has_played_is_played_anew_and_left_alone() -> None:
     y = np.random.default_rng(0).integers(0, 2, 100)
-    f = tc.HorizonFree()
-    f.forecast_many(y)
-    before = f.to_json()
-    course = plot.certificate_course(f, y, points=5, distances=2)
-    assert f.to_json() == before
-    assert course.certificate[-1] == f.certificate.bound
-    assert np.array_equal(course.certificate, plot.certificate_course(tc.HorizonFree(), y, points=5).certificate)
+    for make in (tc.HorizonFree, tc.Arc):
+        f = make()
+        f.forecast_many(y)
+        before = f.to_json()
+        course = plot.certificate_course(f, y, points=5, distances=2)
+        assert f.to_json() == before
+        assert course.certificate[-1] == f.certificate.bound
+        assert np.array_equal(course.certificate, plot.certificate_course(make(), y, points=5).certificate)
+
+
+def test_the_course_of_an_arc_is_drawn() -> None:
+    pytest.importorskip("matplotlib")
+    y = np.random.default_rng(0).integers(0, 2, 300)
+    figure = plot.certificate_course(tc.Arc(), y, points=12, distances=3).draw()
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert {"certificate", "distance to calibration"} <= set(labels)
+    assert figure.axes[0].get_title().startswith("Arc()")
 
 
 LADDERS = [

@@ -1,4 +1,4 @@
-"""Statements of the arena that no other test looks at: a lemma in a proof, two bounds, the end of a game."""
+"""Statements of the arena that no other test looks at: a lemma in a proof, a bound, the end of a game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truecast as tc
-from truecast.arena.forecasters.arc_defensive import ArcDefensive
 from truecast.arena.forecasters.running_mean import RunningMean
 
 ANGLES = st.floats(0, math.pi)
@@ -18,7 +17,7 @@ ANGLES = st.floats(0, math.pi)
 
 @given(ANGLES, ANGLES, st.floats(-1, 1))
 def test_one_price_limits_the_other_on_either_side(here: float, there: float, least: float) -> None:
-    """docs/defensive.md, (1): with f >= least at v, the prices keep f at u as high as the arc says, u < v or u > v."""
+    """docs/arc.md, theorem 1: with f >= least at v, the prices keep f at u as high as the arc says, on either side."""
     u, v = math.sin(here / 2) ** 2, math.sin(there / 2) ** 2
     d = abs(u - v)
     lows = [(v * least - d) / u] if u > 1e-9 else []
@@ -36,25 +35,6 @@ def test_running_mean_is_as_good_as_the_best_constant_nearly(outcomes: list[int]
     assert loss <= best + math.log(len(y)) / 2 + math.log(2) + 1e-12
     if 0 in counts:  # where the bound is nearly met: for constant outcomes the excess is ln(pi T)/2, nearly
         assert loss >= best + math.log(math.pi * len(y)) / 2 - 1e-12
-
-
-@pytest.mark.parametrize(("grid", "close"), [(2, 1.03), (12, 1.02), (60, 1.002)])
-def test_bound_on_the_arc_is_that_of_theorem_3(grid: int, close: float) -> None:
-    """The largest p(1-p)K(p,p), looked for at many p with K from the matrix of the norm, is what `a_priori` has."""
-    h = math.pi / grid
-    at = h * (np.arange(grid) + 0.5)
-    weight = np.sin(at) ** 2 * np.sqrt(-np.log(abs(np.cos(at)))) * (1.0 + (np.minimum(at, math.pi - at) < h))
-    weight /= weight.sum()
-    one, next_ = np.eye(grid, grid + 1), np.eye(grid, grid + 1, 1)
-    mean, slope = (one + next_) / 2, (next_ - one) / h
-    kernel = np.linalg.inv((mean.T * weight) @ mean + (slope.T * weight) @ slope)
-    x = np.linspace(0, grid, 20 * grid + 1)
-    w = np.maximum(1 - abs(x[:, np.newaxis] - np.arange(grid + 1)), 0)
-    most = (np.sin(h * x) ** 2 / 4 * np.einsum("xi,ij,xj->x", w, kernel, w)).max()
-    for rounds in (1, 100, 10**6):
-        least = math.sqrt(rounds * most)
-        grid_hides = rounds * h / 2
-        assert least + grid_hides <= ArcDefensive(grid=grid).a_priori(rounds) <= close * least + grid_hides * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("rate", [0, 1])

@@ -20,7 +20,6 @@ from truecast.arena.adversaries import (
 )
 from truecast.arena.exhaustive import Worst, exhaustive
 from truecast.arena.forecasters import (
-    ArcDefensive,
     Calibeating,
     Climatology,
     Defensive,
@@ -45,7 +44,6 @@ __all__ = [
     "ADVERSARIES",
     "FORECASTERS",
     "Adversary",
-    "ArcDefensive",
     "Blocks",
     "Calibeating",
     "Climatology",

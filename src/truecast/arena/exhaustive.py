@@ -40,7 +40,8 @@ class Worst:
     outcomes : tuple of int
         A string that reaches it.
     certificate : Fraction or None
-        The largest D + min(A, B) over all strings, if the forecaster is a ladder. Often of another string.
+        The largest certificate over all strings, if the forecaster keeps one: of a ladder D + min(A, B), not rounded.
+        Often of another string.
     states : int
         The pairs of a forecaster's state and a tally that strings lead to.
     """
@@ -169,11 +170,16 @@ def _fraction(f: Any, said: float) -> Fraction:
     return Fraction(said) if whole is None else Fraction(round(2 * whole * said), 2 * whole)
 
 
+def certified(f: Any) -> Fraction | None:
+    """The forecaster's own bound on the distance so far, if it keeps one; of a ladder not rounded."""
+    if isinstance(f, LadderForecaster | SplitLadder):
+        return Fraction(f.deviation + min(f.bias_sums))
+    return Fraction(f.certificate.bound) if hasattr(f, "certificate") else None
+
+
 def _most_certified(f: Any, layer: list[History]) -> Fraction | None:
-    if not isinstance(f, LadderForecaster | SplitLadder):
-        return None
-    loaded = (returned(f, history.state) for history in layer)
-    return max(Fraction(each.deviation + min(each.bias_sums)) for each in loaded)
+    found = (certified(returned(f, history.state)) for history in layer)
+    return max((each for each in found if each is not None), default=None)
 
 
 def distances(tallies: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> NDArray[np.float64]:

@@ -22,7 +22,6 @@ from truecast.arena.adversaries import (
     Threshold,
 )
 from truecast.arena.forecasters import (
-    ArcDefensive,
     Calibeating,
     Climatology,
     Defensive,
@@ -35,7 +34,7 @@ from truecast.arena.forecasters import (
     RunningMean,
 )
 from truecast.arena.schedule import Make
-from truecast.forecasters import AlmostOneStepAhead, BentGrid, HorizonFree
+from truecast.forecasters import AlmostOneStepAhead, Arc, BentGrid, HorizonFree
 
 __all__ = ["ADVERSARIES", "FORECASTERS"]
 
@@ -59,12 +58,12 @@ FORECASTERS: Mapping[str, Make] = MappingProxyType(
         "aosa-middle": partial(_planned, AlmostOneStepAhead, at="middle"),
         "bent-grid": partial(_planned, BentGrid),
         "horizon-free": partial(_plain, HorizonFree),
+        "arc": partial(_plain, Arc),
         "foster-vohra": partial(_drawing, FosterVohra),
         "foster": partial(_drawing, Foster),
         "gupta-ramdas": partial(_planned, GuptaRamdas),
         "kakade-foster": partial(_planned, KakadeFoster),
         "defensive": partial(_planned, Defensive),
-        "arc-defensive": partial(_planned, ArcDefensive),
         "exponential-average": partial(_planned, ExponentialAverage),
         "calibeating": partial(_plain, Calibeating),
         "online-platt": partial(_plain, OnlinePlatt),

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
 from truecast.arena.adversaries.leave_biased import LeaveBiased
-from truecast.arena.exhaustive import copied, distances, key, remembered, returned
+from truecast.arena.exhaustive import certified, copied, distances, key, remembered, returned
 from truecast.arena.game import play
 from truecast.arena.yardstick import distance
 from truecast.distance import Distance
@@ -279,7 +279,7 @@ class _Branch(NamedTuple):
     state: Any
     outcomes: tuple[Any, ...]  # those before, as another such pair or (), and the last
     errors: dict[float, float]  # the sum of y - p at each forecast
-    certificate: float  # or, of a forecaster that is no ladder, the calibration error by value
+    certificate: float  # or, of a forecaster that keeps none, the calibration error by value
 
     @property
     def error(self) -> float:
@@ -311,5 +311,6 @@ def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
         said = f.scored(y) if hasattr(f, "scored") else p
         f.observe(y)
         errors = before.errors | {said: before.errors.get(said, 0.0) + y - said}
-        certified = f.deviation + min(f.bias_sums) if hasattr(f, "bias_sums") else sum(map(abs, errors.values()))
-        yield _Branch(remembered(f), (before.outcomes, y), errors, float(certified))
+        bound = certified(f)
+        far = sum(map(abs, errors.values())) if bound is None else float(bound)
+        yield _Branch(remembered(f), (before.outcomes, y), errors, far)

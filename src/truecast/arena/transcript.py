@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, measures
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate, Certificate
 from truecast.distance import Distance, calibration_distance
 from truecast.measures import Report
 from truecast.tally import Tally
@@ -34,7 +34,7 @@ class Transcript:
     p, y : array
         What each round's forecast was, and the outcome, as int64. Of a forecaster of intervals, p is the end it is
         scored by.
-    certificate : Certificate or None
+    certificate : Certificate, ArcCertificate or None
         The forecaster's own bound on the distance, if it keeps one; of all its rounds, should it have begun earlier.
     """
 
@@ -43,7 +43,7 @@ class Transcript:
     seed: int
     p: NDArray[np.float64] = field(repr=False)
     y: NDArray[np.int64] = field(repr=False)
-    certificate: Certificate | None = field(repr=False)
+    certificate: Certificate | ArcCertificate | None = field(repr=False)
 
     def __len__(self) -> int:
         """How many rounds were played."""

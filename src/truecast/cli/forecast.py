@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import truecast as tc
 
-    Forecaster = tc.AlmostOneStepAhead | tc.BentGrid | tc.HorizonFree
+    Forecaster = tc.AlmostOneStepAhead | tc.Arc | tc.BentGrid | tc.HorizonFree
 
 _ROWS = 1 << 16
 
@@ -41,10 +41,11 @@ _ROWS = 1 << 16
 @arguments("outcome")
 @click.option(
     "--forecaster",
-    type=click.Choice(["aosa", "bent", "horizon-free"]),
+    type=click.Choice(["aosa", "bent", "horizon-free", "arc"]),
     default="aosa",
     show_default=True,
-    help="The paper's Almost-One-Step-Ahead; the bent grid with its smaller bound; or the one that needs no horizon.",
+    help="The paper's Almost-One-Step-Ahead; the bent grid with its smaller bound; or one of two that need no horizon: "
+    "horizon-free on a ladder, or arc, whose forecasts may lie anywhere.",
 )
 @click.option("--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]")
 @click.option("--grid", type=int, help="Number of cells, instead of those chosen for the horizon.")
@@ -124,9 +125,9 @@ def _outcomes(file: str, outcome: str | None, skip_bad: int, cells: dict[str, An
 def _built(name: str, options: dict[str, Any], rounds: int) -> Forecaster:
     import truecast as tc
 
-    if name == "horizon-free":
+    if name in ("horizon-free", "arc"):
         _refuse_options(name, options)
-        return tc.HorizonFree()
+        return tc.HorizonFree() if name == "horizon-free" else tc.Arc()
     if name == "bent":
         _refuse_options(name, {"at": options["at"]})
     else:

@@ -18,7 +18,7 @@ import click
 from truecast.errors import FileError, InputError, TruecastError, shown, writing
 
 if TYPE_CHECKING:
-    from truecast.certificate import Certificate
+    from truecast.certificate import ArcCertificate, Certificate
     from truecast.files import Names, Table
 
 __all__ = [
@@ -342,7 +342,7 @@ def _finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def plain(certificate: Certificate) -> dict[str, Any]:
+def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
     """Return all that a certificate says, as plain data."""
     from dataclasses import asdict
 

@@ -128,7 +128,10 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
         if not isinstance(state, dict) or set(state) != {*kinds, "issued"}:
             raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}, issued")
         for name, kind in kinds.items():
-            _require_list(name, state[name], kind, len(state["forecasts"]))
+            _require_list(name, state[name], kind)
+            if len(state[name]) != len(state["forecasts"]):
+                rule = f"must be one for each of {len(state['forecasts'])} forecasts, got {len(state[name])}"
+                raise StateError(f"the saved {name} {rule}")
         if type(state["issued"]) is not bool:
             raise StateError(f"the saved issued must be true or false, got {state['issued']!r:.80}")
         tally = _tally(state["forecasts"], state["zeros"], state["ones"])
@@ -140,11 +143,9 @@ def _most_energy(rounds: int) -> float:
     return rounds * (65 / 64 + rounds * 2.0**-39)
 
 
-def _require_list(name: str, values: object, kind: type, length: int) -> None:
+def _require_list(name: str, values: object, kind: type) -> None:
     if type(values) is not list or any(type(value) is not kind for value in values):
         raise StateError(f"the saved {name} must be a list of {kind.__name__}, got {values!r:.80}")
-    if len(values) != length:
-        raise StateError(f"the saved {name} must be one for each of {length} forecasts, got {len(values)}")
 
 
 def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
@@ -155,7 +156,8 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
         if i and not forecasts[i - 1] < p:
             raise StateError(f"the saved forecasts must increase, got {forecasts[i - 1]!r} before {p!r}")
         if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _check.MOST_ROUNDS:
-            raise StateError(f"the saved counts of forecast {i} must be possible, got {of_zero} and {of_one}")
+            found = f"{of_zero!r:.40} and {of_one!r:.40}"
+            raise StateError(f"the saved counts of forecast {i} must be possible, got {found}")
     if sum(zeros) + sum(ones) > _check.MOST_ROUNDS:
         raise StateError(f"the saved counts must be {_check.MOST_ROUNDS} at the most in all")
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))

@@ -1,6 +1,5 @@
 """Forecasters of the literature, one a file, each with its reference and, where it has one, its guarantee as code."""
 
-from truecast.arena.forecasters.arc_defensive import ArcDefensive
 from truecast.arena.forecasters.calibeating import Calibeating
 from truecast.arena.forecasters.climatology import Climatology
 from truecast.arena.forecasters.defensive import Defensive
@@ -14,7 +13,6 @@ from truecast.arena.forecasters.online_platt import OnlinePlatt
 from truecast.arena.forecasters.running_mean import RunningMean
 
 __all__ = [
-    "ArcDefensive",
     "Calibeating",
     "Climatology",
     "Defensive",

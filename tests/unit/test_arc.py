@@ -180,11 +180,12 @@ def test_a_forecaster_of_no_rounds() -> None:
 def test_what_is_proved_before_the_first_round() -> None:
     f = tc.Arc()
     assert isinstance(f.a_priori(10), Fraction)
-    for rounds in (1, 2, 100, 10**4, 10**6, 10**9, 2**30):
+    for rounds in (2, 100, 10**4, 10**6, 10**8, 2**29):
         lower = f.a_priori(rounds) - Fraction(splitting_gap(rounds))
-        assert 0.53 * rounds**0.5 < lower <= 0.54 * rounds**0.5
+        assert 0.539 * rounds**0.5 < lower <= 0.54 * rounds**0.5
         assert f.a_priori(rounds) <= 0.54 * rounds**0.5 + 1.96 * rounds ** (1 / 3)
-    assert f.a_priori(0) == 0
+    assert f.a_priori(2**30) - Fraction(splitting_gap(2**30)) <= 0.5403 * 2**15
+    assert (f.a_priori(0), f.a_priori(1)) == (0, 1)
     assert f.a_priori(2**30 + 1) == 2**30 + 1  # nothing is claimed
     for bad in (-1, 1.5, "9", None, True, 2**53 + 1):
         with pytest.raises(tc.InputError, match="^rounds must be"):
@@ -205,7 +206,7 @@ def test_certificate_is_above_what_is_measured(rate: float) -> None:
     assert certificate.bound == pytest.approx(certificate.lower_distance + splitting_gap(3_000), rel=1e-12)
     assert certificate.brier == pytest.approx(((p - y) ** 2).mean(), rel=1e-12)
     assert f.tally == tc.Tally.from_predictions(y, p)
-    assert f.energy.energy == certificate.energy <= 61 / 60 * 3_000
+    assert f.energy.energy == certificate.energy <= 65 / 64 * 3_000
     if rate <= 0.02:  # less is proved where events are rare
         assert certificate.lower_distance < 0.75 * 0.54 * 3_000**0.5
 

@@ -112,7 +112,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
             energy=energy.energy,
             smooth_error=energy.smooth_error,
             lower_distance=energy.lower_distance,
-            bound=(energy.lower_distance + splitting_gap(self.rounds)) * _UP,
+            bound=min(float(self.rounds), (energy.lower_distance + splitting_gap(self.rounds)) * _UP),
             a_priori=float(self.a_priori(self.rounds)),
             brier=_brier(tally),
         )

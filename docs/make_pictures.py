@@ -22,6 +22,7 @@ import numpy as np
 import truecast as tc
 from truecast.arena.curves import Curve, Curves, Panel
 from truecast.plot.style import COLORS, GREY, new_figure
+from truecast.reference.arc import kernel
 
 HERE = Path(__file__).parent
 BLUE, GREEN, ORANGE = COLORS[:3]
@@ -239,6 +240,39 @@ def ladder() -> Any:
     return tc.plot.ladder_state(f).draw()
 
 
+def arc() -> Any:
+    """Draw the field after 40 flights with what `Arc` says next; and what is proved of it, beside others."""
+    y, _, _, _ = flights()
+    f = tc.Arc()
+    f.forecast_many(y[:40])
+    figure = new_figure(WIDTH, 5.4)
+    field, bounds = figure.subplots(2, 1)
+    p = np.linspace(0.02, 0.98, 500)
+    felt = [_felt(f.tally, q) for q in p]
+    field.axhline(0, color=INK, lw=0.8)
+    field.plot(p, felt, color=BLUE, lw=1.8)
+    said = f.predict()
+    field.scatter([said], [0], 45, color=ORANGE, zorder=3)
+    field.annotate(f"say {said:.3f}", (said, 0), (said + 0.04, max(felt) / 6), color=ORANGE, fontsize=9)
+    field.set(xlabel="p", ylabel="S(p)", xlim=(0, 1), title="the field after 40 flights: say its root, nearly")
+    many = np.geomspace(1e2, 1e9, 60).astype(int).tolist()
+    others = {"HorizonFree": lambda _: tc.HorizonFree(), "BentGrid, knows T": lambda T: tc.BentGrid(horizon=T)}
+    for (name, make), color in zip((others | {"Arc": lambda _: tc.Arc()}).items(), (GREY, GREEN, BLUE), strict=True):
+        proved = [float(make(T).a_priori(T)) / T**0.5 for T in many]
+        bounds.plot(many, proved, color=color, lw=1.8)
+        place = (4, -14 if color == GREEN else 5)
+        bounds.annotate(name, (many[8], proved[8]), place, textcoords="offset points", color=color, fontsize=9)
+    bounds.axhline(0.54, color=BLUE, lw=0.8, ls=":")
+    bounds.set(xscale="log", xlabel="T, rounds", ylim=(0, 2), title="distance to calibration, proved: times √T")
+    return figure
+
+
+def _felt(tally: tc.Tally, p: float) -> float:
+    """S(p) of docs/arc.md, section 3."""
+    r = tally.ones - tally.weights * tally.p
+    return sum(s * kernel(p, q) for s, q in zip(r, tally.p, strict=True)) + kernel(p, p) * (0.5 - p)
+
+
 # -- measured ----------------------------------------------------------------------------------------
 
 
@@ -318,7 +352,7 @@ def game() -> Any:
 
 
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
-PICTURES = {make.__name__: make for make in (*EXPLAINED, before_after, groups, ladder, theorem, arena, game)}
+PICTURES = {make.__name__: make for make in (*EXPLAINED, before_after, groups, ladder, arc, theorem, arena, game)}
 
 
 def drawn(name: str) -> dict[str, str]:

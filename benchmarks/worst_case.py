@@ -54,7 +54,7 @@ SEARCH = """
 ## Outcomes found by search
 
 `truecast.arena.best_response`: constants and `LeaveBiased` with many options, a beam, and changes here and there to the
-best of them. So many strings' distances were asked for:
+best of them. Number of strings tried:
 {tries}.
 
 `Arc` has no ladder for `LeaveBiased` to climb. The search for it starts from outcomes whose rate rises and falls with
@@ -84,8 +84,8 @@ the adversaries of [the arena](arena.md) play. There may be worse outcomes than 
 
 All that it found for `Arc` is below √(T/2), the limit of `BentGrid`. After {rounds:,} rounds, in the table above, it is
 {arc:.1f}, against {bent:.1f} of `BentGrid` and {free:.1f} of `HorizonFree`.
-What is *proved* of `Arc` is more than of `BentGrid`, which must know T, until T = {least:,}, and less from there on;
-it is less than of `HorizonFree` at all 720 sizes that were looked at, from 10 to 990,000,000.
+The *proved* bound of `Arc` is below that of `HorizonFree` at all 720 sizes compared, from 10 to 990,000,000, and below
+that of `BentGrid`, which must know T, from T = {least:,} on. Before that `BentGrid` has the smaller bound.
 """
 LEANING = """
 A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved

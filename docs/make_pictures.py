@@ -253,15 +253,18 @@ def arc() -> Any:
     field.plot(p, felt, color=BLUE, lw=1.8)
     said = f.predict()
     field.scatter([said], [0], 45, color=ORANGE, zorder=3)
-    field.annotate(f"say {said:.3f}", (said, 0), (said + 0.04, max(felt) / 6), color=ORANGE, fontsize=9)
+    field.annotate(f"say {said:.3f}", (said, 0), (said + 0.04, max(felt) / 6), fontsize=9)
     field.set(xlabel="p", ylabel="S(p)", xlim=(0, 1), title="the field after 40 flights: say its root, nearly")
     many = np.geomspace(1e2, 1e9, 60).astype(int).tolist()
-    others = {"HorizonFree": lambda _: tc.HorizonFree(), "BentGrid, knows T": lambda T: tc.BentGrid(horizon=T)}
+    others = {
+        "HorizonFree": lambda _: tc.HorizonFree(),
+        "BentGrid, knows T": lambda rounds: tc.BentGrid(horizon=rounds),
+    }
     for (name, make), color in zip((others | {"Arc": lambda _: tc.Arc()}).items(), (GREY, GREEN, BLUE), strict=True):
-        proved = [float(make(T).a_priori(T)) / T**0.5 for T in many]
+        proved = [float(make(rounds).a_priori(rounds)) / rounds**0.5 for rounds in many]
         bounds.plot(many, proved, color=color, lw=1.8)
         place = (4, -14 if color == GREEN else 5)
-        bounds.annotate(name, (many[8], proved[8]), place, textcoords="offset points", color=color, fontsize=9)
+        bounds.annotate(name, (many[8], proved[8]), place, textcoords="offset points", fontsize=9)
     bounds.axhline(0.54, color=BLUE, lw=0.8, ls=":")
     bounds.set(xscale="log", xlabel="T, rounds", ylim=(0, 2), title="distance to calibration, proved: times √T")
     return figure
@@ -362,6 +365,7 @@ def drawn(name: str) -> dict[str, str]:
         figure.savefig(file, format="svg", transparent=True, dpi=144, metadata={"Date": None, "Creator": None})
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", file.getvalue(), flags=re.DOTALL)
     text = re.sub(r" ?font-family: [^;\"]*;", "", text)
+    text = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", text)
     text = text.replace("</style>", f" text {{font-family: {FONT}}}</style>", 1)
     text = re.sub(r'="[^"]*"', lambda value: _LONG.sub(lambda number: f"{float(number[0]):.1f}", value[0]), text)
     text = re.sub(r'(?<= d=")[^"]*', lambda path: _fewer(path[0]), text)

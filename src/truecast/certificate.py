@@ -125,7 +125,8 @@ class ArcCertificate(_Proved):
     lower_distance : float
         The lower distance to calibration, which lets rounds be split, is at most this.
     bound : float
-        The distance to calibration, CalDist, is at most this: `lower_distance` and `splitting_gap`.
+        The distance to calibration, CalDist, is at most this: `lower_distance` plus `splitting_gap(rounds)`,
+        or `rounds` if that is less.
     a_priori : float
         What was proved of CalDist before the first outcome, for `rounds` rounds. Never below `bound`.
     brier : float

@@ -44,8 +44,8 @@ _ROWS = 1 << 16
     type=click.Choice(["aosa", "bent", "horizon-free", "arc"]),
     default="aosa",
     show_default=True,
-    help="The paper's Almost-One-Step-Ahead; the bent grid with its smaller bound; or one of two that need no horizon: "
-    "horizon-free on a ladder, or arc, whose forecasts may lie anywhere.",
+    help="aosa: the paper's Almost-One-Step-Ahead. bent: about half its bound. arc: the smallest bound without a "
+    "horizon. horizon-free: a larger bound, but a small certificate on easy outcomes.",
 )
 @click.option("--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]")
 @click.option("--grid", type=int, help="Number of cells, instead of those chosen for the horizon.")

@@ -25,7 +25,9 @@ _FINEST = 2.0**52  # denominators of forecasts
 
 
 class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
-    r"""Forecast binary outcomes so that the lower distance to calibration is at most 0.54 sqrt(T), for every T.
+    r"""Forecast binary outcomes with a lower distance to calibration of at most 0.54 sqrt(T).
+
+    For every T up to 2**29, whatever the outcomes.
 
     It keeps how often each forecast was said and what came of it, and feels the residuals
     :math:`r = n_1 - (n_0 + n_1) p` through a kernel K. The next forecast p is one at which neither outcome can add
@@ -34,9 +36,9 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     .. math:: E_t - E_{t-1} = p(1-p) K(p,p) + 2 (y - p) S(p), \qquad
         S(p) = \sum_q r_q K(p, q) + \tfrac12 K(p,p)(1 - 2p)
 
-    The first term is at most 1, and p is where S is all but 0: halving [0, 1] towards the root of S, the first middle
-    at which the second term is below 1/64 of the first. So E stays below 65/64 T, whatever the outcomes are and
-    whoever chooses them.
+    The first term is at most 1. To make the second small, `Arc` halves [0, 1] towards the root of S and
+    stops at the first middle where a round adds little more than the first term, and never more than
+    65/64 (docs/arc.md, section 3). So E is at most 65/64 T for any outcomes, even an opponent's.
 
     ============================  ==================================================
     smooth calibration error      at most 0.589 sqrt(T)
@@ -50,7 +52,7 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a model's
     probabilities, `Recalibrator` makes better use of them. If you know the number of rounds, and there are fewer than
-    two million, `BentGrid` has the smaller bound on the distance.
+    2.3 million, `BentGrid` has the smaller bound on the distance.
 
     Examples
     --------

@@ -24,9 +24,11 @@ def arc_energy(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = 
 
     If the forecasts are right, the mean of E is `expected`: at most 1 a round. `energy` beside it
     is not a test: where forecasts are concentrated, E varies by chance as much as its mean, so a
-    few times `expected` is no evidence. For a p-value, see `uncertainty`. E does not see
-    sharpness. The bounds are upper bounds: they can be well above the true values, even above 1.
-    `lower_calibration_distance` and `smooth_calibration_error` are exact, and slower.
+    few times `expected` is no evidence. For a p-value, use
+    `uncertainty(smooth_calibration_error, ...)`. E does not see sharpness. The bounds are upper
+    bounds: they can be well above the true values, even above 1.
+    `smooth_calibration_error` is exact, and `lower_calibration_distance` gives two close bounds; both
+    are slower.
 
     Forecasts of exactly 0 and 1 are welcome. K(0, 0) is 56.2, so a wrong certainty counts as much
     as about 56 ordinary surprises.

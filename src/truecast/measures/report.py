@@ -89,13 +89,12 @@ class Report:
             "distance to calibration": {
                 "lower distance, at least": low,
                 "lower distance, at most": high,
+                "  by arc energy, at most": self.arc_energy.lower_distance,
                 "smooth calibration error": self.smooth_calibration_error,
             },
             "other calibration errors": {
                 "SmoothECE": self.smooth_ece,
                 "Laplace kernel": self.laplace_calibration_error,
-                "arc energy, a round": self.arc_energy.energy,
-                "  expected if calibrated": self.arc_energy.expected,
                 "by value": self.calibration_error_by_value,
                 "15 bins of equal width": self.binned_calibration_error,
                 "  debiased": self.debiased_calibration_error,

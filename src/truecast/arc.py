@@ -53,15 +53,24 @@ class ArcEnergy:
     smooth_error: float
 
 
+def _unit(tally: Tally) -> float:
+    """Return a power of 2 to divide weights by, if their squares could overflow or vanish."""
+    if not tally.weighted or 1e-100 <= tally.total <= 1e100:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(tally.total)[1])
+
+
 def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
     """Return the energy of these rounds, in total or, if there are any, a round.
 
     O(n): a tally is sorted.
     """
-    # weights are from 1e-100 to 1e100: their squares neither overflow nor vanish
-    energy, gross, expected = _core.arc_energy(tally.p, tally.zeros, tally.ones)
+    unit = _unit(tally)
+    zeros, ones = (tally.zeros, tally.ones) if unit == 1 else (tally.zeros / unit, tally.ones / unit)
+    energy, gross, expected = _core.arc_energy(tally.p, zeros, ones)
     energy = max(energy, 0.0)
-    root = math.sqrt(energy + _RELATIVE * gross) * _UP
+    root = math.sqrt(energy + _RELATIVE * gross) * _UP * unit
+    energy = energy * unit * unit
     hidden = _ABSOLUTE * tally.total
     each = 1 if total else tally.total
     return ArcEnergy(

@@ -13,6 +13,20 @@ from truecast.distance import splitting_gap
 from truecast.distance.rounding import rounded
 from truecast.splitting import finest_cells
 
+
+def test_rare_forecasts_pass_long_spines_in_one_step() -> None:
+    """Step by step this would take 10^8 nodes; the limits are below what one of them takes."""
+    rounds, rate = 10**12, 1e-8
+    zeros, ones = [rounds - 13_000, rounds // 100, 10], [13_000, 250, 20]
+    for tally in (
+        tc.Tally([rate, 3 * rate, 0.5], zeros, ones),
+        tc.Tally([0.5, 1 - 3 * rate, 1 - rate], [20, 250, 13_000], zeros[::-1]),
+    ):
+        found = tc.calibration_distance(tally, total=True, time_limit=1e-9, memory_limit=1)
+        assert found.upper - found.lower <= splitting_gap(int(tally.total)) + 1e-6 * found.upper
+        assert tc.verify_witness(tally, witness=found.witness, total=True) == pytest.approx(found.upper)
+
+
 Atoms = list[tuple[Fraction, Fraction]]
 
 

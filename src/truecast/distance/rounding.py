@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from itertools import accumulate
 from typing import NamedTuple
@@ -48,15 +49,31 @@ def rounded(values: NDArray[np.float64], masses: NDArray[np.float64], zeros: int
     -----
     Every node v of the tree has a tent over its cell; f, the integral of the tent, is rounded down. What is left of a
     node after its children in both directions have taken theirs is how many groups have the value v.
-    At most O(finest log(finest)) steps of exact arithmetic.
+    Where all values of a cell lie next to one end, a whole spine of nodes is passed in one step: O(n log(finest)) steps
+    of exact arithmetic for n values, and O(finest log(finest)) at most.
     """
     tree = _Tree(values, masses)
-    cells = [_Cell((0, 1), (1, 1), 0, 1, 0, len(values))]
+    cells, most = [_Cell((0, 1), (1, 1), 0, 1, 0, len(values))], math.ceil(finest) - 1
     while cells:
         cell = cells.pop()
-        if cell.u[1] * cell.w[1] < finest:
-            cells += tree.split(cell)
+        if cell.u[1] * cell.w[1] <= most:
+            cells += tree.split(cell, most)
     return tree.witness(zeros, ones)
+
+
+def _mirrored(of: tuple[int, int]) -> tuple[int, int]:
+    return of[1] - of[0], of[1]
+
+
+def _spine(u: tuple[int, int], w: tuple[int, int], last: int, most: int, equal: int = 1) -> int:
+    """Return how many nodes v follow each other from w towards u until one is below `last`, the greatest value.
+
+    As long as all values are left of v, its tent is the same function of them: each node's groups go on to the next
+    one, and only the last keeps any. Cells are split while the product of their denominators is at most `most`.
+    A value that equals v counts as left of it, or not if `equal` is 0.
+    """
+    split = (most // u[1] - w[1]) // u[1] + 1
+    return min(split, (w[0] * _UNITS - last * w[1] - 1 + equal) // (last * u[1] - u[0] * _UNITS))
 
 
 class _Tree:
@@ -74,10 +91,11 @@ class _Tree:
         self._fractions = [(0, 1), (1, 1)]
         self._groups = [0, 0]
 
-    def split(self, cell: _Cell) -> list[_Cell]:
+    def split(self, cell: _Cell, most: int) -> list[_Cell]:
         """Add the node between two neighbours, and return the cells on its sides; nothing where it gets no group.
 
         Then nothing below it gets one either: the tent of a node is nowhere lower than those of its children together.
+        Cells are split while the product of their denominators is at most `most`.
         """
         u, w = cell.u, cell.w
         v = u[0] + w[0], u[1] + w[1]
@@ -87,10 +105,16 @@ class _Tree:
         if not groups:
             return []
         here = len(self._fractions)
+        below, above = 1, 1  # how many nodes take their groups from either end
+        if middle == cell.end:
+            below = _spine(u, w, self._values[middle - 1], most)
+        elif middle == cell.start:
+            above = _spine(_mirrored(w), _mirrored(u), _UNITS - self._values[middle], most, equal=0)
+        v = above * w[0] + below * u[0], above * w[1] + below * u[1]
         self._fractions.append(v)
         self._groups.append(groups)
-        self._groups[cell.low] -= groups
-        self._groups[cell.high] -= groups
+        self._groups[cell.low] -= below * groups
+        self._groups[cell.high] -= above * groups
         return [
             _Cell(u, v, cell.low, here, cell.start, middle),
             _Cell(v, w, here, cell.high, middle, cell.end),

@@ -117,7 +117,8 @@ def calibration_distance(
     time_limit
         Seconds. When they are over, or at Ctrl-C, the search stops, and both bounds are valid. What comes first is not
         cut short: a linear programme, and whole rounds near its solution (a few seconds for a million distinct
-        forecasts). So even with a tiny limit the bounds are close: see the notes. A second Ctrl-C ends that, too.
+        forecasts). So even with a tiny limit the bounds are close: see the notes. A second Ctrl-C ends that, too; one
+        in the first moments, before there are any bounds, raises.
     memory_limit
         Bytes that the search may use. If it would need more, the bounds stay wider.
     progress

@@ -20,6 +20,7 @@ from truecast.tally import Tally
 __all__ = ["Arc"]
 
 _MOST_CLAIMED = 1 << 30  # rounds for which the rounding of the field is proved to be small enough
+_MOST_SAVED = _check.MOST_ROUNDS // 2  # so that rounds can be played on
 _UP = 1.0 + 2.0**-50
 _FINEST = 2.0**52  # denominators of forecasts
 
@@ -157,11 +158,13 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
             raise StateError(f"the saved forecast {i} must be a multiple of 2**-52 inside (0, 1), got {p!r}")
         if i and not forecasts[i - 1] < p:
             raise StateError(f"the saved forecasts must increase, got {forecasts[i - 1]!r} before {p!r}")
-        if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _check.MOST_ROUNDS:
+        if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _MOST_SAVED:
             found = f"{of_zero!r:.40} and {of_one!r:.40}"
-            raise StateError(f"the saved counts of forecast {i} must be possible, got {found}")
-    if sum(zeros) + sum(ones) > _check.MOST_ROUNDS:
-        raise StateError(f"the saved counts must be {_check.MOST_ROUNDS} at the most in all")
+            raise StateError(
+                f"the saved counts of forecast {i} must be 0 or more, and from 1 to {_MOST_SAVED} together, got {found}"
+            )
+    if sum(zeros) + sum(ones) > _MOST_SAVED:
+        raise StateError(f"the saved counts must be {_MOST_SAVED} at the most in all")
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))
     limit = LOWER_DISTANCE * math.sqrt(_most_energy(int(tally.total)) + 1.0)
     if tally.total <= _MOST_CLAIMED and energy_of(tally).lower_distance > limit:

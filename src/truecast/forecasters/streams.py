@@ -14,7 +14,6 @@ from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
 from truecast.forecasters.arc import Arc
 from truecast.forecasters.base import LadderForecaster
-from truecast.tally import Tally
 
 __all__ = ["ArcStreams", "Streams", "forecast_streams"]
 
@@ -58,7 +57,7 @@ class Streams:
 
     def forecaster(self, stream: int) -> LadderForecaster:
         """Return a forecaster that goes on where this stream stopped, with its exact certificate."""
-        number = _check.whole_number("stream", stream, least=0, most=len(self) - 1)
+        number = _number(stream, self)
         going_on = type(self._start)(**self._start.config)
         high, low = self._deviations[number].tolist()
         going_on.load(
@@ -103,14 +102,16 @@ class ArcStreams:
 
     def forecaster(self, stream: int) -> Arc:
         """Return a forecaster that goes on where this stream stopped, with its exact certificate."""
-        number = _check.whole_number("stream", stream, least=0, most=len(self) - 1)
         going_on = Arc()
         going_on._take(self._start)
-        said, y = self.forecasts[number], self._outcomes[number]
-        if len(y):
-            tally = self._start.tally + Tally.from_predictions(y, said)
-            going_on._restore(tally.p, tally.zeros, tally.ones, issued=False)
+        going_on.forecast_many(self._outcomes[_number(stream, self)])
         return going_on
+
+
+def _number(stream: int, streams: Streams | ArcStreams) -> int:
+    if not len(streams):
+        raise InputError("stream", "must be one of the streams, and there are none", stream)
+    return _check.whole_number("stream", stream, least=0, most=len(streams) - 1)
 
 
 @overload

@@ -56,7 +56,7 @@ def laplace_calibration_error(
     scale = _check.between("scale", scale, 0, math.inf)
     pairs = _core.laplace_sum(tally.p, tally.zeros, tally.ones, scale)
     if not unbiased:
-        square = max(pairs, 0.0) / tally.total**2
+        square = max(pairs, 0.0) / tally.total / tally.total
         return square if squared else math.sqrt(square)
     if not squared:
         raise InputError("squared", "must be True with unbiased: an unbiased estimate may be negative", squared)

@@ -33,7 +33,7 @@ class ExponentialAverage(LiteratureForecaster):
     ==================  ====================  ==================  ======================================
 
     (docs/theory.md, theorem 9). `a_priori` is the first line. The distance to calibration, which does not split
-    rounds, is larger than the lower distance by about 2 T\ :sup:`1/3` at most (docs/distance.md, theorem 11).
+    rounds, is larger than the lower distance by at most 1.96 T\ :sup:`1/3` (docs/distance.md, theorem 12).
 
     It says nothing of the error by value, which a contradicting adversary makes about T/2, nor of sharpness: after a
     change it takes m rounds to follow, and on a fair coin it never settles.

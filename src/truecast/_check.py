@@ -96,9 +96,10 @@ def probabilities(
     p = _column(name, values, _PROBABILITY)
     if y is not None and len(p) != len(y):
         raise InputError(name, f"must have an entry for each of the {len(y)} outcomes", p.shape)
-    bad = ~((p >= 0) & (p <= 1))
-    if bad.any():
-        _refuse_first(name, _PROBABILITY, p, bad)
+    for start in range(0, len(p), _CHUNK):  # so that an interrupt need not wait for all
+        part = p[start : start + _CHUNK]
+        if not ((part >= 0) & (part <= 1)).all():
+            _refuse_first(name, _PROBABILITY, p, ~((p >= 0) & (p <= 1)))
     return p.astype(np.float64, copy=False)
 
 

@@ -294,6 +294,7 @@ struct Plan {
             numbers.reserve(rounds);
             PyObject* last = nullptr;  // rows of a group often stand together
             for (std::size_t t = 0; t < rounds; ++t) {
+                if (t % (1 << 20) == (1 << 20) - 1 && PyErr_CheckSignals() != 0) throw nb::python_error();
                 PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t));
                 numbers.push_back(group == last ? numbers.back() : number(desk, group, makes));
                 last = group;

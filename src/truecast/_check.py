@@ -156,6 +156,22 @@ def groups(values: Any, rounds: int, scores: Any = None) -> list[str | int | Non
     return [group(value, position) for position, value in enumerate(entries)]
 
 
+def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
+    """Return after which round the outcome of each is known: its own, or a later one."""
+    rule = "must be the numbers of rounds, each that of its own round or of a later one"
+    column = _column("known_at", values, rule)
+    if len(column) != rounds:
+        raise InputError("known_at", f"must have an entry for each of the {rounds} outcomes", column.shape)
+    if column.dtype.kind not in "iu" and len(column):
+        raise InputError("known_at", rule, f"an array of {column.dtype}")
+    wide = column.astype(np.uint64 if column.dtype.kind == "u" else np.int64)
+    late: NDArray[np.int64] = np.minimum(wide, wide.dtype.type(1 << 62)).astype(np.int64)
+    early = late < np.arange(rounds)
+    if early.any():
+        _refuse_first("known_at", rule, column, early)
+    return late
+
+
 def output(out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Return `out` if the forecasts of the outcomes `y` can be written to it while hints or scores `x` are read."""
     rule = f"must be a writeable, contiguous float64 array of shape {y.shape}, aligned"

@@ -265,6 +265,10 @@ BATCHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any, Any], Any]]] = {
         tc.Recalibrator,
         lambda r, x, y: r.recalibrate_many(x[:MANY], y[:MANY], groups=np.arange(len(y[:MANY])) % 7),
     ),
+    "known_at": (
+        lambda: tc.Recalibrator(max_unresolved=3),
+        lambda r, x, y: r.recalibrate_many(x, y, known_at=np.arange(len(y)) + np.arange(len(y)) % 5),
+    ),
     "predict_many": (tc.Recalibrator, lambda r, x, _: r.predict_many(x)),
     "guard_many": (lambda: tc.Guard(nudge=True), lambda g, x, y: g.guard_many(x, y)),
     "HorizonFree": (tc.HorizonFree, lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25))),
@@ -287,6 +291,8 @@ def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
         f = build()
         batch(f, x[:50], y[:50])
         f.predict(*([] if hasattr(f, "forecast_many") else [0.4]))
+        if name == "known_at":
+            f.issue(0.3, group="given up later")
         return f
 
     f = begun()

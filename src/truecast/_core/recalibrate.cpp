@@ -185,11 +185,6 @@ nb::object ticket(const Desk& desk, std::int64_t number, double p) {
     return made;
 }
 
-void give_up(Desk& desk, Tickets::iterator found) {
-    truecast::at_rest(*desk.guards[found->second.guard]).give_up();
-    desk.tickets.erase(found);
-}
-
 // A forecast to be issued: all that may fail comes first, `keep` changes the desk.
 class Issue {
     Tickets room;
@@ -201,13 +196,16 @@ class Issue {
         Awaited& forecast = room[desk.issued];
         forecast = {guard, score, {}, std::vector<double>(from.notes())};
         hint = from.issue(score, forecast.notes.data());
-        if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
     }
 
-    double keep(Desk& desk, Guarded& guard) {
-        if (desk.full()) give_up(desk, desk.tickets.begin());
+    // The ticket that is given up if there is no room goes to `given_up`.
+    double keep(Desk& desk, const std::vector<Guarded*>& guards, Tickets& given_up) {
+        if (desk.full()) {
+            guards[desk.tickets.begin()->second.guard]->give_up();
+            given_up.insert(desk.tickets.extract(desk.tickets.begin()));
+        }
         Awaited& forecast = room.begin()->second;
-        forecast.made = guard.issue(hint);
+        forecast.made = guards[forecast.guard]->issue(hint);
         desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
         ++desk.issued;
         return forecast.made.said;
@@ -217,13 +215,15 @@ class Issue {
 nb::object issue(Desk& desk, nb::handle score, nb::handle group) {
     const double x = probability("score", score);
     Place place(desk, group_of(group));
+    if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
     std::int64_t number;
     double said;
     {
         const Busy working(desk);
         Issue forecast(desk, place.number, x);
         place.keep(desk);
-        said = forecast.keep(desk, *place.guard);
+        Tickets given_up;
+        said = forecast.keep(desk, desk.guards, given_up);
         number = desk.issued - 1;
     }
     return ticket(desk, number, said);
@@ -266,19 +266,27 @@ struct Handed {
     }
 };
 
-void resolve(Desk& desk, nb::handle given, nb::handle y) {
-    const bool bit = outcome(y) != 0;
-    const auto found = Handed(desk, given).find(desk, given);
+void settle(Desk& desk, const std::vector<Guarded*>& guards, Tickets::iterator found, bool y) {
     const Awaited& forecast = found->second;
-    Held& held = truecast::at_rest(desk.held());
-    Guarded& guard = truecast::at_rest(*desk.guards[forecast.guard]);
-    const Busy working(desk);
-    held.hint->learn(forecast.score, bit, forecast.notes.data());
-    guard.settle_late(forecast.made, bit);
+    desk.held().hint->learn(forecast.score, y, forecast.notes.data());
+    guards[forecast.guard]->settle_late(forecast.made, y);
     desk.tickets.erase(found);
 }
 
-void give_up_ticket(Desk& desk, nb::handle given) { give_up(desk, Handed(desk, given).find(desk, given)); }
+void resolve(Desk& desk, nb::handle given, nb::handle y) {
+    const bool bit = outcome(y) != 0;
+    const auto found = Handed(desk, given).find(desk, given);
+    truecast::at_rest(desk.held());
+    truecast::at_rest(*desk.guards[found->second.guard]);
+    const Busy working(desk);
+    settle(desk, desk.guards, found, bit);
+}
+
+void give_up(Desk& desk, nb::handle given) {
+    const auto found = Handed(desk, given).find(desk, given);
+    truecast::at_rest(*desk.guards[found->second.guard]).give_up();
+    desk.tickets.erase(found);
+}
 
 // The guards that the rounds of a batch belong to; those of new groups are the desk's once they are kept.
 struct Plan {
@@ -286,7 +294,9 @@ struct Plan {
     std::vector<Guarded*> guards;      // all: those of the desk, then the new ones
     std::vector<std::size_t> used;     // of the desk's
 
-    Plan(Desk& desk, nb::handle groups, std::size_t rounds, bool makes) : guards(desk.guards) {
+    // `makes` those of new groups; else they are that of all others, which is as new while there is room for groups.
+    // `all` guards count as used, if tickets of any may be given up.
+    Plan(Desk& desk, nb::handle groups, std::size_t rounds, bool makes, bool all = false) : guards(desk.guards) {
         if (groups.is_none()) {
             numbers.push_back(number(desk, groups, makes));
         } else {
@@ -301,6 +311,10 @@ struct Plan {
             }
         }
         std::vector<char> seen(guards.size(), 0);
+        for (std::size_t k = 0; all && k < desk.guards.size(); ++k) {
+            used.push_back(k);
+            seen[k] = 1;
+        }
         for (const std::size_t k : numbers) {
             if (k < desk.guards.size() && !seen[k]) used.push_back(k);
             seen[k] = 1;
@@ -327,7 +341,6 @@ struct Plan {
     std::size_t number(Desk& desk, nb::handle group, bool makes) {
         std::size_t found = find(desk.names, group);
         if (found != Desk::none) return found;
-        // while there is room for a group that was not seen yet, the guard of the others is as new as its own would be
         if (!makes || (found = find(fresh_names, group)) != Desk::none) return makes ? found : 0;
         if (guards.size() > desk.most_groups) return 0;
         fresh.emplace_back(nb::borrow(group), desk.make());
@@ -339,52 +352,108 @@ struct Plan {
 
 // Everything that a batch changes, to go back to. Copies only the guards that its rounds use.
 class Before {
-    Held& held;
+    Desk& desk;
     std::unique_ptr<Hint> hint;
     std::vector<std::pair<Guarded*, Guarded>> guards;
 
   public:
-    Before(Desk& desk, const Plan& plan) : held(desk.held()), hint(held.hint->clone()) {
+    const std::int64_t issued;
+    Tickets given_up;  // since
+
+    Before(Desk& of, const Plan& plan) : desk(of), hint(desk.held().hint->clone()), issued(desk.issued) {
         guards.reserve(plan.used.size());
         for (const std::size_t k : plan.used) guards.emplace_back(plan.guards[k], *plan.guards[k]);
     }
+
     void restore() {
-        held.hint = std::move(hint);
+        desk.held().hint = std::move(hint);
         for (auto& [guard, before] : guards) *guard = std::move(before);
+        desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
+        given_up.erase(given_up.lower_bound(issued), given_up.end());
+        desk.tickets.merge(given_up);
+        desk.issued = issued;
+    }
+};
+
+// Which rounds become known after which: a chain of rounds for each, in their order.
+class Known {
+    std::vector<std::size_t> first, next;
+
+  public:
+    static constexpr std::size_t end = static_cast<std::size_t>(-1);
+
+    Known(const std::int64_t* known_at, std::size_t rounds) : first(rounds, end), next(rounds, end) {
+        for (std::size_t t = rounds; t-- > 0;) {
+            const auto at = static_cast<std::size_t>(known_at[t]);
+            if (at >= rounds) continue;  // not in this batch
+            next[t] = first[at];
+            first[at] = t;
+        }
+    }
+
+    template <typename Use>
+    void after(std::size_t t, Use use) const {
+        for (std::size_t s = first[t]; s != end; s = next[s]) use(s);
     }
 };
 
 constexpr std::size_t block = 256;  // rounds, of some microseconds each if the hint is a large mix
 
-void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
-         Array<double, 1> said) {
-    const std::size_t rounds = y.shape(0);
-    require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
+// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing. Whether it is
+// `late` that outcomes are known: then tickets of any group may be given up.
+template <typename Play>
+void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
     at_rest(desk);
     const Busy working(desk);
     if (rounds == 0) return;
-    Plan plan(desk, groups, rounds, true);
+    Plan plan(desk, groups, rounds, true, late && desk.tickets.size() + rounds > desk.most_tickets);
     Before before(desk, plan);
     const Busy hinting(desk.held());
     std::vector<Busy<Guarded>> guarding;
     guarding.reserve(plan.used.size());
     for (const std::size_t k : plan.used) guarding.emplace_back(*plan.guards[k]);
     try {
-        in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {
-            Hint& hint = *desk.held().hint;
-            for (; t < end; ++t) {
-                const hints::Score score(checked(scores.data()[t]));
-                const bool one = (y.data()[t] & 1) != 0;
-                said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(score), one);
-                hint.learn(score, one);
-            }
-        });
+        in_blocks(rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); });
         plan.keep(desk);
     } catch (...) {
         before.restore();
         throw;
     }
-    desk.asked = Desk::none;
+}
+
+void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
+         Array<double, 1> said) {
+    const std::size_t rounds = y.shape(0);
+    require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
+    play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
+        Hint& hint = *desk.held().hint;
+        for (; t < end; ++t) {
+            const hints::Score score(checked(scores.data()[t]));
+            const bool one = (y.data()[t] & 1) != 0;
+            said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(score), one);
+            hint.learn(score, one);
+        }
+    });
+    if (rounds != 0) desk.asked = Desk::none;
+}
+
+// Issue every round, and resolve after it what is known then. An outcome that was given up is passed over.
+void replay(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
+            Array<const std::int64_t, 1> known_at, Array<double, 1> said) {
+    const std::size_t rounds = y.shape(0);
+    require(scores.shape(0) == rounds && said.shape(0) == rounds && known_at.shape(0) == rounds,
+            "there must be an entry for each outcome");
+    const Known known(known_at.data(), rounds);
+    play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
+        for (; t < end; ++t) {
+            Issue forecast(desk, plan.of(t), checked(scores.data()[t]));
+            said.data()[t] = forecast.keep(desk, plan.guards, before.given_up);
+            known.after(t, [&](std::size_t s) {
+                const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
+                if (found != desk.tickets.end()) settle(desk, plan.guards, found, (y.data()[s] & 1) != 0);
+            });
+        }
+    });
 }
 
 // On copies, so that all other calls go on meanwhile.
@@ -550,9 +619,11 @@ void bind_recalibrate(nb::module_& m) {
         .def("observe", &observe, "outcome"_a.none())
         .def("issue", &issue, "score"_a.none(), "group"_a.none())
         .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none())
-        .def("give_up", &give_up_ticket, "ticket"_a.none())
+        .def("give_up", &give_up, "ticket"_a.none())
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, nothing.")
+        .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a, "said"_a,
+             "Issue every round and resolve it once it is known; write what was said. All or nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a,
              "Write what would be said of each score if it came next.")
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")

@@ -233,7 +233,13 @@ class Recalibrator(Saveable):
         self._desk.give_up(ticket)
 
     def recalibrate_many(
-        self, scores: ArrayLike, outcomes: ArrayLike, *, groups: Any = None, out: NDArray[np.float64] | None = None
+        self,
+        scores: ArrayLike,
+        outcomes: ArrayLike,
+        *,
+        groups: Any = None,
+        known_at: ArrayLike | None = None,
+        out: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Play a round for every score: say a probability, then learn its outcome.
 
@@ -249,6 +255,12 @@ class Recalibrator(Saveable):
             What happened: 0 or 1, as many.
         groups
             The group of each round, as many; None if there are no groups.
+        known_at
+            After which round each outcome is known, if not before the next one: the number of a row, from 0, its own or
+            a later one. Then this is `issue` for each row and `resolve` after row ``known_at[t]`` for row t, in the
+            order of rows, bit for bit: a log is replayed as it happened. Rows known only after the last one stay
+            `awaited`. As always, the oldest are given up if more than `max_unresolved` are; their outcomes are passed
+            over.
         out
             Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
 
@@ -260,12 +272,23 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If a score, an outcome or a group breaks its rule, or the lengths differ; nothing is changed then.
+            If a score, an outcome, a group or an entry of `known_at` breaks its rule, or the lengths differ; nothing is
+            changed then.
+
+        Examples
+        --------
+        >>> r = Recalibrator()
+        >>> p = r.recalibrate_many([0.6, 0.7, 0.8, 0.9], [0, 1, 1, 1], known_at=[2, 1, 5, 3])
+        >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
+        (3, True)
         """
         x, y = _check.scored("scores", scores, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
-        self._desk.run(x, names, y, said)
+        if known_at is None:
+            self._desk.run(x, names, y, said)
+        else:
+            self._desk.replay(x, names, y, _check.known_at(known_at, len(y)), said)
         return said
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:

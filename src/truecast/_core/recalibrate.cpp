@@ -194,7 +194,7 @@ class Issue {
     Issue(Desk& desk, std::size_t guard, double score) {
         Hint& from = *desk.held().hint;
         Awaited& forecast = room[desk.issued];
-        forecast = {guard, score, {}, std::vector<double>(from.notes())};
+        forecast = {guard, score + 0.0, {}, std::vector<double>(from.notes())};  // -0.0 becomes 0.0
         hint = from.issue(score, forecast.notes.data());
     }
 

@@ -496,6 +496,9 @@ def test_a_state_with_tickets_in_rows_is_read() -> None:
         ("table", "", "corrupted"),
         ("table", "!!!!", "corrupted"),
         ("table", "AAAA", "corrupted"),
+        ("digits", None, "must be a str"),
+        ("digits", "AAAA", "has another length"),
+        ("digits", "A", "corrupted"),
     ],
 )
 def test_impossible_tables_of_tickets_are_refused(entry: str, value: Any, message: str) -> None:
@@ -511,12 +514,14 @@ def test_impossible_tables_of_tickets_are_refused(entry: str, value: Any, messag
 def test_a_changed_table_of_tickets_is_refused_or_leads_to_a_sound_state(data: st.DataObject) -> None:
     r = many_tickets()
     before, state = r.to_json(), r.state()
-    table = bytearray(zlib.decompress(base64.b64decode(state["tickets"]["table"])))
+    entry = data.draw(st.sampled_from(["table", "digits"]))
+    content = base64.b64decode(state["tickets"][entry])
+    table = bytearray(zlib.decompress(content) if entry == "table" else content)
     at = data.draw(st.integers(0, len(table) - 1))
     table[at] ^= data.draw(st.integers(1, 255))
-    packed = base64.b64encode(zlib.compress(bytes(table))).decode()
+    packed = base64.b64encode(zlib.compress(bytes(table)) if entry == "table" else table).decode()
     try:
-        r.load(replaced(state, ("tickets", "table"), packed))
+        r.load(replaced(state, ("tickets", entry), packed))
     except tc.StateError:
         assert r.to_json() == before
         return

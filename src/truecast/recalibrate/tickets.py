@@ -46,8 +46,9 @@ class Ticket(int):
 
 Columns = dict[str, NDArray[Any]]
 
-# Of a saved table, one after the other: of each the first bytes of all numbers, then the second ones, and so on, which
-# compresses better; then the notes. Notes that the saved hint would give again are left out.
+# Of a saved table, one after the other, and then the notes: of each the first bytes of all numbers, then the second
+# ones, and so on. The lower bytes of floats are as good as random: they are not compressed, which takes long and gains
+# little. Notes that the saved hint would give again are left out.
 _COLUMNS = {
     "number": "<i8",
     "guard": "<i8",
@@ -57,20 +58,25 @@ _COLUMNS = {
     "forecast": "<f8",
     "same": "<u1",  # whether the hint would give these notes now
 }
-_ROW = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
+_NOTES = "<f8"
+_RANDOM = {"<f8": 6}  # so many of the lower bytes of a number
 
 
 def tickets_state(desk: _core.Desk) -> dict[str, Any]:
     """Everything about the tickets, as plain data."""
     numbers, guards, low, high, scores, said, same, notes = desk.table()
-    columns = numbers, guards, low, high, scores, said, same
-    blocks = [_bytes(column, kind) for column, kind in zip(columns, _COLUMNS.values(), strict=True)]
-    letters = zlib.compress(b"".join([*blocks, _bytes(notes, "<f8")]), 1)
+    columns = numbers, guards, low, high, scores, said, same, notes
+    packed, digits = [], []
+    for column, kind in zip(columns, [*_COLUMNS.values(), _NOTES], strict=True):
+        planes, cut = _bytes(column, kind), _RANDOM.get(kind, 0) * len(column)
+        digits.append(planes[:cut])
+        packed.append(planes[cut:])
     return {
         "issued": desk.issued,
         "awaited": len(numbers),
         "notes": len(notes),
-        "table": base64.b64encode(letters).decode(),
+        "table": base64.b64encode(zlib.compress(b"".join(packed), 1)).decode(),
+        "digits": base64.b64encode(b"".join(digits)).decode(),
     }
 
 
@@ -82,10 +88,10 @@ def load_tickets(desk: _core.Desk, state: Any, *, most: int) -> None:
     each = len(desk.hint.issue(0.5)[1])
     if isinstance(state, dict) and set(state) == {"issued", "awaited"}:
         issued, columns, notes = state["issued"], *_of_rows(state["awaited"], most, each)
-    elif isinstance(state, dict) and set(state) == {"issued", "awaited", "notes", "table"}:
+    elif isinstance(state, dict) and set(state) == {"issued", "awaited", "notes", "table", "digits"}:
         issued, columns, notes = state["issued"], *_of_table(state, most, each)
     else:
-        raise StateError("the saved tickets must have exactly the entries issued, awaited, notes, table")
+        raise StateError("the saved tickets must have exactly the entries issued, awaited, notes, table, digits")
     if type(issued) is not int or not 0 <= issued <= 1 << 62:
         raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
     guards = desk.guards
@@ -108,34 +114,48 @@ def _column(data: bytes, kind: str, count: int) -> NDArray[Any]:
 
 
 def _of_table(state: dict[str, Any], most: int, each: int) -> tuple[Columns, NDArray[np.float64]]:
-    """The columns that `tickets_state` wrote, of the lengths that it says; no more is unpacked."""
+    """The columns that `tickets_state` wrote, of the lengths that it says: no more is unpacked."""
     count, notes = state["awaited"], state["notes"]
     if type(count) is not int or not 0 <= count <= most:
         raise StateError(f"the saved tickets must be at most {most}, got {count!r:.80}")
     if type(notes) is not int or not 0 <= notes <= count * each:
         raise StateError(f"the notes of a saved ticket must be {each} floats, got {notes!r:.80} in all")
-    data = _inflated(state["table"], count * _ROW + notes * 8)
-    at, columns = 0, {}
-    for name, kind in _COLUMNS.items():
-        size = count * np.dtype(kind).itemsize
-        columns[name] = _column(data[at : at + size], kind, count)
-        at += size
+    kinds = {**dict.fromkeys(_COLUMNS, count), "notes": notes}
+    columns = _unpacked(state, {name: (_COLUMNS.get(name, _NOTES), length) for name, length in kinds.items()})
+    found = columns.pop("notes")
     if columns["same"].max(initial=0) > 1 or int((columns["same"] == 0).sum()) * each != notes:
         raise StateError(f"the notes of a saved ticket must be {each} floats, or be marked as those of now")
-    return columns, _column(data[at:], "<f8", notes)
+    return columns, found
 
 
-def _inflated(table: object, size: int) -> bytes:
-    if not isinstance(table, str):
-        raise StateError("the saved table of tickets must be a str")
+def _unpacked(state: dict[str, Any], layout: dict[str, tuple[str, int]]) -> Columns:
+    """The columns of these kinds and lengths."""
+    cuts = {name: _RANDOM.get(kind, 0) * count for name, (kind, count) in layout.items()}
+    sizes = {name: np.dtype(kind).itemsize * count - cuts[name] for name, (kind, count) in layout.items()}
     reader = zlib.decompressobj()
     try:
-        data = reader.decompress(base64.b64decode(table, validate=True), size + 1)
-    except (ValueError, zlib.error) as error:
+        data = reader.decompress(_decoded(state["table"]), sum(sizes.values()) + 1)
+    except zlib.error as error:
         raise StateError(f"the saved table of tickets is corrupted: {error}") from error
-    if len(data) != size or not reader.eof or reader.unused_data:
+    digits = _decoded(state["digits"])
+    whole = reader.eof and not reader.unused_data
+    if not whole or len(data) != sum(sizes.values()) or len(digits) != sum(cuts.values()):
         raise StateError("the saved table of tickets is corrupted: it has another length")
-    return data
+    columns, at, of = {}, 0, 0
+    for name, (kind, count) in layout.items():
+        lower, upper = digits[of : of + cuts[name]], data[at : at + sizes[name]]
+        columns[name] = _column(lower + upper, kind, count)
+        at, of = at + sizes[name], of + cuts[name]
+    return columns
+
+
+def _decoded(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise StateError("the saved table of tickets must be a str")
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise StateError(f"the saved table of tickets is corrupted: {error}") from error
 
 
 def _of_rows(rows: object, most: int, each: int) -> tuple[Columns, NDArray[np.float64]]:

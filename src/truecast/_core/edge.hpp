@@ -43,7 +43,9 @@ inline double probability(const char* name, nanobind::handle x) {
 template <typename State>
 State& at_rest(State& state) {
     if (state.busy)
-        refuse("in use by another thread (a batch runs on it in another thread): wait for it, or use one object a thread");
+        refuse(
+            "in use by another thread (a batch runs on it in another thread): wait for it, or use an object for each "
+            "thread");
     return state;
 }
 
@@ -62,9 +64,9 @@ class Busy {
     }
 };
 
-// Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals in every 50 ms and at
-// the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The whole state is to be restored then, so
-// that an interrupted batch has learned nothing.
+// Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals in every 50 ms and
+// at the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The whole state is to be restored then,
+// so that an interrupted batch has learned nothing.
 template <typename Play>
 void in_blocks(std::size_t rounds, std::size_t block, Play play) {
     using Clock = std::chrono::steady_clock;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ struct Desk {
     std::size_t most_groups, most_tickets;
 
     nb::object hint;
-    nb::dict names;                 // of groups, to the numbers of their guards; 0 is that of all others
+    nb::dict names;                  // of groups, to the numbers of their guards; 0 is that of all others
     std::vector<nb::object> owners;  // of the guards
     std::vector<Guarded*> guards;
     Tickets tickets;
@@ -55,8 +56,8 @@ struct Desk {
     std::size_t asked = none;  // the guard whose last forecast `observe` is about
     double asked_score = 0.0;
 
-    bool busy = false;           // a batch is running without the interpreter lock
-    unsigned long reader = 0;    // the thread that reads the whole, in several calls: others wait
+    bool busy = false;         // a call is under way, such as a batch without the interpreter lock
+    unsigned long reader = 0;  // the thread that reads the whole, in several calls: others wait
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     bool full() const { return tickets.size() >= most_tickets; }
@@ -75,8 +76,8 @@ struct Desk {
     throw nb::python_error();
 }
 
-// The desk when no other call is under way: while another thread reads the whole, wait for it; refuse if it is a batch.
-// Whoever reads, in this thread or another, may be stopped by a signal: so signals are let in.
+// The desk when no other call is under way: while another thread reads the whole, wait for it, and let signals in; while
+// a batch runs, refuse.
 Desk& at_rest(Desk& desk) {
     while (desk.reader != 0 && desk.reader != PyThread_get_thread_ident()) {
         {
@@ -399,8 +400,8 @@ class Known {
 
 constexpr std::size_t block = 256;  // rounds, of some microseconds each if the hint is a large mix
 
-// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing. Whether it is
-// `late` that outcomes are known: then tickets of any group may be given up.
+// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing. If outcomes are
+// known `late`, tickets of any group may be given up.
 template <typename Play>
 void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
     at_rest(desk);
@@ -461,10 +462,12 @@ void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<d
     const std::size_t rounds = scores.shape(0);
     require(said.shape(0) == rounds, "there must be an entry for each score");
     if (rounds == 0) return;
-    const Plan plan(at_rest(desk), groups, rounds, false);
+    std::optional<Busy<Desk>> copying(std::in_place, at_rest(desk));
+    const Plan plan(desk, groups, rounds, false);
     const std::unique_ptr<Hint> hint = desk.held().hint->clone();
     std::map<std::size_t, Guarded> guards;
     for (const std::size_t k : plan.used) guards.emplace(k, *plan.guards[k]);
+    copying.reset();
     std::vector<const Guarded*> copies(plan.guards.size(), nullptr);
     for (const auto& [k, guard] : guards) copies[k] = &guard;
     in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {

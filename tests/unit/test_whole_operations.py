@@ -123,7 +123,9 @@ def handled(handler: Callable[..., None]) -> Iterator[None]:
 def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tuple[str, Operation]:
     """An operation to try: on the recalibrator and then on its twin."""
     score, y, group = rng.random(), rng.randrange(2), rng.choice([None, "a", "b", 1, 2, "c", 3, f"new {rng.random()}"])
-    name = rng.choice(["issue", "issue", "resolve", "resolve", "give_up", "predict", "observe", "batch"] * 4 + ["load"])
+    name = rng.choice(
+        ["issue", "issue", "resolve", "resolve", "give_up", "predict", "observe", "batch"] * 4 + ["load", "save"]
+    )
     ticket = rng.choice(r.awaited) if r.awaited else None
     if name in ("resolve", "give_up") and ticket is None:
         name = "issue"
@@ -136,6 +138,7 @@ def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tupl
         "observe": lambda r: r.observe(y),
         "batch": lambda r: r.recalibrate_many(scores, [y, 1 - y, y], groups=groups),
         "load": lambda r: r.load(state),
+        "save": lambda r: (r.certificate, r.to_json()),
     }[name]
 
 
@@ -196,9 +199,9 @@ def retry(operation: Operation, r: tc.Recalibrator, twin: tc.Recalibrator, *, re
 def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
     rng = random.Random(1)  # noqa: S311
     seen = play(AtByteCode(rng), rng, INTERRUPTS)
-    for name in ("issue", "resolve", "give_up", "predict", "observe", "batch", "load"):
+    for name in ("issue", "resolve", "give_up", "predict", "observe", "batch", "load", "save"):
         assert seen[f"{name}, before"] > 0
-        assert seen[f"{name}, after"] > 0 or name == "load"
+        assert seen[f"{name}, after"] > 0 or name in ("load", "save")
 
 
 @pytest.mark.parametrize("name", ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "load"])

@@ -294,6 +294,26 @@ def speeds(rounds: int) -> None:
         )
 
 
+def waiting(count: int) -> None:
+    """Print what it costs to save open tickets: all issued now, or each after another outcome."""
+    rng = np.random.default_rng(16)
+    print(f"\n## Saved with {count:,} open tickets\n")
+    print("| tickets | to_json, s | from_json, s | JSON, MB | to_bytes, MB |\n|---|---|---|---|---|")
+    scores, outcomes = rng.random(count).tolist(), rng.integers(0, 2, count).tolist()
+    for name, learns in {"issued now": False, "an outcome between any two": True}.items():
+        r = tc.Recalibrator(max_unresolved=count)
+        r.recalibrate_many(scores, outcomes)
+        for score, outcome in zip(scores, outcomes, strict=True):
+            r.issue(score)
+            if learns:
+                r.predict(score)
+                r.observe(outcome)
+        text = r.to_json()
+        figures = seconds(r.to_json, 3), seconds(lambda text=text: tc.Recalibrator.from_json(text), 3)
+        sizes = len(text) / 1e6, len(r.to_bytes()) / 1e6
+        print(f"| {name} | " + " | ".join(f"{figure:.2f}" for figure in (*figures, *sizes)) + " |", flush=True)
+
+
 def searches() -> None:
     """Print what finding an open cell costs at worst: the hint is at 0, and no cell but the last takes ones."""
     print("\n## Search for an open cell, ns a forecast from Python\n")
@@ -389,6 +409,7 @@ def main() -> None:
             runs = table(on_stream(methods, stream, delay, given.limit))
             results.setdefault(name, runs)
     speeds(10**5 if given.quick else 10**6)
+    waiting(10**5)
     searches()
     verdict(results)
 

@@ -96,9 +96,10 @@ def probabilities(
     p = _column(name, values, _PROBABILITY)
     if y is not None and len(p) != len(y):
         raise InputError(name, f"must have an entry for each of the {len(y)} outcomes", p.shape)
-    bad = ~((p >= 0) & (p <= 1))
-    if bad.any():
-        _refuse_first(name, _PROBABILITY, p, bad)
+    for start in range(0, len(p), _CHUNK):  # so that an interrupt need not wait for all
+        part = p[start : start + _CHUNK]
+        if not ((part >= 0) & (part <= 1)).all():
+            _refuse_first(name, _PROBABILITY, p, ~((p >= 0) & (p <= 1)))
     return p.astype(np.float64, copy=False)
 
 
@@ -153,6 +154,22 @@ def groups(values: Any, rounds: int, scores: Any = None) -> list[str | int | Non
         raise InputError("groups", f"must have an entry for each of the {rounds} rounds", (len(values),))
     entries = values.tolist() if hasattr(values, "tolist") else list(values)
     return [group(value, position) for position, value in enumerate(entries)]
+
+
+def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
+    """Return after which round the outcome of each is known: its own, or a later one."""
+    rule = "must be the numbers of rounds, each that of its own round or of a later one"
+    column = _column("known_at", values, rule)
+    if len(column) != rounds:
+        raise InputError("known_at", f"must have an entry for each of the {rounds} outcomes", column.shape)
+    if column.dtype.kind not in "iu" and len(column):
+        raise InputError("known_at", rule, f"an array of {column.dtype}")
+    wide = column.astype(np.uint64 if column.dtype.kind == "u" else np.int64)
+    late: NDArray[np.int64] = np.minimum(wide, wide.dtype.type(1 << 62)).astype(np.int64)
+    early = late < np.arange(rounds)
+    if early.any():
+        _refuse_first("known_at", rule, column, early)
+    return late
 
 
 def output(out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

@@ -312,6 +312,42 @@ def test_batches_are_the_loop_bit_for_bit(
     assert halves.to_json() == loop.to_json()
 
 
+@settings(max_examples=60)
+@given(
+    rows=st.lists(st.tuples(FORECASTS, groups, st.integers(0, 1), st.integers(0, 7)), max_size=40),
+    most=st.sampled_from([1, 3, 100]),
+    grouped=st.booleans(),
+)
+def test_a_log_is_replayed_as_it_happened(rows: list[tuple[float, Group, int, int]], most: int, grouped: bool) -> None:
+    """`known_at` is the loop of issue and resolve, bit for bit, state included."""
+
+    def build() -> tc.Recalibrator:
+        r = tc.Recalibrator(hint=HINTS["mix"]()[0], max_groups=3, max_unresolved=most)
+        r.issue(0.3, group="a")
+        r.predict(0.7, group="late")
+        return r
+
+    loop, batch = build(), build()
+    known_at = [t + row[3] for t, row in enumerate(rows)]
+    tickets: list[tc.Ticket] = []
+    for t, (score, group, _, _) in enumerate(rows):
+        tickets.append(loop.issue(score, group=group) if grouped else loop.issue(score))
+        for s in [s for s in range(t + 1) if known_at[s] == t]:
+            try:
+                loop.resolve(tickets[s], rows[s][2])
+            except tc.TicketError:
+                assert most < 100
+    said = batch.recalibrate_many(
+        [row[0] for row in rows],
+        [row[2] for row in rows],
+        groups=[row[1] for row in rows] if grouped else None,
+        known_at=known_at,
+    )
+    assert said.tolist() == [ticket.p for ticket in tickets]
+    assert batch.to_json() == loop.to_json()
+    assert batch.awaited == loop.awaited
+
+
 @given(score=FORECASTS)
 def test_a_ticket_travels(score: float) -> None:
     r = tc.Recalibrator()

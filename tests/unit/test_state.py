@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import math
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,6 +288,22 @@ def recalibrator_to_save() -> tc.Recalibrator:
     return r
 
 
+def rows_of_tickets(r: tc.Recalibrator) -> list[list[Any]]:
+    """The tickets as they were saved before: number, guard, score, cell, forecast and notes of each."""
+    number, guard, low, high, score, said, same, notes = (column.tolist() for column in r._desk.table())
+    each, rest = len(r._hint.issue(0.5)[1]), iter(notes)
+    kept = [
+        r._hint.issue(x)[1] if now else [next(rest) for _ in range(each)] for x, now in zip(score, same, strict=True)
+    ]
+    return [list(row) for row in zip(number, guard, score, low, high, said, kept, strict=True)]
+
+
+def with_rows(r: tc.Recalibrator) -> dict[str, Any]:
+    """The state with its tickets row by row."""
+    state = r.state()
+    return state | {"tickets": {"issued": state["tickets"]["issued"], "awaited": rows_of_tickets(r)}}
+
+
 NEW_KINDS: dict[str, Callable[[], Any]] = {
     "walk": walk_to_save,
     "guard": lambda: guard_to_save(None),
@@ -326,7 +344,7 @@ def assert_sound(f: Any) -> None:
     assert math.isfinite(certificate.bound)
     assert certificate.bound >= 0
     if isinstance(f, tc.Recalibrator):
-        for ticket in list(f._tickets.awaited):
+        for ticket in f.awaited:
             f.resolve(ticket, 1)
         ask: list[Callable[[], float]] = [lambda: f.predict(0.3), lambda: f.predict(0.9, group="a")]
         guards = [f.others, *f.groups.values()]
@@ -427,8 +445,87 @@ def test_impossible_states_of_the_new_kinds_are_refused(kind: str, path: tuple, 
     f = NEW_KINDS[kind]()
     before = f.to_json()
     with pytest.raises(tc.StateError, match=message):
-        f.load(replaced(f.state(), path, value))
+        f.load(replaced(f.state() if kind != "recalibrator" else with_rows(f), path, value))
     assert f.to_json() == before
+
+
+def many_tickets() -> tc.Recalibrator:
+    r = tc.Recalibrator(hint=hints.Mix([hints.Identity(), hints.Platt(20)]))
+    for k in range(43):
+        r.issue((7 * k % 43) / 43, group=k % 3)
+        if k % 5 == 4:
+            r.resolve(k - 4, k % 2)
+    return r
+
+
+def test_tickets_saved_row_by_row_are_read() -> None:
+    """As they were before they became a table."""
+    r = many_tickets()
+    assert (r.unresolved, r.state()["tickets"]["notes"]) == (35, 32 * 4)
+    old = tc.Recalibrator(**r.config)
+    old.load(json.loads(json.dumps(with_rows(r))))
+    assert old.to_json() == r.to_json()
+    for ticket in r.awaited:
+        for each in (r, old):
+            each.resolve(ticket, int(ticket) % 2)
+    assert old.to_json() == r.to_json()
+
+
+def test_a_state_with_tickets_in_rows_is_read() -> None:
+    """Written when tickets were saved row by row: groups, five awaited outcomes, some given up, one asked."""
+    text = (Path(__file__).parent / "recalibrator_rows.json").read_text()
+    r = tc.Recalibrator.from_json(text)
+    assert (r.rounds, r.unresolved, len(r.groups)) == (301, 5, 5)
+    assert [int(ticket) for ticket in r.awaited] == [3, 5, 7, 8, 9]
+    assert with_rows(r) == json.loads(text)["state"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("awaited", 34, "has another length"),
+        ("awaited", -1, "at most 100000"),
+        ("awaited", 10**9, "at most 100000"),
+        ("awaited", 35.0, "at most 100000"),
+        ("notes", 10**6, "notes of a saved ticket"),
+        ("notes", -4, "notes of a saved ticket"),
+        ("notes", 4, "has another length"),
+        ("issued", 42, "must be in order"),
+        ("issued", -1, "must be from 0"),
+        ("table", 7, "must be a str"),
+        ("table", "", "corrupted"),
+        ("table", "!!!!", "corrupted"),
+        ("table", "AAAA", "corrupted"),
+        ("digits", None, "must be a str"),
+        ("digits", "AAAA", "has another length"),
+        ("digits", "A", "corrupted"),
+    ],
+)
+def test_impossible_tables_of_tickets_are_refused(entry: str, value: Any, message: str) -> None:
+    r = many_tickets()
+    before = r.to_json()
+    with pytest.raises(tc.StateError, match=message):
+        r.load(replaced(r.state(), ("tickets", entry), value))
+    assert r.to_json() == before
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_a_changed_table_of_tickets_is_refused_or_leads_to_a_sound_state(data: st.DataObject) -> None:
+    r = many_tickets()
+    before, state = r.to_json(), r.state()
+    entry = data.draw(st.sampled_from(["table", "digits"]))
+    content = base64.b64decode(state["tickets"][entry])
+    table = bytearray(zlib.decompress(content) if entry == "table" else content)
+    at = data.draw(st.integers(0, len(table) - 1))
+    table[at] ^= data.draw(st.integers(1, 255))
+    packed = base64.b64encode(zlib.compress(bytes(table)) if entry == "table" else table).decode()
+    try:
+        r.load(replaced(state, ("tickets", entry), packed))
+    except tc.StateError:
+        assert r.to_json() == before
+        return
+    assert_sound(r)
 
 
 def test_a_mix_of_mixes_of_mixes_is_refused() -> None:

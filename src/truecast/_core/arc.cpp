@@ -25,9 +25,9 @@ void observe(ArcTree& tree, nb::handle y) {
 
 void run(ArcTree& tree, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    const Busy working(tree);
-    nb::gil_scoped_release unlocked;
-    for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = tree.step(y.data()[t] & 1);
+    whole_batch(tree, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) said.data()[t] = tree.step(y.data()[t] & 1);
+    });
 }
 
 void restore(ArcTree& tree, Array<const double, 1> p, Counts zeros, Counts ones, bool issued) {

@@ -4,7 +4,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sums.hpp"
@@ -40,7 +43,9 @@ inline double probability(const char* name, nanobind::handle x) {
 template <typename State>
 State& at_rest(State& state) {
     if (state.busy)
-        refuse("a batch is running on this forecaster in another thread: wait for it, or use one forecaster a thread");
+        refuse(
+            "in use by another thread (a batch runs on it in another thread): wait for it, or use an object for each "
+            "thread");
     return state;
 }
 
@@ -58,6 +63,37 @@ class Busy {
         if (state != nullptr) state->busy = false;
     }
 };
+
+// Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals in every 50 ms and
+// at the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The whole state is to be restored then,
+// so that an interrupted batch has learned nothing.
+template <typename Play>
+void in_blocks(std::size_t rounds, std::size_t block, Play play) {
+    using Clock = std::chrono::steady_clock;
+    const nanobind::gil_scoped_release unlocked;
+    Clock::time_point last = Clock::now();
+    for (std::size_t from = 0, to; from < rounds; from = to) {
+        to = std::min(rounds, from + block);
+        play(from, to);
+        if (to < rounds && Clock::now() - last < std::chrono::milliseconds(50)) continue;
+        const nanobind::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) throw nanobind::python_error();
+        last = Clock::now();
+    }
+}
+
+// A batch on one state: all of it or, if something is thrown, nothing.
+template <typename State, typename Play>
+void whole_batch(State& state, std::size_t rounds, std::size_t block, Play play) {
+    State before = at_rest(state);
+    const Busy working(state);
+    try {
+        in_blocks(rounds, block, play);
+    } catch (...) {
+        state = std::move(before);
+        throw;
+    }
+}
 
 // A number from 0 to 1 of an array that was checked: another thread can have written to it since.
 inline double checked(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }

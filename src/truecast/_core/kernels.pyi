@@ -1,10 +1,12 @@
 """Types of the compiled core; the classes and functions that users meet are built on it."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_Read = TypeVar("_Read")
 
 FEW: int
 MOST_CELLS: int
@@ -168,25 +170,67 @@ class Guarded(SplitLadder):
     @property
     def _unknown(self) -> int: ...
 
-def recalibrate(
-    hint: Hint,
-    guards: Sequence[Guarded],
-    codes: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    outcomes: NDArray[np.uint8],
-    said: NDArray[np.float64],
-) -> None: ...
-def settle(hint: Hint, guard: Guarded, score: float, outcome: bool) -> None: ...
-def settle_late(
-    hint: Hint, guard: Guarded, score: float, outcome: bool, notes: object, low: int, high: int, said: float
-) -> None: ...
-def place_many(
-    hint: Hint,
-    guards: Sequence[Guarded],
-    codes: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    said: NDArray[np.float64],
-) -> None: ...
+class Desk:
+    def __init__(
+        self, hint: Hint, make: Callable[[], Guarded], ticket_type: type, most_groups: int, most_tickets: int
+    ) -> None: ...
+    def predict(self, score: object, group: object) -> float: ...
+    def observe(self, outcome: object) -> None: ...
+    def issue(self, score: object, group: object) -> Any: ...
+    def resolve(self, ticket: object, outcome: object) -> None: ...
+    def give_up(self, ticket: object) -> None: ...
+    def run(
+        self,
+        scores: NDArray[np.float64],
+        groups: list[Any] | None,
+        outcomes: NDArray[np.uint8],
+        said: NDArray[np.float64],
+    ) -> None: ...
+    def replay(
+        self,
+        scores: NDArray[np.float64],
+        groups: list[Any] | None,
+        outcomes: NDArray[np.uint8],
+        known_at: NDArray[np.int64],
+        said: NDArray[np.float64],
+    ) -> None: ...
+    def place(self, scores: NDArray[np.float64], groups: list[Any] | None, said: NDArray[np.float64]) -> None: ...
+    def alone(self, read: Callable[[], _Read]) -> _Read: ...
+    def table(self) -> tuple[NDArray[Any], ...]: ...
+    def restore(
+        self,
+        issued: int,
+        number: NDArray[np.int64],
+        guard: NDArray[np.int64],
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        score: NDArray[np.float64],
+        forecast: NDArray[np.float64],
+        same: NDArray[np.uint8],
+        notes: NDArray[np.float64],
+    ) -> None: ...
+    def seat(self, names: list[Any], guards: list[Any]) -> None: ...
+    def ask(self, score: float, number: int) -> None: ...
+    def take(self, other: Desk) -> None: ...
+    @property
+    def hint(self) -> Any: ...
+    @property
+    def names(self) -> list[Any]: ...
+    @property
+    def guards(self) -> list[Any]: ...
+    @property
+    def groups(self) -> dict[Any, Any]: ...
+    @property
+    def asked(self) -> tuple[float, int] | None: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def awaited(self) -> list[Any]: ...
+    @property
+    def unresolved(self) -> int: ...
+    @property
+    def issued(self) -> int: ...
+
 def run_streams(
     start: Ladder,
     outcomes: NDArray[np.uint8],

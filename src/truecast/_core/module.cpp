@@ -43,12 +43,16 @@ void observe(Ladder& ladder, nb::handle y) {
 
 void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    at_rest(ladder).busy = true;
-    {
-        nb::gil_scoped_release unlocked;
-        ladder.run(y.data(), y.shape(0), said.data());
+    const Busy working(ladder);
+    const auto before = std::make_tuple(ladder.biases, ladder.at, ladder.rounds, ladder.issued);
+    try {
+        in_blocks(y.shape(0), 64 * block, [&](std::size_t from, std::size_t to) {
+            ladder.run(y.data() + from, to - from, said.data() + from);
+        });
+    } catch (...) {
+        std::tie(ladder.biases, ladder.at, ladder.rounds, ladder.issued) = before;
+        throw;
     }
-    ladder.busy = false;
 }
 
 void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds,

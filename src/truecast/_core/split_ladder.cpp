@@ -62,9 +62,9 @@ void observe_walk(Walk& walk, nb::handle y) {
 
 void run_walk(Walk& walk, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
-    const Busy working(walk);
-    nb::gil_scoped_release unlocked;
-    for (std::size_t t = 0; t < y.shape(0); ++t) said.data()[t] = walk.step(y.data()[t] & 1);
+    whole_batch(walk, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) said.data()[t] = walk.step(y.data()[t] & 1);
+    });
 }
 
 void restore_walk(Walk& walk, Points points, Points biases, Array<const std::uint64_t, 1> spent, std::int64_t rounds,
@@ -83,10 +83,9 @@ void observe(Guarded& guard, nb::handle y) {
 
 void run(Guarded& guard, Array<const double, 1> hints, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0) && hints.shape(0) == y.shape(0), "there must be an entry for each outcome");
-    const Busy working(guard);
-    nb::gil_scoped_release unlocked;
-    for (std::size_t t = 0; t < y.shape(0); ++t)
-        said.data()[t] = guard.round(checked(hints.data()[t]), y.data()[t] & 1);
+    whole_batch(guard, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) said.data()[t] = guard.round(checked(hints.data()[t]), y.data()[t] & 1);
+    });
 }
 
 nb::tuple as_tuple(const Placed& made) { return nb::make_tuple(made.low, made.high, made.said); }

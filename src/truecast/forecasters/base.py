@@ -31,7 +31,8 @@ class OutcomeForecaster:
         """Play a round for every outcome: forecast it, then learn it.
 
         The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and some
-        twenty times faster where the compiled core plays the rounds: not in the arena.
+        twenty times faster where the compiled core plays the rounds: not in the arena. If the core is interrupted
+        by Ctrl-C say, nothing was learned; only `out` may hold forecasts.
 
         Parameters
         ----------

@@ -128,7 +128,7 @@ class Guard(_core.Guarded, SplitLadder):
         """Play a round for every hint: say a probability, then learn the outcome.
 
         The same as ``[(g.predict(h), g.observe(y))[0] for h, y in zip(hints, outcomes)]``, bit for bit, state included,
-        and several times faster.
+        and several times faster. Interrupted, by Ctrl-C say, it has learned nothing; only `out` may hold forecasts.
 
         Parameters
         ----------

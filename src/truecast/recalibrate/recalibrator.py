@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast.certificate import Certificate, certify
-from truecast.errors import InputError, OrderError, StateError
+from truecast.errors import InputError, StateError
 from truecast.forecasters import Guard
 from truecast.recalibrate.hints import Hint, Mix
-from truecast.recalibrate.tickets import Awaited, Ticket, Tickets
+from truecast.recalibrate.tickets import Ticket, load_tickets, tickets_state
 from truecast.state import Saveable
 
 __all__ = ["Recalibrator"]
@@ -59,7 +60,13 @@ class Recalibrator(Saveable):
     Notes
     -----
     A round costs O(log m) for m cells, which are about sqrt(T) for T rounds, and what the hint costs. The state is O(m)
-    for each group and O(1) for each unresolved forecast. One object serves one thread at a time.
+    for each group and O(1) for each unresolved forecast.
+
+    A call happens as a whole or not at all, whatever interrupts it: Ctrl-C, a signal handler that raises, an error. If
+    `issue` happened but its ticket was lost on the way, that is the last of `awaited`. Threads may share an object:
+    calls are carried out one after the other; while a batch runs, others are refused with an OrderError, "in use by
+    another thread". But `predict` and `observe` belong together: where several threads forecast, use `issue` and
+    `resolve`.
 
     Examples
     --------
@@ -94,13 +101,18 @@ class Recalibrator(Saveable):
     ) -> None:
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
         most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
-        self._hint = _built(hint)
-        others = Guard(slack=slack, late=late, nudge=nudge)
-        self._options = {name: value for name, value in others.config.items() if name != "grid"}
-        self._guards = [others]  # first that of all other groups, then one for each of the names
-        self._names: dict[Group, int] = {}
-        self._tickets = Tickets(most)
-        self._asked: tuple[float, int] | None = None
+        guard = Guard(slack=slack, late=late, nudge=nudge)
+        self._options = {name: value for name, value in guard.config.items() if name != "grid"}
+        self._max_unresolved = most
+        self._desk = self._new_desk(_built(hint))
+
+    def _new_desk(self, hint: Hint) -> _core.Desk:
+        return _core.Desk(hint, partial(Guard, **self._options), Ticket, self._max_groups, self._max_unresolved)
+
+    @property
+    def _hint(self) -> Hint:
+        hint: Hint = self._desk.hint
+        return hint
 
     @property
     def config(self) -> dict[str, Any]:
@@ -109,33 +121,39 @@ class Recalibrator(Saveable):
             "hint": {"kind": type(self._hint).__name__, **self._hint.config},
             **self._options,
             "max_groups": self._max_groups,
-            "max_unresolved": self._tickets.most,
+            "max_unresolved": self._max_unresolved,
         }
 
     @property
     def groups(self) -> Mapping[Group, Guard]:
         """The guard of every group seen so far, to read their certificates; None is that of rounds without a group."""
-        return {name: self._guards[number] for name, number in self._names.items()}
+        return self._desk.groups
 
     @property
     def others(self) -> Guard:
         """The guard that all groups beyond `max_groups` share."""
-        return self._guards[0]
+        others: Guard = self._desk.guards[0]
+        return others
 
     @property
     def rounds(self) -> int:
         """Outcomes learned so far."""
-        return sum(guard.rounds for guard in self._guards)
+        return self._desk.rounds
 
     @property
     def unresolved(self) -> int:
         """Forecasts issued whose outcomes are awaited."""
-        return len(self._tickets.awaited)
+        return self._desk.unresolved
+
+    @property
+    def awaited(self) -> list[Ticket]:
+        """The tickets whose outcomes are awaited, oldest first. O(`unresolved`)."""
+        return self._desk.awaited
 
     @property
     def certificate(self) -> Certificate:
         """What is proved about all forecasts so far: the sum over the groups. Costs O(cells)."""
-        return certify([guard.parts for guard in self._guards])
+        return self._desk.alone(lambda: certify([guard.parts for guard in self._desk.guards]))
 
     def predict(self, score: float, *, group: Group = None) -> float:
         """Return the probability to say where the model says `score`; `observe` its outcome next.
@@ -154,11 +172,7 @@ class Recalibrator(Saveable):
         InputError
             If the score is not in [0, 1], or the group no str, int or None; nothing is changed then.
         """
-        hint = self._hint.predict(score)
-        number = self._number(_check.group(group))
-        p = self._guards[number].predict(hint)
-        self._asked = float(score), number
-        return p
+        return self._desk.predict(score, group)
 
     def observe(self, outcome: Any) -> None:
         """Learn the outcome, 0 or 1, that the last `predict` was about.
@@ -168,12 +182,7 @@ class Recalibrator(Saveable):
         InputError
             If the outcome is neither 0 nor 1; OrderError if there was no `predict`; nothing is changed then.
         """
-        y = _check.outcome(outcome)
-        if self._asked is None:
-            raise OrderError("observe() needs a forecast to judge: call predict() before each observe()")
-        score, number = self._asked
-        _core.settle(self._hint, self._guards[number], score, bool(y))
-        self._asked = None
+        self._desk.observe(outcome)
 
     def issue(self, score: float, *, group: Group = None) -> Ticket:
         """Return a forecast whose outcome will come later, in any order with others.
@@ -195,13 +204,8 @@ class Recalibrator(Saveable):
         InputError
             As for `predict`; nothing is changed then.
         """
-        hint, notes = self._hint.issue(score)
-        number = self._number(_check.group(group))
-        oldest = self._tickets.oldest_if_full()
-        if oldest is not None:
-            self.give_up(oldest)
-        low, high, p = self._guards[number]._issue(hint)
-        return self._tickets.add(Awaited(number, float(score), low, high, p, notes))
+        ticket: Ticket = self._desk.issue(score, group)
+        return ticket
 
     def resolve(self, ticket: int, outcome: Any) -> None:
         """Learn the outcome, 0 or 1, of an issued forecast.
@@ -214,11 +218,7 @@ class Recalibrator(Saveable):
             If the ticket is resolved or given up already; nothing is changed then, so an outcome delivered twice is
             counted once.
         """
-        y = _check.outcome(outcome)
-        number = self._tickets.find(ticket)
-        guard, score, low, high, p, notes = self._tickets.awaited[number]
-        _core.settle_late(self._hint, self._guards[guard], score, bool(y), notes, low, high, p)
-        del self._tickets.awaited[number]
+        self._desk.resolve(ticket, outcome)
 
     def give_up(self, ticket: int) -> None:
         """Await the outcome of an issued forecast no longer; the certificate counts it at its worst from now on.
@@ -230,16 +230,22 @@ class Recalibrator(Saveable):
         TicketError
             If the ticket awaits no outcome any more.
         """
-        number = self._tickets.find(ticket)
-        self._guards[self._tickets.awaited[number].guard]._give_up()
-        del self._tickets.awaited[number]
+        self._desk.give_up(ticket)
 
     def recalibrate_many(
-        self, scores: ArrayLike, outcomes: ArrayLike, *, groups: Any = None, out: NDArray[np.float64] | None = None
+        self,
+        scores: ArrayLike,
+        outcomes: ArrayLike,
+        *,
+        groups: Any = None,
+        known_at: ArrayLike | None = None,
+        out: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Play a round for every score: say a probability, then learn its outcome.
 
-        The same as `predict` and `observe` in a loop, bit for bit, state included, and several times faster.
+        The same as `predict` and `observe` in a loop, bit for bit, state included, and several times faster. Other
+        threads run meanwhile. Interrupted, by Ctrl-C say, it stops within a tenth of a second and has learned nothing:
+        everything is as before the call, only `out` may hold forecasts already.
 
         Parameters
         ----------
@@ -249,6 +255,12 @@ class Recalibrator(Saveable):
             What happened: 0 or 1, as many.
         groups
             The group of each round, as many; None if there are no groups.
+        known_at
+            After which round each outcome is known, if not before the next one: the number of a row, from 0, its own or
+            a later one. Then this is `issue` for each row and `resolve` after row ``known_at[t]`` for row t, in the
+            order of rows, bit for bit: a log is replayed as it happened. Rows known only after the last one stay
+            `awaited`. As always, the oldest are given up if more than `max_unresolved` are; their outcomes are passed
+            over.
         out
             Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
 
@@ -260,19 +272,29 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If a score, an outcome or a group breaks its rule, or the lengths differ; nothing is changed then.
+            If a score, an outcome, a group or an entry of `known_at` breaks its rule, or the lengths differ; nothing is
+            changed then.
+
+        Examples
+        --------
+        >>> r = Recalibrator()
+        >>> p = r.recalibrate_many([0.6, 0.7, 0.8, 0.9], [0, 1, 1, 1], known_at=[2, 1, 5, 3])
+        >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
+        (3, True)
         """
         x, y = _check.scored("scores", scores, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
-        names = _check.groups(groups, len(y), scores)
-        if len(y):
-            codes = np.array([self._number(name) for name in names], np.int64)
-            _core.recalibrate(self._hint, self._guards, codes, x, y, said)
-            self._asked = None
+        names = None if groups is None else _check.groups(groups, len(y), scores)
+        if known_at is None:
+            self._desk.run(x, names, y, said)
+        else:
+            self._desk.replay(x, names, y, _check.known_at(known_at, len(y)), said)
         return said
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
         """Return what `predict` would say to each score if it came next. Nothing is changed or awaited.
+
+        Other threads run meanwhile, and may go on with this object: all answers are those of when it was called.
 
         Parameters
         ----------
@@ -287,31 +309,23 @@ class Recalibrator(Saveable):
             As for `recalibrate_many`.
         """
         x = _check.probabilities("scores", scores)
-        names = _check.groups(groups, len(x), scores)
-        # while there is room for a group that was not seen yet, the guard of the others is as new as its own would be
-        codes = np.array([self._names.get(name, 0) for name in names], np.int64)
+        names = None if groups is None else _check.groups(groups, len(x), scores)
         said = np.empty(len(x))
-        _core.place_many(self._hint, self._guards, codes, x, said)
+        self._desk.place(x, names, said)
         return said
-
-    def _number(self, group: Group) -> int:
-        """The number of the group's guard, which is made if there is none and room for one."""
-        number = self._names.get(group)
-        if number is not None:
-            return number
-        if len(self._names) >= self._max_groups:
-            return 0
-        self._guards.append(Guard(**self._options))
-        return self._names.setdefault(group, len(self._names) + 1)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
+        return self._desk.alone(self._whole_state)
+
+    def _whole_state(self) -> dict[str, Any]:
+        desk = self._desk
         return {
-            "hint": self._hint.state(),
-            "groups": list(self._names),
-            "guards": [guard.state() for guard in self._guards],
-            "tickets": self._tickets.state(),
-            "asked": None if self._asked is None else list(self._asked),
+            "hint": desk.hint.state(),
+            "groups": desk.names,
+            "guards": [guard.state() for guard in desk.guards],
+            "tickets": tickets_state(desk),
+            "asked": None if desk.asked is None else list(desk.asked),
         }
 
     def load(self, state: object) -> None:
@@ -319,20 +333,21 @@ class Recalibrator(Saveable):
         names = "hint", "groups", "guards", "tickets", "asked"
         if not isinstance(state, dict) or set(state) != set(names):
             raise StateError(f"the saved state must have exactly the entries {', '.join(names)}")
-        new = type(self)(**self.config)
-        new._hint.load(state["hint"])
-        new._names = _saved_names(state["groups"], self._max_groups)
-        if not isinstance(state["guards"], list) or len(state["guards"]) != len(new._names) + 1:
+        hint = _built(self.config["hint"])
+        hint.load(state["hint"])
+        groups = _saved_names(state["groups"], self._max_groups)
+        if not isinstance(state["guards"], list) or len(state["guards"]) != len(groups) + 1:
             raise StateError("there must be a saved guard for each of the groups, and one for all others")
-        for saved in state["guards"]:
-            guard = Guard(**self._options)
+        guards = [Guard(**self._options) for _ in state["guards"]]
+        for guard, saved in zip(guards, state["guards"], strict=True):
             guard.load(saved)
-            new._guards.append(guard)
-        del new._guards[0]
-        new._tickets.load(state["tickets"], new._guards, notes=len(new._hint.issue(0.5)[1]))
-        new._asked = _saved_asked(state["asked"], new._guards)
-        self._hint, self._names, self._guards = new._hint, new._names, new._guards
-        self._tickets, self._asked = new._tickets, new._asked
+        desk = self._new_desk(hint)
+        desk.seat(groups, guards)
+        load_tickets(desk, state["tickets"], most=self._max_unresolved)
+        asked = _saved_asked(state["asked"], guards)
+        if asked is not None:
+            desk.ask(*asked)
+        self._desk.take(desk)
 
 
 def _built(hint: Hint | dict[str, Any] | None) -> Hint:
@@ -349,16 +364,16 @@ def _built(hint: Hint | dict[str, Any] | None) -> Hint:
     return copy.copy(hint)
 
 
-def _saved_names(names: object, most: int) -> dict[Group, int]:
+def _saved_names(names: object, most: int) -> list[Group]:
     if not isinstance(names, list) or len(names) > most:
         raise StateError(f"the saved groups must be a list of at most {most}")
     try:
-        numbers = {_check.group(name): number for number, name in enumerate(names, start=1)}
+        groups = [_check.group(name) for name in names]
     except InputError as error:
         raise StateError(f"the saved groups must be distinct names: {error}") from error
-    if len(numbers) != len(names):
+    if len(set(groups)) != len(groups):
         raise StateError("the saved groups must be distinct names")
-    return numbers
+    return groups
 
 
 def _saved_asked(asked: object, guards: list[Guard]) -> tuple[float, int] | None:

@@ -1,17 +1,21 @@
-"""Forecasts whose outcomes come later: a bounded number of them, each resolved at most once."""
+"""Tickets of forecasts whose outcomes come later, and how they are saved; the core keeps them."""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+import base64
+import zlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
-from truecast import _check
-from truecast.errors import InputError, StateError, TicketError
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _core
+from truecast.errors import StateError
 from truecast.forecasters import Guard
 from truecast.split_ladder import WHOLE
 
-__all__ = ["Ticket", "Tickets"]
+__all__ = ["Ticket", "load_tickets", "tickets_state"]
 
 
 class Ticket(int):
@@ -40,99 +44,174 @@ class Ticket(int):
         return f"Ticket({int(self)}, p={self.p!r})"
 
 
-class Awaited(NamedTuple):
-    """What a forecast is remembered by until its outcome comes."""
+Columns = dict[str, NDArray[Any]]
 
-    guard: int  # the number of its guard
-    score: float
-    low: int  # the ends of its cell, as the guard gave them
-    high: int
-    p: float
-    notes: list[float]  # the hint's
-
-
-class Tickets:
-    """The forecasts that await their outcomes, oldest first."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.issued = 0
-        self.awaited: OrderedDict[int, Awaited] = OrderedDict()  # a dict is slow to find its first entry
-
-    def add(self, forecast: Awaited) -> Ticket:
-        """Remember a forecast; there must be room for it."""
-        ticket = Ticket(self.issued, forecast.p)
-        self.awaited[self.issued] = forecast
-        self.issued += 1
-        return ticket
-
-    def oldest_if_full(self) -> int | None:
-        """The ticket to give up before another is added, if there is no room."""
-        return next(iter(self.awaited)) if len(self.awaited) >= self.most else None
-
-    def find(self, ticket: object) -> int:
-        """Return the number of a ticket that awaits its outcome, or refuse."""
-        number = _check.whole_number("ticket", ticket, least=0, most=1 << 62)
-        if number in self.awaited:
-            if isinstance(ticket, Ticket) and ticket.p != self.awaited[number].p:
-                raise InputError("ticket", "must be one of this recalibrator, not of another", ticket)
-            return number
-        if number >= self.issued:
-            raise InputError("ticket", f"must be one that was issued, below {self.issued}", number)
-        raise TicketError(
-            "ticket", "must be one whose outcome is awaited: this was resolved or given up before", number
-        )
-
-    def state(self) -> dict[str, Any]:
-        """Everything, as plain data."""
-        return {"issued": self.issued, "awaited": [[number, *self.awaited[number]] for number in self.awaited]}
-
-    def load(self, state: Any, guards: Sequence[Guard], notes: int) -> None:
-        """Take over what `state` gave, or raise StateError; what is awaited must be what the guards await."""
-        if not isinstance(state, dict) or set(state) != {"issued", "awaited"}:
-            raise StateError("the saved tickets must have exactly the entries issued, awaited")
-        issued, rows = state["issued"], state["awaited"]
-        if type(issued) is not int or not 0 <= issued <= 1 << 62:
-            raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
-        if not isinstance(rows, list) or len(rows) > self.most:
-            raise StateError(f"the saved tickets must be a list of at most {self.most}")
-        points = [set(guard.points.tolist()) for guard in guards]
-        awaited: OrderedDict[int, Awaited] = OrderedDict()
-        last = -1
-        for row in rows:
-            last, forecast = _read(row, last, issued, points, notes)
-            awaited[last] = forecast
-        found = Counter(forecast.guard for forecast in awaited.values())
-        if any(guard.unresolved != found[number] for number, guard in enumerate(guards)):
-            raise StateError("the saved tickets must be as many as the guards await")
-        _check_unknown(awaited, guards)
-        self.issued, self.awaited = issued, awaited
+# Of a saved table, one after the other, and then the notes: of each the first bytes of all numbers, then the second
+# ones, and so on. The lower bytes of floats are as good as random: they are not compressed, which takes long and gains
+# little. Notes that the saved hint would give again are left out.
+_COLUMNS = {
+    "number": "<i8",
+    "guard": "<i8",
+    "low": "<i8",  # the ends of the cell, as the guard gave them
+    "high": "<i8",
+    "score": "<f8",
+    "forecast": "<f8",
+    "same": "<u1",  # whether the hint would give these notes now
+}
+_NOTES = "<f8"
+_RANDOM = {"<f8": 6}  # so many of the lower bytes of a number
 
 
-def _read(row: Any, last: int, issued: int, points: Sequence[set[int]], notes: int) -> tuple[int, Awaited]:
-    """One saved ticket, later than `last`, and what it is for."""
+def tickets_state(desk: _core.Desk) -> dict[str, Any]:
+    """Everything about the tickets, as plain data."""
+    numbers, guards, low, high, scores, said, same, notes = desk.table()
+    columns = numbers, guards, low, high, scores, said, same, notes
+    packed, digits = [], []
+    for column, kind in zip(columns, [*_COLUMNS.values(), _NOTES], strict=True):
+        planes, cut = _bytes(column, kind), _RANDOM.get(kind, 0) * len(column)
+        digits.append(planes[:cut])
+        packed.append(planes[cut:])
+    return {
+        "issued": desk.issued,
+        "awaited": len(numbers),
+        "notes": len(notes),
+        "table": base64.b64encode(zlib.compress(b"".join(packed), 1)).decode(),
+        "digits": base64.b64encode(b"".join(digits)).decode(),
+    }
+
+
+def load_tickets(desk: _core.Desk, state: Any, *, most: int) -> None:
+    """Take over what `tickets_state` gave, or raise StateError; what is awaited must be what the guards await.
+
+    `awaited` was a list of rows once: such states are read as well.
+    """
+    each = len(desk.hint.issue(0.5)[1])
+    if isinstance(state, dict) and set(state) == {"issued", "awaited"}:
+        issued, columns, notes = state["issued"], *_of_rows(state["awaited"], most, each)
+    elif isinstance(state, dict) and set(state) == {"issued", "awaited", "notes", "table", "digits"}:
+        issued, columns, notes = state["issued"], *_of_table(state, most, each)
+    else:
+        raise StateError("the saved tickets must have exactly the entries issued, awaited, notes, table, digits")
+    if type(issued) is not int or not 0 <= issued <= 1 << 62:
+        raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
+    guards = desk.guards
+    _check_columns(columns, issued, guards)
+    if not _within(notes, 0, 1).all():
+        raise StateError(f"the notes of a saved ticket must be {each} floats from 0 to 1")
+    _check_counts(columns, guards)
+    desk.restore(issued, **columns, notes=notes)
+
+
+def _bytes(column: NDArray[Any], kind: str) -> bytes:
+    cells = np.ascontiguousarray(column.astype(kind))
+    return cells.view(np.uint8).reshape(len(cells), cells.itemsize).T.tobytes()
+
+
+def _column(data: bytes, kind: str, count: int) -> NDArray[Any]:
+    width = np.dtype(kind).itemsize
+    column = np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(width, count).T).view(kind).reshape(count)
+    return column.astype(np.dtype(kind).newbyteorder("="), copy=False)
+
+
+def _of_table(state: dict[str, Any], most: int, each: int) -> tuple[Columns, NDArray[np.float64]]:
+    """The columns that `tickets_state` wrote, of the lengths that it says: no more is unpacked."""
+    count, notes = state["awaited"], state["notes"]
+    if type(count) is not int or not 0 <= count <= most:
+        raise StateError(f"the saved tickets must be at most {most}, got {count!r:.80}")
+    if type(notes) is not int or not 0 <= notes <= count * each:
+        raise StateError(f"the notes of a saved ticket must be {each} floats, got {notes!r:.80} in all")
+    kinds = {**dict.fromkeys(_COLUMNS, count), "notes": notes}
+    columns = _unpacked(state, {name: (_COLUMNS.get(name, _NOTES), length) for name, length in kinds.items()})
+    found = columns.pop("notes")
+    if columns["same"].max(initial=0) > 1 or int((columns["same"] == 0).sum()) * each != notes:
+        raise StateError(f"the notes of a saved ticket must be {each} floats, or be marked as those of now")
+    return columns, found
+
+
+def _unpacked(state: dict[str, Any], layout: dict[str, tuple[str, int]]) -> Columns:
+    """The columns of these kinds and lengths."""
+    cuts = {name: _RANDOM.get(kind, 0) * count for name, (kind, count) in layout.items()}
+    sizes = {name: np.dtype(kind).itemsize * count - cuts[name] for name, (kind, count) in layout.items()}
+    reader = zlib.decompressobj()
+    try:
+        data = reader.decompress(_decoded(state["table"]), sum(sizes.values()) + 1)
+    except zlib.error as error:
+        raise StateError(f"the saved table of tickets is corrupted: {error}") from error
+    digits = _decoded(state["digits"])
+    whole = reader.eof and not reader.unused_data
+    if not whole or len(data) != sum(sizes.values()) or len(digits) != sum(cuts.values()):
+        raise StateError("the saved table of tickets is corrupted: it has another length")
+    columns, at, of = {}, 0, 0
+    for name, (kind, count) in layout.items():
+        lower, upper = digits[of : of + cuts[name]], data[at : at + sizes[name]]
+        columns[name] = _column(lower + upper, kind, count)
+        at, of = at + sizes[name], of + cuts[name]
+    return columns
+
+
+def _decoded(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise StateError("the saved table of tickets must be a str")
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise StateError(f"the saved table of tickets is corrupted: {error}") from error
+
+
+def _of_rows(rows: object, most: int, each: int) -> tuple[Columns, NDArray[np.float64]]:
+    """The columns of tickets that were saved one by one."""
+    if not isinstance(rows, list) or len(rows) > most:
+        raise StateError(f"the saved tickets must be a list of at most {most}")
     kinds = [int, int, float, int, int, float, list]
-    if not isinstance(row, list) or [type(entry) for entry in row] != kinds:
-        raise StateError(f"a saved ticket must be its number, guard, score, cell, forecast and notes, got {row!r:.80}")
-    forecast = Awaited(*row[1:])
-    if not last < row[0] < issued or not 0 <= forecast.guard < len(points) or not 0 <= forecast.score <= 1:
-        raise StateError(f"the saved tickets must be in order, each with a guard and a score, got {row!r:.80}")
-    low, high = forecast.low, forecast.high
-    if not {low, high} <= points[forecast.guard] or not low <= forecast.p * WHOLE <= high or low == high:
-        raise StateError(f"a saved ticket must lie between two points of its guard, got {row!r:.80}")
-    kept = forecast.notes
-    if len(kept) != notes or not all(type(note) is float and 0 <= note <= 1 for note in kept):
-        raise StateError(f"the notes of a saved ticket must be {notes} floats from 0 to 1, got {kept!r:.80}")
-    return row[0], forecast
+    for row in rows:
+        if not isinstance(row, list) or [type(entry) for entry in row] != kinds:
+            what = "its number, guard, score, cell, forecast and notes"
+            raise StateError(f"a saved ticket must be {what}, got {row!r:.80}")
+        if not all(0 <= row[k] <= 1 << 62 for k in (0, 1, 3, 4)):
+            raise StateError(f"the saved tickets must be in order, each with a guard and a score, got {row!r:.80}")
+        if len(row[6]) != each or not all(type(note) is float for note in row[6]):
+            raise StateError(f"the notes of a saved ticket must be {each} floats from 0 to 1, got {row[6]!r:.80}")
+    places = {"number": 0, "guard": 1, "low": 3, "high": 4, "score": 2, "forecast": 5}
+    columns = {name: np.array([row[k] for row in rows], _COLUMNS[name]) for name, k in places.items()}
+    columns["same"] = np.zeros(len(rows), np.uint8)
+    return columns, np.array([note for row in rows for note in row[6]], np.float64)
 
 
-def _check_unknown(awaited: dict[int, Awaited], guards: Sequence[Guard]) -> None:
-    """Refuse guards that count these tickets at less or more than they are worth, the rest being given up."""
-    lost = [guard._unknown for guard in guards]
-    for forecast in awaited.values():
-        scaled = int(forecast.p * (2 * WHOLE))  # rounded down; the product is exact
-        up = scaled + (scaled < forecast.p * (2 * WHOLE))
-        lost[forecast.guard] -= max(up, 2 * WHOLE - scaled)
-    for unknown, guard in zip(lost, guards, strict=True):
-        if not WHOLE * guard.given_up <= unknown <= 2 * WHOLE * guard.given_up:
+def _within(values: NDArray[Any], least: float, most: float) -> NDArray[np.bool_]:
+    return (values >= least) & (values <= most)  # neither holds for what is not a number
+
+
+def _check_columns(columns: Columns, issued: int, guards: Sequence[Guard]) -> None:
+    """Refuse tickets that are not in order, or lie in no cell."""
+    numbers, guard, score = columns["number"], columns["guard"], columns["score"]
+    order = np.diff(numbers, prepend=-1) > 0
+    good = order & _within(numbers, 0, issued - 1) & _within(guard, 0, len(guards) - 1) & _within(score, 0, 1)
+    if not good.all():
+        row = int(good.argmin())
+        rule = f"each with a guard and a score, got {numbers[row]}, {guard[row]} and {score[row]}"
+        raise StateError(f"the saved tickets must be in order, {rule}")
+    low, high, said = columns["low"], columns["high"], columns["forecast"] * WHOLE
+    good = (low < high) & (low <= said) & (said <= high)
+    for number in np.unique(guard):
+        rows = guard == number
+        points = guards[number].points
+        good[rows] &= np.isin(low[rows], points) & np.isin(high[rows], points)
+    if not good.all():
+        row = int(good.argmin())
+        raise StateError(f"a saved ticket must lie between two points of its guard, got {numbers[row]}")
+
+
+def _check_counts(columns: Columns, guards: Sequence[Guard]) -> None:
+    """Refuse guards that await other tickets, or count them at less or more than they are worth."""
+    scaled = columns["forecast"] * (2 * WHOLE)  # exact
+    under, over = np.floor(scaled).astype(np.int64), np.ceil(scaled).astype(np.int64)
+    worth = np.maximum(over, 2 * WHOLE - under)
+    order = np.argsort(columns["guard"], kind="stable")
+    ends = np.searchsorted(columns["guard"][order], np.arange(len(guards) + 1))
+    for number, guard in enumerate(guards):
+        mine = worth[order[ends[number] : ends[number + 1]]]
+        if guard.unresolved != len(mine):
+            raise StateError("the saved tickets must be as many as the guards await")
+        lost = guard._unknown - int(mine.sum())  # of what is given up
+        if not WHOLE * guard.given_up <= lost <= 2 * WHOLE * guard.given_up:
             raise StateError("the saved unknown of a guard must be that of its tickets and of what it has given up")

@@ -1,0 +1,452 @@
+"""An operation happens or it does not: interrupts at any byte code, signals at any time, threads at once.
+
+TRUECAST_INTERRUPTS says how many interrupts of each kind to play; some thousands unless it does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast import hints
+
+INTERRUPTS = int(os.environ.get("TRUECAST_INTERRUPTS", "6000"))
+MOST_TICKETS, MOST_GROUPS = 12, 6
+needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+
+
+class Interrupt(BaseException):
+    """What a signal handler raises."""
+
+
+Operation = Callable[[tc.Recalibrator], Any]
+Attempt = Callable[[str, Callable[[], Any]], bool]
+
+
+class AtByteCode:
+    """Interrupts a call at a byte code drawn at random, in whichever function it runs."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._left = 0
+        self._lengths: dict[str, list[int]] = {}  # of calls that ended, in byte codes
+
+    def __call__(self, name: str, call: Callable[[], Any]) -> bool:
+        """Return whether the call was interrupted."""
+        lengths = self._lengths.setdefault(name, [20_000])
+        rng, length = self._rng, self._rng.choice(lengths[-30:])
+        at = rng.choice((rng.randint(1, 20), rng.randint(1, length), max(1, length - rng.randrange(6))))
+        interrupted = self.at(at, call)
+        if not interrupted:
+            lengths.append(max(1, at - self._left))
+        return interrupted
+
+    def length(self, call: Callable[[], Any]) -> int:
+        """Return how many byte codes the call has."""
+        self.at(1 << 60, call)
+        return (1 << 60) - self._left
+
+    def at(self, byte_code: int, call: Callable[[], Any]) -> bool:
+        """Return whether the call was interrupted at the byte code of this number."""
+        self._left = byte_code
+        before = sys.gettrace()
+        sys.settrace(self._trace)
+        try:
+            call()
+        except Interrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    def _trace(self, frame: Any, event: str, _: Any) -> Any:
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode":
+            self._left -= 1
+            if self._left == 0:
+                raise Interrupt
+        return self._trace
+
+
+class AtAnyTime:
+    """Interrupts a call by a timer's signal, whose handler raises."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._armed = False
+
+    def handle(self, *_: object) -> None:
+        if self._armed:
+            self._armed = False
+            raise Interrupt
+
+    def __call__(self, name: str, call: Callable[[], Any]) -> bool:
+        """Return whether the call was interrupted."""
+        try:
+            try:
+                self._armed = True
+                most = self._rng.choice((1e-5, 4e-5, 4e-4))
+                signal.setitimer(signal.ITIMER_REAL, self._rng.uniform(1e-6, most))
+                call()
+            finally:
+                self._armed = False
+        except Interrupt:
+            return True
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        return False
+
+
+@contextmanager
+def handled(handler: Callable[..., None]) -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tuple[str, Operation]:
+    """An operation to try: on the recalibrator and then on its twin."""
+    score, y, group = rng.random(), rng.randrange(2), rng.choice([None, "a", "b", 1, 2, "c", 3, f"new {rng.random()}"])
+    name = rng.choice(
+        ["issue", "issue", "resolve", "resolve", "give_up", "predict", "observe", "batch"] * 4 + ["load", "save"]
+    )
+    ticket = rng.choice(r.awaited) if r.awaited else None
+    if name in ("resolve", "give_up") and ticket is None:
+        name = "issue"
+    scores, groups = [score, 1 - score, 0.5], [group, None, group]
+    return name, {
+        "issue": lambda r: r.issue(score, group=group),
+        "resolve": lambda r: r.resolve(ticket, y),
+        "give_up": lambda r: r.give_up(ticket),
+        "predict": lambda r: r.predict(score, group=group),
+        "observe": lambda r: r.observe(y),
+        "batch": lambda r: r.recalibrate_many(scores, [y, 1 - y, y], groups=groups),
+        "load": lambda r: r.load(state),
+        "save": lambda r: (r.certificate, r.to_json()),
+    }[name]
+
+
+def play(attempt: Attempt, rng: random.Random, interrupts: int) -> Counter[str]:
+    """Try operations until so many were interrupted; a twin plays those that happened, uninterrupted.
+
+    After each the state is that from before, or that of the twin after it; a retry is applied once or refused.
+    """
+
+    def build() -> tc.Recalibrator:
+        hint = hints.Mix([hints.Identity(), hints.Platt(20)])
+        return tc.Recalibrator(hint=hint, max_groups=MOST_GROUPS, max_unresolved=MOST_TICKETS)
+
+    seen: Counter[str] = Counter()
+    r, twin = build(), build()
+    before = earlier = r.state()
+    while seen["interrupts"] < interrupts:
+        name, operation = drawn(rng, r, earlier)
+        try:
+            interrupted = attempt(name, partial(operation, r))
+        except tc.OrderError:  # observe without predict
+            assert name == "observe"
+            assert r.state() == before
+            continue
+        after = r.state()
+        happened = not interrupted or after != before
+        if happened:
+            operation(twin)
+        assert after == twin.state(), (name, seen)
+        if interrupted:
+            seen["interrupts"] += 1
+            seen[f"{name}, {'after' if happened else 'before'}"] += 1
+            if name in ("resolve", "give_up"):
+                retry(operation, r, twin, refused=happened)
+                after = r.state()
+        before = after
+        earlier = before if rng.random() < 0.1 else earlier
+        if seen["interrupts"] % 200 == 0 or rng.random() < 0.002:
+            r = tc.Recalibrator.from_json(r.to_json())
+            assert r.state() == before
+            assert math.isfinite(r.certificate.bound)
+            if len(r.groups) == MOST_GROUPS:
+                r, twin = build(), build()  # so that groups are new again
+                before = r.state()
+    return seen
+
+
+def retry(operation: Operation, r: tc.Recalibrator, twin: tc.Recalibrator, *, refused: bool) -> None:
+    if refused:
+        with pytest.raises(tc.TicketError):
+            operation(r)
+    else:
+        operation(r)
+        operation(twin)
+    assert r.state() == twin.state()
+
+
+def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
+    rng = random.Random(1)  # noqa: S311
+    seen = play(AtByteCode(rng), rng, INTERRUPTS)
+    for name in ("issue", "resolve", "give_up", "predict", "observe", "batch", "load", "save"):
+        assert seen[f"{name}, before"] > 0
+        assert seen[f"{name}, after"] > 0 or name in ("load", "save")
+
+
+@pytest.mark.parametrize("name", ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "load"])
+def test_every_byte_code_leaves_before_or_after(name: str) -> None:
+    """Completely, for one call of each kind; of the many byte codes of `load`, some and the last ones."""
+    r = tc.Recalibrator(hint=hints.Platt(), max_unresolved=3)
+    start = r.state()
+    for k in range(3):
+        r.issue(0.3 + k / 10, group="a")
+    operation = {
+        "issue": lambda r: r.issue(0.7, group="a"),
+        "oldest": lambda r: r.issue(0.7, group="a"),
+        "new group": lambda r: r.issue(0.7, group="b"),
+        "resolve": lambda r: r.resolve(1, 1),
+        "give_up": lambda r: r.give_up(1),
+        "predict": lambda r: r.predict(0.7, group="b"),
+        "batch": lambda r: r.recalibrate_many([0.2, 0.8], [0, 1], groups=["b", "a"]),
+        "load": lambda r: r.load(start),
+    }[name]
+    if name == "issue":
+        r.give_up(0)
+    saved = r.to_json()
+    attempt = AtByteCode(random.Random(0))  # noqa: S311
+    done = tc.Recalibrator.from_json(saved)
+    length = attempt.length(partial(operation, done))
+    ends = []
+    for byte_code in {*range(1, length + 1, 1 + length // 1000), *range(max(1, length - 9), length + 1)}:
+        r = tc.Recalibrator.from_json(saved)
+        assert attempt.at(byte_code, partial(operation, r))
+        ends.append((byte_code, r.to_json()))
+    happened = [end != saved for _, end in sorted(ends)]
+    assert {end for _, end in ends} == {saved, done.to_json()}
+    assert happened == sorted(happened)  # once it happened, it has happened
+
+
+@needs_timers
+def test_signals_at_any_time_leave_before_or_after() -> None:
+    rng = random.Random(2)  # noqa: S311
+    attempt = AtAnyTime(rng)
+    with handled(attempt.handle):
+        seen = play(attempt, rng, INTERRUPTS)
+    assert sum(seen[f"{name}, before"] for name in ("issue", "resolve", "batch")) > 0
+
+
+def test_a_ticket_lost_to_an_interrupt_is_the_last_awaited() -> None:
+    r, rng = tc.Recalibrator(), random.Random(3)  # noqa: S311
+    attempt, lost = AtByteCode(rng), 0
+    while lost < 20:
+        unresolved = r.unresolved
+        kept: list[tc.Ticket] = []
+        attempt("issue", lambda kept=kept: kept.append(r.issue(0.3)))
+        if r.unresolved > unresolved and not kept:
+            lost += 1
+            r.give_up(r.awaited[-1])
+            assert r.unresolved == unresolved
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+ROUNDS, MANY = 4_000_000, 1_500_000
+BATCHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any, Any], Any]]] = {
+    "recalibrate_many": (tc.Recalibrator, lambda r, x, y: r.recalibrate_many(x, y)),
+    "groups": (
+        tc.Recalibrator,
+        lambda r, x, y: r.recalibrate_many(x[:MANY], y[:MANY], groups=np.arange(len(y[:MANY])) % 7),
+    ),
+    "known_at": (
+        lambda: tc.Recalibrator(max_unresolved=3),
+        lambda r, x, y: r.recalibrate_many(x, y, known_at=np.arange(len(y)) + np.arange(len(y)) % 5),
+    ),
+    "predict_many": (tc.Recalibrator, lambda r, x, _: r.predict_many(x)),
+    "guard_many": (lambda: tc.Guard(nudge=True), lambda g, x, y: g.guard_many(x, y)),
+    "HorizonFree": (tc.HorizonFree, lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25))),
+    "AlmostOneStepAhead": (
+        lambda: tc.AlmostOneStepAhead(horizon=10**6),
+        lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25)),
+    ),
+}
+
+
+@needs_timers
+@pytest.mark.parametrize("name", BATCHES)
+def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
+    build, batch = BATCHES[name]
+    rng = np.random.default_rng(4)
+    x = rng.random(ROUNDS)
+    y = (rng.random(ROUNDS) < x).astype(np.uint8)
+
+    def begun() -> Any:
+        f = build()
+        batch(f, x[:50], y[:50])
+        f.predict(*([] if hasattr(f, "forecast_many") else [0.4]))
+        if name == "known_at":
+            f.issue(0.3, group="given up later")
+        return f
+
+    f = begun()
+    before = f.to_json()
+    interrupts = 0
+
+    def stop(*_: object) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        raise KeyboardInterrupt
+
+    with handled(stop):
+        for seconds in (0.01, 0.06, 0.06 if hasattr(f, "forecast_many") else 0.45):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with pytest.raises(KeyboardInterrupt):
+                batch(f, x, y)
+    assert interrupts == 3
+    assert f.to_json() == before
+    other = begun()
+    for each in (f, other):
+        batch(each, x[:5000], y[:5000])  # more than a block
+    assert f.to_json() == other.to_json()
+
+
+@needs_timers
+def test_signals_that_do_not_raise_leave_a_batch_alone() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.random(300_000)
+    y = rng.random(300_000) < x
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        with pytest.raises(tc.OrderError, match="in use by another thread"):
+            r.issue(0.5)
+
+    r, quiet = tc.Recalibrator(), tc.Recalibrator()
+    with handled(count):
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        said = r.recalibrate_many(x, y)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert calls > 0
+    assert said.tolist() == quiet.recalibrate_many(x, y).tolist()
+    assert r.to_json() == quiet.to_json()
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def switching_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def run_together(works: list[Callable[[], None]]) -> None:
+    errors: list[BaseException] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    with switching_often():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_eight_threads_on_one_object() -> None:
+    """No ticket twice, no outcome lost or counted twice, no group twice; whatever is saved meanwhile can be loaded."""
+    r = tc.Recalibrator(max_groups=50)
+    rounds, twice = 1_500, Counter[str]()
+    tickets: list[list[tc.Ticket]] = [[] for _ in range(7)]
+    done = threading.Event()
+
+    def work(k: int) -> None:
+        rng = random.Random(k)  # noqa: S311
+        for t in range(rounds):
+            mine = tickets[k]
+            mine.append(r.issue(rng.random(), group=t // 40))  # each group is new to all threads at about one time
+            r.resolve(mine[-1], rng.randrange(2))
+            try:
+                r.resolve(mine[rng.randrange(len(mine))], 1)
+            except tc.TicketError:
+                twice["refused"] += 1
+        if not done.is_set() and sum(map(len, tickets)) == 7 * rounds:
+            done.set()
+
+    saves = 0
+
+    def save() -> None:
+        nonlocal saves
+        while not done.is_set():
+            again = tc.Recalibrator.from_json(r.to_json())
+            certificate = r.certificate
+            assert again.rounds <= certificate.rounds
+            assert certificate.rounds + certificate.unresolved >= again.rounds + again.unresolved
+            saves += 1
+
+    run_together([*(lambda k=k: work(k) for k in range(7)), save])
+    numbers = [int(ticket) for mine in tickets for ticket in mine]
+    assert sorted(numbers) == list(range(7 * rounds))
+    assert (r.rounds, r.unresolved) == (7 * rounds, 0)
+    assert twice["refused"] > 0
+    assert saves > 0
+    assert list(r.groups) == list(range(len(r.groups)))
+    assert all(0 <= ticket.p <= 1 for mine in tickets for ticket in mine)
+    assert tc.Recalibrator.from_json(r.to_json()).to_json() == r.to_json()
+
+
+def test_one_outcome_delivered_by_eight_threads_is_counted_once() -> None:
+    r = tc.Recalibrator()
+    tickets = [r.issue(k / 400) for k in range(400)]
+    taken: list[int] = []
+
+    def work() -> None:
+        for ticket in tickets:
+            try:
+                r.resolve(ticket, 1)
+                taken.append(ticket)
+            except tc.TicketError:
+                pass
+
+    run_together([work] * 8)
+    assert sorted(taken) == tickets
+    assert (r.rounds, r.unresolved) == (400, 0)
+
+
+def test_predict_many_lets_other_calls_go_on() -> None:
+    """All its answers are of one state, whatever is learned meanwhile, and nobody is refused."""
+    r = tc.Recalibrator()
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(r.predict_many(np.tile([0.2, 0.9], 500_000))))
+    learned = 0
+    with switching_often():
+        thread.start()
+        while thread.is_alive():
+            r.resolve(r.issue(0.9), 0)
+            learned += 1
+        thread.join()
+    assert learned > 50  # one, if the call kept the interpreter to itself
+    assert r.rounds == learned
+    assert len(set(found[0].tolist())) == 2

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -143,18 +144,35 @@ def test_isotonic_hints_keep_the_order_of_scores(memory: int | None, prior: floa
 
 @given(members=st.lists(singles, min_size=1, max_size=4), rows=ROWS | RUNS)
 def test_no_member_is_better_than_the_mix_by_more_than_its_bound(members: list[tuple], rows: list) -> None:
-    """Fixed share: log loss <= any member's + ln(1 / start) - T ln(1 - share), whatever happens."""
+    """Fixed share: log loss <= any member's + ln(1 / start) - sum of ln(1 - share), whatever happens."""
     mix = Mix([built(*member)[0] for member in members])
     n = len(members)
-    losses, own = [0.0] * (n + 1), 0.0
+    losses, own, drift = [0.0] * (n + 1), 0.0, 0.0
     for x, y in rows:
         p, (*said, _) = mix.issue(x)
-        own -= math.log(p if y else 1 - p)
+        chance = p if y else 1 - p
+        own -= math.log(chance)
         for i, q in enumerate(said):
-            chance = q if y else 1 - q
-            losses[i] += -math.log(chance) if chance else math.inf
+            given = q if y else 1 - q
+            losses[i] += -math.log(given) if given else math.inf
         mix.learn(x, y)
-    drift = -len(rows) * math.log(1 - PlainMix.SHARE)
-    assert own <= losses[0] + math.log(2) + drift + 1e-9
-    for loss in losses[1:]:
-        assert own <= loss + math.log(2 * n) + drift + 1e-9
+        drift -= math.log1p(-0.0003 * min(max(50 * (1 - chance), 1e-4), 1))
+    starts = [math.log(2)] + [math.log(2 * n)] * n
+    for loss, start in zip(losses, starts, strict=True):
+        assert own <= loss + start + drift + 1e-9
+        assert own <= (loss + start + 4e-8 * len(rows)) * 1.016 + 1e-9
+
+
+@pytest.mark.parametrize(("score", "after"), [(0.5, 8.2), (1e-3, 17.4), (0.0, 17.4)])
+def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None:
+    """Two scores that never fail make sure members; then all turns, and any member is caught up with."""
+    members = [Identity(), Platt(), Platt(5), BinMeans(50)]
+    mix = Mix(members)
+    mix.follow_many(np.full(20_000, score), np.arange(20_000) % 2 if score == 0.5 else np.zeros(20_000, int))
+    losses, own = [0.0] * 5, 0.0
+    for _ in range(300):
+        p, (*said, _) = mix.issue(0.2)
+        own -= math.log(p)
+        losses = [loss - math.log(max(q, 1e-300)) for loss, q in zip(losses, said, strict=True)]
+        mix.learn(0.2, 1)
+        assert own <= min(losses) + math.log(8) + after + 300 * 0.0004

@@ -45,6 +45,10 @@ def brier(p: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean((p - y) ** 2))
 
 
+def log_loss(p: np.ndarray, y: np.ndarray) -> float:
+    return float(-np.mean(np.log(np.where(y, p, 1 - p))))
+
+
 def taught(make: Any) -> Hint:
     hint: Hint = make()
     hint.follow_many(np.linspace(0, 1, 50), [0, 1, 1, 0, 1] * 10)
@@ -571,3 +575,16 @@ def test_extreme_scores_and_outcomes_leave_every_hint_sane(make: Any, outcomes: 
     if make is Mix:
         loss = -np.log(np.where(y, said, 1 - said)).sum()
         assert loss < {"coin": 0.75, "with": 0.01}.get(outcomes, 0.05) * len(x)
+
+
+@pytest.mark.parametrize("rate", [1e-2, 1e-3, 1e-4])
+def test_rare_events_do_not_keep_poor_members_alive(rate: float) -> None:
+    """Scores ten times too high: a constant share kept a sixth of all weight on them."""
+    rng = np.random.default_rng(7)
+    rounds = round(60 / rate)
+    x, y = np.full(rounds, 10 * rate), rng.random(rounds) < rate
+    mix = Mix()
+    said = mix.follow_many(x, y)
+    best = min(log_loss(hint.follow_many(x, y), y) for hint in (Platt(), BinMeans(), Isotonic()))
+    assert log_loss(said, y) < 1.01 * best
+    assert mix.state()["weights"][0] < 0.01

@@ -91,8 +91,9 @@ class Stack {
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
-// a small part of the weight is handed out anew, so that whoever is best after a change is found again). The first
-// member starts with half of the weight. Where outcomes come late, what they have in common would be taken for
+// a small part of the weight is handed out anew, so that whoever is best after a change is found again). It is
+// smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
+// put them down. The first member starts with half of the weight. Where outcomes come late, what they have in common would be taken for
 // evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the weights change.
 class Mix final : public Hint {
   public:
@@ -170,18 +171,22 @@ class Mix final : public Hint {
 
     void reweigh(bool y) {
         const double pace = 1.0 / (1.0 + lag / 25.0);
-        double total = 0.0;
+        double total = 0.0, p = 0.0;
         for (std::size_t i = 0; i < weights.size(); ++i) {
+            p += weights[i] * at.said[i];
             const double chance = y ? at.said[i] : 1.0 - at.said[i];
             at.said[i] = weights[i] * (pace < 1.0 ? std::pow(chance, pace) : chance);
             total += at.said[i];
         }
         if (!(total > 0.0)) return;  // nobody thought it possible
+        const double surprise = y ? 1.0 - p : p;
+        const double part = share * pace * clip(steep * surprise, least, 1.0);
         for (std::size_t i = 0; i < weights.size(); ++i)
-            weights[i] = (1.0 - share * pace) * (at.said[i] / total) + share * pace * start[i];
+            weights[i] = (1.0 - part) * (at.said[i] / total) + part * start[i];
     }
 
-    static constexpr double share = 0.0003;
+    static constexpr double share = 0.0003, steep = 50.0;
+    static constexpr double least = 0.0001;  // whoever is best is found again where nothing surprises, too
     std::vector<std::unique_ptr<Hint>> own;
     Stack stack;
     std::vector<double> start, weights;

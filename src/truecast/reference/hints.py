@@ -234,7 +234,7 @@ class PlainStack:
 class PlainMix(PlainHint):
     """Members and their stack, weighted by how likely they made the outcomes, with a fixed share handed out anew."""
 
-    SHARE = 0.0003
+    SHARE, STEEP, LEAST = 0.0003, 50.0, 0.0001
 
     def __init__(self, members: Sequence[PlainHint]) -> None:
         self.members = list(members)
@@ -263,17 +263,20 @@ class PlainMix(PlainHint):
         self.stack.learn(said[:-1], y)
         late = max(self.rounds - before * 2.0**53, 0.0)
         self.lag += (late - self.lag) / 64.0
-        self.reweigh([q if y else 1.0 - q for q in said], 1.0 / (1.0 + self.lag / 25.0))
+        self.reweigh(said, y, 1.0 / (1.0 + self.lag / 25.0))
         self.rounds += 1
         for member in self.members:
             member.learn(score, y)
 
-    def reweigh(self, chances: list[float], pace: float) -> None:
-        """Each weight times chance ** pace; the later outcomes come, the slower the pace."""
-        after = [weight * math.pow(chance, pace) for weight, chance in zip(self.weights, chances, strict=True)]
-        total = 0.0
-        for weight in after:
-            total += weight
-        share = self.SHARE * pace
+    def reweigh(self, said: Sequence[float], y: int, pace: float) -> None:
+        """Each weight times chance ** pace; then a share is handed out anew, small after what was expected."""
+        p = total = 0.0
+        after: list[float] = []
+        for weight, q in zip(self.weights, said, strict=True):
+            p += weight * q
+            after.append(weight * math.pow(q if y else 1.0 - q, pace))
+            total += after[-1]
+        surprise = 1.0 - p if y else p
+        share = self.SHARE * pace * clip(self.STEEP * surprise, self.LEAST, 1.0)
         if total > 0.0:
             self.weights = [(1.0 - share) * (w / total) + share * s for w, s in zip(after, self.start, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from hypothesis import HealthCheck, settings
 # No test asserts a time: machines are shared.
 settings.register_profile("truecast", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("truecast")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None

@@ -58,6 +58,20 @@ def forecast() -> str:
     )
 
 
+def arc() -> str:
+    """The forecaster on the arc: how its cost grows, and what is proved of it."""
+    page = sections("benchmarks-arc.md")
+    growth = re.findall(r"longest / shortest \| \*\*([\d.]+)\*\*", page["Batch"])
+    pair = re.search(r"(\d+) ns a pair, ([\d.]+) times", page["From Python"])
+    proved = {row["T"]: row for row in rows(page["Proved before the first round, CalDist / sqrt(T)"])}["1,000,000"]
+    assert pair
+    return (
+        f"a round of a batch of 10^8 costs {span(growth)} times one of 10^6, a predict and an observe from Python "
+        f"{pair[2]} times two empty methods; proved at 10^6 rounds: {proved['Arc']} sqrt(T), HorizonFree "
+        f"{proved['HorizonFree']}"
+    )
+
+
 def measure() -> str:
     """Measures, to the fastest of their peers."""
     found: dict[str, float] = {}
@@ -121,6 +135,7 @@ def _figures(row: dict[str, str]) -> str:
 
 PAGES = [
     ("benchmarks-forecast.md", "Forecasters", forecast),
+    ("benchmarks-arc.md", "The arc", arc),
     ("benchmarks-measure.md", "Measures", measure),
     ("benchmarks-distance.md", "The distance to calibration", distance),
     ("benchmarks-billion.md", "A billion rows of Parquet", billion),

@@ -34,7 +34,7 @@ inline std::uint8_t outcome(nanobind::handle y) {
 inline double probability(const char* name, nanobind::handle x) {
     if (PyFloat_CheckExact(x.ptr())) {
         const double value = PyFloat_AS_DOUBLE(x.ptr());
-        if (value >= 0.0 && value <= 1.0) return value;
+        if (value >= 0.0 && value <= 1.0) return value + 0.0;  // -0.0 is 0.0
     }
     return nanobind::cast<double>(nanobind::module_::import_("truecast._check").attr("probability")(name, x));
 }

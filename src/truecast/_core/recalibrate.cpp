@@ -26,6 +26,7 @@ using namespace nb::literals;
 namespace truecast {
 
 Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said);  // of split_ladder.cpp
+hints::Score score_of(const hints::Held& held, nb::handle score);                       // of hints.cpp
 
 namespace {
 
@@ -153,13 +154,13 @@ class Place {
 };
 
 double predict(Desk& desk, nb::handle score, nb::handle group) {
-    const double x = probability("score", score);
+    const hints::Score x = score_of(desk.held(), score);
     Place place(desk, group_of(group));
     const Busy working(desk);
     const double hint = desk.held().hint->predict(x);
     place.keep(desk);
     desk.asked = place.number;
-    desk.asked_score = x;
+    desk.asked_score = x.given;
     return place.guard->predict(hint);
 }
 
@@ -170,7 +171,7 @@ void observe(Desk& desk, nb::handle y) {
     Guarded& guard = truecast::at_rest(*desk.guards[desk.asked]);
     Held& held = truecast::at_rest(desk.held());
     const Busy working(desk);
-    held.hint->learn(desk.asked_score, bit);
+    held.hint->learn(held.score(desk.asked_score), bit);
     guard.observe(bit);
     desk.asked = Desk::none;
 }
@@ -192,10 +193,10 @@ class Issue {
     double hint;
 
   public:
-    Issue(Desk& desk, std::size_t guard, double score) {
+    Issue(Desk& desk, std::size_t guard, const hints::Score& score) {
         Hint& from = *desk.held().hint;
         Awaited& forecast = room[desk.issued];
-        forecast = {guard, score + 0.0, {}, std::vector<double>(from.notes())};  // -0.0 becomes 0.0
+        forecast = {guard, score.given, {}, std::vector<double>(from.notes())};
         hint = from.issue(score, forecast.notes.data());
     }
 
@@ -214,7 +215,7 @@ class Issue {
 };
 
 nb::object issue(Desk& desk, nb::handle score, nb::handle group) {
-    const double x = probability("score", score);
+    const hints::Score x = score_of(desk.held(), score);
     Place place(desk, group_of(group));
     if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
     std::int64_t number;
@@ -269,7 +270,8 @@ struct Handed {
 
 void settle(Desk& desk, const std::vector<Guarded*>& guards, Tickets::iterator found, bool y) {
     const Awaited& forecast = found->second;
-    desk.held().hint->learn(forecast.score, y, forecast.notes.data());
+    const Held& held = desk.held();
+    held.hint->learn(held.score(forecast.score), y, forecast.notes.data());
     guards[forecast.guard]->settle_late(forecast.made, y);
     desk.tickets.erase(found);
 }
@@ -429,7 +431,7 @@ void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<con
     play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
         for (; t < end; ++t) {
-            const hints::Score score(checked(scores.data()[t]));
+            const hints::Score score = desk.held().score(scores.data()[t]);
             const bool one = (y.data()[t] & 1) != 0;
             said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(score), one);
             hint.learn(score, one);
@@ -447,7 +449,7 @@ void replay(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<
     const Known known(known_at.data(), rounds);
     play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
         for (; t < end; ++t) {
-            Issue forecast(desk, plan.of(t), checked(scores.data()[t]));
+            Issue forecast(desk, plan.of(t), desk.held().score(scores.data()[t]));
             said.data()[t] = forecast.keep(desk, plan.guards, before.given_up);
             known.after(t, [&](std::size_t s) {
                 const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
@@ -464,7 +466,7 @@ void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<d
     if (rounds == 0) return;
     std::optional<Busy<Desk>> copying(std::in_place, at_rest(desk));
     const Plan plan(desk, groups, rounds, false);
-    const std::unique_ptr<Hint> hint = desk.held().hint->clone();
+    const Held hint = desk.held().copy();
     std::map<std::size_t, Guarded> guards;
     for (const std::size_t k : plan.used) guards.emplace(k, *plan.guards[k]);
     copying.reset();
@@ -472,7 +474,7 @@ void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<d
     for (const auto& [k, guard] : guards) copies[k] = &guard;
     in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {
         for (; t < end; ++t)
-            said.data()[t] = copies[plan.of(t)]->place(hint->predict(checked(scores.data()[t]))).said;
+            said.data()[t] = copies[plan.of(t)]->place(hint.hint->predict(hint.score(scores.data()[t]))).said;
     });
 }
 
@@ -505,9 +507,9 @@ nb::list awaited(Desk& desk) {
 
 // Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now.
 nb::tuple table(Desk& desk) {
-    const std::unique_ptr<Hint> hint = truecast::at_rest(desk.held()).hint->clone();
+    const Held hint = truecast::at_rest(desk.held()).copy();
     std::vector<std::int64_t> whole_numbers[4];
-    std::vector<double> scores, said, notes, now(hint->notes());
+    std::vector<double> scores, said, notes, now(hint.hint->notes());
     std::vector<std::uint8_t> same;
     for (const auto& [number, forecast] : desk.tickets) {
         const std::int64_t row[] = {number, static_cast<std::int64_t>(forecast.guard), forecast.made.low,
@@ -515,7 +517,7 @@ nb::tuple table(Desk& desk) {
         for (std::size_t k = 0; k < 4; ++k) whole_numbers[k].push_back(row[k]);
         scores.push_back(forecast.score);
         said.push_back(forecast.made.said);
-        hint->issue(forecast.score, now.data());
+        hint.hint->issue(hint.score(forecast.score), now.data());
         same.push_back(now == forecast.notes);
         if (!same.back()) notes.insert(notes.end(), forecast.notes.begin(), forecast.notes.end());
     }
@@ -528,7 +530,8 @@ using Floats = Array<const double, 1>;
 
 void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Column low, Column high, Floats scores,
              Floats said, Array<const std::uint8_t, 1> same, Floats notes) {
-    Hint& hint = *truecast::at_rest(at_rest(desk).held()).hint;
+    const Held& held = truecast::at_rest(at_rest(desk).held());
+    Hint& hint = *held.hint;
     const std::size_t count = numbers.shape(0), each = hint.notes();
     require(guards.shape(0) == count && low.shape(0) == count && high.shape(0) == count && scores.shape(0) == count &&
                 said.shape(0) == count && same.shape(0) == count,
@@ -538,8 +541,8 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Col
     for (std::size_t t = 0; t < count; ++t) {
         const auto guard = static_cast<std::size_t>(guards.data()[t]);
         require(guard < desk.guards.size(), "no such guard");
-        const double score = checked(scores.data()[t]);
-        Awaited forecast{guard, score, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
+        const hints::Score score = held.score(scores.data()[t]);
+        Awaited forecast{guard, score.given, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
                          std::vector<double>(each)};
         if (same.data()[t] & 1) {
             hint.issue(score, forecast.notes.data());
@@ -581,7 +584,7 @@ nb::object asked(const Desk& desk) {
 
 void ask(Desk& desk, double score, std::size_t number) {
     require(number < at_rest(desk).guards.size() && desk.guards[number]->issued, "this guard awaits no outcome");
-    desk.asked_score = checked(score);
+    desk.asked_score = desk.held().score(score).given;
     desk.asked = number;
 }
 

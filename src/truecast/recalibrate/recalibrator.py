@@ -15,7 +15,7 @@ from truecast.certificate import Certificate, certify
 from truecast.errors import InputError, StateError
 from truecast.forecasters import Guard
 from truecast.recalibrate.hints import Hint, Mix
-from truecast.recalibrate.tickets import Ticket, load_tickets, tickets_state
+from truecast.recalibrate.tickets import Ticket, is_score, load_tickets, tickets_state
 from truecast.state import Saveable
 
 __all__ = ["Recalibrator"]
@@ -43,6 +43,9 @@ class Recalibrator(Saveable):
     hint
         What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
         trusts the model.
+    scale
+        What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell scores apart that are
+        0 or 1 as floats: take them from a naive Bayes classifier, whose scores saturate.
     slack, late, nudge
         How freely the guards follow the hints, how many outcomes an opponent may hold back in a group, and whether
         hints are nudged against what the forecasts have missed; see `Guard`.
@@ -93,6 +96,7 @@ class Recalibrator(Saveable):
         self,
         *,
         hint: Hint | dict[str, Any] | None = None,
+        scale: str = "probability",
         slack: float = 1.0,
         late: int = 0,
         nudge: bool = True,
@@ -101,12 +105,14 @@ class Recalibrator(Saveable):
     ) -> None:
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
         most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
+        self._scale = _check.choice("scale", scale, ("probability", "logit"))
         guard = Guard(slack=slack, late=late, nudge=nudge)
         self._options = {name: value for name, value in guard.config.items() if name != "grid"}
         self._max_unresolved = most
         self._desk = self._new_desk(_built(hint))
 
     def _new_desk(self, hint: Hint) -> _core.Desk:
+        hint._logit = self._scale == "logit"
         return _core.Desk(hint, partial(Guard, **self._options), Ticket, self._max_groups, self._max_unresolved)
 
     @property
@@ -119,6 +125,7 @@ class Recalibrator(Saveable):
         """The keyword arguments that build this anew."""
         return {
             "hint": {"kind": type(self._hint).__name__, **self._hint.config},
+            "scale": self._scale,
             **self._options,
             "max_groups": self._max_groups,
             "max_unresolved": self._max_unresolved,
@@ -163,14 +170,15 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         score
-            The model's probability.
+            The model's probability, or log-odds if `scale` says so.
         group
             A name or number of the group that the round belongs to, if groups are to be calibrated each.
 
         Raises
         ------
         InputError
-            If the score is not in [0, 1], or the group no str, int or None; nothing is changed then.
+            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int or None; nothing is
+            changed then.
         """
         return self._desk.predict(score, group)
 
@@ -190,7 +198,7 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         score
-            The model's probability.
+            The model's probability, or log-odds if `scale` says so.
         group
             As for `predict`.
 
@@ -250,7 +258,7 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         scores
-            What the model said, in order: one number in [0, 1] a round.
+            What the model said, in order: one number a round, in [0, 1] or log-odds.
         outcomes
             What happened: 0 or 1, as many.
         groups
@@ -282,7 +290,7 @@ class Recalibrator(Saveable):
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
-        x, y = _check.scored("scores", scores, outcomes)
+        x, y = _check.scored("scores", scores, outcomes, scale=self._scale)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
         if known_at is None:
@@ -299,7 +307,7 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         scores
-            The model's probabilities.
+            The model's probabilities, or log-odds.
         groups
             The group of each, if there are groups.
 
@@ -308,7 +316,7 @@ class Recalibrator(Saveable):
         InputError
             As for `recalibrate_many`.
         """
-        x = _check.probabilities("scores", scores)
+        x = _check.scores("scores", scores, scale=self._scale)
         names = None if groups is None else _check.groups(groups, len(x), scores)
         said = np.empty(len(x))
         self._desk.place(x, names, said)
@@ -343,8 +351,8 @@ class Recalibrator(Saveable):
             guard.load(saved)
         desk = self._new_desk(hint)
         desk.seat(groups, guards)
-        load_tickets(desk, state["tickets"], most=self._max_unresolved)
-        asked = _saved_asked(state["asked"], guards)
+        load_tickets(desk, state["tickets"], most=self._max_unresolved, scale=self._scale)
+        asked = _saved_asked(state["asked"], guards, self._scale)
         if asked is not None:
             desk.ask(*asked)
         self._desk.take(desk)
@@ -376,13 +384,13 @@ def _saved_names(names: object, most: int) -> list[Group]:
     return groups
 
 
-def _saved_asked(asked: object, guards: list[Guard]) -> tuple[float, int] | None:
+def _saved_asked(asked: object, guards: list[Guard], scale: str) -> tuple[float, int] | None:
     """The round whose outcome `observe` will learn, if there is one; its guard awaits it too."""
     if asked is None:
         return None
     if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int]:
         raise StateError(f"the saved asked must be a score and the number of a guard, got {asked!r:.80}")
     score, number = asked
-    if not 0 <= score <= 1 or not 0 <= number < len(guards) or not guards[number].issued:
+    if not is_score(score, scale) or not 0 <= number < len(guards) or not guards[number].issued:
         raise StateError(f"the saved asked must be a score that a guard has forecast, got {asked!r:.80}")
     return score, number

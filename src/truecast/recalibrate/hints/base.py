@@ -92,7 +92,7 @@ class Hint(_core.Hint, Saveable):
         numbers: list[float] = []
         for part, name, count, row, least, most in layout:
             found = parts[part][name]
-            numbers += _numbers(name, found if row else [found], count, least, most)
+            numbers += _numbers(name, _widened(name, found, count) if row else [found], count, least, most)
         if not self._restore(np.array(numbers, np.float64)):
             raise StateError("the saved numbers do not fit together: no outcomes lead to this state")
 
@@ -106,6 +106,14 @@ class Hint(_core.Hint, Saveable):
         if not isinstance(state, dict) or not isinstance(members, list) or len(members) != self._members:
             raise StateError(f"the saved state must have {self._members} members")
         return [{name: state[name] for name in state if name != "members"}, *members]
+
+
+def _widened(name: str, values: Any, count: int) -> Any:
+    """The rows of an `Isotonic` as saved before it had knots beyond a logit of 16: nothing was seen there."""
+    if count != 321 or not isinstance(values, list) or len(values) != 129:
+        return values
+    ends = (values[0], values[-1]) if name in ("rates", "centres") else (0.0, 0.0)
+    return [ends[0]] * 96 + values + [ends[1]] * 96
 
 
 def _numbers(name: str, values: object, count: int, least: float, most: float) -> list[float]:

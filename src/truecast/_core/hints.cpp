@@ -14,6 +14,7 @@
 #include "arrays.hpp"
 #include "edge.hpp"
 #include "mix.hpp"
+#include "open.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -134,6 +135,19 @@ void bind_hints(nb::module_& m) {
                 new (self) Held{make(kind, keep, prior, members)};
             },
             "kind"_a, "keep"_a, "prior"_a, "members"_a)
+        .def(
+            "__init__",
+            [](Held* self, nb::object calls) { new (self) Held{std::make_unique<hints::Open>(std::move(calls))}; },
+            "calls"_a, "A hint that Python provides.")
+        .def_prop_ro(
+            "_calls",
+            [](const Held& held) {
+                const auto* open = dynamic_cast<const hints::Open*>(held.hint.get());
+                return open == nullptr ? nb::object(nb::none()) : open->calls;
+            },
+            "What asks the hint, if Python provides it.")
+        .def_prop_ro(
+            "_notes", [](const Held& held) { return held.hint->notes(); }, "How many notes `issue` gives.")
         .def(
             "predict",
             [](Held& held, nb::handle score) {

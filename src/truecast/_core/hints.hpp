@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -97,18 +98,23 @@ class Hint {
     // members by what they said then. By what they say now, members good for the next round only would seem good for
     // later rounds too.
     virtual std::size_t notes() const { return 0; }
-    double issue(const Score& score, double* kept) {
+    virtual double issue(const Score& score, double* kept) {
         const double p = predict(score);
         note(kept);
         return p;
     }
 
-    void learn(const Score& score, bool y, const double* kept = nullptr) {
+    void learn(const Score& score, bool y) { learn(score, y, nullptr); }
+    virtual void learn(const Score& score, bool y, const double* kept) {
         predict(score);
         if (kept != nullptr) recall(kept);
         absorb(score, said, y);
         fresh = false;
     }
+
+    // Whether it needs the interpreter lock, and may throw; then it is told the row of a batch, for what it throws.
+    virtual bool runs_python() const { return false; }
+    virtual void at(std::int64_t) {}
 
     // All numbers of the state; whoever writes to them asks `settle` whether they fit together.
     virtual std::vector<Field> fields() { return {}; }

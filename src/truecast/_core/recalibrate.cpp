@@ -3,6 +3,9 @@
 // An operation is one call, and in it Python runs only before anything is changed: to check arguments, and to make the
 // guard of a new group. From then on no byte code runs, so neither an interrupt nor another thread can come in between:
 // the operation happened or it did not.
+//
+// A hint that Python provides runs in the midst of it. Meanwhile the desk is busy, so that other calls are refused. It
+// is asked before the guard is, and learns before the guard does: if it throws, the desk and its guards are as before.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -158,6 +161,7 @@ double predict(Desk& desk, nb::handle score, nb::handle group) {
     Place place(desk, group_of(group));
     const Busy working(desk);
     const double hint = desk.held().hint->predict(x);
+    truecast::at_rest(*place.guard);
     place.keep(desk);
     desk.asked = place.number;
     desk.asked_score = x.given;
@@ -171,6 +175,7 @@ void observe(Desk& desk, nb::handle y) {
     Guarded& guard = truecast::at_rest(*desk.guards[desk.asked]);
     Held& held = truecast::at_rest(desk.held());
     const Busy working(desk);
+    const Busy guarding(guard);
     held.hint->learn(held.score(desk.asked_score), bit);
     guard.observe(bit);
     desk.asked = Desk::none;
@@ -217,12 +222,13 @@ class Issue {
 nb::object issue(Desk& desk, nb::handle score, nb::handle group) {
     const hints::Score x = score_of(desk.held(), score);
     Place place(desk, group_of(group));
-    if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
     std::int64_t number;
     double said;
     {
         const Busy working(desk);
         Issue forecast(desk, place.number, x);
+        truecast::at_rest(*place.guard);
+        if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
         place.keep(desk);
         Tickets given_up;
         said = forecast.keep(desk, desk.guards, given_up);
@@ -280,7 +286,7 @@ void resolve(Desk& desk, nb::handle given, nb::handle y) {
     const bool bit = outcome(y) != 0;
     const auto found = Handed(desk, given).find(desk, given);
     truecast::at_rest(desk.held());
-    truecast::at_rest(*desk.guards[found->second.guard]);
+    const Busy guarding(*desk.guards[found->second.guard]);
     const Busy working(desk);
     settle(desk, desk.guards, found, bit);
 }
@@ -410,13 +416,16 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     const Busy working(desk);
     if (rounds == 0) return;
     Plan plan(desk, groups, rounds, true, late && desk.tickets.size() + rounds > desk.most_tickets);
-    Before before(desk, plan);
     const Busy hinting(desk.held());
     std::vector<Busy<Guarded>> guarding;
     guarding.reserve(plan.used.size());
     for (const std::size_t k : plan.used) guarding.emplace_back(*plan.guards[k]);
+    Before before(desk, plan);
+    const bool runs_python = desk.held().hint->runs_python();
     try {
-        in_blocks(rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); });
+        in_blocks(
+            rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
+        if (runs_python) desk.held().hint->at(-1);
         plan.keep(desk);
     } catch (...) {
         before.restore();
@@ -430,9 +439,11 @@ void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<con
     require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
     play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
+        const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
             const hints::Score score = desk.held().score(scores.data()[t]);
             const bool one = (y.data()[t] & 1) != 0;
+            if (runs_python) hint.at(static_cast<std::int64_t>(t));
             said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(score), one);
             hint.learn(score, one);
         }
@@ -448,11 +459,15 @@ void replay(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<
             "there must be an entry for each outcome");
     const Known known(known_at.data(), rounds);
     play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
+        Hint& hint = *desk.held().hint;
+        const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
+            if (runs_python) hint.at(static_cast<std::int64_t>(t));
             Issue forecast(desk, plan.of(t), desk.held().score(scores.data()[t]));
             said.data()[t] = forecast.keep(desk, plan.guards, before.given_up);
             known.after(t, [&](std::size_t s) {
                 const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
+                if (runs_python) hint.at(static_cast<std::int64_t>(s));
                 if (found != desk.tickets.end()) settle(desk, plan.guards, found, (y.data()[s] & 1) != 0);
             });
         }
@@ -466,16 +481,20 @@ void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<d
     if (rounds == 0) return;
     std::optional<Busy<Desk>> copying(std::in_place, at_rest(desk));
     const Plan plan(desk, groups, rounds, false);
-    const Held hint = desk.held().copy();
     std::map<std::size_t, Guarded> guards;
     for (const std::size_t k : plan.used) guards.emplace(k, *plan.guards[k]);
+    const Held hint = desk.held().copy();
+    const bool runs_python = hint.hint->runs_python();
     copying.reset();
     std::vector<const Guarded*> copies(plan.guards.size(), nullptr);
     for (const auto& [k, guard] : guards) copies[k] = &guard;
-    in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t)
+    const auto play = [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) {
+            if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
             said.data()[t] = copies[plan.of(t)]->place(hint.hint->predict(hint.score(scores.data()[t]))).said;
-    });
+        }
+    };
+    in_blocks(rounds, block, play, runs_python);
 }
 
 // A list of all guards, that of all others first.
@@ -505,11 +524,14 @@ nb::list awaited(Desk& desk) {
     return tickets;
 }
 
-// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now.
+// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now; one
+// that Python provides is not asked.
 nb::tuple table(Desk& desk) {
-    const Held hint = truecast::at_rest(desk.held()).copy();
+    const Held& held = truecast::at_rest(desk.held());
+    const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
+    const Held hint = asks ? held.copy() : Held{};
     std::vector<std::int64_t> whole_numbers[4];
-    std::vector<double> scores, said, notes, now(hint.hint->notes());
+    std::vector<double> scores, said, notes, now(held.hint->notes());
     std::vector<std::uint8_t> same;
     for (const auto& [number, forecast] : desk.tickets) {
         const std::int64_t row[] = {number, static_cast<std::int64_t>(forecast.guard), forecast.made.low,
@@ -517,8 +539,8 @@ nb::tuple table(Desk& desk) {
         for (std::size_t k = 0; k < 4; ++k) whole_numbers[k].push_back(row[k]);
         scores.push_back(forecast.score);
         said.push_back(forecast.made.said);
-        hint.hint->issue(hint.score(forecast.score), now.data());
-        same.push_back(now == forecast.notes);
+        if (asks) hint.hint->issue(hint.score(forecast.score), now.data());
+        same.push_back(forecast.notes.empty() || (asks && now == forecast.notes));
         if (!same.back()) notes.insert(notes.end(), forecast.notes.begin(), forecast.notes.end());
     }
     return nb::make_tuple(copy(whole_numbers[0]), copy(whole_numbers[1]), copy(whole_numbers[2]),
@@ -545,7 +567,7 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Col
         Awaited forecast{guard, score.given, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
                          std::vector<double>(each)};
         if (same.data()[t] & 1) {
-            hint.issue(score, forecast.notes.data());
+            if (each != 0) hint.issue(score, forecast.notes.data());
         } else {
             require(from + each <= notes.shape(0), "there must be notes for each ticket");
             std::copy(notes.data() + from, notes.data() + from + each, forecast.notes.begin());

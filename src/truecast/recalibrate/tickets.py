@@ -57,7 +57,7 @@ _COLUMNS = {
     "high": "<i8",
     "score": "<f8",
     "forecast": "<f8",
-    "same": "<u1",  # whether the hint would give these notes now
+    "same": "<u1",  # whether the hint would give these notes now, if it is one of truecast; or there are none
 }
 _NOTES = "<f8"
 _RANDOM = {"<f8": 6}  # so many of the lower bytes of a number
@@ -86,7 +86,7 @@ def load_tickets(desk: _core.Desk, state: Any, *, most: int, scale: str) -> None
 
     `awaited` was a list of rows once: such states are read as well.
     """
-    each = len(desk.hint.issue(0.5)[1])
+    each, ours = desk.hint._notes, desk.hint._calls is None
     if isinstance(state, dict) and set(state) == {"issued", "awaited"}:
         issued, columns, notes = state["issued"], *_of_rows(state["awaited"], most, each)
     elif isinstance(state, dict) and set(state) == {"issued", "awaited", "notes", "table", "digits"}:
@@ -97,8 +97,10 @@ def load_tickets(desk: _core.Desk, state: Any, *, most: int, scale: str) -> None
         raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
     guards = desk.guards
     _check_columns(columns, issued, guards, scale)
-    if not _within(notes, 0, 1).all():
+    if ours and not _within(notes, 0, 1).all():
         raise StateError(f"the notes of a saved ticket must be {each} floats from 0 to 1")
+    if not ours and not (np.isfinite(notes).all() and (each == 0 or not columns["same"].any())):
+        raise StateError(f"the notes of a saved ticket must be {each} finite floats")
     _check_counts(columns, guards)
     desk.restore(issued, **columns, notes=notes)
 

@@ -289,7 +289,7 @@ def replayed(make: Any, **options: Any) -> tuple[tc.Recalibrator, list[float]]:
     tickets = []
     for t, x in enumerate(X.tolist()):
         tickets.append(r.issue(x, group=t % 3))
-        for s in np.flatnonzero(KNOWN_AT == t).tolist():
+        for s in np.flatnonzero(t == KNOWN_AT).tolist():
             if tickets[s] in r.awaited:
                 r.resolve(tickets[s], int(Y[s]))
     return r, [ticket.p for ticket in tickets]

@@ -79,9 +79,9 @@ class Recalibrator(Saveable):
     `resolve`.
 
     A hint of your own is Python, which runs in the midst of a call. If it raises, nothing else has changed: the outcome
-    is still awaited, and a batch is undone as a whole, by a copy of the hint made at its begin. But an interrupt can
-    come just when it has learned the outcome of a single call, which is awaited still. While it is asked, calls of other
-    threads are refused.
+    is still awaited, and a batch is undone as a whole, by a copy of the hint that is made first. But an interrupt can
+    come just after it has learned the outcome of a single call: then only the hint has learned it. While it is asked,
+    calls of other threads are refused.
 
     Examples
     --------

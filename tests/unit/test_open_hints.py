@@ -261,21 +261,37 @@ class Uncopied(Rate):
         return Rate()
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (Bold, "check_hint_probabilities"),
-        (Aware, "check_hint_repeatable"),
-        (Noted, "check_hint_issue"),
-        (Uncopied, "check_hint_copy"),
-        (Lossy, "check_hint_state"),
-        (Shared, "check_hint_state"),
-    ],
-)
+class Counting(Rate):
+    asked = 0
+
+    def predict(self, score: float) -> float:
+        Counting.asked += 1
+        return 1 / Counting.asked
+
+
+BROKEN = [
+    (Bold, "check_hint_probabilities"),
+    (Aware, "check_hint_repeatable"),
+    (Noted, "check_hint_issue"),
+    (Uncopied, "check_hint_copy"),
+    (Lossy, "check_hint_state"),
+    (Shared, "check_hint_state"),
+    (Counting, "check_hint_recalibrator"),
+]
+
+
+@pytest.mark.parametrize(("make", "name"), BROKEN)
 def test_the_contract_finds_what_is_wrong(make: Any, name: str) -> None:
-    assert name in {check.__name__ for check in HINT_CHECKS}
+    check = {check.__name__: check for check in HINT_CHECKS}[name]
+    check_hint(Rate, checks=[check])
     with pytest.raises(ContractError, match=name):
+        check_hint(make, checks=[check])
+    with pytest.raises(ContractError):
         check_hint(make)
+
+
+def test_every_check_has_a_broken_hint() -> None:
+    assert {name for _, name in BROKEN} == {check.__name__ for check in HINT_CHECKS}
 
 
 # -- at the desk -----------------------------------------------------------------------------------

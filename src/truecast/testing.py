@@ -285,17 +285,19 @@ def check_hint_repeatable(make: Callable[[], Any]) -> None:
 
 
 def check_hint_issue(make: Callable[[], Any]) -> None:
-    """If it has issue(), that says what predict() does; notes are a list of finite floats that learn() takes."""
+    """If it has issue(), that says what predict() does; notes are a list of finite floats, always as many."""
     hint = make()
     if not takes_notes(hint):
         return
+    count = len(hint.issue(0.5)[1])
     for scores, outcomes in _scored_streams():
         for x, y in zip(scores, outcomes, strict=True):
             p, notes = hint.issue(x)
             _require(p == hint.predict(x), f"issue({x!r}) and predict({x!r}) say different things")
             numbers = isinstance(notes, list) and all(type(note) is float and np.isfinite(note) for note in notes)
             _require(numbers, f"the notes {notes!r:.80} are no list of finite floats")
-            hint.learn(x, y, notes)
+            _require(len(notes) == count, f"there are {len(notes)} notes, and {count} when it was new")
+            hint.learn(x, y, *([notes] if notes else []))
 
 
 def check_hint_copy(make: Callable[[], Any]) -> None:

@@ -41,6 +41,21 @@ def test_late_outcomes_are_saved_with_their_log_odds() -> None:
     assert r.to_json() == other.to_json()
 
 
+def test_a_log_is_replayed_as_it_happened() -> None:
+    known_at = np.minimum(np.arange(len(Z)) + np.random.default_rng(5).integers(0, 30, len(Z)), len(Z) + 5)
+    loop, batch = (tc.Recalibrator(scale="logit", max_unresolved=20) for _ in range(2))
+    tickets = []
+    for t, z in enumerate(Z.tolist()):
+        tickets.append(loop.issue(z))
+        for s in np.flatnonzero(t == known_at).tolist():
+            if tickets[s] in loop.awaited:
+                loop.resolve(tickets[s], Y[s])
+    assert batch.recalibrate_many(Z, Y, known_at=known_at).tolist() == [ticket.p for ticket in tickets]
+    assert batch.unresolved > 0
+    assert batch.to_json() == loop.to_json()
+    assert tc.Recalibrator.from_json(batch.to_json()).to_json() == loop.to_json()
+
+
 def test_moderate_log_odds_are_the_same_as_probabilities() -> None:
     z = np.random.default_rng(3).normal(0, 2, 500)
     y = np.random.default_rng(4).random(500) < 0.4

@@ -256,6 +256,11 @@ class Noted(Rate):
         return self.predict(score), [None]
 
 
+class Growing(Rate):
+    def issue(self, score: float) -> tuple[float, list[float]]:
+        return self.predict(score), [0.5] * int(self.rounds)
+
+
 class Uncopied(Rate):
     def __deepcopy__(self, memo: Any) -> Any:
         return Rate()
@@ -273,6 +278,7 @@ BROKEN = [
     (Bold, "check_hint_probabilities"),
     (Aware, "check_hint_repeatable"),
     (Noted, "check_hint_issue"),
+    (Growing, "check_hint_issue"),
     (Uncopied, "check_hint_copy"),
     (Lossy, "check_hint_state"),
     (Shared, "check_hint_state"),
@@ -451,14 +457,10 @@ def test_notes_are_saved_with_their_tickets() -> None:
 
 
 def test_the_number_of_notes_is_always_the_same() -> None:
-    class More(Rate):
-        def issue(self, score: float) -> tuple[float, list[float]]:
-            return self.predict(score), [0.5] * int(self.rounds)
-
-    r = tc.Recalibrator(hint=More())
+    r = tc.Recalibrator(hint=Growing())
     r.recalibrate_many([0.5], [1])
     before = r.to_json()
-    with pytest.raises(tc.InputError, match=r"^hint must give as many notes as ever, 2, from More.issue\(\)"):
+    with pytest.raises(tc.InputError, match=r"^hint must give as many notes as ever, 2, from Growing.issue\(\)"):
         r.issue(0.5)
     assert r.to_json() == before
 

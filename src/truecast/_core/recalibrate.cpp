@@ -524,8 +524,8 @@ nb::list awaited(Desk& desk) {
     return tickets;
 }
 
-// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now; one
-// that Python provides is not asked.
+// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now. A
+// hint that Python provides is not asked.
 nb::tuple table(Desk& desk) {
     const Held& held = truecast::at_rest(desk.held());
     const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
@@ -643,11 +643,11 @@ void bind_recalibrate(nb::module_& m) {
                 self->add(std::move(others));
             },
             "hint"_a, "make"_a, "ticket_type"_a, "most_groups"_a, "most_tickets"_a)
-        .def("predict", &predict, "score"_a.none(), "group"_a.none())
-        .def("observe", &observe, "outcome"_a.none())
-        .def("issue", &issue, "score"_a.none(), "group"_a.none())
-        .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none())
-        .def("give_up", &give_up, "ticket"_a.none())
+        .def("predict", &predict, "score"_a.none(), "group"_a.none(), "What to say where the model says this score.")
+        .def("observe", &observe, "outcome"_a.none(), "Learn the outcome that the last `predict` was about.")
+        .def("issue", &issue, "score"_a.none(), "group"_a.none(), "The ticket of a forecast whose outcome comes later.")
+        .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none(), "Learn the outcome of a ticket.")
+        .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, nothing.")
         .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a, "said"_a,
@@ -659,17 +659,21 @@ void bind_recalibrate(nb::module_& m) {
         .def("restore", &restore, "issued"_a, "number"_a, "guard"_a, "low"_a, "high"_a, "score"_a, "forecast"_a,
              "same"_a, "notes"_a, "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "guards"_a, "Give a new desk its groups.")
-        .def("ask", &ask, "score"_a, "number"_a)
+        .def("ask", &ask, "score"_a, "number"_a, "Have `observe` judge the guard of this number.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
-        .def_prop_ro("hint", [](const Desk& d) { return d.hint; })
-        .def_prop_ro("names", [](const Desk& d) { return nb::list(d.names.keys()); })
-        .def_prop_ro("guards", &guards)
-        .def_prop_ro("groups", &groups)
+        .def_prop_ro(
+            "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
+        .def_prop_ro(
+            "names", [](const Desk& d) { return nb::list(d.names.keys()); }, "The groups, in order.")
+        .def_prop_ro("guards", &guards, "All guards, that of all others first.")
+        .def_prop_ro("groups", &groups, "The guard of each group.")
         .def_prop_ro("asked", &asked, "The score and the number of the guard that `observe` will judge.")
-        .def_prop_ro("rounds", &rounds)
+        .def_prop_ro("rounds", &rounds, "Outcomes learned so far.")
         .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
-        .def_prop_ro("unresolved", [](Desk& d) { return at_rest(d).tickets.size(); })
-        .def_prop_ro("issued", [](const Desk& d) { return d.issued; });
+        .def_prop_ro(
+            "unresolved", [](Desk& d) { return at_rest(d).tickets.size(); }, "How many tickets await their outcomes.")
+        .def_prop_ro(
+            "issued", [](const Desk& d) { return d.issued; }, "How many tickets there were so far.");
 }
 
 }  // namespace truecast

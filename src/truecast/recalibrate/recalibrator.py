@@ -48,8 +48,8 @@ class Recalibrator(Saveable):
         What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
         trusts the model. Or a hint of your own: an object with ``predict(score) -> p`` and ``learn(score, outcome)``.
         Batches ask it row by row, which is slower. To be saved, it has ``state()``, which gives plain data, and
-        ``load(state)``. If outcomes come late it may have ``issue(score) -> (p, notes)``, notes a list of so many
-        floats that ``learn(score, outcome, notes)`` gets back. `truecast.testing.check_hint` checks all that.
+        ``load(state)``. If outcomes come late it may have ``issue(score) -> (p, notes)``, notes a list of floats,
+        always as many, that ``learn(score, outcome, notes)`` gets back. `truecast.testing.check_hint` checks all that.
     scale
         What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell scores apart that are
         0 or 1 as floats: take them from a naive Bayes classifier, whose scores saturate.

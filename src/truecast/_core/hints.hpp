@@ -250,7 +250,8 @@ class BinMeans final : public Hint {
 
 // Isotonic regression: rates at knots, pooled where they would decrease, refitted from time to time; between the
 // centres of the pools it goes straight. As if each knot had seen `prior` rounds with its own probability, or a tenth
-// of them beyond 16. Its knots are those of bent logits: scores that are nearly 0 or 1 differ, and say different things.
+// of them beyond 16. Its knots are those of bent logits: scores that are nearly 0 or 1 differ, and say different
+// things.
 class Isotonic final : public Hint {
   public:
     Isotonic(double keep, double prior_) : fading{keep}, prior(prior_) { refit(); }

@@ -16,6 +16,7 @@ from truecast.errors import InputError
 _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
+_LOG_ODDS = "must be log-odds: a finite number"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOMENTS = tuple(
     (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for moment in (datetime.min, datetime.max)
@@ -103,16 +104,48 @@ def probabilities(
     return p.astype(np.float64, copy=False)
 
 
-def scored(name: str, scores: Any, bits: Any) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+def log_odds(name: str, value: Any) -> float:
+    """Return `value` as a finite float: a number of Python or numpy, not a bool."""
+    if isinstance(value, (bool, np.bool_)) or not _is_number(value):
+        raise InputError(name, _LOG_ODDS, value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
+        raise InputError(name, _LOG_ODDS, value)
+    return number
+
+
+def scores(
+    name: str, values: Any, y: NDArray[np.uint8] | None = None, outcomes: Any = None, *, scale: str = "probability"
+) -> NDArray[np.float64]:
+    """Return the scores of a model as contiguous float64: probabilities, or log-odds."""
+    if scale == "probability":
+        return probabilities(name, values, y, outcomes)
+    _refuse_misaligned(name, values, "outcomes", outcomes)
+    column = _column(name, values, _LOG_ODDS)
+    if y is not None and len(column) != len(y):
+        raise InputError(name, f"must have an entry for each of the {len(y)} outcomes", column.shape)
+    z = column.astype(np.float64, copy=False)
+    bad = ~np.isfinite(z)
+    if bad.any():
+        _refuse_first(name, _LOG_ODDS, column, bad)
+    return z
+
+
+def scored(
+    name: str, values: Any, bits: Any, *, scale: str = "probability"
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """Return the scores of this name and the outcomes, as many; if they come in the other order, say so."""
     try:
         y = outcomes(bits)
     except InputError as error:
-        if error.rule == _OUTCOME and _holds(outcomes, scores) and _holds(probabilities, name, bits):
+        if error.rule == _OUTCOME and _holds(outcomes, values) and _holds(probabilities, name, bits):
             rule = f"{_OUTCOME} ({name} are all 0 and 1: the order is {name}, outcomes)"
             raise InputError(error.argument, rule, error.value, error.position) from None
         raise
-    return probabilities(name, scores, y, bits), y
+    return scores(name, values, y, bits, scale=scale), y
 
 
 def _holds(check: Callable[..., Any], *values: Any) -> bool:

@@ -1,11 +1,15 @@
-"""The contract that every forecaster keeps, as checks to run on any forecaster, yours too.
+"""The contracts that every forecaster and every hint keeps, as checks to run on any of them, yours too.
 
 A forecaster has ``predict() -> float``, ``observe(outcome)``, ``forecast_many(outcomes) -> array``,
-``to_json() -> str`` and a class method ``from_json(text)``.
+``to_json() -> str`` and a class method ``from_json(text)``. A hint has ``predict(score) -> float`` and
+``learn(score, outcome)``; to be saved, ``state()`` and ``load(state)``; for late outcomes, if it wants to,
+``issue(score) -> (float, notes)`` and ``learn(score, outcome, notes)``.
 """
 
 from __future__ import annotations
 
+import copy
+import json
 import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -13,7 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CHECKS", "ContractError", "Forecaster", "check_forecaster"]
+from truecast.recalibrate import Recalibrator
+from truecast.recalibrate.open import takes_notes
+
+__all__ = ["CHECKS", "HINT_CHECKS", "ContractError", "Forecaster", "check_forecaster", "check_hint"]
 
 
 class Forecaster(Protocol):
@@ -225,6 +232,137 @@ CHECKS = (
     check_save_and_load,
     check_memory,
 )
+
+
+def check_hint(make: Callable[[], Any], *, checks: Sequence[Callable[[Callable[[], Any]], None]] | None = None) -> None:
+    """Run every check of the contract of hints on those that `make` builds.
+
+    Parameters
+    ----------
+    make
+        Called without arguments; must return a fresh hint each time, always the same.
+    checks
+        Which checks to run, of those in `HINT_CHECKS`; all by default.
+
+    Raises
+    ------
+    ContractError
+        At the first check that fails: its name, and how.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> check_hint(tc.hints.Platt)
+    """
+    for check in HINT_CHECKS if checks is None else checks:
+        try:
+            check(make)
+        except Exception as error:
+            raise ContractError(f"{check.__name__}: {error}") from error
+
+
+def check_hint_probabilities(make: Callable[[], Any]) -> None:
+    """It says a number in [0, 1] to every score, 0 and 1 included, whatever it has learned."""
+    for scores, outcomes in _scored_streams():
+        hint = make()
+        for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
+            p = hint.predict(x)
+            _require(isinstance(p, float) and 0.0 <= p <= 1.0, f"{p!r} in round {t} is no float in [0, 1]")
+            hint.learn(x, y)
+
+
+def check_hint_repeatable(make: Callable[[], Any]) -> None:
+    """Asking changes nothing, and hints that learned the same say the same."""
+    for scores, outcomes in _scored_streams():
+        asked, other = make(), make()
+        for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
+            asked.predict(0.3)
+            p = asked.predict(x)
+            _require(asked.predict(x) == p, f"asked twice in round {t}, it says two things")
+            _require(other.predict(x) == p, f"in round {t} it depends on what it was asked, or on chance")
+            asked.learn(x, y)
+            other.learn(x, y)
+
+
+def check_hint_issue(make: Callable[[], Any]) -> None:
+    """If it has issue(), that says what predict() does; notes are a list of finite floats, always as many."""
+    hint = make()
+    if not takes_notes(hint):
+        return
+    count = len(hint.issue(0.5)[1])
+    for scores, outcomes in _scored_streams():
+        for x, y in zip(scores, outcomes, strict=True):
+            p, notes = hint.issue(x)
+            _require(p == hint.predict(x), f"issue({x!r}) and predict({x!r}) say different things")
+            numbers = isinstance(notes, list) and all(type(note) is float and np.isfinite(note) for note in notes)
+            _require(numbers, f"the notes {notes!r:.80} are no list of finite floats")
+            _require(len(notes) == count, f"there are {len(notes)} notes, and {count} when it was new")
+            hint.learn(x, y, *([notes] if notes else []))
+
+
+def check_hint_copy(make: Callable[[], Any]) -> None:
+    """A copy by copy.deepcopy goes on alike, and on its own."""
+    scores, outcomes = _scored_streams()[0]
+    hint = make()
+    for x, y in zip(scores, outcomes, strict=True):
+        hint.learn(x, y)
+    _require_alike(hint, copy.deepcopy(hint), "a copy")
+
+
+def check_hint_state(make: Callable[[], Any]) -> None:
+    """If it has state(), that is plain data, which a new hint loads to go on alike."""
+    hint = make()
+    if not hasattr(hint, "state"):
+        return
+    scores, outcomes = _scored_streams()[0]
+    for x, y in zip(scores, outcomes, strict=True):
+        hint.learn(x, y)
+    saved = hint.state()
+    text = json.dumps(saved, allow_nan=False)
+    _require(json.loads(text) == saved, "what state() gives is not what JSON gives back")
+    other = make()
+    other.load(json.loads(text))
+    _require_alike(hint, other, "saved and loaded, it")
+    _require(json.loads(text) == saved, "what state() gave changes when the hint learns")
+
+
+def check_hint_recalibrator(make: Callable[[], Any]) -> None:
+    """In a recalibrator, a batch gives the loop's forecasts bit for bit."""
+    for scores, outcomes in _scored_streams():
+        loop, batch = Recalibrator(hint=make()), Recalibrator(hint=make())
+        expected = []
+        for x, y in zip(scores, outcomes, strict=True):
+            expected.append(loop.predict(x))
+            loop.observe(y)
+        _require(batch.recalibrate_many(scores, outcomes).tolist() == expected, "batch and loop forecast differently")
+
+
+HINT_CHECKS = (
+    check_hint_probabilities,
+    check_hint_repeatable,
+    check_hint_issue,
+    check_hint_copy,
+    check_hint_state,
+    check_hint_recalibrator,
+)
+
+
+def _scored_streams() -> list[tuple[list[float], list[int]]]:
+    """Scores and outcomes to try hints on: of all sizes, with 0 and 1 among them, right and wrong."""
+    rng = np.random.default_rng(20250917)
+    scores = [0.0, 1.0, 0.5, 1e-300, 1 - 2**-53, *rng.random(60).tolist(), *rng.beta(0.05, 0.05, 35).tolist()]
+    return [(scores, (rng.random(len(scores)) < p).astype(int).tolist()) for p in (scores, 0.5, 0.0, 1.0)]
+
+
+def _require_alike(hint: Any, other: Any, what: str) -> None:
+    scores, outcomes = _scored_streams()[1]
+    said = []
+    for x, y in zip(scores, outcomes, strict=True):
+        said.append(hint.predict(x))
+        hint.learn(x, y)
+    for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
+        _require(other.predict(x) == said[t], f"{what} says something else {t} rounds later")
+        other.learn(x, y)
 
 
 def _observed(forecaster: Forecaster) -> Forecaster:

@@ -373,4 +373,4 @@ def test_check_catches_a_broken_forecaster(check: Callable[..., None], broken: t
 def test_every_check_has_a_broken_forecaster() -> None:
     assert {check for check, _ in BROKEN} == set(testing.CHECKS)
     in_module = {value for name, value in vars(testing).items() if name.startswith("check_")}
-    assert in_module == {*testing.CHECKS, testing.check_forecaster}
+    assert in_module == {*testing.CHECKS, testing.check_forecaster, *testing.HINT_CHECKS, testing.check_hint}

@@ -33,12 +33,16 @@ singles = st.one_of(
 KNOTS = st.integers(-66, 66).map(lambda k: 1 / (1 + math.exp(-k / 4))) | st.integers(-66, 66).map(
     lambda k: 1 / (1 + math.exp(-(k + 0.5) / 4))
 )
-SCORES = FORECASTS | KNOTS | st.sampled_from([1e-9, 1e-7, 1 - 1e-7, 0.02, 0.98])
+SCORES = (
+    FORECASTS
+    | KNOTS
+    | st.sampled_from([5e-324, 1e-300, 1e-30, 1e-9, 1e-7, 1 - 1e-7, 1 - 1e-12, 1 - 2**-53, 0.02, 0.98])
+)
 ROWS = st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=30)
 RUNS = st.lists(st.tuples(SCORES, st.integers(0, 1), st.integers(1, 150)), max_size=3).map(
     lambda parts: [(x, y) for x, y, length in parts for _ in range(length)]
 )
-PROBES = (0.0, 1e-3, 0.3, 0.5, 0.97, 1.0)
+PROBES = (0.0, 1e-200, 1e-3, 0.3, 0.5, 0.97, 1.0)
 
 
 def built(cls: type, plain: type, options: tuple) -> tuple[Hint, PlainHint]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 import truecast as tc
@@ -273,8 +274,9 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (Platt, {"offset": 65.0}),
         (BinMeans, {"residuals": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
         (BinMeans, {"unit": 0.5}),
-        (Isotonic, {"ones": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128, "logits": [0.0] * 129}),
-        (Isotonic, {"logits": [-20.0] + [0.0] * 128, "weights": [1.0] + [0.0] * 128, "ones": [0.0] * 129}),
+        (Isotonic, {"ones": [1.0] + [0.0] * 320, "weights": [0.5] + [0.0] * 320, "logits": [0.0] * 321}),
+        (Isotonic, {"logits": [-41.0] + [0.0] * 320, "weights": [1.0] + [0.0] * 320, "ones": [0.0] * 321}),
+        (Isotonic, {"rates": [0.5] + [0.4] * 320}),
         (Isotonic, {"rates": [0.5] + [0.4] * 128}),
         (Isotonic, {"due": 1e6}),
         (Isotonic, {"due": 50.0}),
@@ -588,3 +590,51 @@ def test_rare_events_do_not_keep_poor_members_alive(rate: float) -> None:
     best = min(log_loss(hint.follow_many(x, y), y) for hint in (Platt(), BinMeans(), Isotonic()))
     assert log_loss(said, y) < 1.01 * best
     assert mix.state()["weights"][0] < 0.01
+
+
+# -- scores that are nearly 0 or 1 -----------------------------------------------------------------
+
+
+def saturated(times: float, rounds: int = 6_000) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds as of naive Bayes, which counts the same evidence many times over, and outcomes."""
+    rng = np.random.default_rng(9)
+    z = rng.normal(-0.2, 1.3, rounds)
+    return times * z, rng.random(rounds) < sigmoid(z)
+
+
+def refitted(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Isotonic regression of all outcomes so far, fitted again after every 64."""
+    said = np.full(len(y), 0.5)
+    for start in range(64, len(y), 64):
+        fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(z[:start], y[:start])
+        said[start : start + 64] = fitted.predict(z[start : start + 64])
+    return said
+
+
+@pytest.mark.parametrize("times", [25, 60, 300])
+def test_saturated_scores_are_told_apart(times: float) -> None:
+    z, y = saturated(times)
+    assert np.mean(np.abs(z) > 16) > 0.6
+    best = brier(refitted(z, y), y)
+    r = tc.Recalibrator(scale="logit")
+    assert brier(r.recalibrate_many(z, y), y) < 1.03 * best
+    low = np.where(z > 0, -z, z)  # probabilities are fine near 0, not near 1
+    best = brier(refitted(low, y), y)
+    assert brier(tc.Recalibrator().recalibrate_many(np.exp(low) / (1 + np.exp(low)), y), y) < 1.03 * best
+
+
+def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
+    rng = np.random.default_rng(10)
+    x, y = 0.02 + 0.96 * rng.random(500), rng.integers(0, 2, 500)
+    hint = Isotonic()
+    hint.follow_many(x, y)
+    old = {name: row[96:225] if isinstance(row, list) else row for name, row in hint.state().items()}
+    resumed = Isotonic()
+    resumed.load(old)
+    assert [resumed.predict(p) for p in (0.1, 0.5, 0.9)] == [hint.predict(p) for p in (0.1, 0.5, 0.9)]
+    resumed.follow_many(x, y)
+    hint.follow_many(x, y)
+    assert resumed.to_json() == hint.to_json()
+    for name in ("rates", "weights"):
+        with pytest.raises(tc.StateError, match="must be 321 numbers"):
+            Isotonic().load(hint.state() | {name: old[name][1:]})

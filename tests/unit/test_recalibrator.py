@@ -181,7 +181,7 @@ def test_a_hint_is_copied() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hint": "Platt"}, "hint must be one of truecast.hints, or None, got 'Platt'"),
+        ({"hint": "Platt"}, "hint must be one of truecast.hints, or an object with predict"),
         ({"hint": {"kind": "Oracle"}}, "hint must be one of truecast.hints"),
         ({"hint": {"kind": "Platt", "girth": 1}}, "hint must have the options of Platt"),
         ({"slack": -1}, "slack must be a number from 0"),

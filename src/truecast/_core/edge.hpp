@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -66,11 +67,12 @@ class Busy {
 
 // Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals in every 50 ms and
 // at the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The whole state is to be restored then,
-// so that an interrupted batch has learned nothing.
+// so that an interrupted batch has learned nothing. If it `runs_python`, the lock is kept.
 template <typename Play>
-void in_blocks(std::size_t rounds, std::size_t block, Play play) {
+void in_blocks(std::size_t rounds, std::size_t block, Play play, bool runs_python = false) {
     using Clock = std::chrono::steady_clock;
-    const nanobind::gil_scoped_release unlocked;
+    std::optional<nanobind::gil_scoped_release> unlocked;
+    if (!runs_python) unlocked.emplace();
     Clock::time_point last = Clock::now();
     for (std::size_t from = 0, to; from < rounds; from = to) {
         to = std::min(rounds, from + block);

@@ -14,6 +14,7 @@
 #include "arrays.hpp"
 #include "edge.hpp"
 #include "mix.hpp"
+#include "open.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,10 +30,19 @@ std::vector<double> notes_of(nb::handle notes, std::size_t count) {
     return kept;
 }
 
-namespace {
-
 using hints::Held;
 using hints::Hint;
+
+// Log-odds must be finite; all checks but that of a float are Python's.
+hints::Score score_of(const Held& held, nb::handle score) {
+    if (!held.logit) return held.score(probability("score", score));
+    if (PyFloat_CheckExact(score.ptr()) && std::isfinite(PyFloat_AS_DOUBLE(score.ptr())))
+        return held.score(PyFloat_AS_DOUBLE(score.ptr()));
+    const nb::object check = nb::module_::import_("truecast._check").attr("log_odds");
+    return held.score(nb::cast<double>(check("score", score)));
+}
+
+namespace {
 
 std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, const std::vector<Held*>& members) {
     require(keep > 0.0 && keep <= 1.0 && prior > 0.0, "keep must be above 0 and at most 1, prior above 0");
@@ -90,14 +100,14 @@ bool restore(Held& held, Array<const double, 1> values) {
 }
 
 nb::tuple issue(Held& held, nb::handle score) {
-    const double x = probability("score", score);
+    const hints::Score x = score_of(held, score);
     std::vector<double> kept(at_rest(held).hint->notes());
     const double p = held.hint->issue(x, kept.data());
     return nb::make_tuple(p, kept);
 }
 
 void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {
-    const double x = probability("score", score);
+    const hints::Score x = score_of(held, score);
     const bool bit = outcome(y) != 0;
     if (notes.is_none()) return at_rest(held).hint->learn(x, bit);
     const std::vector<double> kept = notes_of(notes, at_rest(held).hint->notes());
@@ -109,7 +119,7 @@ void follow(Held& held, Array<const double, 1> scores, Array<const std::uint8_t,
     const Busy working(held);
     nb::gil_scoped_release unlocked;
     for (std::size_t t = 0; t < y.shape(0); ++t) {
-        const hints::Score score(checked(scores.data()[t]));
+        const hints::Score score = held.score(scores.data()[t]);
         said.data()[t] = held.hint->predict(score);
         held.hint->learn(score, (y.data()[t] & 1) != 0);
     }
@@ -126,9 +136,22 @@ void bind_hints(nb::module_& m) {
             },
             "kind"_a, "keep"_a, "prior"_a, "members"_a)
         .def(
+            "__init__",
+            [](Held* self, nb::object calls) { new (self) Held{std::make_unique<hints::Open>(std::move(calls))}; },
+            "calls"_a, "A hint that Python provides.")
+        .def_prop_ro(
+            "_calls",
+            [](const Held& held) {
+                const auto* open = dynamic_cast<const hints::Open*>(held.hint.get());
+                return open == nullptr ? nb::object(nb::none()) : open->calls;
+            },
+            "What asks the hint, if Python provides it.")
+        .def_prop_ro(
+            "_notes", [](const Held& held) { return held.hint->notes(); }, "How many notes `issue` gives.")
+        .def(
             "predict",
             [](Held& held, nb::handle score) {
-                const double x = probability("score", score);
+                const hints::Score x = score_of(held, score);
                 return at_rest(held).hint->predict(x);
             },
             "score"_a.none(), "A better probability than this score; nothing is learned.")
@@ -136,6 +159,13 @@ void bind_hints(nb::module_& m) {
              "What `predict` says, and notes to keep and hand to `learn` if other rounds come before this outcome.")
         .def("learn", &learn, "score"_a.none(), "outcome"_a.none(), "notes"_a = nb::none(),
              "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order.")
+        .def_prop_rw(
+            "_logit", [](const Held& held) { return held.logit; },
+            [](Held& held, bool logit) {
+                at_rest(held).hint->settle();
+                held.logit = logit;
+            },
+            "Whether scores are log-odds.")
         .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a, "Predict and learn, round by round.")
         .def("_layout", &layout, "(part, name, count, whether they are a row, least, most) for the numbers in order.")
         .def(

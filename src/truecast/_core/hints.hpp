@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -17,6 +18,7 @@
 namespace truecast::hints {
 
 constexpr double farthest = 16.0;  // logits are clipped there: scores of 0 and 1 are as good as 1e-7 from them
+constexpr double beyond = 40.0;    // bent ones are clipped there
 constexpr std::size_t per_unit = 4;
 constexpr std::size_t knots = 2 * 16 * per_unit + 1;  // evenly spaced on the logit scale, so rare events have some too
 
@@ -33,13 +35,26 @@ inline double logit(double p) {
     return clip(std::log(p / (1.0 - p)), -farthest, farthest);
 }
 
+// A logit, drawn together beyond 16 as a logarithm does: naive Bayes says 300 where it means 3. 6,454 becomes 40.
+inline double bent(double z) {
+    const double size = std::fabs(z);
+    if (size <= farthest) return z;
+    return std::copysign(std::min(farthest + 4.0 * std::log(size / farthest), beyond), z);
+}
+
 // A score, and where it stands among the knots: `part` of the way from knot `left` to the next.
 struct Score {
-    double x, z;
+    double given, x;  // as the model gave it, and as a probability
+    double z, bend;   // its logit, clipped and bent
     std::size_t left;
     double part;
 
-    explicit Score(double score) : x(score + 0.0), z(logit(score)) {  // -0.0 becomes 0.0
+    explicit Score(double p) : Score(p + 0.0, p + 0.0, std::log(p / (1.0 - p))) {}  // -0.0 becomes 0.0
+    static Score of_logit(double z) { return Score(z + 0.0, sigmoid(clip(z, -700.0, 700.0)), z); }
+
+  private:
+    Score(double score, double p, double full)
+        : given(score), x(p), z(clip(full, -farthest, farthest)), bend(bent(full)) {
         const double at = (z + farthest) * per_unit;
         left = std::min(static_cast<std::size_t>(at), knots - 2);
         part = at - static_cast<double>(left);
@@ -71,32 +86,35 @@ class Hint {
 
     // What is said of a score; changes nothing that later calls could tell.
     double predict(const Score& score) {
-        if (!fresh || score.x != last) {
+        if (!fresh || score.given != last) {
             said = say(score);
-            last = score.x;
+            last = score.given;
             fresh = true;
         }
         return said;
     }
-    double predict(double score) { return fresh && score == last ? said : predict(Score(score)); }
 
     // Some numbers that a forecast is to be remembered by until its outcome comes, if that is late: a mix judges its
     // members by what they said then. By what they say now, members good for the next round only would seem good for
     // later rounds too.
     virtual std::size_t notes() const { return 0; }
-    double issue(double score, double* kept) {
+    virtual double issue(const Score& score, double* kept) {
         const double p = predict(score);
         note(kept);
         return p;
     }
 
-    void learn(const Score& score, bool y, const double* kept = nullptr) {
+    void learn(const Score& score, bool y) { learn(score, y, nullptr); }
+    virtual void learn(const Score& score, bool y, const double* kept) {
         predict(score);
         if (kept != nullptr) recall(kept);
         absorb(score, said, y);
         fresh = false;
     }
-    void learn(double score, bool y, const double* kept = nullptr) { learn(Score(score), y, kept); }
+
+    // Whether it needs the interpreter lock, and may throw; then it is told the row of a batch, for what it throws.
+    virtual bool runs_python() const { return false; }
+    virtual void at(std::int64_t) {}
 
     // All numbers of the state; whoever writes to them asks `settle` whether they fit together.
     virtual std::vector<Field> fields() { return {}; }
@@ -230,8 +248,10 @@ class BinMeans final : public Hint {
     std::array<double, knots> weights{}, residuals{};
 };
 
-// Isotonic regression: rates at the knots, pooled where they would decrease, refitted from time to time; between the
-// centres of the pools it goes straight. As if each knot had seen `prior` rounds with its own probability.
+// Isotonic regression: rates at knots, pooled where they would decrease, refitted from time to time; between the
+// centres of the pools it goes straight. As if each knot had seen `prior` rounds with its own probability, or a tenth
+// of them beyond 16. Its knots are those of bent logits: scores that are nearly 0 or 1 differ, and say different
+// things.
 class Isotonic final : public Hint {
   public:
     Isotonic(double keep, double prior_) : fading{keep}, prior(prior_) { refit(); }
@@ -245,12 +265,12 @@ class Isotonic final : public Hint {
                 {"ones", ones, 0.0, huge},
                 {"logits", logits, -huge, huge},
                 {"rates", rates, 0.0, 1.0},
-                {"centres", centres, -farthest, farthest}};
+                {"centres", centres, -beyond, beyond}};
     }
     bool settle() override {
-        for (std::size_t k = 0; k < knots; ++k) {
+        for (std::size_t k = 0; k < wide; ++k) {
             const double most = Fading::at_most(weights[k]);
-            if (ones[k] > most || std::fabs(logits[k]) > farthest * most || (k > 0 && rates[k] < rates[k - 1]))
+            if (ones[k] > most || std::fabs(logits[k]) > beyond * most || (k > 0 && rates[k] < rates[k - 1]))
                 return false;
         }
         mark_ends();
@@ -260,10 +280,10 @@ class Isotonic final : public Hint {
   protected:
     double say(const Score& score) override {
         const std::size_t k = nearest(score);
-        const bool up = centres[k] <= score.z;
-        if (up ? last[k] + 1 == knots : first[k] == 0) return rates[k];
+        const bool up = centres[k] <= score.bend;
+        if (up ? last[k] + 1 == wide : first[k] == 0) return rates[k];
         const std::size_t a = up ? k : first[k] - 1, b = up ? last[k] + 1 : k;
-        const double part = (score.z - centres[a]) / (centres[b] - centres[a]);
+        const double part = (score.bend - centres[a]) / (centres[b] - centres[a]);
         return clip(rates[a] + (rates[b] - rates[a]) * part, rates[a], rates[b]);
     }
 
@@ -272,9 +292,9 @@ class Isotonic final : public Hint {
         const std::size_t k = nearest(score);
         weights[k] += fading.unit;
         if (y) ones[k] += fading.unit;
-        logits[k] += fading.unit * score.z;
+        logits[k] += fading.unit * score.bend;
         if (fading.unit > Fading::most) {
-            for (auto* values : {&weights, &ones, &logits}) fading.scale(values->data(), knots);
+            for (auto* values : {&weights, &ones, &logits}) fading.scale(values->data(), wide);
             fading.unit = 1.0;
         }
         rounds += 1.0;
@@ -285,6 +305,7 @@ class Isotonic final : public Hint {
     }
 
   private:
+    static constexpr std::size_t wide = 2 * 40 * per_unit + 1;
     struct Pool {
         std::size_t from;
         double weight, ones, logits;
@@ -293,16 +314,19 @@ class Isotonic final : public Hint {
         void add(const Pool& next) { weight += next.weight, ones += next.ones, logits += next.logits; }
     };
 
-    static std::size_t nearest(const Score& score) { return score.part < 0.5 ? score.left : score.left + 1; }
-    static double place(std::size_t k) { return static_cast<double>(k) / per_unit - farthest; }
+    static std::size_t nearest(const Score& score) {
+        return static_cast<std::size_t>((score.bend + beyond) * per_unit + 0.5);
+    }
+    static double place(std::size_t k) { return static_cast<double>(k) / per_unit - beyond; }
 
     // Invariant: the pools so far are the regression of the knots so far.
     void refit() {
         const double few = prior * fading.unit;
-        std::array<Pool, knots> pools;
+        std::array<Pool, wide> pools;
         std::size_t count = 0;
-        for (std::size_t k = 0; k < knots; ++k) {
-            Pool pool{k, weights[k] + few, ones[k] + few * sigmoid(place(k)), logits[k] + few * place(k)};
+        for (std::size_t k = 0; k < wide; ++k) {
+            const double z = place(k), own = clip(z, -farthest, farthest), faith = z == own ? few : few / 10.0;
+            Pool pool{k, weights[k] + faith, ones[k] + faith * sigmoid(own), logits[k] + faith * z};
             while (count > 0 && pools[count - 1].rate() >= pool.rate()) {
                 Pool wider = pools[--count];
                 wider.add(pool);
@@ -311,10 +335,10 @@ class Isotonic final : public Hint {
             pools[count++] = pool;
         }
         for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t to = i + 1 < count ? pools[i + 1].from : knots;
+            const std::size_t to = i + 1 < count ? pools[i + 1].from : wide;
             for (std::size_t k = pools[i].from; k < to; ++k) {
                 rates[k] = clip(pools[i].rate(), 0.0, 1.0);
-                centres[k] = clip(pools[i].centre(), -farthest, farthest);
+                centres[k] = clip(pools[i].centre(), -beyond, beyond);
             }
         }
         mark_ends();
@@ -322,23 +346,32 @@ class Isotonic final : public Hint {
 
     // Where the pool of each knot begins and ends: rates of pools differ.
     void mark_ends() {
-        for (std::size_t k = 0; k < knots; ++k) first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : k;
-        for (std::size_t k = knots; k-- > 0;) last[k] = k + 1 < knots && rates[k] == rates[k + 1] ? last[k + 1] : k;
+        for (std::size_t k = 0; k < wide; ++k) first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : k;
+        for (std::size_t k = wide; k-- > 0;) last[k] = k + 1 < wide && rates[k] == rates[k + 1] ? last[k + 1] : k;
     }
 
     static constexpr double longest = 256.0;  // rounds without a new fit
     Fading fading;
     double prior;
     double rounds = 0.0, due = 1.0;
-    std::array<double, knots> weights{}, ones{}, logits{};
-    std::array<double, knots> rates{}, centres{};    // of the pool that a knot belongs to
-    std::array<std::size_t, knots> first{}, last{};  // knots of it
+    std::array<double, wide> weights{}, ones{}, logits{};
+    std::array<double, wide> rates{}, centres{};    // of the pool that a knot belongs to
+    std::array<std::size_t, wide> first{}, last{};  // knots of it
 };
 
 // A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same state on its own.
 struct Held {
     std::unique_ptr<Hint> hint;
-    bool busy = false;  // a batch is running without the interpreter lock
+    bool busy = false;   // a batch is running without the interpreter lock
+    bool logit = false;  // scores are log-odds, not probabilities
+
+    Held copy() const { return {hint->clone(), false, logit}; }
+
+    // Of a number that was checked: if it is an array's, another thread can have written to it since.
+    Score score(double given) const {
+        if (logit) return Score::of_logit(std::isfinite(given) ? given : 0.0);
+        return Score(given > 0.0 ? (given < 1.0 ? given : 1.0) : 0.0);
+    }
 };
 
 }  // namespace truecast::hints

@@ -3,6 +3,9 @@
 // An operation is one call, and in it Python runs only before anything is changed: to check arguments, and to make the
 // guard of a new group. From then on no byte code runs, so neither an interrupt nor another thread can come in between:
 // the operation happened or it did not.
+//
+// A hint that Python provides runs in the midst of it. Meanwhile the desk is busy, so that other calls are refused. It
+// is asked before the guard is, and learns before the guard does: if it throws, the desk and its guards are as before.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -26,6 +29,7 @@ using namespace nb::literals;
 namespace truecast {
 
 Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said);  // of split_ladder.cpp
+hints::Score score_of(const hints::Held& held, nb::handle score);                       // of hints.cpp
 
 namespace {
 
@@ -153,13 +157,14 @@ class Place {
 };
 
 double predict(Desk& desk, nb::handle score, nb::handle group) {
-    const double x = probability("score", score);
+    const hints::Score x = score_of(desk.held(), score);
     Place place(desk, group_of(group));
     const Busy working(desk);
     const double hint = desk.held().hint->predict(x);
+    truecast::at_rest(*place.guard);
     place.keep(desk);
     desk.asked = place.number;
-    desk.asked_score = x;
+    desk.asked_score = x.given;
     return place.guard->predict(hint);
 }
 
@@ -170,7 +175,8 @@ void observe(Desk& desk, nb::handle y) {
     Guarded& guard = truecast::at_rest(*desk.guards[desk.asked]);
     Held& held = truecast::at_rest(desk.held());
     const Busy working(desk);
-    held.hint->learn(desk.asked_score, bit);
+    const Busy guarding(guard);
+    held.hint->learn(held.score(desk.asked_score), bit);
     guard.observe(bit);
     desk.asked = Desk::none;
 }
@@ -192,10 +198,10 @@ class Issue {
     double hint;
 
   public:
-    Issue(Desk& desk, std::size_t guard, double score) {
+    Issue(Desk& desk, std::size_t guard, const hints::Score& score) {
         Hint& from = *desk.held().hint;
         Awaited& forecast = room[desk.issued];
-        forecast = {guard, score + 0.0, {}, std::vector<double>(from.notes())};  // -0.0 becomes 0.0
+        forecast = {guard, score.given, {}, std::vector<double>(from.notes())};
         hint = from.issue(score, forecast.notes.data());
     }
 
@@ -214,14 +220,15 @@ class Issue {
 };
 
 nb::object issue(Desk& desk, nb::handle score, nb::handle group) {
-    const double x = probability("score", score);
+    const hints::Score x = score_of(desk.held(), score);
     Place place(desk, group_of(group));
-    if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
     std::int64_t number;
     double said;
     {
         const Busy working(desk);
         Issue forecast(desk, place.number, x);
+        truecast::at_rest(*place.guard);
+        if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
         place.keep(desk);
         Tickets given_up;
         said = forecast.keep(desk, desk.guards, given_up);
@@ -269,7 +276,8 @@ struct Handed {
 
 void settle(Desk& desk, const std::vector<Guarded*>& guards, Tickets::iterator found, bool y) {
     const Awaited& forecast = found->second;
-    desk.held().hint->learn(forecast.score, y, forecast.notes.data());
+    const Held& held = desk.held();
+    held.hint->learn(held.score(forecast.score), y, forecast.notes.data());
     guards[forecast.guard]->settle_late(forecast.made, y);
     desk.tickets.erase(found);
 }
@@ -278,7 +286,7 @@ void resolve(Desk& desk, nb::handle given, nb::handle y) {
     const bool bit = outcome(y) != 0;
     const auto found = Handed(desk, given).find(desk, given);
     truecast::at_rest(desk.held());
-    truecast::at_rest(*desk.guards[found->second.guard]);
+    const Busy guarding(*desk.guards[found->second.guard]);
     const Busy working(desk);
     settle(desk, desk.guards, found, bit);
 }
@@ -408,13 +416,16 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     const Busy working(desk);
     if (rounds == 0) return;
     Plan plan(desk, groups, rounds, true, late && desk.tickets.size() + rounds > desk.most_tickets);
-    Before before(desk, plan);
     const Busy hinting(desk.held());
     std::vector<Busy<Guarded>> guarding;
     guarding.reserve(plan.used.size());
     for (const std::size_t k : plan.used) guarding.emplace_back(*plan.guards[k]);
+    Before before(desk, plan);
+    const bool runs_python = desk.held().hint->runs_python();
     try {
-        in_blocks(rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); });
+        in_blocks(
+            rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
+        if (runs_python) desk.held().hint->at(-1);
         plan.keep(desk);
     } catch (...) {
         before.restore();
@@ -428,9 +439,11 @@ void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<con
     require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
     play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
+        const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
-            const hints::Score score(checked(scores.data()[t]));
+            const hints::Score score = desk.held().score(scores.data()[t]);
             const bool one = (y.data()[t] & 1) != 0;
+            if (runs_python) hint.at(static_cast<std::int64_t>(t));
             said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(score), one);
             hint.learn(score, one);
         }
@@ -446,11 +459,15 @@ void replay(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<
             "there must be an entry for each outcome");
     const Known known(known_at.data(), rounds);
     play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
+        Hint& hint = *desk.held().hint;
+        const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
-            Issue forecast(desk, plan.of(t), checked(scores.data()[t]));
+            if (runs_python) hint.at(static_cast<std::int64_t>(t));
+            Issue forecast(desk, plan.of(t), desk.held().score(scores.data()[t]));
             said.data()[t] = forecast.keep(desk, plan.guards, before.given_up);
             known.after(t, [&](std::size_t s) {
                 const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
+                if (runs_python) hint.at(static_cast<std::int64_t>(s));
                 if (found != desk.tickets.end()) settle(desk, plan.guards, found, (y.data()[s] & 1) != 0);
             });
         }
@@ -464,16 +481,20 @@ void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<d
     if (rounds == 0) return;
     std::optional<Busy<Desk>> copying(std::in_place, at_rest(desk));
     const Plan plan(desk, groups, rounds, false);
-    const std::unique_ptr<Hint> hint = desk.held().hint->clone();
     std::map<std::size_t, Guarded> guards;
     for (const std::size_t k : plan.used) guards.emplace(k, *plan.guards[k]);
+    const Held hint = desk.held().copy();
+    const bool runs_python = hint.hint->runs_python();
     copying.reset();
     std::vector<const Guarded*> copies(plan.guards.size(), nullptr);
     for (const auto& [k, guard] : guards) copies[k] = &guard;
-    in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t)
-            said.data()[t] = copies[plan.of(t)]->place(hint->predict(checked(scores.data()[t]))).said;
-    });
+    const auto play = [&](std::size_t t, std::size_t end) {
+        for (; t < end; ++t) {
+            if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
+            said.data()[t] = copies[plan.of(t)]->place(hint.hint->predict(hint.score(scores.data()[t]))).said;
+        }
+    };
+    in_blocks(rounds, block, play, runs_python);
 }
 
 // A list of all guards, that of all others first.
@@ -503,11 +524,14 @@ nb::list awaited(Desk& desk) {
     return tickets;
 }
 
-// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now.
+// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now. A
+// hint that Python provides is not asked.
 nb::tuple table(Desk& desk) {
-    const std::unique_ptr<Hint> hint = truecast::at_rest(desk.held()).hint->clone();
+    const Held& held = truecast::at_rest(desk.held());
+    const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
+    const Held hint = asks ? held.copy() : Held{};
     std::vector<std::int64_t> whole_numbers[4];
-    std::vector<double> scores, said, notes, now(hint->notes());
+    std::vector<double> scores, said, notes, now(held.hint->notes());
     std::vector<std::uint8_t> same;
     for (const auto& [number, forecast] : desk.tickets) {
         const std::int64_t row[] = {number, static_cast<std::int64_t>(forecast.guard), forecast.made.low,
@@ -515,8 +539,8 @@ nb::tuple table(Desk& desk) {
         for (std::size_t k = 0; k < 4; ++k) whole_numbers[k].push_back(row[k]);
         scores.push_back(forecast.score);
         said.push_back(forecast.made.said);
-        hint->issue(forecast.score, now.data());
-        same.push_back(now == forecast.notes);
+        if (asks) hint.hint->issue(hint.score(forecast.score), now.data());
+        same.push_back(forecast.notes.empty() || (asks && now == forecast.notes));
         if (!same.back()) notes.insert(notes.end(), forecast.notes.begin(), forecast.notes.end());
     }
     return nb::make_tuple(copy(whole_numbers[0]), copy(whole_numbers[1]), copy(whole_numbers[2]),
@@ -528,7 +552,8 @@ using Floats = Array<const double, 1>;
 
 void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Column low, Column high, Floats scores,
              Floats said, Array<const std::uint8_t, 1> same, Floats notes) {
-    Hint& hint = *truecast::at_rest(at_rest(desk).held()).hint;
+    const Held& held = truecast::at_rest(at_rest(desk).held());
+    Hint& hint = *held.hint;
     const std::size_t count = numbers.shape(0), each = hint.notes();
     require(guards.shape(0) == count && low.shape(0) == count && high.shape(0) == count && scores.shape(0) == count &&
                 said.shape(0) == count && same.shape(0) == count,
@@ -538,11 +563,11 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Col
     for (std::size_t t = 0; t < count; ++t) {
         const auto guard = static_cast<std::size_t>(guards.data()[t]);
         require(guard < desk.guards.size(), "no such guard");
-        const double score = checked(scores.data()[t]);
-        Awaited forecast{guard, score, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
+        const hints::Score score = held.score(scores.data()[t]);
+        Awaited forecast{guard, score.given, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
                          std::vector<double>(each)};
         if (same.data()[t] & 1) {
-            hint.issue(score, forecast.notes.data());
+            if (each != 0) hint.issue(score, forecast.notes.data());
         } else {
             require(from + each <= notes.shape(0), "there must be notes for each ticket");
             std::copy(notes.data() + from, notes.data() + from + each, forecast.notes.begin());
@@ -581,7 +606,7 @@ nb::object asked(const Desk& desk) {
 
 void ask(Desk& desk, double score, std::size_t number) {
     require(number < at_rest(desk).guards.size() && desk.guards[number]->issued, "this guard awaits no outcome");
-    desk.asked_score = checked(score);
+    desk.asked_score = desk.held().score(score).given;
     desk.asked = number;
 }
 
@@ -618,11 +643,11 @@ void bind_recalibrate(nb::module_& m) {
                 self->add(std::move(others));
             },
             "hint"_a, "make"_a, "ticket_type"_a, "most_groups"_a, "most_tickets"_a)
-        .def("predict", &predict, "score"_a.none(), "group"_a.none())
-        .def("observe", &observe, "outcome"_a.none())
-        .def("issue", &issue, "score"_a.none(), "group"_a.none())
-        .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none())
-        .def("give_up", &give_up, "ticket"_a.none())
+        .def("predict", &predict, "score"_a.none(), "group"_a.none(), "What to say where the model says this score.")
+        .def("observe", &observe, "outcome"_a.none(), "Learn the outcome that the last `predict` was about.")
+        .def("issue", &issue, "score"_a.none(), "group"_a.none(), "The ticket of a forecast whose outcome comes later.")
+        .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none(), "Learn the outcome of a ticket.")
+        .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, nothing.")
         .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a, "said"_a,
@@ -634,17 +659,21 @@ void bind_recalibrate(nb::module_& m) {
         .def("restore", &restore, "issued"_a, "number"_a, "guard"_a, "low"_a, "high"_a, "score"_a, "forecast"_a,
              "same"_a, "notes"_a, "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "guards"_a, "Give a new desk its groups.")
-        .def("ask", &ask, "score"_a, "number"_a)
+        .def("ask", &ask, "score"_a, "number"_a, "Have `observe` judge the guard of this number.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
-        .def_prop_ro("hint", [](const Desk& d) { return d.hint; })
-        .def_prop_ro("names", [](const Desk& d) { return nb::list(d.names.keys()); })
-        .def_prop_ro("guards", &guards)
-        .def_prop_ro("groups", &groups)
+        .def_prop_ro(
+            "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
+        .def_prop_ro(
+            "names", [](const Desk& d) { return nb::list(d.names.keys()); }, "The groups, in order.")
+        .def_prop_ro("guards", &guards, "All guards, that of all others first.")
+        .def_prop_ro("groups", &groups, "The guard of each group.")
         .def_prop_ro("asked", &asked, "The score and the number of the guard that `observe` will judge.")
-        .def_prop_ro("rounds", &rounds)
+        .def_prop_ro("rounds", &rounds, "Outcomes learned so far.")
         .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
-        .def_prop_ro("unresolved", [](Desk& d) { return at_rest(d).tickets.size(); })
-        .def_prop_ro("issued", [](const Desk& d) { return d.issued; });
+        .def_prop_ro(
+            "unresolved", [](Desk& d) { return at_rest(d).tickets.size(); }, "How many tickets await their outcomes.")
+        .def_prop_ro(
+            "issued", [](const Desk& d) { return d.issued; }, "How many tickets there were so far.");
 }
 
 }  // namespace truecast

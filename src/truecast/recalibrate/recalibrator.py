@@ -5,21 +5,25 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
+from truecast import state as saving
 from truecast.certificate import Certificate, certify
 from truecast.errors import InputError, StateError
 from truecast.forecasters import Guard
 from truecast.recalibrate.hints import Hint, Mix
-from truecast.recalibrate.tickets import Ticket, load_tickets, tickets_state
+from truecast.recalibrate.hints.base import is_compiled
+from truecast.recalibrate.open import Calls, HintLike, OpenHint
+from truecast.recalibrate.tickets import Ticket, is_score, load_tickets, tickets_state
 from truecast.state import Saveable
 
 __all__ = ["Recalibrator"]
 
+OPEN = "yours"  # the kind of all hints that are not ours
 MAX_GROUPS = 1 << 20
 MAX_UNRESOLVED = 1 << 20
 
@@ -42,7 +46,13 @@ class Recalibrator(Saveable):
     ----------
     hint
         What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
-        trusts the model.
+        trusts the model. Or a hint of your own: an object with ``predict(score) -> p`` and ``learn(score, outcome)``.
+        Batches ask it row by row, which is slower. To be saved, it has ``state()``, which gives plain data, and
+        ``load(state)``. If outcomes come late it may have ``issue(score) -> (p, notes)``, notes a list of floats,
+        always as many, that ``learn(score, outcome, notes)`` gets back. `truecast.testing.check_hint` checks all that.
+    scale
+        What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell scores apart that are
+        0 or 1 as floats: take them from a naive Bayes classifier, whose scores saturate.
     slack, late, nudge
         How freely the guards follow the hints, how many outcomes an opponent may hold back in a group, and whether
         hints are nudged against what the forecasts have missed; see `Guard`.
@@ -68,6 +78,11 @@ class Recalibrator(Saveable):
     another thread". But `predict` and `observe` belong together: where several threads forecast, use `issue` and
     `resolve`.
 
+    A hint of your own is Python, which runs in the midst of a call. If it raises, nothing else has changed: the outcome
+    is still awaited, and a batch is undone as a whole, by a copy of the hint that is made first. But an interrupt can
+    come just after it has learned the outcome of a single call: then only the hint has learned it. While it is asked,
+    calls of other threads are refused.
+
     Examples
     --------
     >>> r = Recalibrator()
@@ -92,7 +107,8 @@ class Recalibrator(Saveable):
     def __init__(
         self,
         *,
-        hint: Hint | dict[str, Any] | None = None,
+        hint: Hint | HintLike | dict[str, Any] | None = None,
+        scale: str = "probability",
         slack: float = 1.0,
         late: int = 0,
         nudge: bool = True,
@@ -101,24 +117,36 @@ class Recalibrator(Saveable):
     ) -> None:
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
         most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
+        self._scale = _check.choice("scale", scale, ("probability", "logit"))
         guard = Guard(slack=slack, late=late, nudge=nudge)
         self._options = {name: value for name, value in guard.config.items() if name != "grid"}
         self._max_unresolved = most
-        self._desk = self._new_desk(_built(hint))
+        self._desk = self._new_desk(_built(hint, logit=self._logit))
 
-    def _new_desk(self, hint: Hint) -> _core.Desk:
+    def _new_desk(self, hint: Hint | OpenHint) -> _core.Desk:
         return _core.Desk(hint, partial(Guard, **self._options), Ticket, self._max_groups, self._max_unresolved)
 
     @property
-    def _hint(self) -> Hint:
-        hint: Hint = self._desk.hint
+    def _hint(self) -> Hint | OpenHint:
+        hint: Hint | OpenHint = self._desk.hint
         return hint
+
+    @property
+    def _anew(self) -> Any:
+        """What a hint to load a state into is built of."""
+        return self._hint if isinstance(self._hint, OpenHint) else self.config["hint"]
+
+    @property
+    def _logit(self) -> bool:
+        return self._scale == "logit"
 
     @property
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this anew."""
+        hint = self._hint
         return {
-            "hint": {"kind": type(self._hint).__name__, **self._hint.config},
+            "hint": {"kind": OPEN if isinstance(hint, OpenHint) else type(hint).__name__, **hint.config},
+            "scale": self._scale,
             **self._options,
             "max_groups": self._max_groups,
             "max_unresolved": self._max_unresolved,
@@ -163,14 +191,15 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         score
-            The model's probability.
+            The model's probability, or log-odds if `scale` says so.
         group
             A name or number of the group that the round belongs to, if groups are to be calibrated each.
 
         Raises
         ------
         InputError
-            If the score is not in [0, 1], or the group no str, int or None; nothing is changed then.
+            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int or None; nothing is
+            changed then.
         """
         return self._desk.predict(score, group)
 
@@ -190,7 +219,7 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         score
-            The model's probability.
+            The model's probability, or log-odds if `scale` says so.
         group
             As for `predict`.
 
@@ -250,7 +279,7 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         scores
-            What the model said, in order: one number in [0, 1] a round.
+            What the model said, in order: one number a round, in [0, 1] or log-odds.
         outcomes
             What happened: 0 or 1, as many.
         groups
@@ -282,7 +311,7 @@ class Recalibrator(Saveable):
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
-        x, y = _check.scored("scores", scores, outcomes)
+        x, y = _check.scored("scores", scores, outcomes, scale=self._scale)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
         if known_at is None:
@@ -299,7 +328,7 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         scores
-            The model's probabilities.
+            The model's probabilities, or log-odds.
         groups
             The group of each, if there are groups.
 
@@ -308,11 +337,42 @@ class Recalibrator(Saveable):
         InputError
             As for `recalibrate_many`.
         """
-        x = _check.probabilities("scores", scores)
+        x = _check.scores("scores", scores, scale=self._scale)
         names = None if groups is None else _check.groups(groups, len(x), scores)
         said = np.empty(len(x))
         self._desk.place(x, names, said)
         return said
+
+    @classmethod
+    def from_json(cls, text: str, *, hint: HintLike | None = None) -> Self:
+        """Build what `to_json` saved.
+
+        Parameters
+        ----------
+        text
+            What `to_json` gave. Reading it runs no code.
+        hint
+            If it was saved with a hint of your own, a new one of the same class: a copy of it loads the saved state.
+
+        Raises
+        ------
+        StateError
+            If the text is corrupted, was not saved by this class, or needs a hint that is not given; VersionError if a
+            newer truecast wrote it.
+        """
+        config, saved = saving.from_json(text, cls.__name__)
+        return cls._rebuild(_with_hint(config, hint), saved)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, hint: HintLike | None = None) -> Self:
+        """Build what `to_bytes` saved; takes a hint and raises as `from_json` does."""
+        return cls.from_json(saving.from_bytes(data), hint=hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        hint = self._hint
+        if isinstance(hint, Hint):
+            return super().__reduce__()
+        return _revived, (type(self), self.to_bytes(), hint.calls.own)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -333,7 +393,7 @@ class Recalibrator(Saveable):
         names = "hint", "groups", "guards", "tickets", "asked"
         if not isinstance(state, dict) or set(state) != set(names):
             raise StateError(f"the saved state must have exactly the entries {', '.join(names)}")
-        hint = _built(self.config["hint"])
+        hint = self._desk.alone(lambda: _built(self._anew, logit=self._logit))
         hint.load(state["hint"])
         groups = _saved_names(state["groups"], self._max_groups)
         if not isinstance(state["guards"], list) or len(state["guards"]) != len(groups) + 1:
@@ -343,15 +403,43 @@ class Recalibrator(Saveable):
             guard.load(saved)
         desk = self._new_desk(hint)
         desk.seat(groups, guards)
-        load_tickets(desk, state["tickets"], most=self._max_unresolved)
-        asked = _saved_asked(state["asked"], guards)
+        load_tickets(desk, state["tickets"], most=self._max_unresolved, scale=self._scale)
+        asked = _saved_asked(state["asked"], guards, self._scale)
         if asked is not None:
             desk.ask(*asked)
         self._desk.take(desk)
 
 
-def _built(hint: Hint | dict[str, Any] | None) -> Hint:
-    """A hint of our own: new, a copy of the given one, or as `config` describes it."""
+def _with_hint(config: dict[str, Any], hint: Any) -> dict[str, Any]:
+    """The saved configuration with the hint that the state was saved with, if it is not one of ours."""
+    saved = config.get("hint")
+    name = saved.get("name") if isinstance(saved, dict) and saved.get("kind") == OPEN else None
+    if name is None and hint is not None:
+        raise StateError("this was saved with a hint of truecast, which is read without hint=")
+    if name is not None and hint is None:
+        raise StateError(f"this was saved with a hint of your own, {name!s:.80}: pass a new one as hint= to load it")
+    if name is not None and (is_compiled(hint) or type(hint).__name__ != name):
+        raise StateError(f"this was saved with the hint {name!s:.80}, got {type(hint).__name__}")
+    return config if name is None else config | {"hint": hint}
+
+
+def _revived(cls: type[Recalibrator], data: bytes, hint: Any) -> Recalibrator:
+    return cls.from_bytes(data, hint=hint)
+
+
+def _built(hint: Any, *, logit: bool) -> Hint | OpenHint:
+    """A hint of our own, for scores on this scale."""
+    if isinstance(hint, OpenHint):
+        return OpenHint(hint.calls.copy())
+    made = _ours(hint)
+    if made is None:
+        return OpenHint(Calls(hint, logit=logit))
+    made._logit = logit
+    return made
+
+
+def _ours(hint: Any) -> Hint | None:
+    """One of truecast: new, a copy of the given one, or as `config` describes it; None if it is none of truecast."""
     if hint is None:
         return Mix()
     if isinstance(hint, dict) and isinstance(kind := hint.get("kind"), str) and kind in Hint._kinds:
@@ -359,9 +447,7 @@ def _built(hint: Hint | dict[str, Any] | None) -> Hint:
             return Hint._kinds[kind](**{name: value for name, value in hint.items() if name != "kind"})
         except TypeError as error:
             raise InputError("hint", f"must have the options of {kind}", hint) from error
-    if not isinstance(hint, Hint):
-        raise InputError("hint", "must be one of truecast.hints, or None", hint)
-    return copy.copy(hint)
+    return copy.copy(hint) if isinstance(hint, Hint) and is_compiled(hint) else None
 
 
 def _saved_names(names: object, most: int) -> list[Group]:
@@ -376,13 +462,13 @@ def _saved_names(names: object, most: int) -> list[Group]:
     return groups
 
 
-def _saved_asked(asked: object, guards: list[Guard]) -> tuple[float, int] | None:
+def _saved_asked(asked: object, guards: list[Guard], scale: str) -> tuple[float, int] | None:
     """The round whose outcome `observe` will learn, if there is one; its guard awaits it too."""
     if asked is None:
         return None
     if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int]:
         raise StateError(f"the saved asked must be a score and the number of a guard, got {asked!r:.80}")
     score, number = asked
-    if not 0 <= score <= 1 or not 0 <= number < len(guards) or not guards[number].issued:
+    if not is_score(score, scale) or not 0 <= number < len(guards) or not guards[number].issued:
         raise StateError(f"the saved asked must be a score that a guard has forecast, got {asked!r:.80}")
     return score, number

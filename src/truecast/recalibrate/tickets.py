@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import zlib
 from collections.abc import Sequence
 from typing import Any, Self
@@ -15,7 +16,7 @@ from truecast.errors import StateError
 from truecast.forecasters import Guard
 from truecast.split_ladder import WHOLE
 
-__all__ = ["Ticket", "load_tickets", "tickets_state"]
+__all__ = ["Ticket", "is_score", "load_tickets", "tickets_state"]
 
 
 class Ticket(int):
@@ -56,7 +57,7 @@ _COLUMNS = {
     "high": "<i8",
     "score": "<f8",
     "forecast": "<f8",
-    "same": "<u1",  # whether the hint would give these notes now
+    "same": "<u1",  # whether the hint would give these notes now, if it is one of truecast; or there are none
 }
 _NOTES = "<f8"
 _RANDOM = {"<f8": 6}  # so many of the lower bytes of a number
@@ -80,12 +81,12 @@ def tickets_state(desk: _core.Desk) -> dict[str, Any]:
     }
 
 
-def load_tickets(desk: _core.Desk, state: Any, *, most: int) -> None:
+def load_tickets(desk: _core.Desk, state: Any, *, most: int, scale: str) -> None:
     """Take over what `tickets_state` gave, or raise StateError; what is awaited must be what the guards await.
 
     `awaited` was a list of rows once: such states are read as well.
     """
-    each = len(desk.hint.issue(0.5)[1])
+    each, ours = desk.hint._notes, desk.hint._calls is None
     if isinstance(state, dict) and set(state) == {"issued", "awaited"}:
         issued, columns, notes = state["issued"], *_of_rows(state["awaited"], most, each)
     elif isinstance(state, dict) and set(state) == {"issued", "awaited", "notes", "table", "digits"}:
@@ -95,9 +96,11 @@ def load_tickets(desk: _core.Desk, state: Any, *, most: int) -> None:
     if type(issued) is not int or not 0 <= issued <= 1 << 62:
         raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
     guards = desk.guards
-    _check_columns(columns, issued, guards)
-    if not _within(notes, 0, 1).all():
+    _check_columns(columns, issued, guards, scale)
+    if ours and not _within(notes, 0, 1).all():
         raise StateError(f"the notes of a saved ticket must be {each} floats from 0 to 1")
+    if not ours and not (np.isfinite(notes).all() and (each == 0 or not columns["same"].any())):
+        raise StateError(f"the notes of a saved ticket must be {each} finite floats")
     _check_counts(columns, guards)
     desk.restore(issued, **columns, notes=notes)
 
@@ -177,15 +180,21 @@ def _of_rows(rows: object, most: int, each: int) -> tuple[Columns, NDArray[np.fl
     return columns, np.array([note for row in rows for note in row[6]], np.float64)
 
 
+def is_score(score: float, scale: str) -> bool:
+    """Whether a saved number can be a score."""
+    return math.isfinite(score) if scale == "logit" else 0 <= score <= 1
+
+
 def _within(values: NDArray[Any], least: float, most: float) -> NDArray[np.bool_]:
     return (values >= least) & (values <= most)  # neither holds for what is not a number
 
 
-def _check_columns(columns: Columns, issued: int, guards: Sequence[Guard]) -> None:
+def _check_columns(columns: Columns, issued: int, guards: Sequence[Guard], scale: str) -> None:
     """Refuse tickets that are not in order, or lie in no cell."""
     numbers, guard, score = columns["number"], columns["guard"], columns["score"]
     order = np.diff(numbers, prepend=-1) > 0
-    good = order & _within(numbers, 0, issued - 1) & _within(guard, 0, len(guards) - 1) & _within(score, 0, 1)
+    good = order & _within(numbers, 0, issued - 1) & _within(guard, 0, len(guards) - 1)
+    good &= np.isfinite(score) if scale == "logit" else _within(score, 0, 1)
     if not good.all():
         row = int(good.argmin())
         rule = f"each with a guard and a score, got {numbers[row]}, {guard[row]} and {score[row]}"

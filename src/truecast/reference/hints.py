@@ -14,6 +14,8 @@ __all__ = ["PlainBinMeans", "PlainHint", "PlainIdentity", "PlainIsotonic", "Plai
 FARTHEST = 16.0  # logits are clipped there
 PER_UNIT = 4  # knots in a unit of the logit scale
 KNOTS = 2 * 16 * PER_UNIT + 1
+BEYOND = 40.0  # bent logits are clipped there
+WIDE = 2 * 40 * PER_UNIT + 1
 MOST = 1e100  # the unit at which fading weights are scaled back
 
 
@@ -43,10 +45,19 @@ def knot(score: float) -> tuple[int, float]:
     return left, at - left
 
 
+def bent(score: float) -> float:
+    """The logit of a score, drawn together beyond 16 as a logarithm does."""
+    if score <= 0.0 or score >= 1.0:
+        return BEYOND if score >= 1.0 else -BEYOND
+    z = math.log(score / (1.0 - score))
+    if abs(z) <= FARTHEST:
+        return z
+    return math.copysign(min(FARTHEST + 4.0 * math.log(abs(z) / FARTHEST), BEYOND), z)
+
+
 def nearest(score: float) -> int:
-    """The knot nearest to a score."""
-    left, part = knot(score)
-    return left if part < 0.5 else left + 1
+    """The knot nearest to a score, of those of bent logits."""
+    return int((bent(score) + BEYOND) * PER_UNIT + 0.5)
 
 
 def keeping(memory: int | None) -> float:
@@ -141,12 +152,12 @@ class PlainIsotonic(PlainHint):
     def __init__(self, memory: int | None = None, prior: float = 1.0) -> None:
         self.keep, self.prior, self.unit = keeping(memory), prior, 1.0
         self.rounds, self.due = 0, 1
-        self.bins = [(0.0, 0.0, 0.0)] * KNOTS  # weight, ones, logits
+        self.bins = [(0.0, 0.0, 0.0)] * WIDE  # weight, ones, logits
         self.pools = self.refit()
 
     def predict(self, score: float) -> float:
         """Straight between the centres of the pools to either side; level outside."""
-        z, k = logit(score), nearest(score)
+        z, k = bent(score), nearest(score)
         own = max(i for i, (start, _, _) in enumerate(self.pools) if start <= k)
         after = own + (self.pools[own][1] <= z)
         if after in (0, len(self.pools)):
@@ -159,7 +170,7 @@ class PlainIsotonic(PlainHint):
         self.unit /= self.keep
         k = nearest(score)
         weight, ones, logits = self.bins[k]
-        self.bins[k] = weight + self.unit, ones + self.unit * y, logits + self.unit * logit(score)
+        self.bins[k] = weight + self.unit, ones + self.unit * y, logits + self.unit * bent(score)
         if self.unit > MOST:
             self.bins = [(w / self.unit, o / self.unit, z / self.unit) for w, o, z in self.bins]
             self.unit = 1.0
@@ -173,14 +184,16 @@ class PlainIsotonic(PlainHint):
         few = self.prior * self.unit
         pools: list[tuple[int, float, float, float]] = []
         for k, (weight, ones, logits) in enumerate(self.bins):
-            z = k / PER_UNIT - FARTHEST
-            pool = k, weight + few, ones + few * sigmoid(z), logits + few * z
+            z = k / PER_UNIT - BEYOND
+            own = clip(z, -FARTHEST, FARTHEST)
+            faith = few if z == own else few / 10.0
+            pool = k, weight + faith, ones + faith * sigmoid(own), logits + faith * z
             while pools and pools[-1][2] / pools[-1][1] >= pool[2] / pool[1]:
                 start, *last = pools.pop()
                 pool = start, last[0] + pool[1], last[1] + pool[2], last[2] + pool[3]
             pools.append(pool)
         return [
-            (start, clip(logits / weight, -FARTHEST, FARTHEST), clip(ones / weight, 0.0, 1.0))
+            (start, clip(logits / weight, -BEYOND, BEYOND), clip(ones / weight, 0.0, 1.0))
             for start, weight, ones, logits in pools
         ]
 

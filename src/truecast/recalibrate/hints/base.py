@@ -36,7 +36,8 @@ class Hint(_core.Hint, Saveable):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Hint._kinds.setdefault(cls.__name__, cls)
+        if cls.__module__.startswith(f"{__package__}."):  # others have methods that the core knows nothing of
+            Hint._kinds.setdefault(cls.__name__, cls)
 
     def __init__(
         self, kind: str, *, memory: int | None = None, prior: float = 1.0, members: Sequence[Hint] = ()
@@ -47,7 +48,7 @@ class Hint(_core.Hint, Saveable):
         """Say a probability for every score, learning each outcome before the next score.
 
         The same as ``[(h.predict(x), h.learn(x, y))[0] for x, y in zip(scores, outcomes)]``, bit for bit, state
-        included; other threads run meanwhile.
+        included; other threads run meanwhile. A subclass with methods of its own is asked row by row, in Python.
 
         Parameters
         ----------
@@ -68,7 +69,12 @@ class Hint(_core.Hint, Saveable):
         """
         x, y = _check.scored("scores", scores, outcomes)
         said = np.empty(len(y))
-        self._follow(x, y, said)
+        if is_compiled(self):
+            self._follow(x, y, said)
+            return said
+        for t, (score, outcome) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+            said[t] = self.predict(score)
+            self.learn(score, outcome)
         return said
 
     def state(self) -> dict[str, Any]:
@@ -92,7 +98,7 @@ class Hint(_core.Hint, Saveable):
         numbers: list[float] = []
         for part, name, count, row, least, most in layout:
             found = parts[part][name]
-            numbers += _numbers(name, found if row else [found], count, least, most)
+            numbers += _numbers(name, _widened(name, found, count) if row else [found], count, least, most)
         if not self._restore(np.array(numbers, np.float64)):
             raise StateError("the saved numbers do not fit together: no outcomes lead to this state")
 
@@ -108,6 +114,14 @@ class Hint(_core.Hint, Saveable):
         return [{name: state[name] for name in state if name != "members"}, *members]
 
 
+def _widened(name: str, values: Any, count: int) -> Any:
+    """The rows of an `Isotonic` as saved before it had knots beyond a logit of 16: nothing was seen there."""
+    if count != 321 or not isinstance(values, list) or len(values) != 129:
+        return values
+    ends = (values[0], values[-1]) if name in ("rates", "centres") else (0.0, 0.0)
+    return [ends[0]] * 96 + values + [ends[1]] * 96
+
+
 def _numbers(name: str, values: object, count: int, least: float, most: float) -> list[float]:
     """The saved numbers of one name, if they are as many floats in range as there must be."""
     if not isinstance(values, list) or len(values) != count:
@@ -116,6 +130,11 @@ def _numbers(name: str, values: object, count: int, least: float, most: float) -
         if type(number) is not float or not least <= number <= most:
             raise StateError(f"the saved {name} must be floats from {least:g} to {most:g}, got {number!r:.80}")
     return values
+
+
+def is_compiled(hint: object) -> bool:
+    """Whether the core does all that this hint does: not so if its class was made elsewhere."""
+    return type(hint) in Hint._kinds.values()
 
 
 def check_memory(memory: object) -> int | None:
@@ -136,6 +155,9 @@ def build(description: object, position: int) -> Hint:
             description = Hint._kinds[kind](**options)
         except TypeError as error:
             raise InputError("hints", f"must have the options of {kind}", description, position) from error
+    if isinstance(description, Hint) and not is_compiled(description):
+        rule = "must be hints of truecast: a mix would not use the methods of a subclass"
+        raise InputError("hints", rule, description, position)
     if not isinstance(description, Hint) or description._members:
         raise InputError("hints", "must be hints, none of them a mix", description, position)
     return description

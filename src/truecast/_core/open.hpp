@@ -1,0 +1,56 @@
+// A hint that Python provides. Whoever uses it holds the interpreter lock, and expects any call to throw.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "hints.hpp"
+
+namespace truecast::hints {
+
+class Open final : public Hint {
+  public:
+    // Of truecast.recalibrate.open.Calls: asks the object, and checks what it says.
+    explicit Open(nanobind::object calls_)
+        : calls(std::move(calls_)), count(nanobind::cast<std::size_t>(calls.attr("notes"))) {}
+    std::unique_ptr<Hint> clone() const override { return std::make_unique<Open>(calls.attr("copy")()); }
+
+    bool runs_python() const override { return true; }
+    void at(std::int64_t number) override { row = number; }
+    std::size_t notes() const override { return count; }
+
+    double issue(const Score& score, double* kept) override {
+        const nanobind::object both = calls.attr("issue")(score.given, position());
+        const nanobind::object list = both[1];
+        for (std::size_t k = 0; k < count; ++k) kept[k] = nanobind::cast<double>(list[k]);
+        return nanobind::cast<double>(both[0]);
+    }
+
+    void learn(const Score& score, bool y, const double* kept) override {
+        settle();
+        nanobind::list list;
+        for (std::size_t k = 0; kept != nullptr && k < count; ++k) list.append(kept[k]);
+        calls.attr("learn")(score.given, y ? 1 : 0, list, position());
+    }
+
+    using Hint::learn;
+    const nanobind::object calls;
+
+  protected:
+    double say(const Score& score) override {
+        return nanobind::cast<double>(calls.attr("predict")(score.given, position()));
+    }
+    void absorb(const Score&, double, bool) override {}  // `learn` does it
+
+  private:
+    nanobind::object position() const { return row < 0 ? nanobind::none() : nanobind::object(nanobind::int_(row)); }
+
+    const std::size_t count;  // of notes
+    std::int64_t row = -1;    // of a batch, to name it in errors
+};
+
+}  // namespace truecast::hints

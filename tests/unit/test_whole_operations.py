@@ -450,3 +450,21 @@ def test_predict_many_lets_other_calls_go_on() -> None:
     assert learned > 50  # one, if the call kept the interpreter to itself
     assert r.rounds == learned
     assert len(set(found[0].tolist())) == 2
+
+
+def test_a_state_loaded_while_a_score_is_checked_frees_nothing_in_use() -> None:
+    r = tc.Recalibrator(hint=tc.hints.Identity(), slack=0.0, nudge=False)
+    state = r.state()
+
+    class Loading(float):
+        def __ge__(self, other: object) -> bool:
+            r.load(state)
+            return float(self) >= float(other)  # type: ignore[arg-type]
+
+        def __float__(self) -> float:
+            r.load(state)
+            return 0.25
+
+    for _ in range(50):
+        assert r.predict(Loading(0.25)) == 0.25
+        assert r.issue(Loading(0.25)).p == 0.25

@@ -156,8 +156,14 @@ class Place {
     }
 };
 
+// The check may run Python, and another thread may load a state meanwhile: hold on to the hint that is asked.
+hints::Score checked_score(const Desk& desk, nb::handle score) {
+    const nb::object hint = desk.hint;
+    return score_of(*nb::inst_ptr<Held>(hint), score);
+}
+
 double predict(Desk& desk, nb::handle score, nb::handle group) {
-    const hints::Score x = score_of(desk.held(), score);
+    const hints::Score x = checked_score(desk, score);
     Place place(desk, group_of(group));
     const Busy working(desk);
     const double hint = desk.held().hint->predict(x);
@@ -220,7 +226,7 @@ class Issue {
 };
 
 nb::object issue(Desk& desk, nb::handle score, nb::handle group) {
-    const hints::Score x = score_of(desk.held(), score);
+    const hints::Score x = checked_score(desk, score);
     Place place(desk, group_of(group));
     std::int64_t number;
     double said;

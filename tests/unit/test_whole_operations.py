@@ -9,6 +9,7 @@ import math
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -468,3 +469,31 @@ def test_a_state_loaded_while_a_score_is_checked_frees_nothing_in_use() -> None:
     for _ in range(50):
         assert r.predict(Loading(0.25)) == 0.25
         assert r.issue(Loading(0.25)).p == 0.25
+
+
+FORKED = """
+import os, threading, time, truecast as tc
+r, stop = tc.Recalibrator(), threading.Event()
+r.recalibrate_many([0.1] * 2000, [1] * 2000)
+def save():
+    while not stop.is_set():
+        r.to_json()
+thread = threading.Thread(target=save)
+thread.start()
+time.sleep(0.05)
+children = []
+for _ in range(8):
+    if (child := os.fork()) == 0:
+        r.predict(0.5)
+        os._exit(0)
+    children.append(child)
+print([os.waitpid(child, 0)[1] for child in children])
+stop.set()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_does_not_wait_for_a_thread_it_does_not_have() -> None:
+    found = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout.strip() == str([0] * 8)

@@ -9,6 +9,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 #include <cstring>
 #include <map>
@@ -62,6 +65,7 @@ struct Desk {
 
     bool busy = false;         // a call is under way, such as a batch without the interpreter lock
     unsigned long reader = 0;  // the thread that reads the whole, in several calls: others wait
+    int reader_process = 0;    // a fork has no such thread
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     bool full() const { return tickets.size() >= most_tickets; }
@@ -73,6 +77,14 @@ struct Desk {
     }
 };
 
+int process() {
+#ifdef _WIN32
+    return 0;  // there is no fork
+#else
+    return static_cast<int>(getpid());
+#endif
+}
+
 [[noreturn]] void refuse_ticket(const char* kind, const nb::object& rule, nb::handle value) {
     const nb::object type = nb::module_::import_("truecast.errors").attr(kind);
     const nb::object error = type("ticket", rule, value);
@@ -83,6 +95,7 @@ struct Desk {
 // The desk when no other call is under way: while another thread reads the whole, wait for it, and let signals in; while
 // a batch runs, refuse.
 Desk& at_rest(Desk& desk) {
+    if (desk.reader_process != process()) desk.reader = 0;
     while (desk.reader != 0 && desk.reader != PyThread_get_thread_ident()) {
         {
             const nb::gil_scoped_release unlocked;
@@ -98,7 +111,10 @@ Desk& at_rest(Desk& desk) {
 nb::object alone(Desk& desk, const nb::callable& read) {
     struct Reading {
         Desk& desk;
-        explicit Reading(Desk& of) : desk(of) { desk.reader = PyThread_get_thread_ident(); }
+        explicit Reading(Desk& of) : desk(of) {
+            desk.reader = PyThread_get_thread_ident();
+            desk.reader_process = process();
+        }
         ~Reading() { desk.reader = 0; }
     };
     const Reading reading(at_rest(desk));

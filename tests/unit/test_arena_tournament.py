@@ -324,7 +324,7 @@ from players import aosa
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where Ctrl-C is ignored
     opponents = {name: ADVERSARIES[name] for name in ("coins", "early-stop", "drift", "threshold")}
-    tournament({"aosa": aosa}, opponents, [1500], 12, path=sys.argv[1], workers=int(sys.argv[2]))
+    tournament({"aosa": aosa}, opponents, [1500], 60, path=sys.argv[1], workers=int(sys.argv[2]))
 """
 
 
@@ -366,7 +366,7 @@ def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str
         process.kill()
     _, errors = process.communicate(timeout=60)
     kept = lines_in(path)
-    assert 3 <= kept < 38, errors
+    assert 3 <= kept < 182, errors
     if how == "SIGINT":
         assert process.returncode == -signal.SIGINT
         assert errors.count("Traceback") == 1  # of the interrupted call, and none of its processes
@@ -379,11 +379,11 @@ def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
     opponents = {name: ADVERSARIES[name] for name in ("coins", "early-stop", "drift", "threshold")}
     told: list[int] = []
-    resumed = tournament({"aosa": aosa}, opponents, [1500], 12, path=path, workers=1,
+    resumed = tournament({"aosa": aosa}, opponents, [1500], 60, path=path, workers=1,
                          progress=lambda done, total: told.append(done))  # fmt: skip
-    assert told == list(range(lines_in(path) - len(told), 38))
+    assert told == list(range(lines_in(path) - len(told), 182))
     assert told[0] >= kept - 1
-    uninterrupted = tournament({"aosa": aosa}, opponents, [1500], 12, workers=1)
+    uninterrupted = tournament({"aosa": aosa}, opponents, [1500], 60, workers=1)
     for one, other in zip(resumed.rows, uninterrupted.rows, strict=True):
         assert dataclasses.replace(one, lower=0, upper=0) == dataclasses.replace(other, lower=0, upper=0)
         assert one.lower <= other.upper

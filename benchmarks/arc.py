@@ -12,10 +12,9 @@ import math
 import sys
 from collections.abc import Callable
 from statistics import median
-from typing import Any
 
 import numpy as np
-from timing import header, seconds
+from timing import header, pair, seconds
 
 import truecast as tc
 
@@ -85,30 +84,9 @@ def recomputed(tally: tc.Tally) -> float:
     return float((fall * (2 * before + rise)).sum())
 
 
-class Empty:
-    """Two methods that do nothing: what calling costs."""
-
-    def predict(self) -> None:
-        pass
-
-    def observe(self, outcome: int) -> None:
-        pass
-
-
 def single(calls: int) -> None:
     y = np.random.default_rng(0).integers(0, 2, calls).tolist()
-
-    def loop(forecaster: Any) -> None:
-        for bit in y:
-            forecaster.predict()
-            forecaster.observe(bit)
-
-    pairs = []
-    for _ in range(3):  # side by side, so that a slow spell slows both
-        empty = seconds(lambda: loop(Empty()), 1) / calls * 1e9
-        ours = seconds(lambda: loop(tc.Arc()), 1) / calls * 1e9
-        pairs.append((ours / empty, ours, empty))
-    ratio, ours, empty = median(pairs)
+    ratio, ours, _ = pair(tc.Arc, y, repeat=2)
     f = tc.Arc()
     f.forecast_many(y)
     certificate = seconds(lambda: f.certificate) * 1e6

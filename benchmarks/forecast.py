@@ -16,11 +16,10 @@ import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
-from timing import header, seconds
+from timing import header, pair, seconds
 
 import truecast as tc
 
@@ -90,35 +89,9 @@ def batch(chain: Chain, sizes: list[int]) -> None:
     print(f"\nslowest grid / fastest grid, 10 to 100,000 cells: {spread}")
 
 
-class Empty:
-    """Two methods that do nothing: what calling costs."""
-
-    def predict(self) -> None:
-        pass
-
-    def observe(self, outcome: int) -> None:
-        pass
-
-
 def single(calls: int) -> None:
     outcomes = np.random.default_rng(0).integers(0, 2, calls).tolist()
-
-    def loop(forecaster: Any) -> None:
-        for y in outcomes:
-            forecaster.predict()
-            forecaster.observe(y)
-
-    def bare() -> None:
-        for _ in outcomes:
-            pass
-
-    nothing = seconds(bare) / calls * 1e9
-    pairs = []
-    for _ in range(5):  # side by side, so that a slow spell slows both
-        empty = seconds(lambda: loop(Empty()), 3) / calls * 1e9 - nothing
-        ours = seconds(lambda: loop(tc.AlmostOneStepAhead(horizon=calls)), 3) / calls * 1e9 - nothing
-        pairs.append((ours / empty, ours, empty))
-    ratio, ours, empty = median(pairs)
+    ratio, ours, empty = pair(lambda: tc.AlmostOneStepAhead(horizon=calls), outcomes)
     print("\n## predict + observe from Python\n")
     print(f"{ours:.0f} ns a pair, {empty:.0f} ns for a pair of empty methods: ratio **{ratio:.2f}**")
 

@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from statistics import median
 from typing import Any
 
 
@@ -18,6 +19,38 @@ def seconds(work: Callable[[], Any], repeat: int = 5) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+class Empty:
+    """Two methods that do nothing: what calling costs."""
+
+    def predict(self) -> None:
+        pass
+
+    def observe(self, outcome: int) -> None:
+        pass
+
+
+def pair(make: Callable[[], Any], outcomes: list[int], repeat: int = 5) -> tuple[float, float, float]:
+    """Return what a predict and an observe cost, to two empty methods; then both in ns."""
+
+    def loop(forecaster: Any) -> None:
+        for y in outcomes:
+            forecaster.predict()
+            forecaster.observe(y)
+
+    def bare() -> None:
+        for _ in outcomes:
+            pass
+
+    each = 1e9 / len(outcomes)
+    nothing = seconds(bare) * each
+    pairs = []
+    for _ in range(repeat):  # side by side, so that a slow spell slows both
+        empty = seconds(lambda: loop(Empty()), 3) * each - nothing
+        ours = seconds(lambda: loop(make()), 3) * each - nothing
+        pairs.append((ours / empty, ours, empty))
+    return median(pairs)
 
 
 def header(title: str, script: str, *packages: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from numbers import Integral
@@ -22,6 +23,7 @@ MOMENTS = tuple(
     (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for moment in (datetime.min, datetime.max)
 )  # the first and the last, in microseconds since 1970
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
 
@@ -165,10 +167,14 @@ def notes(values: Any, count: int) -> list[float]:
 
 def group(value: Any, position: int | None = None) -> str | int | None:
     """Return the name or number of a group, or None."""
-    if value is None or type(value) is str:
+    if value is None or (type(value) is str and value.isascii()):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # that of an enumeration would be the name of its member
+        name = str.__str__(value)  # that of an enumeration would be the name of its member
+        if not _PAIR.search(name):
+            return name
+        rule = "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 and decode it"
+        raise InputError("group" if position is None else "groups", rule, ascii(name), position)
     if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
     rule = "must be a str, an int of 64 bits or None"

@@ -111,7 +111,7 @@ class Certificate(_Proved):
 class ArcCertificate(_Proved):
     """What is proved about the forecasts that `Arc` made so far: three bounds, all totals, rounded up.
 
-    They follow from the energy of the residuals, whatever the outcomes were and whoever chose them (docs/arc.md,
+    They follow from the energy of the residuals and hold for any outcomes, an opponent's too (docs/arc.md,
     theorems 2 and 3). Like `Certificate`, it does not say that the forecasts are sharp: read `brier` beside it.
 
     Attributes

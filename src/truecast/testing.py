@@ -65,7 +65,11 @@ def check_forecaster(make: Make, *, checks: Sequence[Callable[[Make], None]] | N
     >>> import truecast as tc
     >>> check_forecaster(lambda: tc.AlmostOneStepAhead(horizon=1_000))
     """
-    for check in CHECKS if checks is None else checks:
+    _run(CHECKS if checks is None else checks, make)
+
+
+def _run(checks: Sequence[Callable[[Any], None]], make: Callable[[], Any]) -> None:
+    for check in checks:
         try:
             check(make)
         except Exception as error:
@@ -254,11 +258,7 @@ def check_hint(make: Callable[[], Any], *, checks: Sequence[Callable[[Callable[[
     >>> import truecast as tc
     >>> check_hint(tc.hints.Platt)
     """
-    for check in HINT_CHECKS if checks is None else checks:
-        try:
-            check(make)
-        except Exception as error:
-            raise ContractError(f"{check.__name__}: {error}") from error
+    _run(HINT_CHECKS if checks is None else checks, make)
 
 
 def check_hint_probabilities(make: Callable[[], Any]) -> None:

@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from company import wait_until_refused
+
 import truecast as tc
 from truecast import state as saving
 from truecast.certificate import ArcCertificate
@@ -241,15 +243,6 @@ def test_the_most_rounds_of_all() -> None:
         f.load({"forecasts": [0.25, 0.5], "zeros": [2**51, 1], "ones": [2**51, 0], "issued": False})
     assert f.rounds == 2**52 + 1
     assert f.tally.total == 2**52 + 1
-
-
-def wait_until_refused(worker: threading.Thread, call: Any) -> None:
-    while worker.is_alive():
-        try:
-            call()
-        except tc.OrderError:
-            return
-    pytest.fail("nothing was refused while the batch ran")
 
 
 def test_a_batch_in_another_thread_refuses_company() -> None:

@@ -16,6 +16,8 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from company import wait_until_refused
+
 import truecast as tc
 from truecast import state
 from truecast.recalibrate.hints import BinMeans, Hint, Identity, Isotonic, Mix, Platt
@@ -320,15 +322,6 @@ def test_another_kind_of_hint_is_not_read() -> None:
 
 
 # -- threads ---------------------------------------------------------------------------------------
-
-
-def wait_until_refused(worker: threading.Thread, call: Any) -> None:
-    while worker.is_alive():
-        try:
-            call()
-        except tc.OrderError:
-            return
-    pytest.fail("nothing was refused while the batch ran")
 
 
 def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:

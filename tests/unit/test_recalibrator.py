@@ -342,3 +342,31 @@ def test_nothing_else_while_a_batch_runs() -> None:
     assert resolved > 0
     assert r.rounds == batches * rounds + resolved + observed
     assert r.unresolved == len(tickets) - resolved
+
+
+@pytest.mark.parametrize("said", [None, "x", object(), 0.25])
+def test_a_ticket_that_says_something_else_is_refused(said: Any) -> None:
+    r = tc.Recalibrator()
+    ticket = r.issue(0.5)
+    ticket.p = said
+    with pytest.raises(tc.InputError, match="^ticket must be one of this recalibrator, not of another"):
+        r.resolve(ticket, 1)
+    with pytest.raises(tc.InputError, match="^ticket must be one of this recalibrator"):
+        r.give_up(ticket)
+    assert r.awaited == [ticket]
+    r.resolve(int(ticket), 1)
+    assert r.rounds == 1
+
+
+def test_a_group_that_would_be_saved_under_another_name_is_refused() -> None:
+    r = tc.Recalibrator()
+    pair, letter = "\ud83d\ude00", "\U0001f600"
+    with pytest.raises(tc.InputError, match=r"^group must have no pair of surrogates"):
+        r.predict(0.3, group=pair)
+    with pytest.raises(tc.InputError, match="^groups must have no pair of surrogates.* at position 1"):
+        r.recalibrate_many([0.3, 0.4], [0, 1], groups=["a", pair])
+    assert not r.groups
+    for group in (letter, "\ud800", "é"):
+        r.predict(0.3, group=group)
+        r.observe(1)
+    assert list(tc.Recalibrator.from_json(r.to_json()).groups) == [letter, "\ud800", "é"]

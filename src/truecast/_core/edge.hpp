@@ -66,7 +66,7 @@ class Busy {
 };
 
 // Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals in every 50 ms and
-// at the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The whole state is to be restored then,
+// at the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The caller then restores the whole state,
 // so that an interrupted batch has learned nothing. If it `runs_python`, the lock is kept.
 template <typename Play>
 void in_blocks(std::size_t rounds, std::size_t block, Play play, bool runs_python = false) {

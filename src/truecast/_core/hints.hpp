@@ -112,7 +112,7 @@ class Hint {
         fresh = false;
     }
 
-    // Whether it needs the interpreter lock, and may throw; then it is told the row of a batch, for what it throws.
+    // Whether it needs the interpreter lock, and may throw. If so, `at` names the row of a batch, for its errors.
     virtual bool runs_python() const { return false; }
     virtual void at(std::int64_t) {}
 
@@ -305,7 +305,7 @@ class Isotonic final : public Hint {
     }
 
   private:
-    static constexpr std::size_t wide = 2 * 40 * per_unit + 1;
+    static constexpr std::size_t wide = 2 * static_cast<std::size_t>(beyond) * per_unit + 1;
     struct Pool {
         std::size_t from;
         double weight, ones, logits;

@@ -91,10 +91,11 @@ class Stack {
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
-// a small part of the weight is handed out anew, so that whoever is best after a change is found again). It is
+// a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with half of the weight. Where outcomes come late, what they have in common would be taken for
-// evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the weights change.
+// put them down. The first member starts with half of the weight. Where outcomes come late, what they have in common
+// would be taken for evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the
+// weights change.
 class Mix final : public Hint {
   public:
     explicit Mix(std::vector<std::unique_ptr<Hint>> hints)
@@ -186,7 +187,7 @@ class Mix final : public Hint {
     }
 
     static constexpr double share = 0.0003, steep = 50.0;
-    static constexpr double least = 0.0001;  // whoever is best is found again where nothing surprises, too
+    static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;
     Stack stack;
     std::vector<double> start, weights;

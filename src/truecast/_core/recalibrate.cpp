@@ -95,7 +95,7 @@ int process() {
 // The desk when no other call is under way: while another thread reads the whole, wait for it, and let signals in; while
 // a batch runs, refuse.
 Desk& at_rest(Desk& desk) {
-    if (desk.reader_process != process()) desk.reader = 0;
+    if (desk.reader != 0 && desk.reader_process != process()) desk.reader = 0;
     while (desk.reader != 0 && desk.reader != PyThread_get_thread_ident()) {
         {
             const nb::gil_scoped_release unlocked;
@@ -123,7 +123,8 @@ nb::object alone(Desk& desk, const nb::callable& read) {
 
 // The name of a group: a str, an int or None, none of which runs code when it is looked up.
 nb::object group_of(nb::handle group) {
-    if (group.is_none() || PyUnicode_CheckExact(group.ptr())) return nb::borrow(group);
+    const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
+    if (group.is_none() || plain) return nb::borrow(group);
     return nb::module_::import_("truecast._check").attr("group")(group);
 }
 
@@ -277,7 +278,7 @@ struct Handed {
             number = nb::cast<std::int64_t>(
                 check("ticket", given, "least"_a = 0, "most"_a = nb::int_(std::int64_t{1} << 62)));
         }
-        if (has_p) p = nb::cast<double>(nb::object(given.attr("p")));
+        if (has_p && !nb::try_cast(nb::getattr(given, "p", nb::none()), p)) refuse_other(given);
     }
 
     Tickets::iterator find(Desk& desk, nb::handle given) const {
@@ -290,9 +291,13 @@ struct Handed {
             refuse_ticket("InputError", nb::str("must be one that was issued, below {}").format(desk.issued),
                           nb::int_(number));
         }
-        if (has_p && p != found->second.made.said)
-            refuse_ticket("InputError", nb::str("must be one of this recalibrator, not of another"), given);
+        if (has_p && p != found->second.made.said) refuse_other(given);
         return found;
+    }
+
+  private:
+    [[noreturn]] static void refuse_other(nb::handle given) {
+        refuse_ticket("InputError", nb::str("must be one of this recalibrator, not of another"), given);
     }
 };
 

@@ -20,9 +20,11 @@ NEEDED = "must be one of truecast.hints, or an object with predict(score) and le
 class HintLike(Protocol):
     """What a recalibrator needs of a hint; the rest is optional, see `Recalibrator`."""
 
-    def predict(self, score: Any, /) -> float: ...  # noqa: D102
+    def predict(self, score: Any, /) -> float:
+        """Return the probability that it makes of a score."""
 
-    def learn(self, score: Any, outcome: Any, /) -> None: ...  # noqa: D102
+    def learn(self, score: Any, outcome: Any, /) -> None:
+        """Learn what came of a score."""
 
 
 class Calls:

@@ -60,22 +60,21 @@ _COLUMNS = {
     "same": "<u1",  # whether the hint would give these notes now, if it is one of truecast; or there are none
 }
 _NOTES = "<f8"
-_RANDOM = {"<f8": 6}  # so many of the lower bytes of a number
+_RANDOM = {"<f8": 6}  # how many of a number's bytes, the lower ones
 
 
 def tickets_state(desk: _core.Desk) -> dict[str, Any]:
     """Everything about the tickets, as plain data."""
-    numbers, guards, low, high, scores, said, same, notes = desk.table()
-    columns = numbers, guards, low, high, scores, said, same, notes
+    table = desk.table()
     packed, digits = [], []
-    for column, kind in zip(columns, [*_COLUMNS.values(), _NOTES], strict=True):
+    for column, kind in zip(table, [*_COLUMNS.values(), _NOTES], strict=True):
         planes, cut = _bytes(column, kind), _RANDOM.get(kind, 0) * len(column)
         digits.append(planes[:cut])
         packed.append(planes[cut:])
     return {
         "issued": desk.issued,
-        "awaited": len(numbers),
-        "notes": len(notes),
+        "awaited": len(table[0]),
+        "notes": len(table[-1]),
         "table": base64.b64encode(zlib.compress(b"".join(packed), 1)).decode(),
         "digits": base64.b64encode(b"".join(digits)).decode(),
     }
@@ -201,13 +200,20 @@ def _check_columns(columns: Columns, issued: int, guards: Sequence[Guard], scale
         raise StateError(f"the saved tickets must be in order, {rule}")
     low, high, said = columns["low"], columns["high"], columns["forecast"] * WHOLE
     good = (low < high) & (low <= said) & (said <= high)
-    for number in np.unique(guard):
-        rows = guard == number
-        points = guards[number].points
-        good[rows] &= np.isin(low[rows], points) & np.isin(high[rows], points)
+    for owner, rows in zip(guards, _rows_of(guards, columns), strict=True):
+        if len(rows):
+            points = owner.points
+            good[rows] &= np.isin(low[rows], points) & np.isin(high[rows], points)
     if not good.all():
         row = int(good.argmin())
         raise StateError(f"a saved ticket must lie between two points of its guard, got {numbers[row]}")
+
+
+def _rows_of(guards: Sequence[Guard], columns: Columns) -> list[NDArray[np.int64]]:
+    """The rows of each guard's tickets. One sort for all of them."""
+    order = np.argsort(columns["guard"], kind="stable")
+    ends = np.searchsorted(columns["guard"][order], np.arange(1, len(guards)))
+    return np.split(order, ends)
 
 
 def _check_counts(columns: Columns, guards: Sequence[Guard]) -> None:
@@ -215,10 +221,8 @@ def _check_counts(columns: Columns, guards: Sequence[Guard]) -> None:
     scaled = columns["forecast"] * (2 * WHOLE)  # exact
     under, over = np.floor(scaled).astype(np.int64), np.ceil(scaled).astype(np.int64)
     worth = np.maximum(over, 2 * WHOLE - under)
-    order = np.argsort(columns["guard"], kind="stable")
-    ends = np.searchsorted(columns["guard"][order], np.arange(len(guards) + 1))
-    for number, guard in enumerate(guards):
-        mine = worth[order[ends[number] : ends[number + 1]]]
+    for guard, rows in zip(guards, _rows_of(guards, columns), strict=True):
+        mine = worth[rows]
         if guard.unresolved != len(mine):
             raise StateError("the saved tickets must be as many as the guards await")
         lost = guard._unknown - int(mine.sum())  # of what is given up

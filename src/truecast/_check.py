@@ -158,6 +158,28 @@ def _holds(check: Callable[..., Any], *values: Any) -> bool:
     return True
 
 
+def score_of_models(name: str, values: Any, models: int, logit: bool) -> list[float]:
+    """Return the scores of one round, one of each model: a sequence of as many numbers."""
+    sequence = values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else values
+    if not isinstance(sequence, list | tuple) or len(sequence) != models:
+        raise InputError(name, f"must be a sequence of {models} numbers, one of each model", values)
+    check = log_odds if logit else probability
+    numbers = []
+    for position, value in enumerate(sequence):
+        try:
+            numbers.append(check(name, value))
+        except InputError as error:
+            raise InputError(name, error.rule, value, position) from None
+    return numbers
+
+
+def weight(value: Any) -> float:
+    """Return how much of an observation an outcome is: a number above 0 and at most 1."""
+    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not 0 < value <= 1 or not 0 < float(value) <= 1:
+        raise InputError("weight", "must be a number above 0 and at most 1", value)
+    return float(value)
+
+
 def notes(values: Any, count: int) -> list[float]:
     """Return the numbers that a hint gave to be kept with a forecast."""
     if not isinstance(values, list | tuple) or len(values) != count:

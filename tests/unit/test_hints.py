@@ -285,7 +285,6 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (Isotonic, {"rounds": 49.5}),
         (Mix, {"weights": [0.2] * 10}),
         (Mix, {"diagonal": [9.0] * 9}),
-        (Mix, {"rounds": 49.5}),
         (Mix, {"lag": 51.0}),
         (Mix, {"members": []}),
         (Mix, {"members": [{}] * 9}),

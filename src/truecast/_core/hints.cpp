@@ -33,7 +33,7 @@ std::vector<double> notes_of(nb::handle notes, std::size_t count) {
 using hints::Held;
 using hints::Hint;
 
-// Log-odds must be finite; all checks but that of a float are Python's.
+// A number at once if it is a float in range; all other checks are Python's.
 hints::Score score_of(const Held& held, nb::handle score) {
     if (!held.logit) return held.score(probability("score", score));
     if (PyFloat_CheckExact(score.ptr()) && std::isfinite(PyFloat_AS_DOUBLE(score.ptr())))
@@ -42,18 +42,44 @@ hints::Score score_of(const Held& held, nb::handle score) {
     return held.score(nb::cast<double>(check("score", score)));
 }
 
+// The scores of one round: a number, or a sequence with one of each model.
+void scores_of(const Held& held, nb::handle score, std::vector<hints::Score>& scores) {
+    const std::size_t models = held.hint->inputs();
+    scores.clear();
+    scores.reserve(models);
+    if (models == 1) return scores.push_back(score_of(held, score));
+    const nb::object check = nb::module_::import_("truecast._check").attr("score_of_models");
+    for (const double one : nb::cast<std::vector<double>>(check("score", score, models, held.logit)))
+        scores.push_back(held.score(one));
+}
+
+// Above 0 and at most 1.
+double weight_of(nb::handle weight) {
+    if (PyFloat_CheckExact(weight.ptr())) {
+        const double value = PyFloat_AS_DOUBLE(weight.ptr());
+        if (value > 0.0 && value <= 1.0) return value;
+    }
+    return nb::cast<double>(nb::module_::import_("truecast._check").attr("weight")(weight));
+}
+
 namespace {
 
-std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, const std::vector<Held*>& members) {
+std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, const std::vector<Held*>& members,
+                           std::size_t models) {
     require(keep > 0.0 && keep <= 1.0 && prior > 0.0, "keep must be above 0 and at most 1, prior above 0");
     if (kind == "Identity") return std::make_unique<hints::Identity>();
     if (kind == "Platt") return std::make_unique<hints::Platt>(keep);
     if (kind == "BinMeans") return std::make_unique<hints::BinMeans>(keep, prior);
     if (kind == "Isotonic") return std::make_unique<hints::Isotonic>(keep, prior);
-    require(kind == "Mix" && !members.empty(), "there is no such hint");
+    require(kind == "Mix" && models > 0 && !members.empty() && members.size() % models == 0, "there is no such hint");
     std::vector<std::unique_ptr<Hint>> own;
-    for (Held* member : members) own.push_back(at_rest(*member).hint->clone());
-    return std::make_unique<hints::Mix>(std::move(own));
+    std::vector<std::size_t> sees;  // as many members for each model
+    for (Held* member : members) {
+        require(at_rest(*member).hint->inputs() == 1, "a member sees one score");
+        sees.push_back(own.size() * models / members.size());
+        own.push_back(member->hint->clone());
+    }
+    return std::make_unique<hints::Mix>(std::move(own), std::move(sees), models);
 }
 
 // The hint itself, then its members.
@@ -100,28 +126,36 @@ bool restore(Held& held, Array<const double, 1> values) {
 }
 
 nb::tuple issue(Held& held, nb::handle score) {
-    const hints::Score x = score_of(held, score);
+    std::vector<hints::Score> scores;
+    scores_of(held, score, scores);
     std::vector<double> kept(at_rest(held).hint->notes());
-    const double p = held.hint->issue(x, kept.data());
+    const double p = held.hint->issue(scores.data(), kept.data());
     return nb::make_tuple(p, kept);
 }
 
-void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes) {
-    const hints::Score x = score_of(held, score);
+void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes, nb::handle weight) {
+    std::vector<hints::Score> scores;
+    scores_of(held, score, scores);
     const bool bit = outcome(y) != 0;
-    if (notes.is_none()) return at_rest(held).hint->learn(x, bit);
+    const double part = weight_of(weight);
+    if (notes.is_none()) return at_rest(held).hint->learn(scores.data(), bit, nullptr, part);
     const std::vector<double> kept = notes_of(notes, at_rest(held).hint->notes());
-    at_rest(held).hint->learn(x, bit, kept.data());
+    at_rest(held).hint->learn(scores.data(), bit, kept.data(), part);
 }
 
-void follow(Held& held, Array<const double, 1> scores, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
-    require(scores.shape(0) == y.shape(0) && said.shape(0) == y.shape(0), "there must be an entry for each outcome");
+// Scores round by round, those of all models of a round together.
+void follow(Held& held, Array<const double, 1> numbers, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+    const std::size_t models = held.hint->inputs();
+    require(numbers.shape(0) == y.shape(0) * models && said.shape(0) == y.shape(0),
+            "there must be an entry for each outcome");
     const Busy working(held);
     nb::gil_scoped_release unlocked;
-    for (std::size_t t = 0; t < y.shape(0); ++t) {
-        const hints::Score score = held.score(scores.data()[t]);
-        said.data()[t] = held.hint->predict(score);
-        held.hint->learn(score, (y.data()[t] & 1) != 0);
+    std::vector<hints::Score> scores;
+    const double* from = numbers.data();
+    for (std::size_t t = 0; t < y.shape(0); ++t, from += models) {
+        held.read(from, scores);
+        said.data()[t] = held.hint->predict(scores.data());
+        held.hint->learn(scores.data(), (y.data()[t] & 1) != 0);
     }
 }
 
@@ -131,10 +165,9 @@ void bind_hints(nb::module_& m) {
     nb::class_<Held>(m, "Hint")
         .def(
             "__init__",
-            [](Held* self, const std::string& kind, double keep, double prior, const std::vector<Held*>& members) {
-                new (self) Held{make(kind, keep, prior, members)};
-            },
-            "kind"_a, "keep"_a, "prior"_a, "members"_a)
+            [](Held* self, const std::string& kind, double keep, double prior, const std::vector<Held*>& members,
+               std::size_t models) { new (self) Held{make(kind, keep, prior, members, models)}; },
+            "kind"_a, "keep"_a, "prior"_a, "members"_a, "models"_a)
         .def(
             "__init__",
             [](Held* self, nb::object calls) { new (self) Held{std::make_unique<hints::Open>(std::move(calls))}; },
@@ -151,14 +184,19 @@ void bind_hints(nb::module_& m) {
         .def(
             "predict",
             [](Held& held, nb::handle score) {
-                const hints::Score x = score_of(held, score);
-                return at_rest(held).hint->predict(x);
+                std::vector<hints::Score> scores;
+                scores_of(held, score, scores);
+                return at_rest(held).hint->predict(scores.data());
             },
             "score"_a.none(), "A better probability than this score; nothing is learned.")
         .def("issue", &issue, "score"_a.none(),
              "What `predict` says, and notes to keep and hand to `learn` if other rounds come before this outcome.")
         .def("learn", &learn, "score"_a.none(), "outcome"_a.none(), "notes"_a = nb::none(),
-             "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order.")
+             "weight"_a.none() = 1.0,
+             "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order. `weight`, above 0 and "
+             "at most 1, is how much of an observation it is.")
+        .def_prop_ro(
+            "_models", [](const Held& held) { return held.hint->inputs(); }, "How many scores a round has.")
         .def_prop_rw(
             "_logit", [](const Held& held) { return held.logit; },
             [](Held& held, bool logit) {

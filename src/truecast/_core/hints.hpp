@@ -79,16 +79,19 @@ struct Field {
 constexpr double most_rounds = 9007199254740992.0;  // counts are exact up to there
 constexpr double huge = 1e120;                      // beyond what any number of rounds can lead to; products are finite
 
+// A hint is asked about `inputs()` scores a round: one, or one of each model. Callers hand over the first of them.
 class Hint {
   public:
+    explicit Hint(std::size_t inputs = 1) : last(inputs) {}
     virtual ~Hint() = default;
     virtual std::unique_ptr<Hint> clone() const = 0;
+    std::size_t inputs() const { return last.size(); }
 
-    // What is said of a score; changes nothing that later calls could tell.
-    double predict(const Score& score) {
-        if (!fresh || score.given != last) {
-            said = say(score);
-            last = score.given;
+    // What is said of the scores; changes nothing that later calls could tell.
+    double predict(const Score* scores) {
+        if (!fresh || !same(scores)) {
+            said = say(scores);
+            for (std::size_t k = 0; k < last.size(); ++k) last[k] = scores[k].given;
             fresh = true;
         }
         return said;
@@ -98,17 +101,18 @@ class Hint {
     // members by what they said then. By what they say now, members good for the next round only would seem good for
     // later rounds too.
     virtual std::size_t notes() const { return 0; }
-    virtual double issue(const Score& score, double* kept) {
-        const double p = predict(score);
+    virtual double issue(const Score* scores, double* kept) {
+        const double p = predict(scores);
         note(kept);
         return p;
     }
 
-    void learn(const Score& score, bool y) { learn(score, y, nullptr); }
-    virtual void learn(const Score& score, bool y, const double* kept) {
-        predict(score);
+    // `weight`, above 0 and at most 1, is how much of an observation the outcome is: outcomes that come together may be
+    // one. Older ones fade in proportion.
+    virtual void learn(const Score* scores, bool y, const double* kept = nullptr, double weight = 1.0) {
+        predict(scores);
         if (kept != nullptr) recall(kept);
-        absorb(score, said, y);
+        absorb(scores, said, y, weight);
         fresh = false;
     }
 
@@ -125,13 +129,20 @@ class Hint {
     virtual std::vector<Hint*> members() { return {}; }
 
   protected:
-    virtual double say(const Score& score) = 0;
-    virtual void absorb(const Score& score, double p, bool y) = 0;
+    virtual double say(const Score* scores) = 0;
+    virtual void absorb(const Score* scores, double p, bool y, double weight) = 0;
     virtual void note(double*) const {}
     virtual void recall(const double*) {}
 
   private:
-    double last = 0.0, said = 0.0;  // a forecast is worked out once for saying and learning
+    bool same(const Score* scores) const {
+        for (std::size_t k = 0; k < last.size(); ++k)
+            if (scores[k].given != last[k]) return false;
+        return true;
+    }
+
+    std::vector<double> last;  // a forecast is worked out once for saying and learning
+    double said = 0.0;
     bool fresh = false;
 };
 
@@ -141,8 +152,8 @@ class Identity final : public Hint {
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Identity>(*this); }
 
   protected:
-    double say(const Score& score) override { return score.x; }
-    void absorb(const Score&, double, bool) override {}
+    double say(const Score* score) override { return score->x; }
+    void absorb(const Score*, double, bool, double) override {}
 };
 
 // Platt scaling: sigmoid(offset + slope z), by Newton steps on the log loss so far, a loss t rounds ago counted
@@ -165,14 +176,15 @@ class Platt final : public Hint {
     }
 
   protected:
-    double say(const Score& score) override { return sigmoid(clip(offset + slope * score.z, -farthest, farthest)); }
+    double say(const Score* score) override { return sigmoid(clip(offset + slope * score->z, -farthest, farthest)); }
 
-    void absorb(const Score& score, double p, bool y) override {
-        const double z = score.z, error = (y ? 1.0 : 0.0) - p, bend = std::fabs(error) / 2.0, lost = 1.0 - keep;
+    void absorb(const Score* score, double p, bool y, double weight) override {
+        const double z = score->z, error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
+        const double lost = weight * (1.0 - keep), kept = 1.0 - lost;
         auto& [a, b, c] = curvature;
-        a = keep * a + lost * pull_offset + bend;
-        b = keep * b + bend * z;
-        c = keep * c + lost * pull_slope + bend * z * z;
+        a = kept * a + lost * pull_offset + bend;
+        b = kept * b + bend * z;
+        c = kept * c + lost * pull_slope + bend * z * z;
         const double u = error - lost * pull_offset * offset, v = error * z - lost * pull_slope * (slope - 1.0);
         const double determinant = a * c - b * b;
         offset = clip(offset + (c * u - b * v) / determinant, -most_offset, most_offset);
@@ -192,6 +204,12 @@ class Platt final : public Hint {
 struct Fading {
     double keep, unit = 1.0;
     static constexpr double most = 1e100;
+
+    // What an outcome of this weight counts.
+    double next(double weight) {
+        unit /= 1.0 - weight * (1.0 - keep);
+        return unit * weight;
+    }
 
     void scale(double* values, std::size_t count) const {
         for (std::size_t k = 0; k < count; ++k) values[k] /= unit;
@@ -220,21 +238,21 @@ class BinMeans final : public Hint {
     }
 
   protected:
-    double say(const Score& score) override {
+    double say(const Score* score) override {
         const double few = prior * fading.unit;
-        const std::size_t k = score.left;
+        const std::size_t k = score->left;
         const double lower = residuals[k] / (weights[k] + few), upper = residuals[k + 1] / (weights[k + 1] + few);
-        return clip(score.x + (1.0 - score.part) * lower + score.part * upper, 0.0, 1.0);
+        return clip(score->x + (1.0 - score->part) * lower + score->part * upper, 0.0, 1.0);
     }
 
-    void absorb(const Score& score, double, bool y) override {
-        fading.unit /= fading.keep;
-        const double right = fading.unit * score.part, left = fading.unit - right;
-        const double residual = (y ? 1.0 : 0.0) - score.x;
-        weights[score.left] += left;
-        weights[score.left + 1] += right;
-        residuals[score.left] += left * residual;
-        residuals[score.left + 1] += right * residual;
+    void absorb(const Score* score, double, bool y, double weight) override {
+        const double all = fading.next(weight), right = all * score->part, left = all - right;
+        const double residual = (y ? 1.0 : 0.0) - score->x;
+        const std::size_t k = score->left;
+        weights[k] += left;
+        weights[k + 1] += right;
+        residuals[k] += left * residual;
+        residuals[k + 1] += right * residual;
         if (fading.unit > Fading::most) {
             fading.scale(weights.data(), knots);
             fading.scale(residuals.data(), knots);
@@ -278,21 +296,21 @@ class Isotonic final : public Hint {
     }
 
   protected:
-    double say(const Score& score) override {
-        const std::size_t k = nearest(score);
-        const bool up = centres[k] <= score.bend;
+    double say(const Score* score) override {
+        const std::size_t k = nearest(*score);
+        const bool up = centres[k] <= score->bend;
         if (up ? last[k] + 1 == wide : first[k] == 0) return rates[k];
         const std::size_t a = up ? k : first[k] - 1, b = up ? last[k] + 1 : k;
-        const double part = (score.bend - centres[a]) / (centres[b] - centres[a]);
+        const double part = (score->bend - centres[a]) / (centres[b] - centres[a]);
         return clip(rates[a] + (rates[b] - rates[a]) * part, rates[a], rates[b]);
     }
 
-    void absorb(const Score& score, double, bool y) override {
-        fading.unit /= fading.keep;
-        const std::size_t k = nearest(score);
-        weights[k] += fading.unit;
-        if (y) ones[k] += fading.unit;
-        logits[k] += fading.unit * score.bend;
+    void absorb(const Score* score, double, bool y, double weight) override {
+        const double all = fading.next(weight);
+        const std::size_t k = nearest(*score);
+        weights[k] += all;
+        if (y) ones[k] += all;
+        logits[k] += all * score->bend;
         if (fading.unit > Fading::most) {
             for (auto* values : {&weights, &ones, &logits}) fading.scale(values->data(), wide);
             fading.unit = 1.0;
@@ -371,6 +389,12 @@ struct Held {
     Score score(double given) const {
         if (logit) return Score::of_logit(std::isfinite(given) ? given : 0.0);
         return Score(given > 0.0 ? (given < 1.0 ? given : 1.0) : 0.0);
+    }
+
+    // The scores of a round, which begin there.
+    void read(const double* from, std::vector<Score>& scores) const {
+        scores.clear();
+        for (std::size_t k = 0; k < hint->inputs(); ++k) scores.push_back(score(from[k]));
     }
 };
 

@@ -36,8 +36,8 @@ class Stack {
     }
 
     // After `say` of the same round.
-    void learn(double p, bool y) {
-        const double error = (y ? 1.0 : 0.0) - p, bend = std::fabs(error) / 2.0;
+    void learn(double p, bool y, double weight) {
+        const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
         const double length = solve();
         const double rate = error / (1.0 + bend * length);
         for (std::size_t i = 0; i < n; ++i) weights[i] = clip(weights[i] + rate * step[i], -most_weight, most_weight);
@@ -98,14 +98,16 @@ class Stack {
 // weights change.
 class Mix final : public Hint {
   public:
-    explicit Mix(std::vector<std::unique_ptr<Hint>> hints)
-        : own(std::move(hints)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
+    // Each member sees one of the scores: `sees` says which, of so many `inputs`.
+    Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_, std::size_t inputs)
+        : Hint(inputs), own(std::move(hints)), sees(std::move(sees_)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
         std::fill(start.begin(), start.end(), 0.5 / static_cast<double>(own.size()));
         start[0] = 0.5;
         weights = start;
     }
     Mix(const Mix& other)
         : Hint(other),
+          sees(other.sees),
           stack(other.stack),
           start(other.start),
           weights(other.weights),
@@ -131,12 +133,12 @@ class Mix final : public Hint {
     bool settle() override {
         double total = 0.0;
         for (const double w : weights) total += w;
-        return Hint::settle() && std::fabs(total - 1.0) < 1e-6 && rounds == std::floor(rounds) && lag <= rounds;
+        return Hint::settle() && std::fabs(total - 1.0) < 1e-6 && lag <= rounds;
     }
 
   protected:
-    double say(const Score& score) override {
-        for (std::size_t i = 0; i < own.size(); ++i) at.said[i] = own[i]->predict(score);
+    double say(const Score* scores) override {
+        for (std::size_t i = 0; i < own.size(); ++i) at.said[i] = own[i]->predict(scores + sees[i]);
         at.said.back() = at.stacked = stack.say(at.said.data());
         at.round = rounds;
         double p = 0.0;
@@ -144,15 +146,15 @@ class Mix final : public Hint {
         return std::min(p, 1.0);
     }
 
-    void absorb(const Score& score, double, bool y) override {
-        stack.learn(at.stacked, y);
-        lag += (std::max(rounds - at.round, 0.0) - lag) / 64.0;
-        reweigh(y);
-        rounds += 1.0;
-        for (const auto& hint : own) hint->learn(score, y);
+    void absorb(const Score* scores, double, bool y, double weight) override {
+        stack.learn(at.stacked, y, weight);
+        lag += weight * (std::max(rounds - at.round, 0.0) - lag) / 64.0;
+        reweigh(y, weight);
+        rounds += weight;
+        for (std::size_t i = 0; i < own.size(); ++i) own[i]->learn(scores + sees[i], y, nullptr, weight);
     }
 
-    // The number of rounds is kept over a power of two: exact, and from 0 to 1 like the others.
+    // The rounds are kept over a power of two: exact, and from 0 to 1 like the others.
     void note(double* kept) const override {
         *std::copy(at.said.begin(), at.said.end(), kept) = at.round / most_rounds;
     }
@@ -170,8 +172,8 @@ class Mix final : public Hint {
         double stacked = 0.0;  // by the stack as it is now
     };
 
-    void reweigh(bool y) {
-        const double pace = 1.0 / (1.0 + lag / 25.0);
+    void reweigh(bool y, double weight) {
+        const double pace = weight / (1.0 + lag / 25.0);
         double total = 0.0, p = 0.0;
         for (std::size_t i = 0; i < weights.size(); ++i) {
             p += weights[i] * at.said[i];
@@ -189,9 +191,10 @@ class Mix final : public Hint {
     static constexpr double share = 0.0003, steep = 50.0;
     static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;
+    std::vector<std::size_t> sees;  // the score of each member
     Stack stack;
     std::vector<double> start, weights;
-    double rounds = 0.0, lag = 0.0;  // lag: how many outcomes come between a forecast and its own, lately
+    double rounds = 0.0, lag = 0.0;  // by weight; lag: how much comes between a forecast and its outcome, lately
     Forecast at;                     // what say or recall left for absorb
 };
 

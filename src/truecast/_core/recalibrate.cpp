@@ -183,7 +183,7 @@ double predict(Desk& desk, nb::handle score, nb::handle group) {
     const hints::Score x = checked_score(desk, score);
     Place place(desk, group_of(group));
     const Busy working(desk);
-    const double hint = desk.held().hint->predict(x);
+    const double hint = desk.held().hint->predict(&x);
     truecast::at_rest(*place.guard);
     place.keep(desk);
     desk.asked = place.number;
@@ -199,7 +199,8 @@ void observe(Desk& desk, nb::handle y) {
     Held& held = truecast::at_rest(desk.held());
     const Busy working(desk);
     const Busy guarding(guard);
-    held.hint->learn(held.score(desk.asked_score), bit);
+    const hints::Score score = held.score(desk.asked_score);
+    held.hint->learn(&score, bit);
     guard.observe(bit);
     desk.asked = Desk::none;
 }
@@ -225,7 +226,7 @@ class Issue {
         Hint& from = *desk.held().hint;
         Awaited& forecast = room[desk.issued];
         forecast = {guard, score.given, {}, std::vector<double>(from.notes())};
-        hint = from.issue(score, forecast.notes.data());
+        hint = from.issue(&score, forecast.notes.data());
     }
 
     // The ticket that is given up if there is no room goes to `given_up`.
@@ -304,7 +305,8 @@ struct Handed {
 void settle(Desk& desk, const std::vector<Guarded*>& guards, Tickets::iterator found, bool y) {
     const Awaited& forecast = found->second;
     const Held& held = desk.held();
-    held.hint->learn(held.score(forecast.score), y, forecast.notes.data());
+    const hints::Score score = held.score(forecast.score);
+    held.hint->learn(&score, y, forecast.notes.data());
     guards[forecast.guard]->settle_late(forecast.made, y);
     desk.tickets.erase(found);
 }
@@ -471,8 +473,8 @@ void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<con
             const hints::Score score = desk.held().score(scores.data()[t]);
             const bool one = (y.data()[t] & 1) != 0;
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
-            said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(score), one);
-            hint.learn(score, one);
+            said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(&score), one);
+            hint.learn(&score, one);
         }
     });
     if (rounds != 0) desk.asked = Desk::none;
@@ -518,7 +520,8 @@ void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<d
     const auto play = [&](std::size_t t, std::size_t end) {
         for (; t < end; ++t) {
             if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
-            said.data()[t] = copies[plan.of(t)]->place(hint.hint->predict(hint.score(scores.data()[t]))).said;
+            const hints::Score score = hint.score(scores.data()[t]);
+            said.data()[t] = copies[plan.of(t)]->place(hint.hint->predict(&score)).said;
         }
     };
     in_blocks(rounds, block, play, runs_python);
@@ -566,7 +569,10 @@ nb::tuple table(Desk& desk) {
         for (std::size_t k = 0; k < 4; ++k) whole_numbers[k].push_back(row[k]);
         scores.push_back(forecast.score);
         said.push_back(forecast.made.said);
-        if (asks) hint.hint->issue(hint.score(forecast.score), now.data());
+        if (asks) {
+            const hints::Score score = hint.score(forecast.score);
+            hint.hint->issue(&score, now.data());
+        }
         same.push_back(forecast.notes.empty() || (asks && now == forecast.notes));
         if (!same.back()) notes.insert(notes.end(), forecast.notes.begin(), forecast.notes.end());
     }
@@ -594,7 +600,7 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Col
         Awaited forecast{guard, score.given, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
                          std::vector<double>(each)};
         if (same.data()[t] & 1) {
-            if (each != 0) hint.issue(score, forecast.notes.data());
+            if (each != 0) hint.issue(&score, forecast.notes.data());
         } else {
             require(from + each <= notes.shape(0), "there must be notes for each ticket");
             std::copy(notes.data() + from, notes.data() + from + each, forecast.notes.begin());
@@ -662,6 +668,7 @@ void bind_recalibrate(nb::module_& m) {
             [](Desk* self, nb::handle hint, nb::callable make, nb::type_object ticket_type, std::size_t most_groups,
                std::size_t most_tickets) {
                 require(nb::isinstance<Held>(hint) && most_tickets > 0, "a desk needs a hint and room for a ticket");
+                require(nb::inst_ptr<Held>(hint)->hint->inputs() == 1, "a desk takes hints of one score");
                 require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()), &PyLong_Type) != 0,
                         "tickets must be ints");
                 nb::object others = make();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import math
 from typing import Any, NoReturn, Protocol, Self
@@ -10,7 +11,7 @@ from typing import Any, NoReturn, Protocol, Self
 from truecast import _check, _core
 from truecast.errors import InputError, StateError
 from truecast.recalibrate.hints import Hint
-from truecast.recalibrate.hints.base import is_compiled
+from truecast.recalibrate.hints.base import MAX_MODELS, is_compiled
 
 __all__ = ["Calls", "HintLike", "OpenHint", "takes_notes"]
 
@@ -18,7 +19,12 @@ NEEDED = "must be one of truecast.hints, or an object with predict(score) and le
 
 
 class HintLike(Protocol):
-    """What a recalibrator needs of a hint; the rest is optional, see `Recalibrator`."""
+    """What a recalibrator needs of a hint; the rest is optional, see `Recalibrator`.
+
+    If `learn` has an argument `weight` (or takes any keyword), it is called with one above 0 and at most 1: how much
+    of an observation the outcome is, where many resolve together. Else it is called without, and every outcome counts
+    in full. If the object has an attribute `models` above 1, a score is a list of as many numbers.
+    """
 
     def predict(self, score: Any, /) -> float:
         """Return the probability that it makes of a score."""
@@ -39,11 +45,13 @@ class Calls:
         self.own: Any = _copied(own)
         self.name = type(own).__name__
         self.logit = logit
+        self.models = _models(own)
+        self.weighs = _takes_weight(own)
         self.notes = 0  # how many it gives
         if isinstance(own, Hint):  # a subclass asks the core
             self.own._logit = logit
         if takes_notes(own):
-            self.notes = len(self._issued(0.5, None)[1])
+            self.notes = len(self._issued(0.5 if self.models == 1 else [0.5] * self.models, None)[1])
 
     def copy(self) -> Self:
         """One that goes on from here on its own."""
@@ -51,7 +59,7 @@ class Calls:
         made.own = _copied(self.own)
         return made
 
-    def predict(self, score: float, position: int | None) -> float:
+    def predict(self, score: float | list[float], position: int | None) -> float:
         """What it says, if that is a probability."""
         try:
             said = self.own.predict(score)
@@ -59,7 +67,7 @@ class Calls:
             self._refuse("predict", error, position)
         return self._probability(said, position)
 
-    def issue(self, score: float, position: int | None) -> tuple[float, list[float]]:
+    def issue(self, score: float | list[float], position: int | None) -> tuple[float, list[float]]:
         """What it says, and its notes: none unless it has a method issue()."""
         if not self.notes:
             return self.predict(score, position), []
@@ -69,10 +77,12 @@ class Calls:
             raise InputError("hint", rule, notes, position)
         return said, notes
 
-    def learn(self, score: float, outcome: int, notes: list[float], position: int | None) -> None:
-        """Have it learn, with its notes if there are any."""
+    def learn(
+        self, score: float | list[float], outcome: int, notes: list[float], weight: float, position: int | None
+    ) -> None:
+        """Have it learn, with its notes if there are any, and the weight if it takes one."""
         try:
-            self.own.learn(score, outcome, *([notes] if notes else []))
+            self.own.learn(score, outcome, *([notes] if notes else []), **({"weight": weight} if self.weighs else {}))
         except Exception as error:
             self._refuse("learn", error, position)
 
@@ -96,7 +106,7 @@ class Calls:
         except Exception as error:
             raise StateError(f"the hint {self.name} cannot load its saved state: {error!r:.200}") from error
 
-    def _issued(self, score: float, position: int | None) -> tuple[float, list[float]]:
+    def _issued(self, score: float | list[float], position: int | None) -> tuple[float, list[float]]:
         try:
             said, notes = self.own.issue(score)
         except Exception as error:
@@ -150,6 +160,20 @@ def takes_notes(own: Any) -> bool:
     return callable(getattr(own, "issue", None)) and (
         is_compiled(own) or getattr(type(own), "issue", None) is not _core.Hint.issue
     )
+
+
+def _models(own: Any) -> int:
+    """How many scores a round of it has: what `models` says, or one."""
+    return _check.whole_number("models", getattr(own, "models", 1), least=1, most=MAX_MODELS)
+
+
+def _takes_weight(own: Any) -> bool:
+    """Whether its learn() takes a weight; one whose arguments cannot be seen does not."""
+    try:
+        arguments = inspect.signature(own.learn).parameters.values()
+    except (TypeError, ValueError):
+        return isinstance(own, Hint)
+    return any(a.name == "weight" or a.kind is a.VAR_KEYWORD for a in arguments)
 
 
 def _copied(own: Any) -> Any:

@@ -76,7 +76,7 @@ class PlainHint:
         """What `predict` says, and notes to keep until its outcome comes."""
         return self.predict(score), []
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Take in an outcome, with the notes of its forecast if it comes late."""
         raise NotImplementedError
 
@@ -88,7 +88,7 @@ class PlainIdentity(PlainHint):
         """The score."""
         return score
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Nothing to learn."""
 
 
@@ -104,13 +104,13 @@ class PlainPlatt(PlainHint):
         """A straight line on the logit scale."""
         return sigmoid(clip(self.offset + self.slope * logit(score), -FARTHEST, FARTHEST))
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """One step; the curvature of the new loss is taken as |y - p| / 2, whose mean is p (1 - p)."""
-        z, error, lost = logit(score), y - self.predict(score), 1.0 - self.keep
-        bend = abs(error) / 2.0
-        self.a = self.keep * self.a + lost * 2.0 + bend
-        self.b = self.keep * self.b + bend * z
-        self.c = self.keep * self.c + lost * 8.0 + bend * z * z
+        z, error, lost = logit(score), weight * (y - self.predict(score)), weight * (1.0 - self.keep)
+        bend, keep = abs(error) / 2.0, 1.0 - lost
+        self.a = keep * self.a + lost * 2.0 + bend
+        self.b = keep * self.b + bend * z
+        self.c = keep * self.c + lost * 8.0 + bend * z * z
         u = error - lost * 2.0 * self.offset
         v = error * z - lost * 8.0 * (self.slope - 1.0)
         determinant = self.a * self.c - self.b * self.b
@@ -132,14 +132,15 @@ class PlainBinMeans(PlainHint):
         lower, upper = (self.residuals[i] / (self.weights[i] + self.prior * self.unit) for i in (k, k + 1))
         return clip(score + (1.0 - part) * lower + part * upper, 0.0, 1.0)
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """The newest round counts most: `unit` grows where all others should shrink."""
-        self.unit /= self.keep
+        self.unit /= 1.0 - weight * (1.0 - self.keep)
         k, part = knot(score)
-        right = self.unit * part
-        for i, weight in ((k, self.unit - right), (k + 1, right)):
-            self.weights[i] += weight
-            self.residuals[i] += weight * (y - score)
+        newest = self.unit * weight
+        right = newest * part
+        for i, share in ((k, newest - right), (k + 1, right)):
+            self.weights[i] += share
+            self.residuals[i] += share * (y - score)
         if self.unit > MOST:
             self.weights = [weight / self.unit for weight in self.weights]
             self.residuals = [residual / self.unit for residual in self.residuals]
@@ -165,12 +166,13 @@ class PlainIsotonic(PlainHint):
         (_, start, low), (_, end, high) = self.pools[after - 1], self.pools[after]
         return clip(low + (high - low) * ((z - start) / (end - start)), low, high)
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Count the round at the nearer knot; fit anew when that is due."""
-        self.unit /= self.keep
+        self.unit /= 1.0 - weight * (1.0 - self.keep)
         k = nearest(score)
-        weight, ones, logits = self.bins[k]
-        self.bins[k] = weight + self.unit, ones + self.unit * y, logits + self.unit * bent(score)
+        newest = self.unit * weight
+        seen, ones, logits = self.bins[k]
+        self.bins[k] = seen + newest, ones + newest * y, logits + newest * bent(score)
         if self.unit > MOST:
             self.bins = [(w / self.unit, o / self.unit, z / self.unit) for w, o, z in self.bins]
             self.unit = 1.0
@@ -213,9 +215,9 @@ class PlainStack:
             z += weight * logit(q)
         return sigmoid(clip(z, -FARTHEST, FARTHEST))
 
-    def learn(self, p: Sequence[float], y: int) -> None:
+    def learn(self, p: Sequence[float], y: int, weight: float) -> None:
         """One step: weights += error C^-1 z / (1 + bend z . C^-1 z), C += bend z z', bend = |error| / 2."""
-        error = y - self.say(p)
+        error = weight * (y - self.say(p))
         bend = abs(error) / 2.0
         z = [logit(q) for q in p]
         n = len(z)
@@ -254,7 +256,7 @@ class PlainMix(PlainHint):
         self.stack = PlainStack(len(self.members))
         self.start = [0.5] + [0.5 / len(self.members)] * len(self.members)
         self.weights = list(self.start)
-        self.rounds = 0
+        self.rounds = 0.0
         self.lag = 0.0
 
     def predict(self, score: float) -> float:
@@ -270,16 +272,16 @@ class PlainMix(PlainHint):
             p += weight * q
         return min(p, 1.0), [*said, self.rounds / 2.0**53]
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None) -> None:
+    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
         *said, before = self.issue(score)[1] if notes is None else notes
-        self.stack.learn(said[:-1], y)
+        self.stack.learn(said[:-1], y, weight)
         late = max(self.rounds - before * 2.0**53, 0.0)
-        self.lag += (late - self.lag) / 64.0
-        self.reweigh(said, y, 1.0 / (1.0 + self.lag / 25.0))
-        self.rounds += 1
+        self.lag += weight * (late - self.lag) / 64.0
+        self.reweigh(said, y, weight / (1.0 + self.lag / 25.0))
+        self.rounds += weight
         for member in self.members:
-            member.learn(score, y)
+            member.learn(score, y, None, weight)
 
     def reweigh(self, said: Sequence[float], y: int, pace: float) -> None:
         """Each weight times chance ** pace; then a share is handed out anew, small after what was expected."""

@@ -16,6 +16,7 @@ __all__ = ["Hint"]
 
 MAX_MEMORY = 10**12
 MAX_PRIOR = 1e6
+MAX_MODELS = 32
 
 
 class Hint(_core.Hint, Saveable):
@@ -40,9 +41,15 @@ class Hint(_core.Hint, Saveable):
             Hint._kinds.setdefault(cls.__name__, cls)
 
     def __init__(
-        self, kind: str, *, memory: int | None = None, prior: float = 1.0, members: Sequence[Hint] = ()
+        self,
+        kind: str,
+        *,
+        memory: int | None = None,
+        prior: float = 1.0,
+        members: Sequence[Hint] = (),
+        models: int = 1,
     ) -> None:
-        super().__init__(kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members))
+        super().__init__(kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members), models)
 
     def follow_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
         """Say a probability for every score, learning each outcome before the next score.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -187,34 +188,74 @@ def notes(values: Any, count: int) -> list[float]:
     return [probability("notes", value) for value in values]
 
 
-def group(value: Any, position: int | None = None) -> str | int | None:
-    """Return the name or number of a group, or None."""
+Name = str | int
+Group = Name | tuple[Name, ...] | None
+
+
+def group(value: Any, position: int | None = None) -> Group:
+    """Return the name or number of a group, a tuple of several, or None."""
     if value is None or (type(value) is str and value.isascii()):
         return value
+    if isinstance(value, tuple | list):
+        names = tuple(_name(name, position) for name in value)
+        if len(set(names)) != len(names):
+            argument = "group" if position is None else "groups"
+            raise InputError(argument, "must name each group once", value, position)
+        return names
+    return _name(value, position)
+
+
+def _name(value: Any, position: int | None, argument: str = "group") -> Name:
+    """Return the name or number of one group."""
+    where = argument if position is None else f"{argument}s"
     if isinstance(value, str):
         name = str.__str__(value)  # that of an enumeration would be the name of its member
         if not _PAIR.search(name):
             return name
         rule = "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 and decode it"
-        raise InputError("group" if position is None else "groups", rule, ascii(name), position)
+        raise InputError(where, rule, ascii(name), position)
     if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
-    rule = "must be a str, an int of 64 bits or None"
-    raise InputError("group" if position is None else "groups", rule, value, position)
+    several = ", or a tuple of these" if argument == "group" else ""
+    raise InputError(where, f"must be a str or an int of 64 bits{several}, or None", value, position)
 
 
-def groups(values: Any, rounds: int, scores: Any = None) -> list[str | int | None]:
-    """Return the group of each round, which are those of the `scores`; None if there are no groups."""
-    if values is None:
-        return [None] * rounds
+def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
+    """Return the group or groups of each round, which are those of the `scores`; None if there are no groups."""
+    return [group(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]
+
+
+def event(value: Any, position: int | None = None) -> int:
+    """Return a number for the name of an event: a hash of 63 bits, never 0."""
+    name = _name(value, position, "event")
+    letters = name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b"%d#" % name
+    return int.from_bytes(hashlib.blake2b(letters, digest_size=8).digest()) >> 1 | 1
+
+
+def events(values: Any, rounds: int, scores: Any = None) -> NDArray[np.int64]:
+    """Return the number of the event of each round; 0 where there is none."""
+    seen: dict[Any, int] = {}
+    numbers = np.zeros(rounds, np.int64)
+    for position, value in enumerate(_entries("events", values, rounds, scores)):
+        if value is None:
+            continue
+        if type(value) not in (str, int) or value not in seen:
+            seen[value] = event(value, position)
+        numbers[position] = seen[value]
+    return numbers
+
+
+def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
+    """Return what each round has of a sequence."""
     unsized = not hasattr(values, "__len__") or getattr(values, "shape", None) == ()
     if unsized or isinstance(values, str | bytes | Set | Mapping):
-        raise InputError("groups", "must be a sequence with the group of each round", values)
-    _refuse_misaligned("groups", values, "scores", scores)
+        raise InputError(name, f"must be a sequence with the {name[:-1]} of each round", values)
+    _refuse_misaligned(name, values, "scores", scores)
     if len(values) != rounds:
-        raise InputError("groups", f"must have an entry for each of the {rounds} rounds", (len(values),))
-    entries = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [group(value, position) for position, value in enumerate(entries)]
+        raise InputError(name, f"must have an entry for each of the {rounds} rounds", (len(values),))
+    if not hasattr(values, "tolist") and hasattr(values, "to_numpy"):  # a frame, a column for each of several
+        values = values.to_numpy()
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def known_at(values: Any, rounds: int) -> NDArray[np.int64]:

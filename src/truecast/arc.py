@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from truecast import _core
 from truecast.tally import Tally
 
-__all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of"]
+__all__ = ["LOWER_DISTANCE", "SMOOTH_ERROR", "ArcEnergy", "energy_of", "root_of"]
 
 #: docs/arc.md, theorem 2: the lower distance and the smooth error, in total, are at most these
 #: times sqrt(E)
@@ -60,6 +60,11 @@ def _unit(tally: Tally) -> float:
     return math.ldexp(1.0, math.frexp(tally.total)[1])
 
 
+def root_of(energy: float, gross: float) -> float:
+    """Return the root of an energy, rounded up; `gross` is the energy of the residuals' magnitudes."""
+    return math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
+
+
 def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
     """Return the energy of these rounds, in total or, if there are any, a round.
 
@@ -68,9 +73,8 @@ def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
     unit = _unit(tally)
     zeros, ones = (tally.zeros, tally.ones) if unit == 1 else (tally.zeros / unit, tally.ones / unit)
     energy, gross, expected = _core.arc_energy(tally.p, zeros, ones)
-    energy = max(energy, 0.0)
-    root = math.sqrt(energy + _RELATIVE * gross) * _UP * unit
-    energy = energy * unit * unit
+    root = root_of(energy, gross) * unit
+    energy = max(energy, 0.0) * unit * unit
     hidden = _ABSOLUTE * tally.total
     each = 1 if total else tally.total
     return ArcEnergy(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -56,8 +55,6 @@ class Certificate(_Proved):
     ----------
     rounds : int
         Outcomes observed.
-    unresolved : int
-        Forecasts issued whose outcomes have not come, or never will.
     deviation : float
         D, the distance from the forecasts to the points of the ladder that they were credited to: mostly what
         One-Step-Ahead would have said.
@@ -65,19 +62,17 @@ class Certificate(_Proved):
         A, the sum of the ladder's absolute biases: the distance of the credited points to one calibrated sequence.
     pooled : float
         B, its distance to another one, in which one round of every biased point is pooled.
-    unknown : float
-        What the unresolved forecasts add at worst: the sum of max(p, 1 - p) over them.
     bound : float
-        D + min(A, B) + `unknown`: CalDist of the forecasts so far is at most this, whatever the missing outcomes are.
-        With several groups it is the sum of theirs.
+        D + min(A, B): CalDist of the forecasts so far is at most this.
     a_priori : float
         What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are more or no
-        horizon was given. Never below `bound`. Where outcomes came late, it is for as many outstanding as there ever
-        were, and contains `unknown`.
+        horizon was given. Never below `bound`.
     horizon : int or None
         The number of rounds the forecaster was built for.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
+    unresolved : int
+        0: each outcome is learned before the next forecast.
     """
 
     rounds: int
@@ -89,17 +84,14 @@ class Certificate(_Proved):
     horizon: int | None
     brier: float
     unresolved: int = 0
-    unknown: float = 0.0
 
     def __str__(self) -> str:
-        late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
         return "\n".join(
             [
-                f"after {_rounds(self.rounds)}{late}",
+                f"after {_rounds(self.rounds)}",
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
-                f"    and bias                   {max(self.bound - self.deviation - self.unknown, 0.0):,.4f}",
-                *([f"    and what is unresolved     {self.unknown:,.4f}"] if self.unresolved else []),
+                f"    and bias                   {max(self.bound - self.deviation, 0.0):,.4f}",
                 f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
@@ -109,10 +101,11 @@ class Certificate(_Proved):
 
 @dataclass(frozen=True, slots=True)
 class ArcCertificate(_Proved):
-    """What is proved about the forecasts that `Arc` made so far: three bounds, all totals, rounded up.
+    """What is proved about the forecasts of `Arc`, `Guard` or `Recalibrator`: totals, rounded up.
 
-    They follow from the energy of the residuals and hold for any outcomes, an opponent's too (docs/arc.md,
-    theorems 2 and 3). Like `Certificate`, it does not say that the forecasts are sharp: read `brier` beside it.
+    The three bounds follow from the energy of the residuals and hold for any outcomes, an opponent's too (docs/arc.md,
+    theorem 2; docs/adaptive.md). Like `Certificate`, it does not say that the forecasts are sharp: read `brier` beside
+    it.
 
     Attributes
     ----------
@@ -126,13 +119,19 @@ class ArcCertificate(_Proved):
         The lower distance to calibration, which lets rounds be split, is at most this.
     bound : float
         The distance to calibration, CalDist, is at most this: `lower_distance` plus `splitting_gap(rounds)`,
-        or `rounds` if that is less.
+        or the number of forecasts if that is less.
     a_priori : float
-        What was proved of CalDist before the first outcome, for `rounds` rounds. Never below `bound`.
+        What CalDist could have become at worst, whatever the outcomes: the forecaster keeps the energy within a
+        budget, and this is `bound` for all of that. Never below `bound`. Where outcomes come late, the budget grows
+        with the number of forecasts outstanding, and with what outcomes that came in between have added.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
-    horizon, unresolved
-        As in `Certificate`: None and 0, for `Arc` needs no horizon and learns each outcome before the next forecast.
+    horizon : None
+        No horizon is needed.
+    unresolved : int
+        Forecasts issued whose outcomes have not come, or never will.
+    unknown : float
+        What these add at worst, the sum of max(p, 1 - p); contained in all bounds.
     """
 
     rounds: int
@@ -144,15 +143,18 @@ class ArcCertificate(_Proved):
     brier: float
     horizon: int | None = None
     unresolved: int = 0
+    unknown: float = 0.0
 
     def __str__(self) -> str:
+        late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
         return "\n".join(
             [
-                f"after {_rounds(self.rounds)}",
-                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
+                f"after {_rounds(self.rounds)}{late}",
+                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (so far)",
                 f"    if rounds may be split  <= {self.lower_distance:,.4f}",
                 f"    smooth error            <= {self.smooth_error:,.4f}",
-                f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
+                *([f"    of which unresolved        {self.unknown:,.4f}"] if self.unresolved else []),
+                f"  promised, whatever comes  <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
             ]
@@ -168,34 +170,25 @@ class Parts:
     bias_sums: tuple[Fraction, Fraction]
     squared_error: float
     a_priori: Fraction
-    unresolved: int = 0
-    unknown: Fraction = Fraction(0)
 
     @property
     def bound(self) -> Fraction:
-        """D + min(A, B), and what is unresolved (docs/theory.md, theorem 3; docs/adaptive.md, theorem 10)."""
-        return self.deviation + min(self.bias_sums) + self.unknown
+        """D + min(A, B) (docs/theory.md, theorem 3)."""
+        return self.deviation + min(self.bias_sums)
 
 
-def certify(ladders: Sequence[Parts], horizon: int | None = None) -> Certificate:
-    """Return the certificate of the rounds of all these ladders: the sum of theirs, rounded up once."""
-    rounds = sum(parts.rounds for parts in ladders)
+def certify(parts: Parts, horizon: int | None = None) -> Certificate:
+    """Return the certificate of a ladder's rounds, each sum rounded up once."""
     return Certificate(
-        rounds=rounds,
-        deviation=round_up(_total(parts.deviation for parts in ladders)),
-        bias=round_up(_total(parts.bias_sums[0] for parts in ladders)),
-        pooled=round_up(_total(parts.bias_sums[1] for parts in ladders)),
-        bound=round_up(_total(parts.bound for parts in ladders)),
-        a_priori=round_up(_total(parts.a_priori for parts in ladders)),
+        rounds=parts.rounds,
+        deviation=round_up(parts.deviation),
+        bias=round_up(parts.bias_sums[0]),
+        pooled=round_up(parts.bias_sums[1]),
+        bound=round_up(parts.bound),
+        a_priori=round_up(parts.a_priori),
         horizon=horizon,
-        brier=sum(parts.squared_error for parts in ladders) / rounds if rounds else math.nan,
-        unresolved=sum(parts.unresolved for parts in ladders),
-        unknown=round_up(_total(parts.unknown for parts in ladders)),
+        brier=parts.squared_error / parts.rounds if parts.rounds else math.nan,
     )
-
-
-def _total(values: Iterable[Fraction]) -> Fraction:
-    return sum(values, Fraction(0))
 
 
 def _rounds(number: int) -> str:

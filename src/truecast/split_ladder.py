@@ -53,10 +53,7 @@ class SplitLadder(_Core, Saveable):
         return fractions(self._sums(), WHOLE)
 
     def a_priori(self, rounds: int) -> Fraction:
-        """The bound on CalDist after so many rounds that is proved before the first, for the options at hand.
-
-        Where outcomes come late: if no more of them are outstanding at a time than there ever were.
-        """
+        """The bound on CalDist after so many rounds that is proved before the first, for the options at hand."""
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS))
 
     @abstractmethod
@@ -71,7 +68,7 @@ class SplitLadder(_Core, Saveable):
     @property
     def certificate(self) -> Certificate:
         """What is proved about the forecasts so far. Costs O(cells)."""
-        return certify([self.parts])
+        return certify(self.parts)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -106,9 +103,8 @@ def entries(state: object, kinds: dict[str, Any]) -> dict[str, Any]:
     for name, kind in kinds.items():
         if type(state[name]) is not kind:
             raise StateError(f"the saved {name} must be of type {kind.__name__}, got {state[name]!r:.80}")
-        content = float if name == "misses" else int
-        if kind is list and any(type(number) is not content for number in state[name]):
-            raise StateError(f"the saved {name} must be a list of {content.__name__}")
+        if kind is list and any(type(number) is not int for number in state[name]):
+            raise StateError(f"the saved {name} must be a list of int")
     return state
 
 

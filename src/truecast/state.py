@@ -2,7 +2,7 @@
 
 The JSON text is one object::
 
-    {"format": "truecast", "version": 1, "kind": "AlmostOneStepAhead",
+    {"format": "truecast", "version": 2, "kind": "AlmostOneStepAhead",
      "config": {...}, "state": {...}, "crc32": ...}
 
 where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run", of what it wants to
@@ -22,7 +22,7 @@ from truecast.errors import InputError, StateError, VersionError
 
 __all__ = ["VERSION", "Saveable", "from_bytes", "from_json", "to_bytes", "to_json"]
 
-VERSION = 1
+VERSION = 2
 _FORMAT = "truecast"
 _MAGIC = b"TRUECAST"
 _HEAD = _MAGIC + bytes([VERSION])
@@ -40,8 +40,8 @@ def to_json(kind: str, config: dict[str, Any], state: dict[str, Any], run: dict[
     return json.dumps(saved | {"crc32": _crc32(saved)})
 
 
-def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
-    """Return the configuration and state in `text`, saved by a forecaster of this `kind`."""
+def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], object]:
+    """Return the configuration and state in `text`, saved by a forecaster of this `kind`, in this version or later."""
     try:
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
@@ -59,6 +59,11 @@ def from_json(text: str, kind: str) -> tuple[dict[str, Any], object]:
         raise StateError("the saved forecaster is corrupted: its checksum does not match")
     if saved["kind"] != kind:
         raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}")
+    if saved["version"] < oldest:
+        raise VersionError(
+            f"this {kind} was saved in version {saved['version']} of the format, and its guard was another one: "
+            "start a new one and replay your log with recalibrate_many, or go on with truecast 0.1"
+        )
     if not isinstance(saved["config"], dict):
         raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")
     return saved["config"], saved["state"]
@@ -133,6 +138,9 @@ def _crc32(saved: dict[str, Any]) -> int:
 class Saveable:
     """What can be saved: a frozen configuration, which builds it anew, and a state of plain data."""
 
+    #: the oldest version of the format that it reads
+    _oldest = 1
+
     @property
     @abstractmethod
     def config(self) -> dict[str, Any]:
@@ -159,7 +167,7 @@ class Saveable:
         StateError
             If the text is corrupted or was not saved by this class; VersionError if a newer truecast wrote it.
         """
-        return cls._rebuild(*from_json(text, cls.__name__))
+        return cls._rebuild(*from_json(text, cls.__name__, cls._oldest))
 
     @classmethod
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:

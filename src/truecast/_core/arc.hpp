@@ -18,6 +18,7 @@ inline double arc_shape(double q) {
 struct Shape {
     double rise, fall;
     explicit Shape(double p) : rise(arc_shape(1.0 - p)), fall(arc_shape(p)) {}
+    Shape(double rise_, double fall_) : rise(rise_), fall(fall_) {}
 };
 
 // A stretch of forecasts, r being their residuals. The energy of two stretches is a sum of products: `then`.
@@ -43,18 +44,36 @@ struct ArcEnergy {
 constexpr std::size_t arc_few = 32;        // forecasts that are summed one by one
 constexpr std::size_t arc_many = 1 << 18;  // forecasts from which on a second thread is worth starting
 
-// Apart: what is independent, which a compiler can do for several forecasts at once, and the sums.
+// The residuals of a tally, and what they would be squared on average.
 template <typename Count>
-ArcEnergy arc_energy_of_few(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+struct TallyResiduals {
+    const Count *zeros, *ones;
+
+    double residual(std::size_t i, double p) const { return truecast::residual(p, zeros[i], ones[i]); }
+    double variance(std::size_t i, double p) const {
+        return (static_cast<double>(zeros[i]) + static_cast<double>(ones[i])) * (p * (1.0 - p));
+    }
+};
+
+// Residuals as such, of which no more is known.
+struct PlainResiduals {
+    const double* r;
+
+    double residual(std::size_t i, double) const { return r[i]; }
+    double variance(std::size_t, double) const { return 0.0; }
+};
+
+// Apart: what is independent, which a compiler can do for several forecasts at once, and the sums.
+template <typename Residuals>
+ArcEnergy arc_energy_of_few(const double* p, const Residuals& of, std::size_t from, std::size_t n) {
     double rise[arc_few], fall[arc_few], r[arc_few], price[arc_few];
     for (std::size_t i = 0; i < n; ++i) {
-        rise[i] = arc_shape(1.0 - p[i]);
-        fall[i] = arc_shape(p[i]);
+        rise[i] = arc_shape(1.0 - p[from + i]);
+        fall[i] = arc_shape(p[from + i]);
     }
     for (std::size_t i = 0; i < n; ++i) {
-        r[i] = residual(p[i], zeros[i], ones[i]);
-        const double weight = static_cast<double>(zeros[i]) + static_cast<double>(ones[i]);
-        price[i] = weight * (p[i] * (1.0 - p[i])) * (rise[i] * fall[i]);
+        r[i] = of.residual(from + i, p[from + i]);
+        price[i] = of.variance(from + i, p[from + i]) * (rise[i] * fall[i]);
     }
     ArcEnergy sum;
     for (std::size_t i = 0; i < n; ++i) {
@@ -70,17 +89,17 @@ ArcEnergy arc_energy_of_few(const double* p, const Count* zeros, const Count* on
     return sum;
 }
 
-// By halves: a sum then passes few others, and its error is small (docs/arc.md, section 6). They are the same halves
-// whether a second thread takes one of them or not.
-template <typename Count>
-ArcEnergy arc_energy(const double* p, const Count* zeros, const Count* ones, std::size_t n, bool threads = true) {
-    if (n <= arc_few) return arc_energy_of_few(p, zeros, ones, n);
+// Of n forecasts from one on. By halves: a sum then passes few others, and its error is small (docs/arc.md, section 6).
+// They are the same halves whether a second thread takes one of them or not.
+template <typename Residuals>
+ArcEnergy arc_energy(const double* p, const Residuals& of, std::size_t n, std::size_t from = 0, bool threads = true) {
+    if (n <= arc_few) return arc_energy_of_few(p, of, from, n);
     const std::size_t half = n / 2;
     ArcEnergy above;
-    const auto add_above = [&] { above = arc_energy(p + half, zeros + half, ones + half, n - half, false); };
+    const auto add_above = [&] { above = arc_energy(p, of, n - half, from + half, false); };
     std::thread second;
     if (threads && n >= arc_many) second = std::thread(add_above);
-    const ArcEnergy below = arc_energy(p, zeros, ones, half, false);
+    const ArcEnergy below = arc_energy(p, of, half, from, false);
     if (second.joinable())
         second.join();
     else

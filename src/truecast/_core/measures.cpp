@@ -183,7 +183,8 @@ double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total, Arra
 // The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts are right.
 nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones) {
     const ArcEnergy found = with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return arc_energy(p.data(), of_zero, of_one, p.shape(0));
+        return arc_energy(p.data(), TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero, of_one},
+                          p.shape(0));
     });
     return nb::make_tuple(found.energy, found.gross, found.expected);
 }

@@ -174,6 +174,7 @@ NB_MODULE(kernels, m) {
     bind_distance(m);
     bind_recalibrate(m);
     bind_split_ladder(m);
+    bind_guard(m);
     bind_hints(m);
     bind_measures(m);
     bind_minimax(m);

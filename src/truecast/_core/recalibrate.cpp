@@ -1,11 +1,10 @@
-// The recalibrator's desk: a hint, the guards of the groups, and the tickets of forecasts whose outcomes are awaited.
+// The recalibrator's desk: a hint, a guard with its groups, and the tickets of forecasts whose outcomes are awaited.
 //
-// An operation is one call, and in it Python runs only before anything is changed: to check arguments, and to make the
-// guard of a new group. From then on no byte code runs, so neither an interrupt nor another thread can come in between:
-// the operation happened or it did not.
+// An operation is one call, and in it Python runs only before anything is changed, to check arguments. From then on no
+// byte code runs, so neither an interrupt nor another thread can come in between: the operation happened or it did not.
 //
 // A hint that Python provides runs in the midst of it. Meanwhile the desk is busy, so that other calls are refused. It
-// is asked before the guard is, and learns before the guard does: if it throws, the desk and its guards are as before.
+// is asked before the guard is, and learns before the guard does: if it throws, the desk and its guard are as before.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -22,59 +21,74 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "bursts.hpp"
 #include "edge.hpp"
+#include "guard.hpp"
+#include "guard_state.hpp"
 #include "hints.hpp"
-#include "split_ladder.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace truecast {
 
-Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said);  // of split_ladder.cpp
-hints::Score score_of(const hints::Held& held, nb::handle score);                       // of hints.cpp
+void scores_of(const hints::Held& held, nb::handle score, std::vector<hints::Score>& scores);  // of hints.cpp
 
 namespace {
 
 using hints::Held;
 using hints::Hint;
+using Scores = std::vector<hints::Score>;
+
+constexpr std::int64_t no_event = 0;
 
 // A forecast until its outcome comes.
 struct Awaited {
-    std::size_t guard;
-    double score;
+    Members of;
     Placed made;
-    std::vector<double> notes;  // the hint's
+    std::int64_t event;
+    std::vector<double> kept;  // the scores, then the hint's notes
 };
 
 // By their numbers, so oldest first. A node each: there is never a table to copy, so no call takes long.
 using Tickets = std::map<std::int64_t, Awaited>;
 
+// Forecasts of one event: how many there were, and how many of them await their outcome.
+struct Event {
+    std::int64_t made = 0, open = 0;
+};
+using Events = std::map<std::int64_t, Event>;
+
 struct Desk {
-    nb::object make, ticket_type;  // makes a guard; the class of tickets
+    nb::object ticket_type;
     std::size_t most_groups, most_tickets;
 
     nb::object hint;
-    nb::dict names;                  // of groups, to the numbers of their guards; 0 is that of all others
-    std::vector<nb::object> owners;  // of the guards
-    std::vector<Guarded*> guards;
+    Guarded guard;
+    nb::dict names;  // of groups, to their numbers; 0 is everyone, 1 are all others beyond `most_groups`
     Tickets tickets;
     std::int64_t issued = 0;
-    std::size_t asked = none;  // the guard whose last forecast `observe` is about
-    double asked_score = 0.0;
+    Events events;
+    Bursts bursts;
+    std::vector<double> asked;  // the scores that `observe` is about, if the guard awaits an outcome
 
     bool busy = false;         // a call is under way, such as a batch without the interpreter lock
     unsigned long reader = 0;  // the thread that reads the whole, in several calls: others wait
     int reader_process = 0;    // a fork has no such thread
-    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    static constexpr std::uint32_t others = 1, first = 2;
+
+    Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups, std::size_t tickets_)
+        : ticket_type(std::move(ticket_type_)),
+          most_groups(groups),
+          most_tickets(tickets_),
+          hint(std::move(hint_)),
+          guard(budget, nudges) {
+        guard.groups.resize(first);
+    }
 
     bool full() const { return tickets.size() >= most_tickets; }
     Held& held() const { return *nb::inst_ptr<Held>(hint); }
-
-    void add(nb::object owner) {
-        guards.push_back(nb::cast<Guarded*>(owner));
-        owners.push_back(std::move(owner));
-    }
 };
 
 int process() {
@@ -121,88 +135,126 @@ nb::object alone(Desk& desk, const nb::callable& read) {
     return read();
 }
 
-// The name of a group: a str, an int or None, none of which runs code when it is looked up.
+// A group as the desk takes it: None, a str or an int, or a tuple of these; none of them runs code when it is looked up.
 nb::object group_of(nb::handle group) {
     const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
     if (group.is_none() || plain) return nb::borrow(group);
     return nb::module_::import_("truecast._check").attr("group")(group);
 }
 
-std::size_t find(const nb::dict& names, nb::handle group) {
-    PyObject* number = PyDict_GetItemWithError(names.ptr(), group.ptr());
-    if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-    return number == nullptr ? Desk::none : PyLong_AsSize_t(number);
+std::int64_t event_of(nb::handle event) {
+    if (event.is_none()) return no_event;
+    return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("event")(event));
 }
 
-void name(const nb::dict& names, nb::handle group, std::size_t number) {
-    const nb::int_ value(number);
-    if (PyDict_SetItem(names.ptr(), group.ptr(), value.ptr()) != 0) throw nb::python_error();
-}
+// Finds groups, and makes those that are new; they are the desk's once they are kept.
+class Seating {
+    Desk& desk;
+    const std::size_t before;
+    std::vector<nb::object> fresh;
+    nb::dict numbers;  // of the fresh ones
+    bool kept = false;
 
-// The guard of a group, which may have to be made; `keep` makes it one of the desk's.
-class Place {
-    nb::object group, made;
-
-  public:
-    std::size_t number;
-    Guarded* guard;
-
-    // The last that runs Python in an operation: afterwards the desk is at rest.
-    Place(Desk& desk, nb::object name_) : group(std::move(name_)) {
-        const auto is_new = [&] {
-            number = find(at_rest(desk).names, group);
-            if (number == Desk::none && desk.names.size() >= desk.most_groups) number = 0;
-            return number == Desk::none;
-        };
-        if (is_new()) {
-            made = desk.make();
-            if (!is_new()) made.reset();  // another thread came first
-        }
-        number = made.is_valid() ? desk.guards.size() : number;
-        guard = made.is_valid() ? nb::cast<Guarded*>(made) : desk.guards[number];
-        truecast::at_rest(*guard);
-        truecast::at_rest(desk.held());
+    static std::uint32_t find(const nb::dict& names, nb::handle name) {
+        PyObject* number = PyDict_GetItemWithError(names.ptr(), name.ptr());
+        if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+        return number == nullptr ? 0 : static_cast<std::uint32_t>(PyLong_AsUnsignedLong(number));
     }
 
-    void keep(Desk& desk) {
-        if (!made.is_valid()) return;
-        desk.owners.reserve(number + 1);
-        desk.guards.reserve(number + 1);
-        name(desk.names, group, number);
-        desk.add(std::move(made));
+    static void set(const nb::dict& names, nb::handle name, std::size_t number) {
+        const nb::int_ value(number);
+        if (PyDict_SetItem(names.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
+    }
+
+    std::uint32_t number(nb::handle name) {
+        if (const std::uint32_t found = find(desk.names, name)) return found;
+        if (const std::uint32_t found = find(numbers, name)) return found;
+        if (desk.names.size() + fresh.size() >= desk.most_groups) return Desk::others;
+        const std::size_t made = desk.guard.groups.size();
+        set(numbers, name, made);
+        fresh.push_back(nb::borrow(name));
+        desk.guard.groups.emplace_back();
+        return static_cast<std::uint32_t>(made);
+    }
+
+  public:
+    explicit Seating(Desk& desk_) : desk(desk_), before(desk.guard.groups.size()) {}
+    Seating(const Seating&) = delete;
+    Seating& operator=(const Seating&) = delete;
+    ~Seating() {
+        while (!kept && desk.guard.groups.size() > before) desk.guard.groups.pop_back();
+    }
+
+    // Everyone and the groups that a round belongs to, each once.
+    Members of(nb::handle group) {
+        Members members{0};
+        const auto join = [&](nb::handle name) {
+            const std::uint32_t found = number(name);
+            if (std::find(members.begin(), members.end(), found) == members.end()) members.push_back(found);
+        };
+        if (PyTuple_CheckExact(group.ptr()))
+            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(group.ptr()); ++i) join(PyTuple_GET_ITEM(group.ptr(), i));
+        else if (!group.is_none())
+            join(group);
+        return members;
+    }
+
+    void keep() {
+        std::size_t named = 0;
+        try {
+            for (; named < fresh.size(); ++named) set(desk.names, fresh[named], before + named);
+        } catch (...) {
+            while (named-- > 0) PyDict_DelItem(desk.names.ptr(), fresh[named].ptr());
+            throw;
+        }
+        kept = true;
     }
 };
 
 // The check may run Python, and another thread may load a state meanwhile: hold on to the hint that is asked.
-hints::Score checked_score(const Desk& desk, nb::handle score) {
+Scores checked_scores(const Desk& desk, nb::handle score) {
     const nb::object hint = desk.hint;
-    return score_of(*nb::inst_ptr<Held>(hint), score);
+    Scores scores;
+    scores_of(*nb::inst_ptr<Held>(hint), score, scores);
+    return scores;
+}
+
+std::vector<double> given(const Scores& scores, std::size_t notes = 0) {
+    std::vector<double> all;
+    all.reserve(scores.size() + notes);
+    for (const hints::Score& score : scores) all.push_back(score.given);
+    all.resize(scores.size() + notes);
+    return all;
+}
+
+Scores again(const Held& held, const double* given) {
+    Scores scores;
+    for (std::size_t k = 0; k < held.hint->inputs(); ++k) scores.push_back(held.score(given[k]));
+    return scores;
 }
 
 double predict(Desk& desk, nb::handle score, nb::handle group) {
-    const hints::Score x = checked_score(desk, score);
-    Place place(desk, group_of(group));
+    const Scores scores = checked_scores(desk, score);
+    const nb::object name = group_of(group);
+    truecast::at_rest(at_rest(desk).held());
     const Busy working(desk);
-    const double hint = desk.held().hint->predict(&x);
-    truecast::at_rest(*place.guard);
-    place.keep(desk);
-    desk.asked = place.number;
-    desk.asked_score = x.given;
-    return place.guard->predict(hint);
+    Seating seating(desk);
+    const Members of = seating.of(name);
+    std::vector<double> asked = given(scores);
+    const double hint = desk.held().hint->predict(scores.data());
+    seating.keep();
+    desk.asked = std::move(asked);
+    return desk.guard.predict(hint, of);
 }
 
 void observe(Desk& desk, nb::handle y) {
     const bool bit = outcome(y) != 0;
-    if (at_rest(desk).asked == Desk::none || !desk.guards[desk.asked]->issued)
+    if (!at_rest(desk).guard.issued)
         refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    Guarded& guard = truecast::at_rest(*desk.guards[desk.asked]);
     Held& held = truecast::at_rest(desk.held());
     const Busy working(desk);
-    const Busy guarding(guard);
-    const hints::Score score = held.score(desk.asked_score);
-    held.hint->learn(&score, bit);
-    guard.observe(bit);
-    desk.asked = Desk::none;
+    held.hint->learn(again(held, desk.asked.data()).data(), bit);
+    desk.guard.observe(bit);
 }
 
 // A ticket, made without byte code.
@@ -222,40 +274,56 @@ class Issue {
     double hint;
 
   public:
-    Issue(Desk& desk, std::size_t guard, const hints::Score& score) {
+    Issue(Desk& desk, Members of, const Scores& scores, std::int64_t event) {
         Hint& from = *desk.held().hint;
         Awaited& forecast = room[desk.issued];
-        forecast = {guard, score.given, {}, std::vector<double>(from.notes())};
-        hint = from.issue(&score, forecast.notes.data());
+        forecast = {std::move(of), {}, event, given(scores, from.notes())};
+        hint = from.issue(scores.data(), forecast.kept.data() + scores.size());
+        if (event != no_event) desk.events[event];  // makes it, if it is new
     }
 
     // The ticket that is given up if there is no room goes to `given_up`.
-    double keep(Desk& desk, const std::vector<Guarded*>& guards, Tickets& given_up) {
+    double keep(Desk& desk, Tickets& given_up) {
         if (desk.full()) {
-            guards[desk.tickets.begin()->second.guard]->give_up();
+            const Awaited& oldest = desk.tickets.begin()->second;
+            desk.guard.give_up(oldest.made, oldest.of);
+            close(desk, oldest.event);
             given_up.insert(desk.tickets.extract(desk.tickets.begin()));
         }
         Awaited& forecast = room.begin()->second;
-        forecast.made = guards[forecast.guard]->issue(hint);
+        forecast.made = desk.guard.issue(hint, forecast.of);
+        desk.bursts.issued();
+        if (forecast.event != no_event) {
+            Event& event = desk.events[forecast.event];
+            ++event.made;
+            ++event.open;
+        }
         desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
         ++desk.issued;
         return forecast.made.said;
     }
+
+    static void close(Desk& desk, std::int64_t event) {
+        if (event == no_event) return;
+        const auto found = desk.events.find(event);
+        if (found != desk.events.end() && --found->second.open == 0) desk.events.erase(found);
+    }
 };
 
-nb::object issue(Desk& desk, nb::handle score, nb::handle group) {
-    const hints::Score x = checked_score(desk, score);
-    Place place(desk, group_of(group));
+nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle event) {
+    const Scores scores = checked_scores(desk, score);
+    const nb::object name = group_of(group);
+    const std::int64_t about = event_of(event);
     std::int64_t number;
     double said;
     {
+        truecast::at_rest(at_rest(desk).held());
         const Busy working(desk);
-        Issue forecast(desk, place.number, x);
-        truecast::at_rest(*place.guard);
-        if (desk.full()) truecast::at_rest(*desk.guards[desk.tickets.begin()->second.guard]);
-        place.keep(desk);
+        Seating seating(desk);
+        Issue forecast(desk, seating.of(name), scores, about);
+        seating.keep();
         Tickets given_up;
-        said = forecast.keep(desk, desk.guards, given_up);
+        said = forecast.keep(desk, given_up);
         number = desk.issued - 1;
     }
     return ticket(desk, number, said);
@@ -302,12 +370,18 @@ struct Handed {
     }
 };
 
-void settle(Desk& desk, const std::vector<Guarded*>& guards, Tickets::iterator found, bool y) {
+// How much an outcome counts for the hint: those that come together may be one observation.
+void settle(Desk& desk, Tickets::iterator found, bool y) {
     const Awaited& forecast = found->second;
     const Held& held = desk.held();
-    const hints::Score score = held.score(forecast.score);
-    held.hint->learn(&score, y, forecast.notes.data());
-    guards[forecast.guard]->settle_late(forecast.made, y);
+    const Scores scores = again(held, forecast.kept.data());
+    const std::int64_t mates = forecast.event == no_event ? 0 : desk.events[forecast.event].made;
+    Bursts bursts = desk.bursts;
+    const double weight = bursts.weight((y ? 1.0 : 0.0) - forecast.made.said, mates);
+    held.hint->learn(scores.data(), y, forecast.kept.data() + scores.size(), weight);
+    desk.bursts = bursts;
+    desk.guard.settle_late(forecast.made, forecast.of, y);
+    Issue::close(desk, forecast.event);
     desk.tickets.erase(found);
 }
 
@@ -315,97 +389,103 @@ void resolve(Desk& desk, nb::handle given, nb::handle y) {
     const bool bit = outcome(y) != 0;
     const auto found = Handed(desk, given).find(desk, given);
     truecast::at_rest(desk.held());
-    const Busy guarding(*desk.guards[found->second.guard]);
     const Busy working(desk);
-    settle(desk, desk.guards, found, bit);
+    settle(desk, found, bit);
 }
 
 void give_up(Desk& desk, nb::handle given) {
     const auto found = Handed(desk, given).find(desk, given);
-    truecast::at_rest(*desk.guards[found->second.guard]).give_up();
+    desk.guard.give_up(found->second.made, found->second.of);
+    Issue::close(desk, found->second.event);
     desk.tickets.erase(found);
 }
 
-// The guards that the rounds of a batch belong to; those of new groups are the desk's once they are kept.
+// The groups of a batch: which of the distinct sets of members each round has.
 struct Plan {
-    std::vector<std::size_t> numbers;  // of each round; a single one if it is that of all
-    std::vector<Guarded*> guards;      // all: those of the desk, then the new ones
-    std::vector<std::size_t> used;     // of the desk's
+    Seating seating;
+    std::vector<Members> sets;
+    std::vector<std::uint32_t> set_of;  // of each round; a single one if it is that of all
+    std::size_t additions = 0;          // of residuals to groups, in all
 
-    // `makes` those of new groups; else they are that of all others, which is as new while there is room for groups.
-    // `all` guards count as used, if tickets of any may be given up.
-    Plan(Desk& desk, nb::handle groups, std::size_t rounds, bool makes, bool all = false) : guards(desk.guards) {
+    Plan(Desk& desk, nb::handle groups, std::size_t rounds) : seating(desk) {
         if (groups.is_none()) {
-            numbers.push_back(number(desk, groups, makes));
-        } else {
-            require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds, "each round needs a group");
-            numbers.reserve(rounds);
-            PyObject* last = nullptr;  // rows of a group often stand together
-            for (std::size_t t = 0; t < rounds; ++t) {
-                if (t % (1 << 20) == (1 << 20) - 1 && PyErr_CheckSignals() != 0) throw nb::python_error();
-                PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t));
-                numbers.push_back(group == last ? numbers.back() : number(desk, group, makes));
-                last = group;
-            }
+            sets.push_back({0});
+            set_of.push_back(0);
+            additions = rounds;
+            return;
         }
-        std::vector<char> seen(guards.size(), 0);
-        for (std::size_t k = 0; all && k < desk.guards.size(); ++k) {
-            used.push_back(k);
-            seen[k] = 1;
+        require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds, "each round needs a group");
+        set_of.reserve(rounds);
+        nb::dict seen;
+        PyObject* last = nullptr;  // rows of a group often stand together
+        for (std::size_t t = 0; t < rounds; ++t) {
+            if (t % (1 << 20) == (1 << 20) - 1 && PyErr_CheckSignals() != 0) throw nb::python_error();
+            PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t));
+            set_of.push_back(group == last ? set_of.back() : set(seen, group));
+            last = group;
+            additions += sets[set_of.back()].size();
         }
-        for (const std::size_t k : numbers) {
-            if (k < desk.guards.size() && !seen[k]) used.push_back(k);
-            seen[k] = 1;
-        }
-        for (const std::size_t k : used) truecast::at_rest(*guards[k]);
-        truecast::at_rest(desk.held());
     }
 
-    std::size_t of(std::size_t t) const { return numbers[numbers.size() == 1 ? 0 : t]; }
+    const Members& of(std::size_t t) const { return sets[set_of[set_of.size() == 1 ? 0 : t]]; }
 
-    void keep(Desk& desk) {
-        desk.owners.reserve(guards.size());
-        desk.guards.reserve(guards.size());
-        for (auto& [group, owner] : fresh) {
-            name(desk.names, group, desk.guards.size());
-            desk.add(std::move(owner));
-        }
+    // Every group of some round, once.
+    std::vector<std::uint32_t> used() const {
+        std::vector<std::uint32_t> all;
+        for (const Members& members : sets) all.insert(all.end(), members.begin(), members.end());
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
     }
 
   private:
-    std::vector<std::pair<nb::object, nb::object>> fresh;  // groups and their guards
-    nb::dict fresh_names;
-
-    std::size_t number(Desk& desk, nb::handle group, bool makes) {
-        std::size_t found = find(desk.names, group);
-        if (found != Desk::none) return found;
-        if (!makes || (found = find(fresh_names, group)) != Desk::none) return makes ? found : 0;
-        if (guards.size() > desk.most_groups) return 0;
-        fresh.emplace_back(nb::borrow(group), desk.make());
-        name(fresh_names, group, guards.size());
-        guards.push_back(nb::cast<Guarded*>(fresh.back().second));
-        return guards.size() - 1;
+    std::uint32_t set(const nb::dict& seen, nb::handle group) {
+        PyObject* number = PyDict_GetItemWithError(seen.ptr(), group.ptr());
+        if (number != nullptr) return static_cast<std::uint32_t>(PyLong_AsUnsignedLong(number));
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
+        sets.push_back(seating.of(group));
+        const nb::int_ value(sets.size() - 1);
+        if (PyDict_SetItem(seen.ptr(), group.ptr(), value.ptr()) != 0) throw nb::python_error();
+        return static_cast<std::uint32_t>(sets.size() - 1);
     }
 };
 
-// Everything that a batch changes, to go back to. Copies only the guards that its rounds use.
+// Everything that a batch changes, to go back to.
 class Before {
     Desk& desk;
     std::unique_ptr<Hint> hint;
-    std::vector<std::pair<Guarded*, Guarded>> guards;
+    Undo guard;
+    const Bursts bursts;
+    Events events;
+
+    // If outcomes come `late`, tickets of any group may be given up.
+    static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, bool late) {
+        if (!late || desk.tickets.empty()) return plan.used();
+        std::vector<std::uint32_t> all = plan.used();
+        for (const auto& [number, forecast] : desk.tickets)
+            all.insert(all.end(), forecast.of.begin(), forecast.of.end());
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
+    }
 
   public:
     const std::int64_t issued;
     Tickets given_up;  // since
 
-    Before(Desk& of, const Plan& plan) : desk(of), hint(desk.held().hint->clone()), issued(desk.issued) {
-        guards.reserve(plan.used.size());
-        for (const std::size_t k : plan.used) guards.emplace_back(plan.guards[k], *plan.guards[k]);
-    }
+    Before(Desk& of, const Plan& plan, bool late)
+        : desk(of),
+          hint(desk.held().hint->clone()),
+          guard(desk.guard, changed(desk, plan, late), plan.additions),
+          bursts(desk.bursts),
+          events(late ? desk.events : Events()),
+          issued(desk.issued) {}
 
-    void restore() {
+    void restore(bool late) {
         desk.held().hint = std::move(hint);
-        for (auto& [guard, before] : guards) *guard = std::move(before);
+        guard.restore();
+        desk.bursts = bursts;
+        if (late) desk.events = std::move(events);
         desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
         given_up.erase(given_up.lower_bound(issued), given_up.end());
         desk.tickets.merge(given_up);
@@ -437,113 +517,124 @@ class Known {
 
 constexpr std::size_t block = 256;  // rounds, of some microseconds each if the hint is a large mix
 
-// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing. If outcomes are
-// known `late`, tickets of any group may be given up.
+// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing.
 template <typename Play>
 void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
-    at_rest(desk);
+    truecast::at_rest(at_rest(desk).held());
     const Busy working(desk);
     if (rounds == 0) return;
-    Plan plan(desk, groups, rounds, true, late && desk.tickets.size() + rounds > desk.most_tickets);
+    Plan plan(desk, groups, rounds);
     const Busy hinting(desk.held());
-    std::vector<Busy<Guarded>> guarding;
-    guarding.reserve(plan.used.size());
-    for (const std::size_t k : plan.used) guarding.emplace_back(*plan.guards[k]);
-    Before before(desk, plan);
+    Before before(desk, plan, late);
     const bool runs_python = desk.held().hint->runs_python();
     try {
         in_blocks(
             rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
         if (runs_python) desk.held().hint->at(-1);
-        plan.keep(desk);
+        plan.seating.keep();
     } catch (...) {
-        before.restore();
+        before.restore(late);
         throw;
     }
 }
 
-void run(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
+void run(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
          Array<double, 1> said) {
-    const std::size_t rounds = y.shape(0);
+    const std::size_t rounds = y.shape(0), models = scores.shape(1);
     require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
+    require(models == desk.held().hint->inputs(), "there must be a score of each model");
     play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
-        Hint& hint = *desk.held().hint;
+        const Held& held = desk.held();
+        Hint& hint = *held.hint;
         const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
-            const hints::Score score = desk.held().score(scores.data()[t]);
             const bool one = (y.data()[t] & 1) != 0;
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
-            said.data()[t] = plan.guards[plan.of(t)]->round(hint.predict(&score), one);
-            hint.learn(&score, one);
+            const auto play = [&](const hints::Score* row) {
+                said.data()[t] = desk.guard.round(hint.predict(row), plan.of(t), one);
+                hint.learn(row, one);
+            };
+            if (models == 1) {
+                const hints::Score score = held.score(scores.data()[t]);
+                play(&score);
+            } else {
+                play(again(held, scores.data() + t * models).data());
+            }
         }
     });
-    if (rounds != 0) desk.asked = Desk::none;
 }
 
 // Issue every round, and resolve after it what is known then. An outcome that was given up is passed over.
-void replay(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
-            Array<const std::int64_t, 1> known_at, Array<double, 1> said) {
-    const std::size_t rounds = y.shape(0);
-    require(scores.shape(0) == rounds && said.shape(0) == rounds && known_at.shape(0) == rounds,
+void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
+            Array<const std::int64_t, 1> known_at, Array<const std::int64_t, 1> events, Array<double, 1> said) {
+    const std::size_t rounds = y.shape(0), models = scores.shape(1);
+    require(scores.shape(0) == rounds && said.shape(0) == rounds && known_at.shape(0) == rounds &&
+                (events.shape(0) == rounds || events.shape(0) == 0),
             "there must be an entry for each outcome");
+    require(models == desk.held().hint->inputs(), "there must be a score of each model");
     const Known known(known_at.data(), rounds);
     play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
         const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
-            Issue forecast(desk, plan.of(t), desk.held().score(scores.data()[t]));
-            said.data()[t] = forecast.keep(desk, plan.guards, before.given_up);
+            const std::int64_t event = events.shape(0) == 0 ? no_event : events.data()[t];
+            Issue forecast(desk, plan.of(t), again(desk.held(), scores.data() + t * models), event);
+            said.data()[t] = forecast.keep(desk, before.given_up);
             known.after(t, [&](std::size_t s) {
                 const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
                 if (runs_python) hint.at(static_cast<std::int64_t>(s));
-                if (found != desk.tickets.end()) settle(desk, plan.guards, found, (y.data()[s] & 1) != 0);
+                if (found != desk.tickets.end()) settle(desk, found, (y.data()[s] & 1) != 0);
             });
         }
     });
 }
 
 // On copies, so that all other calls go on meanwhile.
-void place(Desk& desk, Array<const double, 1> scores, nb::handle groups, Array<double, 1> said) {
-    const std::size_t rounds = scores.shape(0);
+void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<double, 1> said) {
+    const std::size_t rounds = scores.shape(0), models = scores.shape(1);
     require(said.shape(0) == rounds, "there must be an entry for each score");
+    require(models == desk.held().hint->inputs(), "there must be a score of each model");
     if (rounds == 0) return;
-    std::optional<Busy<Desk>> copying(std::in_place, at_rest(desk));
-    const Plan plan(desk, groups, rounds, false);
-    std::map<std::size_t, Guarded> guards;
-    for (const std::size_t k : plan.used) guards.emplace(k, *plan.guards[k]);
+    truecast::at_rest(at_rest(desk).held());
+    std::optional<Busy<Desk>> copying(std::in_place, desk);
+    std::vector<Members> sets;
+    std::vector<std::uint32_t> set_of;
+    Guarded guard(desk.guard.budget, desk.guard.nudges);
+    static_cast<Balance&>(guard) = desk.guard;
+    {
+        Plan plan(desk, groups, rounds);
+        std::map<std::uint32_t, std::uint32_t> moved;
+        for (const std::uint32_t g : plan.used()) {
+            if (g != 0) guard.groups.emplace_back();
+            guard.groups.back() = desk.guard.groups[g];
+            moved.emplace(g, static_cast<std::uint32_t>(guard.groups.size() - 1));
+        }
+        for (Members& members : plan.sets)
+            for (std::uint32_t& g : members) g = moved.at(g);
+        sets = std::move(plan.sets);
+        set_of = std::move(plan.set_of);
+    }
     const Held hint = desk.held().copy();
     const bool runs_python = hint.hint->runs_python();
     copying.reset();
-    std::vector<const Guarded*> copies(plan.guards.size(), nullptr);
-    for (const auto& [k, guard] : guards) copies[k] = &guard;
-    const auto play = [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t) {
-            if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
-            const hints::Score score = hint.score(scores.data()[t]);
-            said.data()[t] = copies[plan.of(t)]->place(hint.hint->predict(&score)).said;
-        }
-    };
-    in_blocks(rounds, block, play, runs_python);
+    in_blocks(
+        rounds, block,
+        [&](std::size_t t, std::size_t end) {
+            for (; t < end; ++t) {
+                if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
+                const double aim = hint.hint->predict(again(hint, scores.data() + t * models).data());
+                said.data()[t] = guard.place(aim, sets[set_of[set_of.size() == 1 ? 0 : t]]).said;
+            }
+        },
+        runs_python);
 }
 
-// A list of all guards, that of all others first.
-nb::list guards(const Desk& desk) {
-    nb::list all;
-    for (const nb::object& owner : desk.owners) all.append(owner);
-    return all;
-}
-
-nb::dict groups(const Desk& desk) {
-    nb::dict all;
-    for (const auto [group, number] : desk.names) all[group] = desk.owners[nb::cast<std::size_t>(number)];
-    return all;
-}
-
-std::int64_t rounds(Desk& desk) {
-    std::int64_t all = 0;
-    for (const Guarded* guard : at_rest(desk).guards) all += guard->rounds;
-    return all;
+std::size_t number_of(const Desk& desk, nb::handle group) {
+    PyObject* number = PyDict_GetItemWithError(desk.names.ptr(), group.ptr());
+    if (number != nullptr) return PyLong_AsSize_t(number);
+    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, group.ptr());
+    throw nb::python_error();
 }
 
 nb::list awaited(Desk& desk) {
@@ -554,109 +645,121 @@ nb::list awaited(Desk& desk) {
     return tickets;
 }
 
-// Columns: number, guard, low, high; score, forecast, notes. And which notes are those that the hint would give now. A
-// hint that Python provides is not asked.
-nb::tuple table(Desk& desk) {
-    const Held& held = truecast::at_rest(desk.held());
-    const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
-    const Held hint = asks ? held.copy() : Held{};
-    std::vector<std::int64_t> whole_numbers[4];
-    std::vector<double> scores, said, notes, now(held.hint->notes());
-    std::vector<std::uint8_t> same;
-    for (const auto& [number, forecast] : desk.tickets) {
-        const std::int64_t row[] = {number, static_cast<std::int64_t>(forecast.guard), forecast.made.low,
-                                    forecast.made.high};
-        for (std::size_t k = 0; k < 4; ++k) whole_numbers[k].push_back(row[k]);
-        scores.push_back(forecast.score);
-        said.push_back(forecast.made.said);
-        if (asks) {
-            const hints::Score score = hint.score(forecast.score);
-            hint.hint->issue(&score, now.data());
-        }
-        same.push_back(forecast.notes.empty() || (asks && now == forecast.notes));
-        if (!same.back()) notes.insert(notes.end(), forecast.notes.begin(), forecast.notes.end());
-    }
-    return nb::make_tuple(copy(whole_numbers[0]), copy(whole_numbers[1]), copy(whole_numbers[2]),
-                          copy(whole_numbers[3]), copy(scores), copy(said), copy(same), copy(notes));
-}
-
 using Column = Array<const std::int64_t, 1>;
 using Floats = Array<const double, 1>;
 
-void restore(Desk& desk, std::int64_t issued, Column numbers, Column guards, Column low, Column high, Floats scores,
-             Floats said, Array<const std::uint8_t, 1> same, Floats notes) {
+// Columns, one entry a ticket but for those of groups and notes; `same`: the notes are those that the hint would give
+// now. A hint that Python provides is not asked.
+nb::dict table(Desk& desk) {
+    const Held& held = truecast::at_rest(desk.held());
+    const std::size_t models = held.hint->inputs();
+    const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
+    const Held hint = asks ? held.copy() : Held{};
+    std::vector<std::int64_t> numbers, keys, worst, events, members, groups;
+    std::vector<double> scores, said, notes, now(held.hint->notes());
+    std::vector<std::uint8_t> same;
+    for (const auto& [number, forecast] : desk.tickets) {
+        numbers.push_back(number);
+        keys.push_back(forecast.made.key);
+        worst.push_back(forecast.made.worst);
+        events.push_back(forecast.event);
+        members.push_back(static_cast<std::int64_t>(forecast.of.size()) - 1);
+        groups.insert(groups.end(), forecast.of.begin() + 1, forecast.of.end());
+        const auto from = forecast.kept.begin() + static_cast<std::ptrdiff_t>(models);
+        scores.insert(scores.end(), forecast.kept.begin(), from);
+        said.push_back(forecast.made.said);
+        if (asks) hint.hint->issue(again(hint, forecast.kept.data()).data(), now.data());
+        same.push_back(from == forecast.kept.end() || (asks && std::equal(now.begin(), now.end(), from)));
+        if (!same.back()) notes.insert(notes.end(), from, forecast.kept.end());
+    }
+    nb::dict columns;
+    columns["number"] = copy(numbers);
+    columns["key"] = copy(keys);
+    columns["worst"] = copy(worst);
+    columns["event"] = copy(events);
+    columns["members"] = copy(members);
+    columns["group"] = copy(groups);
+    columns["score"] = copy(scores);
+    columns["forecast"] = copy(said);
+    columns["same"] = copy(same);
+    columns["notes"] = copy(notes);
+    return columns;
+}
+
+// What `table` gave, and how many forecasts there were of each event that some of them are of.
+void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Column worst, Column events, Column members,
+             Column groups, Floats scores, Floats said, Array<const std::uint8_t, 1> same, Floats notes, Column about,
+             Column made) {
     const Held& held = truecast::at_rest(at_rest(desk).held());
     Hint& hint = *held.hint;
-    const std::size_t count = numbers.shape(0), each = hint.notes();
-    require(guards.shape(0) == count && low.shape(0) == count && high.shape(0) == count && scores.shape(0) == count &&
-                said.shape(0) == count && same.shape(0) == count,
+    const std::size_t count = numbers.shape(0), models = hint.inputs(), each = hint.notes();
+    require(keys.shape(0) == count && worst.shape(0) == count && events.shape(0) == count &&
+                members.shape(0) == count && scores.shape(0) == count * models && said.shape(0) == count &&
+                same.shape(0) == count && about.shape(0) == made.shape(0),
             "columns must be of one length");
     Tickets tickets;
-    std::size_t from = 0;
+    Events open;
+    for (std::size_t k = 0; k < about.shape(0); ++k) open[about.data()[k]].made = made.data()[k];
+    std::size_t at = 0, from = 0;
     for (std::size_t t = 0; t < count; ++t) {
-        const auto guard = static_cast<std::size_t>(guards.data()[t]);
-        require(guard < desk.guards.size(), "no such guard");
-        const hints::Score score = held.score(scores.data()[t]);
-        Awaited forecast{guard, score.given, placed(*desk.guards[guard], low.data()[t], high.data()[t], said.data()[t]),
-                         std::vector<double>(each)};
+        Members of{0};
+        const std::int64_t others = members.data()[t];
+        require(others >= 0 && static_cast<std::size_t>(others) <= groups.shape(0) - at, "members must fit the groups");
+        for (std::int64_t k = 0; k < others; ++k, ++at) {
+            const std::int64_t g = groups.data()[at];
+            require(g > 0 && static_cast<std::size_t>(g) < desk.guard.groups.size(), "no such group");
+            of.push_back(static_cast<std::uint32_t>(g));
+        }
+        const Scores row = again(held, scores.data() + t * models);
+        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t]), events.data()[t],
+                         given(row, each)};
+        double* kept = forecast.kept.data() + models;
         if (same.data()[t] & 1) {
-            if (each != 0) hint.issue(&score, forecast.notes.data());
+            if (each != 0) hint.issue(row.data(), kept);
         } else {
-            require(from + each <= notes.shape(0), "there must be notes for each ticket");
-            std::copy(notes.data() + from, notes.data() + from + each, forecast.notes.begin());
+            require(each <= notes.shape(0) - from, "there must be notes for each ticket");
+            std::copy(notes.data() + from, notes.data() + from + each, kept);
             from += each;
         }
+        if (forecast.event != no_event) ++open[forecast.event].open;
         tickets.emplace_hint(tickets.end(), numbers.data()[t], std::move(forecast));
     }
-    require(from == notes.shape(0) && tickets.size() == count, "there must be notes for each ticket");
+    require(from == notes.shape(0) && at == groups.shape(0) && tickets.size() == count,
+            "there must be notes for each ticket");
     desk.tickets = std::move(tickets);
+    desk.events = std::move(open);
     desk.issued = issued;
 }
 
-// Groups in the order of their guards, which come after that of all others.
-void seat(Desk& desk, const nb::list& names, const nb::list& guards) {
-    require(guards.size() == names.size() + 1, "there must be a guard for each group, and one for all others");
-    Desk& empty = at_rest(desk);
-    require(empty.owners.size() == 1 && empty.tickets.empty(), "only a new desk can be furnished");
-    nb::dict numbers;
-    std::vector<nb::object> owners;
-    std::vector<Guarded*> pointers;
-    for (nb::handle guard : guards) {
-        pointers.push_back(nb::cast<Guarded*>(guard));
-        owners.push_back(nb::borrow(guard));
+// The names of groups, in the order of their numbers.
+void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
+    require(at_rest(desk).names.size() == 0 && desk.tickets.empty(), "only a new desk can be furnished");
+    load(desk.guard, numbers);
+    require(desk.guard.groups.size() == names.size() + Desk::first, "there must be a name for each group");
+    std::size_t number = Desk::first;
+    for (nb::handle name : names) {
+        const nb::int_ value(number++);
+        if (PyDict_SetItem(desk.names.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
     }
-    std::size_t number = 0;
-    for (nb::handle group : names) name(numbers, group, ++number);
-    desk.names = std::move(numbers);
-    desk.owners = std::move(owners);
-    desk.guards = std::move(pointers);
 }
 
-nb::object asked(const Desk& desk) {
-    if (desk.asked == Desk::none) return nb::none();
-    return nb::make_tuple(desk.asked_score, desk.asked);
-}
-
-void ask(Desk& desk, double score, std::size_t number) {
-    require(number < at_rest(desk).guards.size() && desk.guards[number]->issued, "this guard awaits no outcome");
-    desk.asked_score = desk.held().score(score).given;
-    desk.asked = number;
+void ask(Desk& desk, Floats scores) {
+    require(scores.shape(0) == at_rest(desk).held().hint->inputs() && desk.guard.issued, "no outcome is awaited");
+    desk.asked = given(again(desk.held(), scores.data()));
 }
 
 // All that rounds change becomes that of the other, at once.
 void take(Desk& desk, Desk& other) {
     at_rest(other);
-    at_rest(desk);
-    truecast::at_rest(desk.held());
-    for (Guarded* guard : desk.guards) truecast::at_rest(*guard);
+    truecast::at_rest(at_rest(desk).held());
     std::swap(desk.hint, other.hint);
+    std::swap(desk.guard, other.guard);
     std::swap(desk.names, other.names);
-    std::swap(desk.owners, other.owners);
-    std::swap(desk.guards, other.guards);
     std::swap(desk.tickets, other.tickets);
     std::swap(desk.issued, other.issued);
+    std::swap(desk.events, other.events);
+    std::swap(desk.bursts, other.bursts);
     std::swap(desk.asked, other.asked);
-    std::swap(desk.asked_score, other.asked_score);
 }
 
 }  // namespace
@@ -665,44 +768,60 @@ void bind_recalibrate(nb::module_& m) {
     nb::class_<Desk>(m, "Desk")
         .def(
             "__init__",
-            [](Desk* self, nb::handle hint, nb::callable make, nb::type_object ticket_type, std::size_t most_groups,
-               std::size_t most_tickets) {
+            [](Desk* self, nb::handle hint, double budget, bool nudges, nb::type_object ticket_type,
+               std::size_t most_groups, std::size_t most_tickets) {
                 require(nb::isinstance<Held>(hint) && most_tickets > 0, "a desk needs a hint and room for a ticket");
-                require(nb::inst_ptr<Held>(hint)->hint->inputs() == 1, "a desk takes hints of one score");
                 require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()), &PyLong_Type) != 0,
                         "tickets must be ints");
-                nb::object others = make();
-                nb::cast<Guarded*>(others);
-                new (self) Desk{std::move(make), std::move(ticket_type), most_groups, most_tickets, nb::borrow(hint)};
-                self->add(std::move(others));
+                new (self) Desk(nb::borrow(hint), budget, nudges, std::move(ticket_type), most_groups, most_tickets);
             },
-            "hint"_a, "make"_a, "ticket_type"_a, "most_groups"_a, "most_tickets"_a)
+            "hint"_a, "budget"_a, "nudges"_a, "ticket_type"_a, "most_groups"_a, "most_tickets"_a)
         .def("predict", &predict, "score"_a.none(), "group"_a.none(), "What to say where the model says this score.")
         .def("observe", &observe, "outcome"_a.none(), "Learn the outcome that the last `predict` was about.")
-        .def("issue", &issue, "score"_a.none(), "group"_a.none(), "The ticket of a forecast whose outcome comes later.")
+        .def("issue", &issue, "score"_a.none(), "group"_a.none(), "event"_a.none(),
+             "The ticket of a forecast whose outcome comes later.")
         .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none(), "Learn the outcome of a ticket.")
         .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, nothing.")
-        .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a, "said"_a,
+        .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a, "events"_a, "said"_a,
              "Issue every round and resolve it once it is known; write what was said. All or nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a,
              "Write what would be said of each score if it came next.")
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
-        .def("restore", &restore, "issued"_a, "number"_a, "guard"_a, "low"_a, "high"_a, "score"_a, "forecast"_a,
-             "same"_a, "notes"_a, "Take over what `table` gave.")
-        .def("seat", &seat, "names"_a, "guards"_a, "Give a new desk its groups.")
-        .def("ask", &ask, "score"_a, "number"_a, "Have `observe` judge the guard of this number.")
+        .def("restore", &restore, "issued"_a, "number"_a, "key"_a, "worst"_a, "event"_a, "members"_a, "group"_a,
+             "score"_a, "forecast"_a, "same"_a, "notes"_a, "about"_a, "made"_a, "Take over what `table` gave.")
+        .def("seat", &seat, "names"_a, "numbers"_a, "Give a new desk its groups, and the guard its numbers.")
+        .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
+        .def("number_of", &number_of, "group"_a.none(), "The number of a group, or KeyError.")
+        .def(
+            "parts", [](const Desk& d, std::size_t number) { return group_parts(d.guard, number); }, "number"_a,
+            "What the certificate of a group is made of; 0 is everyone, 1 are all others.")
+        .def("saved", [](const Desk& d) { return saved(d.guard); }, "All numbers of the guard, most in columns.")
+        .def(
+            "events",
+            [](const Desk& d) {
+                std::vector<std::int64_t> about, made;
+                for (const auto& [event, count] : d.events) {
+                    about.push_back(event);
+                    made.push_back(count.made);
+                }
+                return nb::make_tuple(copy(about), copy(made));
+            },
+            "The events that some ticket is of, and how many forecasts there were of each.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
         .def_prop_ro(
             "names", [](const Desk& d) { return nb::list(d.names.keys()); }, "The groups, in order.")
-        .def_prop_ro("guards", &guards, "All guards, that of all others first.")
-        .def_prop_ro("groups", &groups, "The guard of each group.")
-        .def_prop_ro("asked", &asked, "The score and the number of the guard that `observe` will judge.")
-        .def_prop_ro("rounds", &rounds, "Outcomes learned so far.")
+        .def_prop_ro(
+            "groups", [](const Desk& d) { return d.names.size(); }, "How many groups there are.")
+        .def_prop_ro(
+            "asked", [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
+            "The scores that `observe` will learn of, if it may be called.")
+        .def_prop_ro(
+            "rounds", [](Desk& d) { return at_rest(d).guard.everyone().rounds; }, "Outcomes learned so far.")
         .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
         .def_prop_ro(
             "unresolved", [](Desk& d) { return at_rest(d).tickets.size(); }, "How many tickets await their outcomes.")

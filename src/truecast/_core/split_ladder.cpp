@@ -16,16 +16,6 @@ using namespace nb::literals;
 
 namespace truecast {
 
-// A forecast made earlier, as `issue` described it.
-Placed placed(const Guarded& guard, std::int64_t low, std::int64_t high, double said) {
-    const auto is_point = [&](std::int64_t x) {
-        return std::binary_search(guard.points.begin(), guard.points.end(), x);
-    };
-    require(low < high && is_point(low) && is_point(high), "low and high must be points of the ladder");
-    require(said >= unscaled(low) && said <= unscaled(high), "said must lie between low and high");
-    return {low, high, said};
-}
-
 namespace {
 
 using Points = Array<const std::int64_t, 1>;
@@ -73,44 +63,6 @@ void restore_walk(Walk& walk, Points points, Points biases, Array<const std::uin
     restore(walk, points, biases, spent, rounds, high, low, squared_error);
     walk.cell = cell;
     walk.issued = issued;
-}
-
-void observe(Guarded& guard, nb::handle y) {
-    const std::uint8_t bit = outcome(y);
-    if (!at_rest(guard).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    guard.observe(bit);
-}
-
-void run(Guarded& guard, Array<const double, 1> hints, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
-    require(y.shape(0) == said.shape(0) && hints.shape(0) == y.shape(0), "there must be an entry for each outcome");
-    whole_batch(guard, y.shape(0), 4096, [&](std::size_t t, std::size_t end) {
-        for (; t < end; ++t) said.data()[t] = guard.round(checked(hints.data()[t]), y.data()[t] & 1);
-    });
-}
-
-nb::tuple as_tuple(const Placed& made) { return nb::make_tuple(made.low, made.high, made.said); }
-
-void restore_guard(Guarded& guard, Points points, Points biases, Array<const std::uint64_t, 1> spent,
-                   std::int64_t rounds, std::uint64_t high, std::uint64_t low, double squared_error,
-                   std::tuple<std::int64_t, std::int64_t, double> asked, bool issued, std::int64_t late,
-                   std::int64_t most_late, std::int64_t lost, std::uint64_t unknown_high, std::uint64_t unknown_low,
-                   Array<const double, 1> misses, double variance, double lag) {
-    require(misses.shape(0) == Nudge::hats, "there must be a miss for each hat");
-    restore(guard, points, biases, spent, rounds, high, low, squared_error);
-    guard.reopen();
-    guard.issued = false;
-    if (issued) {
-        guard.asked = placed(guard, std::get<0>(asked), std::get<1>(asked), std::get<2>(asked));
-        guard.issued = true;
-    }
-    guard.late = late;
-    guard.most_late = most_late;
-    guard.lost = lost;
-    guard.unknown.high = unknown_high;
-    guard.unknown.low = unknown_low;
-    std::copy(misses.data(), misses.data() + Nudge::hats, guard.nudge.misses.begin());
-    guard.nudge.variance = variance;
-    guard.nudge.lag = lag;
 }
 
 }  // namespace
@@ -168,74 +120,6 @@ void bind_split_ladder(nb::module_& m) {
             "The open cell: the next forecast lies between the points of this number and the next.")
         .def_prop_ro(
             "issued", [](Walk& w) { return at_rest(w).issued; }, "Whether a forecast is out and its outcome awaited.");
-
-    nb::class_<Guarded, SplitLadder>(m, "Guarded")
-        .def(
-            "__init__",
-            [](Guarded* self, Points points, std::int64_t slack, std::uint64_t threshold, bool nudges) {
-                require_points(points);
-                require(slack >= 0, "slack must not be negative");
-                new (self) Guarded(points.data(), points.shape(0), slack, threshold, nudges);
-            },
-            "points"_a, "slack"_a, "threshold"_a, "nudges"_a)
-        .def(
-            "predict",
-            [](Guarded& g, nb::handle hint) {
-                const double h = probability("hint", hint);
-                return at_rest(g).predict(h);
-            },
-            "hint"_a.none(),
-            "The forecast nearest to the hint that the proof allows. The outcome that comes next is about the last one "
-            "asked for.")
-        .def("observe", &observe, "outcome"_a.none(),
-             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
-             "none.")
-        .def("_run", &run, "hints"_a, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
-        .def(
-            "_issue", [](Guarded& g, double hint) { return as_tuple(at_rest(g).issue(hint)); }, "hint"_a,
-            "Forecast now, to be resolved later: the ends of the cell, over N, and what is said.")
-        .def(
-            "_resolve",
-            [](Guarded& g, std::int64_t low, std::int64_t high, double said, bool y) {
-                const Placed made = placed(at_rest(g), low, high, said);
-                g.settle_late(made, y);
-            },
-            "low"_a, "high"_a, "said"_a, "outcome"_a)
-        .def("_give_up", [](Guarded& g) { at_rest(g).give_up(); })
-        .def("_restore", &restore_guard, "points"_a, "biases"_a, "spent"_a, "rounds"_a, "high"_a, "low"_a,
-             "squared_error"_a, "asked"_a, "issued"_a, "late"_a, "most_late"_a, "lost"_a, "unknown_high"_a,
-             "unknown_low"_a, "misses"_a, "variance"_a, "lag"_a)
-        .def_prop_ro(
-            "open_cells",
-            [](Guarded& g) {
-                std::vector<std::uint8_t> flags(at_rest(g).cells());
-                for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = g.open.has(i);
-                return copy(flags);
-            },
-            "Which cells are open, as 0 and 1.")
-        .def_prop_ro(
-            "misses",
-            [](Guarded& g) { return copy(std::vector<double>(at_rest(g).nudge.misses.begin(), g.nudge.misses.end())); },
-            "The residuals summed under each hat of the nudge.")
-        .def_prop_ro(
-            "variance", [](Guarded& g) { return at_rest(g).nudge.variance; },
-            "The sum of p * (1 - p), by which the nudge goes.")
-        .def_prop_ro(
-            "lag", [](Guarded& g) { return at_rest(g).nudge.lag; },
-            "How many outcomes were outstanding when forecasts were made, as the nudge has it.")
-        .def_prop_ro("_asked", [](Guarded& g) { return as_tuple(at_rest(g).asked); })
-        .def_prop_ro(
-            "issued", [](Guarded& g) { return at_rest(g).issued; },
-            "Whether the outcome of the last `predict` is awaited.")
-        .def_prop_ro(
-            "unresolved", [](Guarded& g) { return at_rest(g).late; }, "Forecasts issued whose outcomes are awaited.")
-        .def_prop_ro(
-            "most_unresolved", [](Guarded& g) { return at_rest(g).most_late; }, "The most there ever were of these.")
-        .def_prop_ro(
-            "given_up", [](Guarded& g) { return at_rest(g).lost; }, "Forecasts whose outcomes are awaited no longer.")
-        .def_prop_ro(
-            "_unknown", [](Guarded& g) { return as_int(at_rest(g).unknown); },
-            "Sum of max(p, 1 - p) over the forecasts without outcome, over twice `denominator`.");
 }
 
 }  // namespace truecast

@@ -95,7 +95,7 @@ class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
         """What is proved about the forecasts so far. Costs O(grid)."""
         a_priori = self.a_priori(max(self.rounds, self.horizon or 0))
         parts = Parts(self.rounds, self.deviation, self.bias_sums, self.squared_error, a_priori)
-        return certify([parts], self.horizon)
+        return certify(parts, self.horizon)
 
     @classmethod
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:

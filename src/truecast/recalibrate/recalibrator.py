@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast import state as saving
-from truecast.certificate import Certificate, certify
+from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
-from truecast.forecasters import Guard
+from truecast.forecasters.guard import MOST_BUDGET
+from truecast.ledger import certify, ledger_state, numbers_of
+from truecast.recalibrate.groups import GroupRecord, Groups
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
@@ -27,17 +28,17 @@ OPEN = "yours"  # the kind of all hints that are not ours
 MAX_GROUPS = 1 << 20
 MAX_UNRESOLVED = 1 << 20
 
-Group = str | int | None
+Group = _check.Group
 
 
 class Recalibrator(Saveable):
     r"""Put in front of a model: its probabilities go in, calibrated ones come out, with a proof.
 
     Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; it is *nudged* against what
-    the forecasts around it have missed; and the *guard* follows it as far as it can promise calibration. So the
-    forecasts are about as sharp as the best of several ways of recalibrating, and their distance to calibration is
-    bounded whatever the model, the drift and the outcomes: `certificate` tells how far they can be off by now
-    (docs/adaptive.md).
+    the forecasts around it have missed; and the *guard* follows it as long as the energy of the forecasts is within its
+    budget. So the forecasts are about as sharp as the best of several ways of recalibrating, and their distance to
+    calibration is bounded whatever the model, the drift and the outcomes: `certificate` tells how far they can be off by
+    now (docs/adaptive.md).
 
     It does not make a poor model good: a score that says nothing is turned into the base rate. Where outcomes come at
     once and resemble those before them, part of the gain in Brier score is that resemblance, not calibration.
@@ -53,11 +54,13 @@ class Recalibrator(Saveable):
     scale
         What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell scores apart that are
         0 or 1 as floats: take them from a naive Bayes classifier, whose scores saturate.
-    slack, late, nudge
-        How freely the guards follow the hints, how many outcomes an opponent may hold back in a group, and whether
-        hints are nudged against what the forecasts have missed; see `Guard`.
+    budget
+        How much energy a round may bring, 1 or more: the proved bounds grow with its root; see `Guard`.
+    nudge
+        Whether hints are nudged against what the forecasts have missed. Without, a calibrated hint comes out to the
+        letter, and errors of the hint that last are not taken out before they are proved.
     max_groups
-        So many groups get a guard of their own; all others share one more, `others`.
+        So many groups get a certificate of their own; all others share one more, `others`.
     max_unresolved
         So many forecasts may await their outcomes. When one more is issued, the oldest is given up: the certificate
         counts it at its worst for ever, and its outcome is refused if it comes after all.
@@ -69,8 +72,9 @@ class Recalibrator(Saveable):
 
     Notes
     -----
-    A round costs O(log m) for m cells, which are about sqrt(T) for T rounds, and what the hint costs. The state is O(m)
-    for each group and O(1) for each unresolved forecast.
+    A round costs O(log m) for m knots and each group that it is of, and what the hint costs; m is at most about
+    4 T^(2/3) for T rounds. The state is O(m) for everyone, O(rounds) at most for a group, and O(1) for each unresolved
+    forecast.
 
     A call happens as a whole or not at all, whatever interrupts it: Ctrl-C, a signal handler that raises, an error. If
     `issue` happened but its ticket was lost on the way, that is the last of `awaited`. Threads may share an object:
@@ -89,28 +93,29 @@ class Recalibrator(Saveable):
     >>> round(r.predict(0.83), 2)
     0.83
     >>> r.observe(1)
-    >>> ticket = r.issue(0.6, group="JFK")  # its outcome comes later
+    >>> ticket = r.issue(0.6, group=("JFK", "evening"))  # its outcome comes later
     >>> round(ticket.p, 2)
-    0.61
+    0.6
     >>> r.resolve(ticket, 0)
     >>> r.groups["JFK"].certificate.rounds, r.certificate.rounds
     (1, 2)
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(10_000) < 0.3
     >>> p = r.recalibrate_many(np.full(10_000, 0.9), y)  # a model that is always sure, and wrong
-    >>> bool(abs(p[-5_000:].mean() - 0.3) < 0.01), r.certificate.per_round < 0.01
+    >>> bool(abs(p[-5_000:].mean() - 0.3) < 0.01), r.certificate.per_round < 0.02
     (True, True)
     >>> Recalibrator.from_json(r.to_json()).predict(0.9) == r.predict(0.9)
     True
     """
+
+    _oldest = 2
 
     def __init__(
         self,
         *,
         hint: Hint | HintLike | dict[str, Any] | None = None,
         scale: str = "probability",
-        slack: float = 1.0,
-        late: int = 0,
+        budget: float = 4.0,
         nudge: bool = True,
         max_groups: int = 1_000,
         max_unresolved: int = 100_000,
@@ -118,13 +123,13 @@ class Recalibrator(Saveable):
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
         most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
         self._scale = _check.choice("scale", scale, ("probability", "logit"))
-        guard = Guard(slack=slack, late=late, nudge=nudge)
-        self._options = {name: value for name, value in guard.config.items() if name != "grid"}
+        self._budget = _check.within("budget", budget, 1.0, MOST_BUDGET)
+        self._nudge = _check.flag("nudge", nudge)
         self._max_unresolved = most
         self._desk = self._new_desk(_built(hint, logit=self._logit))
 
     def _new_desk(self, hint: Hint | OpenHint) -> _core.Desk:
-        return _core.Desk(hint, partial(Guard, **self._options), Ticket, self._max_groups, self._max_unresolved)
+        return _core.Desk(hint, self._budget, self._nudge, Ticket, self._max_groups, self._max_unresolved)
 
     @property
     def _hint(self) -> Hint | OpenHint:
@@ -147,21 +152,21 @@ class Recalibrator(Saveable):
         return {
             "hint": {"kind": OPEN if isinstance(hint, OpenHint) else type(hint).__name__, **hint.config},
             "scale": self._scale,
-            **self._options,
+            "budget": self._budget,
+            "nudge": self._nudge,
             "max_groups": self._max_groups,
             "max_unresolved": self._max_unresolved,
         }
 
     @property
-    def groups(self) -> Mapping[Group, Guard]:
-        """The guard of every group seen so far, to read their certificates; None is that of rounds without a group."""
-        return self._desk.groups
+    def groups(self) -> Groups:
+        """Every group seen so far, by name, to read their certificates."""
+        return Groups(self._desk, self._budget)
 
     @property
-    def others(self) -> Guard:
-        """The guard that all groups beyond `max_groups` share."""
-        others: Guard = self._desk.guards[0]
-        return others
+    def others(self) -> GroupRecord:
+        """What all groups beyond `max_groups` share."""
+        return GroupRecord(self._desk, 1, self._budget)
 
     @property
     def rounds(self) -> int:
@@ -179,11 +184,11 @@ class Recalibrator(Saveable):
         return self._desk.awaited
 
     @property
-    def certificate(self) -> Certificate:
-        """What is proved about all forecasts so far: the sum over the groups. Costs O(cells)."""
-        return self._desk.alone(lambda: certify([guard.parts for guard in self._desk.guards]))
+    def certificate(self) -> ArcCertificate:
+        """What is proved about all forecasts so far. Costs O(knots), however many groups there are."""
+        return certify(self._desk.alone(lambda: self._desk.parts(0)), self._budget)
 
-    def predict(self, score: float, *, group: Group = None) -> float:
+    def predict(self, score: float | Sequence[float], *, group: Group = None) -> float:
         """Return the probability to say where the model says `score`; `observe` its outcome next.
 
         Asked again, it answers for the new score; the outcome is about the last one. Nothing is learned.
@@ -191,15 +196,16 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         score
-            The model's probability, or log-odds if `scale` says so.
+            The model's probability, or log-odds if `scale` says so; a sequence of them if the hint takes several.
         group
-            A name or number of the group that the round belongs to, if groups are to be calibrated each.
+            The name or number of the group that the round belongs to, or a tuple of several, if groups are to be
+            calibrated each. Every round is also one of everyone's.
 
         Raises
         ------
         InputError
-            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int or None; nothing is
-            changed then.
+            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int, tuple of these
+            or None; nothing is changed then.
         """
         return self._desk.predict(score, group)
 
@@ -213,15 +219,19 @@ class Recalibrator(Saveable):
         """
         self._desk.observe(outcome)
 
-    def issue(self, score: float, *, group: Group = None) -> Ticket:
+    def issue(
+        self, score: float | Sequence[float], *, group: Group = None, event: str | int | None = None
+    ) -> Ticket:
         """Return a forecast whose outcome will come later, in any order with others.
 
         Parameters
         ----------
-        score
-            The model's probability, or log-odds if `scale` says so.
-        group
+        score, group
             As for `predict`.
+        event
+            The name or number of the event that the forecast is about, if several are made of the same. Their outcomes
+            then count as one observation to learn from: 170 forecasts during a game tell about one game. The
+            certificate counts each.
 
         Returns
         -------
@@ -233,7 +243,7 @@ class Recalibrator(Saveable):
         InputError
             As for `predict`; nothing is changed then.
         """
-        ticket: Ticket = self._desk.issue(score, group)
+        ticket: Ticket = self._desk.issue(score, group, event)
         return ticket
 
     def resolve(self, ticket: int, outcome: Any) -> None:
@@ -268,6 +278,7 @@ class Recalibrator(Saveable):
         *,
         groups: Any = None,
         known_at: ArrayLike | None = None,
+        events: Any = None,
         out: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Play a round for every score: say a probability, then learn its outcome.
@@ -279,17 +290,21 @@ class Recalibrator(Saveable):
         Parameters
         ----------
         scores
-            What the model said, in order: one number a round, in [0, 1] or log-odds.
+            What the model said, in order: one number a round, in [0, 1] or log-odds; or a row of numbers, if the hint
+            takes several.
         outcomes
             What happened: 0 or 1, as many.
         groups
-            The group of each round, as many; None if there are no groups.
+            The group of each round, as many: a name, a tuple of several, or None. Or a table with a column for each of
+            several. None if there are no groups.
         known_at
             After which round each outcome is known, if not before the next one: the number of a row, from 0, its own or
             a later one. Then this is `issue` for each row and `resolve` after row ``known_at[t]`` for row t, in the
             order of rows, bit for bit: a log is replayed as it happened. Rows known only after the last one stay
             `awaited`. As always, the oldest are given up if more than `max_unresolved` are; their outcomes are passed
             over.
+        events
+            The event that each round is about, or None, as for `issue`; only with `known_at`.
         out
             Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
 
@@ -301,7 +316,7 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If a score, an outcome, a group or an entry of `known_at` breaks its rule, or the lengths differ; nothing is
+            If a score, an outcome, a group, an event or an entry of `known_at` breaks its rule, or the lengths differ; nothing is
             changed then.
 
         Examples
@@ -311,13 +326,17 @@ class Recalibrator(Saveable):
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
-        x, y = _check.scored("scores", scores, outcomes, scale=self._scale)
+        x, y = _check.scored("scores", scores, outcomes, scale=self._scale, models=self._hint.models)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
         if known_at is None:
+            if events is not None:
+                raise InputError("events", "must come with known_at: outcomes known at once are each an event", events)
             self._desk.run(x, names, y, said)
         else:
-            self._desk.replay(x, names, y, _check.known_at(known_at, len(y)), said)
+            known = _check.known_at(known_at, len(y))
+            about = np.empty(0, np.int64) if events is None else _check.events(events, len(y), scores)
+            self._desk.replay(x, names, y, known, about, said)
         return said
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
@@ -337,7 +356,7 @@ class Recalibrator(Saveable):
         InputError
             As for `recalibrate_many`.
         """
-        x = _check.scores("scores", scores, scale=self._scale)
+        x = _check.scores("scores", scores, scale=self._scale, models=self._hint.models)
         names = None if groups is None else _check.groups(groups, len(x), scores)
         said = np.empty(len(x))
         self._desk.place(x, names, said)
@@ -360,7 +379,7 @@ class Recalibrator(Saveable):
             If the text is corrupted, was not saved by this class, or needs a hint that is not given; VersionError if a
             newer truecast wrote it.
         """
-        config, saved = saving.from_json(text, cls.__name__)
+        config, saved = saving.from_json(text, cls.__name__, cls._oldest)
         return cls._rebuild(_with_hint(config, hint), saved)
 
     @classmethod
@@ -383,30 +402,28 @@ class Recalibrator(Saveable):
         return {
             "hint": desk.hint.state(),
             "groups": desk.names,
-            "guards": [guard.state() for guard in desk.guards],
+            "guard": ledger_state(desk.saved()),
             "tickets": tickets_state(desk),
-            "asked": None if desk.asked is None else list(desk.asked),
+            "asked": desk.asked.tolist(),
         }
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        names = "hint", "groups", "guards", "tickets", "asked"
+        names = "hint", "groups", "guard", "tickets", "asked"
         if not isinstance(state, dict) or set(state) != set(names):
             raise StateError(f"the saved state must have exactly the entries {', '.join(names)}")
         hint = self._desk.alone(lambda: _built(self._anew, logit=self._logit))
         hint.load(state["hint"])
         groups = _saved_names(state["groups"], self._max_groups)
-        if not isinstance(state["guards"], list) or len(state["guards"]) != len(groups) + 1:
-            raise StateError("there must be a saved guard for each of the groups, and one for all others")
-        guards = [Guard(**self._options) for _ in state["guards"]]
-        for guard, saved in zip(guards, state["guards"], strict=True):
-            guard.load(saved)
+        numbers = numbers_of(state["guard"], most=len(groups) + 2)
+        if len(numbers["rounds"]) != len(groups) + 2:
+            raise StateError("there must be a saved record of each group, of everyone and of all others")
+        asked = _saved_asked(state["asked"], numbers["asked"], hint.models, self._scale)
         desk = self._new_desk(hint)
-        desk.seat(groups, guards)
-        load_tickets(desk, state["tickets"], most=self._max_unresolved, scale=self._scale)
-        asked = _saved_asked(state["asked"], guards, self._scale)
-        if asked is not None:
-            desk.ask(*asked)
+        desk.seat(groups, numbers)
+        load_tickets(desk, state["tickets"], numbers, most=self._max_unresolved, scale=self._scale)
+        if len(asked):
+            desk.ask(asked)
         self._desk.take(desk)
 
 
@@ -457,18 +474,16 @@ def _saved_names(names: object, most: int) -> list[Group]:
         groups = [_check.group(name) for name in names]
     except InputError as error:
         raise StateError(f"the saved groups must be distinct names: {error}") from error
-    if len(set(groups)) != len(groups):
+    if any(type(group) not in (str, int) for group in groups) or len(set(groups)) != len(groups):
         raise StateError("the saved groups must be distinct names")
     return groups
 
 
-def _saved_asked(asked: object, guards: list[Guard], scale: str) -> tuple[float, int] | None:
-    """The round whose outcome `observe` will learn, if there is one; its guard awaits it too."""
-    if asked is None:
-        return None
-    if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int]:
-        raise StateError(f"the saved asked must be a score and the number of a guard, got {asked!r:.80}")
-    score, number = asked
-    if not is_score(score, scale) or not 0 <= number < len(guards) or not guards[number].issued:
-        raise StateError(f"the saved asked must be a score that a guard has forecast, got {asked!r:.80}")
-    return score, number
+def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDArray[np.float64]:
+    """The scores of the round whose outcome `observe` will learn, if there is one; the guard awaits it too."""
+    count = 0 if asked is None else models
+    if not isinstance(scores, list) or len(scores) != count:
+        raise StateError(f"the saved asked must be {count} scores, as the guard awaits an outcome, got {scores!r:.80}")
+    if not all(type(score) is float and is_score(score, scale) for score in scores):
+        raise StateError(f"the saved asked must be scores that were forecast, got {scores!r:.80}")
+    return np.array(scores, np.float64)

@@ -1,0 +1,304 @@
+// The guard: follows hints while the energy of what was said stays within a budget (docs/adaptive.md, theorem 6).
+//
+// Energies, prices and what is reserved are integers over 2^20, rounded against us: their sums are exact, so rounds can
+// be undone, and saved and learned in any order.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "field.hpp"
+#include "nudge.hpp"
+
+namespace truecast {
+
+constexpr double parts = 1048576.0;  // 2^20: energies are whole numbers of these parts
+
+inline std::int64_t parts_up(double energy) { return static_cast<std::int64_t>(std::ceil(energy * parts)); }
+inline std::int64_t parts_down(double energy) { return static_cast<std::int64_t>(std::floor(energy * parts)); }
+
+// The numbers of the groups that a round belongs to. Everyone is group 0, and always the first.
+using Members = std::vector<std::uint32_t>;
+
+// What rounds change of a group, but for its residuals.
+struct Counts {
+    std::int64_t rounds = 0;
+    std::int64_t late = 0, lost = 0;  // forecasts whose outcome is awaited, and no longer awaited
+    std::int64_t energy = 0;          // of the residuals
+    std::uint64_t hidden = 0;         // over 2^40: what crediting forecasts to knots can hide from the energy
+    std::uint64_t unknown = 0;        // over 2^32: what forecasts without an outcome add at worst
+    double squared_error = 0.0;
+    double variance = 0.0;  // what the energy is on average if all forecasts are right
+};
+
+struct Group : Counts {
+    Field field;
+};
+
+// A forecast, and where it was made.
+struct Placed {
+    double said = 0.0;
+    Key key = 0;
+    std::int64_t worst = 0;  // what it can add to the energy, as things were when it was made
+    double price = 0.0;      // p (1 - p) K, for one group
+
+    static double price_of(double p, const Shape& shape) { return p * (1.0 - p) * (shape.rise * shape.fall); }
+};
+
+// What rounds change of a guard, but for its groups.
+struct Balance {
+    std::int64_t energy = 0;    // of all groups
+    std::int64_t granted = 0;   // prices, each times one more than the number of forecasts that were outstanding
+    std::int64_t reserved = 0;  // for outcomes that are awaited
+    std::int64_t excess = 0;    // what outcomes added beyond that, because others had come in between
+    Nudge nudge;
+
+    bool issued = false;  // `asked` awaits its outcome
+    Placed asked;
+    Members asked_of;
+};
+
+struct Guarded : Balance {
+    static constexpr double start = 1000.0;  // t0: the budget before the first round is that of so many
+    static constexpr double boldness = 0.1;  // kappa: the share of what is left that a round may take
+
+    double budget;  // C
+    bool nudges;
+    std::deque<Group> groups;
+    bool busy = false;
+
+    struct Added {
+        std::uint32_t group;
+        Key key;
+        std::int64_t residual;
+    };
+    std::vector<Added>* log = nullptr;  // where to write what is added, if it may have to be undone
+
+    Guarded(double budget_, bool nudges_) : budget(budget_), nudges(nudges_), groups(1) {}
+
+    const Group& everyone() const { return groups[0]; }
+
+    // The distance of the keys that hints are credited to: the arc has 4096 such steps, and at least 2 t^(2/3).
+    Key step() const {
+        const auto made = static_cast<double>(everyone().rounds + everyone().late + everyone().lost);
+        int digits = 12;
+        while (std::ldexp(1.0, 3 * (digits - 1)) < made * made) ++digits;
+        return arc_end >> digits;
+    }
+
+    Placed place(double hint, const Members& of) const { return place(hint, of, false, nullptr); }
+
+    double predict(double hint, const Members& of) {
+        asked = place(hint, of);
+        asked_of = of;
+        issued = true;
+        return asked.said;
+    }
+
+    void observe(bool y) {
+        grant(asked, asked_of);
+        learn(asked, asked_of, y, nullptr);
+        nudge.wait(everyone().late);
+        issued = false;
+    }
+
+    double round(double hint, const Members& of, bool y) {
+        Field::Path path;
+        const Placed made = place(hint, of, false, &path);
+        grant(made, of);
+        learn(made, of, y, &path);
+        nudge.wait(everyone().late);
+        issued = false;
+        return made.said;
+    }
+
+    Placed issue(double hint, const Members& of) {
+        const Placed made = place(hint, of, true, nullptr);
+        grant(made, of);
+        nudge.wait(everyone().late);
+        reserved += made.worst;
+        for (const std::uint32_t g : of) {
+            ++groups[g].late;
+            groups[g].unknown += at_worst(made.said);
+        }
+        return made;
+    }
+
+    void settle_late(const Placed& made, const Members& of, bool y) {
+        for (const std::uint32_t g : of) {
+            --groups[g].late;
+            groups[g].unknown -= at_worst(made.said);
+        }
+        reserved -= made.worst;
+        learn(made, of, y, nullptr);
+    }
+
+    void give_up(const Placed& made, const Members& of) {
+        for (const std::uint32_t g : of) {
+            --groups[g].late;
+            ++groups[g].lost;
+        }
+        reserved -= made.worst;
+    }
+
+    // Add to the residual of a group at a key; `path` leads there, if it is known.
+    void add(std::uint32_t number, Key key, std::int64_t residual, Field::Path* path = nullptr) {
+        Group& group = groups[number];
+        if (path != nullptr) {
+            group.field.add(*path, residual);
+        } else {
+            Field::Path found = group.field.look(key);
+            group.field.add(found, residual);
+        }
+        const std::int64_t before = group.energy;
+        group.energy = parts_up(std::max(group.field.energy(), 0.0));
+        energy += group.energy - before;
+    }
+
+    // Over 2^32, rounded up.
+    static std::uint64_t at_worst(double p) {
+        const double scaled = p * Field::unit;
+        return static_cast<std::uint64_t>(std::max(std::ceil(scaled), Field::unit - std::floor(scaled)));
+    }
+
+  private:
+    struct Judged {
+        double worst, tilt, price;
+        bool fits;
+    };
+
+    // What a forecast may add to the energy beyond what it is granted: a share of what is left.
+    double room(bool beside_asked) const {
+        double left = budget * (start + static_cast<double>(granted) / parts) -
+                      static_cast<double>(energy + reserved) / parts;
+        if (beside_asked && issued)
+            left += budget * asked.price * static_cast<double>(asked_of.size()) - static_cast<double>(asked.worst) / parts;
+        return boldness * std::max(left, 0.0);
+    }
+
+    Placed place(double hint, const Members& of, bool beside_asked, Field::Path* path) const {
+        const Key unit = step();
+        const double more = room(beside_asked), aim = nudges ? nudged(hint + 0.0, unit) : hint + 0.0;
+        const Key key = key_near(angle_of(aim), unit);
+        const Judged first = judge(aim, key, of, more, path);
+        if (first.fits) return {aim, key, parts_up(first.worst), first.price};
+        const Key other = moved(key, unit, first.tilt > 0.0, of, more);
+        const double said = forecast_at(other);
+        const Judged there = judge(said, other, of, more, path);
+        return {said, other, parts_up(there.worst), there.price};
+    }
+
+    Judged judge(double p, Key key, const Members& of, double more, Field::Path* path) const {
+        Field::Path found;
+        if (path == nullptr) path = &found;
+        *path = everyone().field.look(key);
+        const Shape shape = path->shape();
+        double field = path->field(shape);
+        for (std::size_t i = 1; i < of.size(); ++i) field += groups[of[i]].field.look(key).field(shape);
+        const auto members = static_cast<double>(of.size());
+        const double price = Placed::price_of(p, shape);
+        const double tilt = field + members * (shape.rise * shape.fall) * (0.5 - p);
+        const double worst = members * price + 2.0 * tilt * (tilt > 0.0 ? 1.0 - p : -p);
+        return {worst, tilt, price, worst <= budget * members * price + more};
+    }
+
+    // From a key that does not fit towards the root of the tilt, up or down: one that fits, and no more than a unit
+    // beyond one that does not. Invariant: the tilt points from `from` on, and back from `to`, or `to` is an end or fits.
+    Key moved(Key from, Key unit, bool up, const Members& of, double more) const {
+        Key to = up ? arc_end : 0, good = -1;
+        const auto at = [&](Key key) { return judge(forecast_at(key), key, of, more, nullptr); };
+        for (Key gap; (gap = std::abs(to - from)) > (good >= 0 ? unit : 1);) {
+            const Key whole = gap > unit ? unit : 1, half = std::max(whole, gap / 2 / whole * whole);
+            const Key middle = up ? from + half : from - half;
+            const Judged there = at(middle);
+            if (there.fits) good = middle;
+            (there.fits || (there.tilt > 0.0) != up ? to : from) = middle;
+        }
+        if (good >= 0) return good;
+        return at(to).worst <= at(from).worst ? to : from;
+    }
+
+    double nudged(double hint, Key unit) const {
+        const Field::Path path = everyone().field.look(key_near(angle_of(hint), unit));
+        const Shape shape = path.shape();
+        const double pull = path.field(shape) / std::sqrt(shape.rise * shape.fall);
+        return nudge.apply(hint, pull, static_cast<double>(everyone().energy) / parts, everyone().variance);
+    }
+
+    void grant(const Placed& made, const Members& of) {
+        const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
+        granted += parts_down(made.price * times);
+    }
+
+    // `path` leads to the key in everyone's field, if it is known.
+    void learn(const Placed& made, const Members& of, bool y, Field::Path* path) {
+        const std::int64_t before = energy;
+        const std::int64_t said = static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
+        const std::int64_t residual = (y ? std::int64_t{1} << 32 : 0) - said;
+        const double miss = y ? 1.0 - made.said : made.said;
+        const double off = std::fabs(angle_of(made.said) - static_cast<double>(made.key) * angle_of_key);
+        const auto hides = static_cast<std::uint64_t>(std::ceil(miss * (off + 0x1p-26) * 0x1p40));
+        for (const std::uint32_t g : of) {
+            add(g, made.key, residual, g == 0 ? path : nullptr);
+            if (log != nullptr) log->push_back({g, made.key, residual});
+            Group& group = groups[g];
+            ++group.rounds;
+            group.hidden += hides;
+            group.squared_error += miss * miss;
+            group.variance += made.price;
+        }
+        excess += std::max(energy - before - made.worst, std::int64_t{0});
+    }
+};
+
+// What a batch changes of a guard, to go back to: of every group copies, or if that is less, what was added to it.
+class Undo {
+    Guarded& guard;
+    const Balance balance;
+    const std::size_t count;  // of groups
+    std::vector<std::pair<std::uint32_t, Counts>> counts;
+    std::vector<std::pair<std::uint32_t, Field>> fields;
+    std::vector<Guarded::Added> added;
+    const bool copies;
+
+    static std::size_t knots(const Guarded& guard, const std::vector<std::uint32_t>& used) {
+        std::size_t all = 0;
+        for (const std::uint32_t g : used) all += guard.groups[g].field.knots();
+        return all;
+    }
+
+  public:
+    // `used`: the groups that the batch may change; `additions`: how many residuals it adds to them at most. Groups that
+    // come to be later are dropped.
+    Undo(Guarded& of, const std::vector<std::uint32_t>& used, std::size_t additions)
+        : guard(of), balance(of), count(of.groups.size()), copies(knots(of, used) < 8 * additions) {
+        counts.reserve(used.size());
+        for (const std::uint32_t g : used) counts.emplace_back(g, guard.groups[g]);
+        if (copies) {
+            fields.reserve(used.size());
+            for (const std::uint32_t g : used) fields.emplace_back(g, guard.groups[g].field);
+        } else {
+            added.reserve(additions);
+            guard.log = &added;
+        }
+    }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    ~Undo() { guard.log = nullptr; }
+
+    void restore() {
+        for (const Guarded::Added& each : added)
+            if (each.group < count) guard.add(each.group, each.key, -each.residual);
+        for (auto& [g, field] : fields) guard.groups[g].field = std::move(field);
+        for (auto& [g, before] : counts) static_cast<Counts&>(guard.groups[g]) = before;
+        while (guard.groups.size() > count) guard.groups.pop_back();
+        static_cast<Balance&>(guard) = balance;
+    }
+};
+
+}  // namespace truecast

@@ -1,0 +1,26 @@
+// A guard's numbers for Python: those that a certificate is made of, and all of them, to be saved.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+
+#include "guard.hpp"
+
+namespace truecast {
+
+// Of a group: rounds, awaited, given up, squared error; the energy and the energy of the residuals' magnitudes; hidden
+// over 2^40 and unknown over 2^32. And of all of them what was granted and the excess. O(knots).
+nanobind::tuple group_parts(const Guarded& guard, std::size_t number);
+
+// A column for each count of the groups, their knots one group after the other, and the balance.
+nanobind::dict saved(const Guarded& guard);
+
+// Take over what `saved` gave, at once. That the numbers fit together is for the caller to check; here is what memory
+// safety rests on.
+void load(Guarded& guard, const nanobind::dict& numbers);
+
+// A forecast that was made earlier.
+Placed placed(double said, Key key, std::int64_t worst);
+
+}  // namespace truecast

@@ -1,0 +1,153 @@
+"""What a guard keeps of its forecasts, group by group: the certificate made of it, and how it is saved and read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check, _core
+from truecast.arc import LOWER_DISTANCE, SMOOTH_ERROR, root_of
+from truecast.certificate import ArcCertificate
+from truecast.columns import Columns, packed, unpacked
+from truecast.errors import StateError
+from truecast.splitting import splitting_gap
+
+__all__ = ["START", "certify", "ledger_state", "numbers_of", "promised"]
+
+START = 1000.0  # the budget before the first round is that of so many
+_RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
+_UP = 1.0 + 2.0**-50
+_MOST_KNOTS = 1 << 28
+_HALF = 1 << 62
+
+# A number for each group, and then for each of their knots.
+_COUNTS = {
+    "rounds": "<i8",
+    "late": "<i8",
+    "lost": "<i8",
+    "hidden": "<u8",
+    "unknown": "<u8",
+    "squared_error": "<f8",
+    "variance": "<f8",
+    "knots": "<i8",
+}
+_KNOTS = {"key": "<i8", "residual": "<i8"}
+_WHOLE = "granted", "reserved", "excess"
+
+
+def certify(parts: tuple[Any, ...], budget: float) -> ArcCertificate:
+    """Return the certificate of a group of a guard with this budget, from the core's `parts`.
+
+    docs/adaptive.md, theorem 6 and section 5.
+    """
+    rounds, late, lost, squared_error, energy, gross, hidden, unknown, granted, excess = parts
+    allowed = budget * (START + granted / _core.PARTS) + excess / _core.PARTS
+    beyond = (hidden * 2.0**-40 + unknown * 2.0**-32 + rounds * _RESIDUAL) * _UP
+    root, most = root_of(energy, gross), root_of(max(allowed, energy), gross)
+    made = rounds + late + lost
+    gap = splitting_gap(rounds)
+    lower = (LOWER_DISTANCE * root + beyond) * _UP
+    return ArcCertificate(
+        rounds=rounds,
+        energy=max(energy, 0.0),
+        smooth_error=min((SMOOTH_ERROR * root + beyond) * _UP, float(made)),
+        lower_distance=min(lower, float(made)),
+        bound=min((lower + gap) * _UP, float(made)),
+        a_priori=min((LOWER_DISTANCE * most + beyond + gap) * _UP, float(made)),
+        brier=squared_error / rounds if rounds else math.nan,
+        unresolved=late + lost,
+        unknown=unknown * 2.0**-32,
+    )
+
+
+def promised(rounds: int, budget: float) -> float:
+    """The bound on the distance that is proved before the first of so many rounds, all outcomes coming at once."""
+    # Forecasts are credited to knots at most pi / 2**(d + 1) away: docs/adaptive.md, section 4.
+    hidden = min(rounds * math.pi / 2**13, 3 * math.pi / 4 * rounds ** (1 / 3) + 1) + rounds * 2.0**-25
+    energy = budget * (START + rounds) * (1 + 2.0**-20) + 2.0**-39 * rounds * rounds
+    lower = LOWER_DISTANCE * math.sqrt(energy) + hidden
+    return min((lower + splitting_gap(rounds)) * (1 + 2.0**-40), float(rounds))
+
+
+def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return all numbers of a guard, as the core gave them, as plain data."""
+    said = numbers["asked"]
+    return {
+        **{name: numbers[name] for name in _WHOLE},
+        "lag": numbers["lag"],
+        "asked": None if said is None else [*said[:3], list(said[3])],
+        "groups": packed(numbers, _COUNTS),
+        "knots": packed(numbers, _KNOTS),
+    }
+
+
+def numbers_of(state: object, *, most: int) -> dict[str, Any]:
+    """Return the numbers that `ledger_state` saved, of at most so many groups, or raise StateError."""
+    names = {*_WHOLE, "lag", "asked", "groups", "knots"}
+    if not isinstance(state, dict) or set(state) != names:
+        raise StateError(f"the saved guard must have exactly the entries {', '.join(sorted(names))}")
+    for name in _WHOLE:
+        if type(state[name]) is not int or not 0 <= state[name] < _HALF:
+            raise StateError(f"the saved {name} must be an integer from 0 to 2**62, got {state[name]!r:.80}")
+    if type(state["lag"]) is not float or not 0 <= state["lag"] <= _check.MOST_ROUNDS:
+        raise StateError(f"the saved lag must be a float that is not negative, got {state['lag']!r:.80}")
+    groups = unpacked("groups", state["groups"], _COUNTS, most)
+    knots = unpacked("knots", state["knots"], _KNOTS, _MOST_KNOTS)
+    _check_groups(groups)
+    _check_knots(groups, knots)
+    asked = _asked(state["asked"], len(groups["rounds"]))
+    return {**groups, **knots, **{name: state[name] for name in _WHOLE}, "lag": state["lag"], "asked": asked}
+
+
+def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int]] | None:
+    """The forecast that awaits its outcome, if there is one."""
+    if asked is None:
+        return None
+    if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int, int, list]:
+        raise StateError(f"the saved asked must be a forecast, its key, what it can add and groups, got {asked!r:.80}")
+    said, key, worst, members = asked
+    if not 0 <= said <= 1 or not 0 <= key <= _core.ARC_END or not 0 <= worst < _HALF:
+        raise StateError(f"the saved asked must be a forecast from 0 to 1 and its key, got {asked!r:.80}")
+    known = all(type(member) is int and 0 <= member < groups for member in members)
+    if not known or members[:1] != [0] or len(set(members)) != len(members):
+        raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
+    return said, key, worst, members
+
+
+def _check_groups(groups: Columns) -> None:
+    rounds, late, lost = groups["rounds"], groups["late"], groups["lost"]
+    count = len(rounds)
+    if not count or any(len(column) != count for column in groups.values()):
+        raise StateError("the saved groups must have a number in each column")
+    without = late.astype(np.float64) + lost
+    unknown = groups["unknown"].astype(np.float64) / 2.0**32
+    rules: list[tuple[str, NDArray[np.bool_]]] = [
+        ("rounds", (rounds >= 0) & (rounds <= _check.MOST_ROUNDS // 2)),
+        ("late", (late >= 0) & (late <= _HALF)),
+        ("lost", (lost >= 0) & (lost <= _HALF)),
+        ("knots", (groups["knots"] >= 0) & (groups["knots"] <= rounds)),
+        ("squared_error", (groups["squared_error"] >= 0) & (groups["squared_error"] <= rounds)),
+        ("variance", (groups["variance"] >= 0) & (groups["variance"] <= rounds * 1.01 + 1)),
+        ("hidden", groups["hidden"].astype(np.float64) <= (rounds + 1.0) * 2.0**40),
+        ("unknown", (unknown >= without / 2 * (1 - 1e-12)) & (unknown <= without * (1 + 1e-12))),
+    ]
+    for name, good in rules:
+        if not good.all():
+            group = int(good.argmin())
+            raise StateError(f"the saved {name} of group {group} must fit its rounds, got {groups[name][group]}")
+
+
+def _check_knots(groups: Columns, knots: Columns) -> None:
+    key, residual, counts = knots["key"], knots["residual"], groups["knots"]
+    if len(key) != len(residual) or int(counts.sum()) != len(key):
+        raise StateError("the saved knots must be as many as the groups say")
+    owner = np.repeat(np.arange(len(counts)), counts)
+    good = (key >= 0) & (key <= _core.ARC_END)
+    good[1:] &= (np.diff(key) > 0) | (np.diff(owner) > 0)
+    good &= np.abs(residual.astype(np.float64)) <= groups["rounds"][owner] * 2.0**32
+    if not good.all():
+        row = int(good.argmin())
+        raise StateError(f"the saved knots must increase, with residuals that fit the rounds, got {key[row]}")

@@ -1,0 +1,71 @@
+"""What a recalibrator knows of its groups, to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from truecast import _core
+from truecast.certificate import ArcCertificate
+from truecast.ledger import certify
+
+__all__ = ["GroupRecord", "Groups"]
+
+
+class GroupRecord:
+    """The forecasts of one group, as they are now: a view, which goes on with the recalibrator."""
+
+    __slots__ = "_budget", "_desk", "_number"
+
+    def __init__(self, desk: _core.Desk, number: int, budget: float) -> None:
+        self._desk, self._number, self._budget = desk, number, budget
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self._desk.alone(lambda: self._desk.parts(self._number))
+
+    @property
+    def certificate(self) -> ArcCertificate:
+        """What is proved about the forecasts of this group so far. Costs O(knots)."""
+        return certify(self._parts(), self._budget)
+
+    @property
+    def rounds(self) -> int:
+        """Outcomes learned so far."""
+        rounds: int = self._parts()[0]
+        return rounds
+
+    @property
+    def unresolved(self) -> int:
+        """Forecasts issued whose outcomes are awaited."""
+        late: int = self._parts()[1]
+        return late
+
+    @property
+    def given_up(self) -> int:
+        """Forecasts whose outcomes are awaited no longer."""
+        lost: int = self._parts()[2]
+        return lost
+
+    def __repr__(self) -> str:
+        return f"GroupRecord(rounds={self.rounds}, unresolved={self.unresolved}, given_up={self.given_up})"
+
+
+class Groups(Mapping[str | int, GroupRecord]):
+    """The groups of a recalibrator by name, in the order in which they came."""
+
+    __slots__ = "_budget", "_desk"
+
+    def __init__(self, desk: _core.Desk, budget: float) -> None:
+        self._desk, self._budget = desk, budget
+
+    def __getitem__(self, group: str | int) -> GroupRecord:
+        return GroupRecord(self._desk, self._desk.number_of(group), self._budget)
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self._desk.names)
+
+    def __len__(self) -> int:
+        return self._desk.groups
+
+    def __repr__(self) -> str:
+        return f"Groups({self._desk.names!r:.400})"

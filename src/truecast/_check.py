@@ -121,9 +121,17 @@ def log_odds(name: str, value: Any) -> float:
 
 
 def scores(
-    name: str, values: Any, y: NDArray[np.uint8] | None = None, outcomes: Any = None, *, scale: str = "probability"
+    name: str,
+    values: Any,
+    y: NDArray[np.uint8] | None = None,
+    outcomes: Any = None,
+    *,
+    scale: str = "probability",
+    models: int = 1,
 ) -> NDArray[np.float64]:
-    """Return the scores of a model as contiguous float64: probabilities, or log-odds."""
+    """Return scores as contiguous float64: probabilities, or log-odds; a row for each round if models are several."""
+    if models > 1:
+        return _scores_of_models(name, values, y, outcomes, scale, models)
     if scale == "probability":
         return probabilities(name, values, y, outcomes)
     _refuse_misaligned(name, values, "outcomes", outcomes)
@@ -137,8 +145,27 @@ def scores(
     return z
 
 
+def _scores_of_models(
+    name: str, values: Any, y: NDArray[np.uint8] | None, outcomes: Any, scale: str, models: int
+) -> NDArray[np.float64]:
+    """Return an array of shape (rounds, models)."""
+    _refuse_misaligned(name, values, "outcomes", outcomes)
+    rule = _PROBABILITY if scale == "probability" else _LOG_ODDS
+    table = _numeric(name, values, rule)
+    if table.shape == (0,):
+        table = table.reshape(0, models)
+    if table.ndim != 2 or table.shape[1] != models:
+        raise InputError(name, f"must have shape (rounds, {models}), a column for each model", table.shape)
+    if y is not None and len(table) != len(y):
+        raise InputError(name, f"must have a row for each of the {len(y)} outcomes", table.shape)
+    good = (table >= 0) & (table <= 1) if scale == "probability" else np.isfinite(table.astype(np.float64))
+    if not good.all():
+        _refuse_first(name, rule, table, ~good)
+    return np.require(table.astype(np.float64, copy=False), requirements=["C", "A"])
+
+
 def scored(
-    name: str, values: Any, bits: Any, *, scale: str = "probability"
+    name: str, values: Any, bits: Any, *, scale: str = "probability", models: int = 1
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """Return the scores of this name and the outcomes, as many; if they come in the other order, say so."""
     try:
@@ -148,7 +175,7 @@ def scored(
             rule = f"{_OUTCOME} ({name} are all 0 and 1: the order is {name}, outcomes)"
             raise InputError(error.argument, rule, error.value, error.position) from None
         raise
-    return scores(name, values, y, bits, scale=scale), y
+    return scores(name, values, y, bits, scale=scale, models=models), y
 
 
 def _holds(check: Callable[..., Any], *values: Any) -> bool:

@@ -263,7 +263,7 @@ def check_hint(make: Callable[[], Any], *, checks: Sequence[Callable[[Callable[[
 
 def check_hint_probabilities(make: Callable[[], Any]) -> None:
     """It says a number in [0, 1] to every score, 0 and 1 included, whatever it has learned."""
-    for scores, outcomes in _scored_streams():
+    for scores, outcomes in _scored_streams(make):
         hint = make()
         for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
             p = hint.predict(x)
@@ -273,10 +273,10 @@ def check_hint_probabilities(make: Callable[[], Any]) -> None:
 
 def check_hint_repeatable(make: Callable[[], Any]) -> None:
     """Asking changes nothing, and hints that learned the same say the same."""
-    for scores, outcomes in _scored_streams():
+    for scores, outcomes in _scored_streams(make):
         asked, other = make(), make()
         for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
-            asked.predict(0.3)
+            asked.predict(_score(0.3, asked))
             p = asked.predict(x)
             _require(asked.predict(x) == p, f"asked twice in round {t}, it says two things")
             _require(other.predict(x) == p, f"in round {t} it depends on what it was asked, or on chance")
@@ -289,8 +289,8 @@ def check_hint_issue(make: Callable[[], Any]) -> None:
     hint = make()
     if not takes_notes(hint):
         return
-    count = len(hint.issue(0.5)[1])
-    for scores, outcomes in _scored_streams():
+    count = len(hint.issue(_score(0.5, hint))[1])
+    for scores, outcomes in _scored_streams(make):
         for x, y in zip(scores, outcomes, strict=True):
             p, notes = hint.issue(x)
             _require(p == hint.predict(x), f"issue({x!r}) and predict({x!r}) say different things")
@@ -302,7 +302,7 @@ def check_hint_issue(make: Callable[[], Any]) -> None:
 
 def check_hint_copy(make: Callable[[], Any]) -> None:
     """A copy by copy.deepcopy goes on alike, and on its own."""
-    scores, outcomes = _scored_streams()[0]
+    scores, outcomes = _scored_streams(make)[0]
     hint = make()
     for x, y in zip(scores, outcomes, strict=True):
         hint.learn(x, y)
@@ -314,7 +314,7 @@ def check_hint_state(make: Callable[[], Any]) -> None:
     hint = make()
     if not hasattr(hint, "state"):
         return
-    scores, outcomes = _scored_streams()[0]
+    scores, outcomes = _scored_streams(make)[0]
     for x, y in zip(scores, outcomes, strict=True):
         hint.learn(x, y)
     saved = hint.state()
@@ -328,7 +328,7 @@ def check_hint_state(make: Callable[[], Any]) -> None:
 
 def check_hint_recalibrator(make: Callable[[], Any]) -> None:
     """In a recalibrator, a batch gives the loop's forecasts bit for bit."""
-    for scores, outcomes in _scored_streams():
+    for scores, outcomes in _scored_streams(make):
         loop, batch = Recalibrator(hint=make()), Recalibrator(hint=make())
         expected = []
         for x, y in zip(scores, outcomes, strict=True):
@@ -347,15 +347,23 @@ HINT_CHECKS = (
 )
 
 
-def _scored_streams() -> list[tuple[list[float], list[int]]]:
+def _score(p: float, hint: Any) -> Any:
+    """A score: a number, or a list if the hint takes those of several models."""
+    models = getattr(hint, "models", 1)
+    return p if models == 1 else [p, *[1 - p / (k + 2) for k in range(models - 1)]]
+
+
+def _scored_streams(make: Callable[[], Any]) -> list[tuple[list[Any], list[int]]]:
     """Scores and outcomes to try hints on: of all sizes, with 0 and 1 among them, right and wrong."""
     rng = np.random.default_rng(20250917)
-    scores = [0.0, 1.0, 0.5, 1e-300, 1 - 2**-53, *rng.random(60).tolist(), *rng.beta(0.05, 0.05, 35).tolist()]
-    return [(scores, (rng.random(len(scores)) < p).astype(int).tolist()) for p in (scores, 0.5, 0.0, 1.0)]
+    p = [0.0, 1.0, 0.5, 1e-300, 1 - 2**-53, *rng.random(60).tolist(), *rng.beta(0.05, 0.05, 35).tolist()]
+    hint = make()
+    scores = [_score(x, hint) for x in p]
+    return [(scores, (rng.random(len(p)) < chance).astype(int).tolist()) for chance in (p, 0.5, 0.0, 1.0)]
 
 
 def _require_alike(hint: Any, other: Any, what: str) -> None:
-    scores, outcomes = _scored_streams()[1]
+    scores, outcomes = _scored_streams(lambda: hint)[1]
     said = []
     for x, y in zip(scores, outcomes, strict=True):
         said.append(hint.predict(x))

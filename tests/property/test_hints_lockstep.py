@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rounds import FORECASTS
-from truecast.recalibrate.hints import BinMeans, Hint, Identity, Isotonic, Mix, Platt
+from truecast._core import Bursts
+from truecast.recalibrate.hints import BinMeans, Experts, Hint, Identity, Isotonic, Mix, Platt
 from truecast.reference.hints import (
     PlainBinMeans,
+    PlainBursts,
     PlainHint,
     PlainIdentity,
     PlainIsotonic,
@@ -42,6 +44,7 @@ ROWS = st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=30)
 RUNS = st.lists(st.tuples(SCORES, st.integers(0, 1), st.integers(1, 150)), max_size=3).map(
     lambda parts: [(x, y) for x, y, length in parts for _ in range(length)]
 )
+WEIGHTS = st.sampled_from([1.0, 1.0, 0.5, 1 / 170, 1e-9, 5e-324]) | st.floats(0, 1, exclude_min=True)
 PROBES = (0.0, 1e-200, 1e-3, 0.3, 0.5, 0.97, 1.0)
 
 
@@ -65,10 +68,10 @@ class Lockstep(RuleBasedStateMachine):
     def predict(self, x: float) -> None:
         assert self.core.predict(x) == self.plain.predict(x)
 
-    @rule(x=SCORES, y=st.integers(0, 1), kind=st.sampled_from([float, np.float64, np.float32]))
-    def learn(self, x: float, y: int, kind: type) -> None:
-        self.core.learn(kind(x), bool(y))
-        self.plain.learn(float(kind(x)), y)
+    @rule(x=SCORES, y=st.integers(0, 1), kind=st.sampled_from([float, np.float64, np.float32]), weight=WEIGHTS)
+    def learn(self, x: float, y: int, kind: type, weight: float) -> None:
+        self.core.learn(kind(x), bool(y), weight=weight)
+        self.plain.learn(float(kind(x)), y, None, weight)
 
     @rule(x=SCORES)
     def issue(self, x: float) -> None:
@@ -77,11 +80,11 @@ class Lockstep(RuleBasedStateMachine):
         self.waiting.append((x, said[1]))
 
     @precondition(lambda self: self.waiting)
-    @rule(which=st.integers(0, 99), y=st.integers(0, 1))
-    def learn_late(self, which: int, y: int) -> None:
+    @rule(which=st.integers(0, 99), y=st.integers(0, 1), weight=WEIGHTS)
+    def learn_late(self, which: int, y: int, weight: float) -> None:
         x, notes = self.waiting.pop(which % len(self.waiting))
-        self.core.learn(x, y, notes)
-        self.plain.learn(x, y, notes)
+        self.core.learn(x, y, notes, weight)
+        self.plain.learn(x, y, notes, weight)
 
     @rule(rows=ROWS | RUNS)
     def batch(self, rows: list[tuple[float, int]]) -> None:
@@ -180,3 +183,46 @@ def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None
         losses = [loss - math.log(max(q, 1e-300)) for loss, q in zip(losses, said, strict=True)]
         mix.learn(0.2, 1)
         assert own <= min(losses) + math.log(8) + after + 300 * 0.0004
+
+
+@settings(max_examples=25)
+@given(
+    members=st.lists(singles, min_size=1, max_size=3),
+    models=st.integers(1, 3),
+    rows=st.lists(st.tuples(st.tuples(SCORES, SCORES, SCORES), st.integers(0, 1), WEIGHTS), max_size=40),
+)
+def test_experts_are_the_plain_ones(members: list[tuple], models: int, rows: list[tuple]) -> None:
+    core = Experts(models, [built(*member)[0] for member in members])
+    plain = PlainMix([built(*member)[1] for _ in range(models) for member in members], models)
+    for all_scores, y, weight in rows:
+        scores: object = list(all_scores[:models]) if models > 1 else all_scores[0]
+        assert core.issue(scores) == plain.issue(scores)
+        core.learn(scores, y, weight=weight)
+        plain.learn(scores, y, None, weight)
+
+
+STEPS = st.one_of(
+    st.just("issued"),
+    st.just("given_up"),
+    st.tuples(st.floats(-1, 1), st.sampled_from([0, 0, 0, 1, 7, 10**6])),
+    st.tuples(st.floats(-1, 1), st.integers(2, 200)),  # a burst of one residual
+)
+
+
+@given(steps=st.lists(STEPS, max_size=40))
+def test_weights_of_bursts_are_the_plain_ones(steps: list) -> None:
+    core, plain = Bursts(), PlainBursts()
+    for step in steps:
+        if isinstance(step, str):
+            getattr(core, step)()
+            getattr(plain, step)()
+        else:
+            residual, number = step
+            for _ in range(number if number in range(2, 201) else 1):
+                mates = 0 if number in range(2, 201) else number
+                weight = core.weight(residual, mates)
+                assert weight == plain.weight(residual, mates)
+                assert 0 < weight <= 1
+        assert core.effect == plain.effect >= 1
+        assert core._settle()
+        assert core._numbers() == {name: getattr(plain, name) for name in core._numbers()}

@@ -19,8 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from company import wait_until_refused
 
 import truecast as tc
-from truecast import state
-from truecast.recalibrate.hints import BinMeans, Hint, Identity, Isotonic, Mix, Platt
+from truecast import state, testing
+from truecast._core import Bursts
+from truecast.recalibrate.hints import BinMeans, Experts, Hint, Identity, Isotonic, Mix, Platt
 
 MAKERS: dict[str, Any] = {
     "Identity": Identity,
@@ -630,3 +631,317 @@ def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
     for name in ("rates", "weights"):
         with pytest.raises(tc.StateError, match="must be 321 numbers"):
             Isotonic().load(hint.state() | {name: old[name][1:]})
+
+
+# -- outcomes that are part of an observation ------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("weight", [0, -0.5, 1.0001, math.nan, math.inf, "1", None, True, [1.0]])
+def test_weights_that_are_no_parts_are_refused(make: Any, weight: Any) -> None:
+    hint = taught(make)
+    before = hint.to_json()
+    with pytest.raises(tc.InputError, match=r"^weight must be a number above 0 and at most 1, got "):
+        hint.learn(0.5, 1, weight=weight)
+    assert hint.to_json() == before
+
+
+@every
+def test_an_outcome_counts_in_full_unless_said_otherwise(make: Any) -> None:
+    plain, weighed = taught(make), taught(make)
+    for x in (0.2, 0.7):
+        plain.learn(x, 1)
+        weighed.learn(x, 1, weight=1)
+    assert plain.to_json() == weighed.to_json()
+
+
+@pytest.mark.parametrize(
+    "make", [Platt, lambda: Platt(40), BinMeans, lambda: BinMeans(40, prior=2.0), Isotonic, lambda: Isotonic(40), Mix]
+)
+def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
+    """Every round in 50 parts is nearly every round once; in 50 whole ones it is not. Memories fade alike."""
+    rng = np.random.default_rng(20)
+    x = sigmoid(rng.normal(0, 1.5, 120))
+    y = rng.random(len(x)) < x**2
+    once, parts, many = make(), make(), make()
+    for score, outcome in zip(x.tolist(), y.tolist(), strict=True):
+        once.learn(score, outcome)
+        for _ in range(50):
+            parts.learn(score, outcome, weight=0.02)
+            many.learn(score, outcome)
+    probes = np.linspace(0.05, 0.95, 19)
+    said, near, far = (np.array([hint.predict(p) for p in probes]) for hint in (once, parts, many))
+    assert np.abs(near - said).max() < 0.05  # a mix judges its members by what they say after some of the parts
+    assert np.abs(far - said).max() > 3 * np.abs(near - said).max()
+
+
+def games(count: int, each: int) -> tuple[np.ndarray, np.ndarray]:
+    """Forecasts during games, right at every moment, and outcomes: a random walk that ends at 0 or 1."""
+    rng = np.random.default_rng(21)
+    steps = rng.normal(0, 1, (count, each + 1)).cumsum(axis=1)
+    lead = steps / np.sqrt(np.arange(each + 1, 0, -1.0))
+    p = np.array([[0.5 * math.erfc(-z / math.sqrt(2)) for z in row] for row in lead])
+    y = np.repeat(rng.random(count) < p[:, -1], each)
+    return np.clip(p[:, :-1], 1e-6, 1 - 1e-6).ravel(), y
+
+
+def together(hint: Hint, x: np.ndarray, y: np.ndarray, each: int, weigh: Any) -> np.ndarray:
+    """Forecasts of a hint that learns after every `each` rounds what came of all of them."""
+    said = []
+    for start in range(0, len(x), each):
+        rows = range(start, min(start + each, len(x)))
+        issued = []
+        for t in rows:
+            issued.append(hint.issue(float(x[t])))
+            weigh.issued()
+        for t, (p, notes) in zip(rows, issued, strict=True):
+            hint.learn(float(x[t]), bool(y[t]), notes, weight=weigh.weight(float(y[t] - p)))
+        said += [p for p, _ in issued]
+    return np.array(said)
+
+
+class Weigh:
+    def __init__(self, mates: int | None) -> None:
+        self.bursts, self.mates = Bursts(), mates
+
+    def issued(self) -> None:
+        self.bursts.issued()
+
+    def weight(self, residual: float) -> float:
+        return 1.0 if self.mates is None else self.bursts.weight(residual, self.mates)
+
+
+def test_games_that_resolve_at_their_end_are_observations_each() -> None:
+    x, y = games(150, 100)
+    losses = [brier(together(Mix(), x, y, 100, Weigh(mates)), y) / brier(x, y) for mates in (None, 0, 100)]
+    assert losses[0] > 1.08
+    assert losses[1] < 1.02
+    assert losses[2] < 1.01
+
+
+def test_independent_outcomes_of_a_batch_count_nearly_in_full() -> None:
+    rng = np.random.default_rng(22)
+    z = rng.normal(-0.5, 1.2, 20_000)
+    y = rng.random(len(z)) < sigmoid(0.5 * z - 0.7)
+    at_once, weigh = brier(together(Mix(), sigmoid(z), y, 200, Weigh(None)), y), Weigh(0)
+    assert brier(together(Mix(), sigmoid(z), y, 200, weigh), y) < 1.005 * at_once
+    assert weigh.bursts.effect < 1.5
+
+
+# -- how much of an observation --------------------------------------------------------------------
+
+
+def burst(bursts: Bursts, residuals: Any, mates: int = 0) -> list[float]:
+    for _ in residuals:
+        bursts.issued()
+    return [bursts.weight(float(r), mates) for r in residuals]
+
+
+def test_outcomes_one_by_one_count_in_full() -> None:
+    bursts = Bursts()
+    for _ in range(250):
+        bursts.issued()
+    for k in range(1_000):
+        assert bursts.weight((-1) ** k * 0.5, 0) == 1.0
+        bursts.issued()
+    assert bursts.effect == 1.0
+
+
+def test_outcomes_that_are_one_event_count_as_one() -> None:
+    rng = np.random.default_rng(23)
+    bursts = Bursts()
+    totals = [sum(burst(bursts, np.full(170, rng.choice([-0.5, 0.5])))) for _ in range(100)]
+    assert 1.9 < totals[0] < 2.1  # the first of all is taken for one that comes alone
+    assert max(totals[1:]) < 1.01
+    assert bursts.effect == pytest.approx(170, rel=0.01)
+
+
+def test_independent_outcomes_count_in_full_after_some_bursts() -> None:
+    rng = np.random.default_rng(24)
+    bursts = Bursts()
+    totals = [sum(burst(bursts, rng.choice([-0.5, 0.5], 1_000))) for _ in range(60)]
+    assert totals[0] < 10
+    assert np.mean(totals[5:]) > 500
+    assert bursts.effect < 1.5
+
+
+def test_between_one_and_all_the_effect_is_that_of_sampling_theory() -> None:
+    """Half of every residual is common to its burst: rho = 1/2, effect 1 + 99/2."""
+    rng = np.random.default_rng(25)
+    bursts = Bursts()
+    for _ in range(300):
+        burst(bursts, 0.1 * (rng.normal(size=100) + rng.normal()))
+    assert bursts.effect == pytest.approx(50.5, rel=0.25)
+
+
+def test_a_first_batch_after_a_year_of_single_outcomes_is_not_trusted() -> None:
+    bursts = Bursts()
+    for k in range(5_000):
+        burst(bursts, [(-1) ** k * 0.4])
+    weights = burst(bursts, np.full(300, 0.4))
+    assert weights[0] == 1.0
+    assert sum(weights) < 1 + math.log(300)
+
+
+def test_events_with_a_name_are_one_observation_each() -> None:
+    bursts = Bursts()
+    assert burst(bursts, [0.1, -0.2, 0.7, 0.4], mates=4) == [0.25] * 4
+    assert bursts.effect == 4.0
+    assert burst(bursts, [0.5]) == [1.0]  # names say nothing about outcomes without
+
+
+# -- several models --------------------------------------------------------------------------------
+
+
+def experts_after(rounds: int) -> Experts:
+    hint = Experts(2)
+    rng = np.random.default_rng(30)
+    hint.follow_many(rng.random((rounds, 2)), rng.integers(0, 2, rounds))
+    return hint
+
+
+def test_a_useless_model_costs_next_to_nothing() -> None:
+    rng = np.random.default_rng(31)
+    z = rng.normal(-0.3, 1.3, 4_000)
+    y = rng.random(len(z)) < sigmoid(z)
+    useless = sigmoid(rng.normal(0, 1.5, len(z)))
+    for scores in (np.column_stack([sigmoid(z), useless]), np.column_stack([useless, sigmoid(z)])):
+        assert log_loss(Experts(2).follow_many(scores, y), y) < 1.01 * log_loss(sigmoid(z), y)
+
+
+@pytest.mark.parametrize("models", [2, 5])
+def test_models_that_know_different_things_beat_each_of_them(models: int) -> None:
+    rng = np.random.default_rng(32)
+    z = rng.normal(0, 1, (20_000, models))
+    y = rng.random(len(z)) < sigmoid(z.sum(axis=1) - 0.3)
+    said = log_loss(Experts(models).follow_many(sigmoid(z), y), y)
+    assert said < 0.9 * min(log_loss(sigmoid(z[:, k]), y) for k in range(models))
+    together = LogisticRegression(C=np.inf).fit(z, y).predict_proba(z)[:, 1]  # has seen the outcomes
+    assert said < 1.01 * log_loss(together, y)
+
+
+def test_one_model_of_experts_is_a_mix() -> None:
+    rng = np.random.default_rng(33)
+    x, y = rng.random(500), rng.integers(0, 2, 500)
+    members = [Identity(), Platt(30), Isotonic()]
+    experts, mix = Experts(1, members), Mix(members)
+    assert experts.follow_many(x, y).tolist() == mix.follow_many(x, y).tolist()
+    assert experts.state() == mix.state()
+    assert experts.predict(0.3) == mix.predict(0.3)
+
+
+def test_experts_take_scores_one_by_one_as_in_a_batch() -> None:
+    rng = np.random.default_rng(34)
+    x, y = rng.random((400, 3)), rng.integers(0, 2, 400)
+    x[5] = 0.0, 1.0, 0.5
+    loop, batch = Experts(3), Experts(3)
+    said = []
+    kinds: list[Any] = [list, tuple, np.asarray]
+    for t in range(len(y)):
+        row = kinds[t % 3](x[t].tolist())
+        said.append(loop.predict(row))
+        loop.predict([0.5, *x[t, 1:].tolist()])  # all entries count, not the first alone
+        loop.learn(row, y[t], loop.issue(row)[1])
+    assert batch.follow_many(x, y).tolist() == said
+    assert batch.to_json() == loop.to_json()
+    assert batch.follow_many([], []).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("score", "rule", "position"),
+    [
+        (0.5, "must be a sequence of 2 numbers, one of each model", None),
+        ([0.5], "must be a sequence of 2 numbers, one of each model", None),
+        ([0.5, 0.5, 0.5], "must be a sequence of 2 numbers, one of each model", None),
+        ("ab", "must be a sequence of 2 numbers, one of each model", None),
+        ({0.5, 0.2}, "must be a sequence of 2 numbers, one of each model", None),
+        (np.full((2, 1), 0.5), "must be a sequence of 2 numbers, one of each model", None),
+        (None, "must be a sequence of 2 numbers, one of each model", None),
+        ([0.5, 1.5], "must be between 0 and 1", 1),
+        ([math.nan, 1.5], "must be between 0 and 1", 0),
+        ([0.5, True], "must be between 0 and 1", 1),
+        ([0.5, "0.5"], "must be between 0 and 1", 1),
+    ],
+)
+def test_scores_of_other_shapes_are_refused(score: Any, rule: str, position: int | None) -> None:
+    hint = experts_after(50)
+    before = hint.to_json()
+    for call in (hint.predict, hint.issue, lambda x: hint.learn(x, 1)):
+        with pytest.raises(tc.InputError) as caught:
+            call(score)
+        assert (caught.value.argument, caught.value.rule, caught.value.position) == ("score", rule, position)
+    assert hint.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("scores", "rule", "position"),
+    [
+        ([0.5, 0.5], "must have shape (rounds, 2), a column for each model", None),
+        ([[0.5, 0.5, 0.5]] * 2, "must have shape (rounds, 2), a column for each model", None),
+        ([[0.5, 0.5]] * 3, "must have a row for each of the 2 outcomes", None),
+        ([[0.5, 0.5], [0.5, 1.5]], "must be between 0 and 1", (1, 1)),
+        ([[0.5, math.nan], [0.5, 1.5]], "must be between 0 and 1", (0, 1)),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(scores: Any, rule: str, position: Any) -> None:
+    hint = experts_after(50)
+    before = hint.to_json()
+    with pytest.raises(tc.InputError) as caught:
+        hint.follow_many(scores, [0, 1])
+    assert (caught.value.argument, caught.value.rule, caught.value.position) == ("scores", rule, position)
+    assert hint.to_json() == before
+
+
+def test_experts_take_log_odds() -> None:
+    rng = np.random.default_rng(35)
+    z, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    odds, chances = Experts(2), Experts(2)
+    odds._logit = True
+    for row, outcome in zip(z.tolist(), y.tolist(), strict=True):
+        assert odds.predict(row) == pytest.approx(chances.predict(sigmoid(np.array(row))), abs=1e-12)
+        odds.learn(row, outcome)
+        chances.learn(sigmoid(np.array(row)), outcome)
+    assert odds.predict([1e9, -1e9]) == odds.predict([8e8, -8e8])
+    with pytest.raises(tc.InputError) as caught:
+        odds.predict([0.5, math.inf])
+    assert caught.value.position == 1
+
+
+def test_experts_are_saved_with_all_their_members() -> None:
+    hint = experts_after(60)
+    others = [
+        Experts.from_json(hint.to_json()),
+        Experts.from_bytes(hint.to_bytes()),
+        copy.deepcopy(hint),
+        eval(repr(hint), {"Experts": Experts}),  # noqa: S307
+    ]
+    others[-1].load(hint.state())
+    for other in others:
+        assert other.to_json() == hint.to_json()
+        assert other.predict([0.3, 0.8]) == hint.predict([0.3, 0.8]) != hint.predict([0.8, 0.3])
+    assert len(hint.state()["members"]) == 8
+    assert Experts(32).config["models"] == Experts(**Experts(32).config).models == 32
+    with pytest.raises(tc.StateError):
+        Experts(3).load(hint.state())
+
+
+@pytest.mark.parametrize("models", [0, 33, 2.0, "2", True, None])
+def test_other_numbers_of_models_are_refused(models: Any) -> None:
+    with pytest.raises(tc.InputError, match=r"^models must be a whole number from 1 to 32"):
+        Experts(models)
+
+
+def test_hints_of_experts_keep_the_rules_of_a_mix() -> None:
+    for hints, position in (([], None), ([Platt(), Mix()], 1), ([Platt(), Experts(2)], 1), ([Platt()] * 65, None)):
+        with pytest.raises(tc.InputError, match=r"^hints must ") as caught:
+            Experts(2, hints)
+        assert caught.value.position == position
+    with pytest.raises(tc.InputError, match=r"^hints must be at most 8 for each of 16 models, got 9"):
+        Experts(16, [Platt()] * 9)
+    with pytest.raises(tc.InputError, match=r"^hints must be hints, none of them a mix"):
+        Mix([Experts(2)])
+
+
+def test_experts_keep_the_contract_of_hints() -> None:
+    alone = [check for check in testing.HINT_CHECKS if check is not testing.check_hint_recalibrator]
+    testing.check_hint(lambda: Experts(3), checks=alone)

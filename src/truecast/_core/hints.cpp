@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "bursts.hpp"
 #include "edge.hpp"
 #include "mix.hpp"
 #include "open.hpp"
@@ -162,6 +163,20 @@ void follow(Held& held, Array<const double, 1> numbers, Array<const std::uint8_t
 }  // namespace
 
 void bind_hints(nb::module_& m) {
+    nb::class_<hints::Bursts>(m, "Bursts")
+        .def(nb::init<>())
+        .def("issued", &hints::Bursts::issued, "A forecast was made: what resolves from now on is another burst.")
+        .def("given_up", &hints::Bursts::given_up, "The outcome of a forecast is awaited no longer.")
+        .def("weight", &hints::Bursts::weight, "residual"_a, "mates"_a,
+             "How much of an observation the outcome is that resolves now.")
+        .def_prop_ro("effect", &hints::Bursts::effect, "How many outcomes make an observation, lately.")
+        .def("_numbers",
+             [](hints::Bursts& bursts) {
+                 nb::dict all;
+                 for (const auto& field : bursts.fields()) all[field.name] = *field.values;
+                 return all;
+             })
+        .def("_settle", &hints::Bursts::settle);
     nb::class_<Held>(m, "Hint")
         .def(
             "__init__",

@@ -93,7 +93,8 @@ class Stack {
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
 // a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with half of the weight. Where outcomes come late, what they have in common
+// put them down. The first member starts with half of the weight; if there are several scores, the first member of each
+// with an equal part of that half. Where outcomes come late, what they have in common
 // would be taken for evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the
 // weights change.
 class Mix final : public Hint {
@@ -101,8 +102,9 @@ class Mix final : public Hint {
     // Each member sees one of the scores: `sees` says which, of so many `inputs`.
     Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_, std::size_t inputs)
         : Hint(inputs), own(std::move(hints)), sees(std::move(sees_)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
-        std::fill(start.begin(), start.end(), 0.5 / static_cast<double>(own.size()));
-        start[0] = 0.5;
+        const double others = static_cast<double>(start.size() - inputs);
+        for (std::size_t i = 0; i < start.size(); ++i)
+            start[i] = i < own.size() && first_of_its_score(i) ? 0.5 / static_cast<double>(inputs) : 0.5 / others;
         weights = start;
     }
     Mix(const Mix& other)
@@ -171,6 +173,8 @@ class Mix final : public Hint {
         double round = 0.0;
         double stacked = 0.0;  // by the stack as it is now
     };
+
+    bool first_of_its_score(std::size_t i) const { return i == 0 || sees[i] != sees[i - 1]; }
 
     void reweigh(bool y, double weight) {
         const double pace = weight / (1.0 + lag / 25.0);

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["PlainBinMeans", "PlainHint", "PlainIdentity", "PlainIsotonic", "PlainMix", "PlainPlatt"]
+__all__ = ["PlainBinMeans", "PlainBursts", "PlainHint", "PlainIdentity", "PlainIsotonic", "PlainMix", "PlainPlatt"]
 
 FARTHEST = 16.0  # logits are clipped there
 PER_UNIT = 4  # knots in a unit of the logit scale
@@ -247,32 +248,39 @@ class PlainStack:
 
 
 class PlainMix(PlainHint):
-    """Members and their stack, weighted by how likely they made the outcomes, with a fixed share handed out anew."""
+    """Members and their stack, weighted by how likely they made the outcomes, with a fixed share handed out anew.
+
+    With several models a score is a sequence, and as many members see each entry of it.
+    """
 
     SHARE, STEEP, LEAST = 0.0003, 50.0, 0.0001
 
-    def __init__(self, members: Sequence[PlainHint]) -> None:
+    def __init__(self, members: Sequence[PlainHint], models: int = 1) -> None:
         self.members = list(members)
-        self.stack = PlainStack(len(self.members))
-        self.start = [0.5] + [0.5 / len(self.members)] * len(self.members)
+        self.models = models
+        n, each = len(self.members), len(self.members) // models
+        self.sees = [i // each for i in range(n)]
+        self.stack = PlainStack(n)
+        self.start = [0.5 / models if i % each == 0 and i < n else 0.5 / (n + 1 - models) for i in range(n + 1)]
         self.weights = list(self.start)
         self.rounds = 0.0
         self.lag = 0.0
 
-    def predict(self, score: float) -> float:
+    def predict(self, score: Any) -> float:
         """The weighted mean."""
         return self.issue(score)[0]
 
-    def issue(self, score: float) -> tuple[float, list[float]]:
+    def issue(self, score: Any) -> tuple[float, list[float]]:
         """The weighted mean; what it is the mean of, and the rounds so far over 2**53."""
-        said = [member.predict(score) for member in self.members]
+        scores = [score] if self.models == 1 else score
+        said = [member.predict(scores[k]) for member, k in zip(self.members, self.sees, strict=True)]
         said.append(self.stack.say(said))
         p = 0.0
         for weight, q in zip(self.weights, said, strict=True):
             p += weight * q
         return min(p, 1.0), [*said, self.rounds / 2.0**53]
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
         *said, before = self.issue(score)[1] if notes is None else notes
         self.stack.learn(said[:-1], y, weight)
@@ -280,8 +288,9 @@ class PlainMix(PlainHint):
         self.lag += weight * (late - self.lag) / 64.0
         self.reweigh(said, y, weight / (1.0 + self.lag / 25.0))
         self.rounds += weight
-        for member in self.members:
-            member.learn(score, y, None, weight)
+        scores = [score] if self.models == 1 else score
+        for member, k in zip(self.members, self.sees, strict=True):
+            member.learn(scores[k], y, None, weight)
 
     def reweigh(self, said: Sequence[float], y: int, pace: float) -> None:
         """Each weight times chance ** pace; then a share is handed out anew, small after what was expected."""
@@ -295,3 +304,70 @@ class PlainMix(PlainHint):
         share = self.SHARE * pace * clip(self.STEEP * surprise, self.LEAST, 1.0)
         if total > 0.0:
             self.weights = [(1.0 - share) * (w / total) + share * s for w, s in zip(after, self.start, strict=True)]
+
+
+class PlainBursts:
+    """The weights of outcomes that come together: 1 / (1 + (n - 1) rho) in bursts of about n outcomes."""
+
+    FADE, RECENT, LEAST_DOUBT = 1.0 / 32.0, 1.0 - 1.0 / 1024.0, 1e-12
+
+    def __init__(self) -> None:
+        self.pairs = self.most_pairs = 0.0
+        self.outcomes = self.bursts = 0
+        self.larger_outcomes = self.larger_bursts = 0.0
+        self.doubt = 1.0
+        self.size, self.sum, self.squares = 0, 0.0, 0.0
+        self.waiting = 0
+        self.heard = self.weighed = 0.0
+
+    @property
+    def effect(self) -> float:
+        """How many outcomes make an observation, lately."""
+        return max(self.heard / self.weighed, 1.0) if self.weighed else 1.0
+
+    def issued(self) -> None:
+        """A forecast ends the burst, if there is one."""
+        if self.size:
+            self.close()
+        self.waiting += 1
+
+    def given_up(self) -> None:
+        """One outcome less is awaited."""
+        self.waiting = max(self.waiting - 1, 0)
+
+    def weight(self, residual: float, mates: int) -> float:
+        """1 / mates if the event has a name, else 1 / effect."""
+        weight = 1.0 / mates if mates else self.among_others(residual)
+        self.given_up()
+        self.heard = self.RECENT * self.heard + 1.0
+        self.weighed = self.RECENT * self.weighed + weight
+        return weight
+
+    def among_others(self, residual: float) -> float:
+        """The correlation is that of all bursts so far, the present one included, and what may be hidden by chance."""
+        self.size += 1
+        self.sum += residual
+        self.squares += residual * residual
+        most = self.most_pairs + (self.size - 1) * self.squares
+        seen = max((self.pairs + self.sum * self.sum - self.squares) / most, 0.0) if most > 0.0 else 0.0
+        return 1.0 / (1.0 + (self.expected() - 1.0) * min(seen + self.doubt, 1.0))
+
+    def expected(self) -> float:
+        """How large the present burst will be."""
+        if self.size == 1:
+            return self.outcomes / self.bursts if self.bursts else 1.0
+        if self.larger_bursts:
+            return max(self.size, self.larger_outcomes / self.larger_bursts)
+        return self.size if self.bursts else self.size + max(self.waiting - 1, 0)
+
+    def close(self) -> None:
+        """Add the burst to those before, which fade."""
+        self.outcomes += self.size
+        self.bursts += 1
+        if self.size > 1:
+            self.larger_outcomes += self.size - self.FADE * self.larger_outcomes
+            self.larger_bursts += 1.0 - self.FADE * self.larger_bursts
+            self.pairs += self.sum * self.sum - self.squares - self.FADE * self.pairs
+            self.most_pairs += (self.size - 1) * self.squares - self.FADE * self.most_pairs
+            self.doubt = max(self.doubt / math.sqrt(self.size), self.LEAST_DOUBT)
+        self.size, self.sum, self.squares = 0, 0.0, 0.0

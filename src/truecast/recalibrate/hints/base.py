@@ -27,6 +27,10 @@ class Hint(_core.Hint, Saveable):
     ``p, notes = hint.issue(score)`` and hand the notes to ``hint.learn(score, outcome, notes)``: a mix then judges its
     members by what they said at the time.
 
+    Outcomes of many forecasts of one event are one observation together. Each then has a weight above 0 and at most 1:
+    ``hint.learn(score, outcome, weight=0.1)`` counts as a tenth of an outcome, and older ones fade by a tenth of what
+    they would.
+
     A hint is as good as the past is like the future and no better: it proves nothing, which is why a guard follows it
     only as far as its proof allows.
 
@@ -60,7 +64,7 @@ class Hint(_core.Hint, Saveable):
         Parameters
         ----------
         scores
-            What the model said, in order: one number in [0, 1] a round.
+            What the model said, in order: one number in [0, 1] a round, or a row of them if there are several models.
         outcomes
             What happened: 0 or 1, as many.
 
@@ -74,10 +78,10 @@ class Hint(_core.Hint, Saveable):
         InputError
             If a score is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is changed then.
         """
-        x, y = _check.scored("scores", scores, outcomes)
+        x, y = _check.scored("scores", scores, outcomes, models=self._models)
         said = np.empty(len(y))
         if is_compiled(self):
-            self._follow(x, y, said)
+            self._follow(x.reshape(-1), y, said)
             return said
         for t, (score, outcome) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
             said[t] = self.predict(score)

@@ -59,12 +59,7 @@ class Mix(Hint):
     """
 
     def __init__(self, hints: Sequence[Hint | dict[str, Any]] | None = None) -> None:
-        if hints is None:
-            hints = _default()
-        if not isinstance(hints, list | tuple) or not 1 <= len(hints) <= MAX_HINTS:
-            raise InputError("hints", f"must be a list of 1 to {MAX_HINTS} hints", hints)
-        members = [build(hint, position) for position, hint in enumerate(hints)]
-        self._configs = [{"kind": type(member).__name__, **member.config} for member in members]
+        members, self._configs = built(_default() if hints is None else hints)
         self._members = len(members)
         super().__init__("Mix", members=members)
 
@@ -72,6 +67,14 @@ class Mix(Hint):
     def config(self) -> dict[str, Any]:
         """The keyword arguments that build this hint anew."""
         return {"hints": [dict(config) for config in self._configs]}
+
+
+def built(hints: Sequence[Hint | dict[str, Any]]) -> tuple[list[Hint], list[dict[str, Any]]]:
+    """The members that these are or describe, and how `config` describes them."""
+    if not isinstance(hints, list | tuple) or not 1 <= len(hints) <= MAX_HINTS:
+        raise InputError("hints", f"must be a list of 1 to {MAX_HINTS} hints", hints)
+    members = [build(hint, position) for position, hint in enumerate(hints)]
+    return members, [{"kind": type(member).__name__, **member.config} for member in members]
 
 
 def _default() -> list[Hint | dict[str, Any]]:

@@ -1,8 +1,10 @@
 """The compiled core: kernels for the public edge to build on, which has checked what they are given."""
 
 from truecast._core.kernels import (
+    ARC_END,
     FEW,
     MOST_CELLS,
+    PARTS,
     WHOLE,
     ArcTree,
     Bursts,
@@ -41,8 +43,10 @@ from truecast._core.kernels import (
 )
 
 __all__ = [
+    "ARC_END",
     "FEW",
     "MOST_CELLS",
+    "PARTS",
     "WHOLE",
     "ArcTree",
     "Bursts",

@@ -54,8 +54,8 @@ class Field {
     // The way to a key, as long as nothing is added elsewhere.
     struct Path {
         Key key;
-        double up_to = 0.0, beyond = 0.0;  // sums of residual * rise up to the key, and of residual * fall above it
-        const Knot* knot = nullptr;        // at this very key, if there is one
+        double up_to, beyond;  // sums of residual * rise up to the key, and of residual * fall above it
+        const Knot* knot;      // at this very key, if there is one
 
         Shape shape() const { return knot != nullptr ? Shape(knot->rise, knot->fall) : Shape(forecast_at(key)); }
         double field(const Shape& shape) const { return shape.fall * up_to + shape.rise * beyond; }
@@ -63,17 +63,19 @@ class Field {
       private:
         friend class Field;
         Node nodes[42], last;  // inner ones from the root on, and where the walk ended
-        std::size_t depth = 0;
+        std::size_t depth;
     };
 
     std::size_t knots() const { return knots_.size(); }
     double energy() const { return knots_.empty() ? 0.0 : sums_of(root_).energy; }
 
-    Path look(Key key) const {
-        Path path;
+    void look(Key key, Path& path) const {
         path.key = key;
         path.last = root_;
-        if (knots_.empty()) return path;
+        path.depth = 0;
+        path.knot = nullptr;
+        path.up_to = path.beyond = 0.0;
+        if (knots_.empty()) return;
         double sum[2] = {0.0, 0.0};
         while (path.last >= 0) {
             const Inner& inner = inners_[static_cast<std::size_t>(path.last)];
@@ -95,7 +97,6 @@ class Field {
         }
         path.up_to = sum[1];
         path.beyond = sum[0];
-        return path;
     }
 
     // Add to the residual at the key that the path leads to.

@@ -33,7 +33,7 @@ nb::tuple group_parts(const Guarded& guard, std::size_t number) {
 
 Placed placed(double said, Key key, std::int64_t worst) {
     require(key >= 0 && key <= arc_end, "there is no such key");
-    return {said, key, worst, Placed::price_of(said, Shape(forecast_at(key)))};
+    return {said, key, worst, Placed::price_of(said, Shape(forecast_at(key))), Placed::off_by(angle_of(said), key)};
 }
 
 nb::dict saved(const Guarded& guard) {

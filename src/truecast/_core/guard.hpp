@@ -46,7 +46,9 @@ struct Placed {
     Key key = 0;
     std::int64_t worst = 0;  // what it can add to the energy, as things were when it was made
     double price = 0.0;      // p (1 - p) K, for one group
+    double off = 0.0;        // how far on the arc it is from its key
 
+    static double off_by(double angle, Key key) { return std::fabs(angle - static_cast<double>(key) * angle_of_key); }
     static double price_of(double p, const Shape& shape) { return p * (1.0 - p) * (shape.rise * shape.fall); }
 };
 
@@ -152,7 +154,8 @@ struct Guarded : Balance {
         if (path != nullptr) {
             group.field.add(*path, residual);
         } else {
-            Field::Path found = group.field.look(key);
+            Field::Path found;
+            group.field.look(key, found);
             group.field.add(found, residual);
         }
         const std::int64_t before = group.energy;
@@ -184,22 +187,27 @@ struct Guarded : Balance {
     Placed place(double hint, const Members& of, bool beside_asked, Field::Path* path) const {
         const Key unit = step();
         const double more = room(beside_asked), aim = nudges ? nudged(hint + 0.0, unit) : hint + 0.0;
-        const Key key = key_near(angle_of(aim), unit);
+        const double angle = angle_of(aim);
+        const Key key = key_near(angle, unit);
         const Judged first = judge(aim, key, of, more, path);
-        if (first.fits) return {aim, key, parts_up(first.worst), first.price};
+        if (first.fits) return {aim, key, parts_up(first.worst), first.price, Placed::off_by(angle, key)};
         const Key other = moved(key, unit, first.tilt > 0.0, of, more);
         const double said = forecast_at(other);
         const Judged there = judge(said, other, of, more, path);
-        return {said, other, parts_up(there.worst), there.price};
+        return {said, other, parts_up(there.worst), there.price, Placed::off_by(angle_of(said), other)};
     }
 
     Judged judge(double p, Key key, const Members& of, double more, Field::Path* path) const {
         Field::Path found;
         if (path == nullptr) path = &found;
-        *path = everyone().field.look(key);
+        everyone().field.look(key, *path);
         const Shape shape = path->shape();
         double field = path->field(shape);
-        for (std::size_t i = 1; i < of.size(); ++i) field += groups[of[i]].field.look(key).field(shape);
+        Field::Path in_group;
+        for (std::size_t i = 1; i < of.size(); ++i) {
+            groups[of[i]].field.look(key, in_group);
+            field += in_group.field(shape);
+        }
         const auto members = static_cast<double>(of.size());
         const double price = Placed::price_of(p, shape);
         const double tilt = field + members * (shape.rise * shape.fall) * (0.5 - p);
@@ -224,7 +232,8 @@ struct Guarded : Balance {
     }
 
     double nudged(double hint, Key unit) const {
-        const Field::Path path = everyone().field.look(key_near(angle_of(hint), unit));
+        Field::Path path;
+        everyone().field.look(key_near(angle_of(hint), unit), path);
         const Shape shape = path.shape();
         const double pull = path.field(shape) / std::sqrt(shape.rise * shape.fall);
         return nudge.apply(hint, pull, static_cast<double>(everyone().energy) / parts, everyone().variance);
@@ -241,8 +250,7 @@ struct Guarded : Balance {
         const std::int64_t said = static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
         const std::int64_t residual = (y ? std::int64_t{1} << 32 : 0) - said;
         const double miss = y ? 1.0 - made.said : made.said;
-        const double off = std::fabs(angle_of(made.said) - static_cast<double>(made.key) * angle_of_key);
-        const auto hides = static_cast<std::uint64_t>(std::ceil(miss * (off + 0x1p-26) * 0x1p40));
+        const auto hides = static_cast<std::uint64_t>(std::ceil(miss * (made.off + 0x1p-26) * 0x1p40));
         for (const std::uint32_t g : of) {
             add(g, made.key, residual, g == 0 ? path : nullptr);
             if (log != nullptr) log->push_back({g, made.key, residual});

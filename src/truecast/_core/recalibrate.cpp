@@ -69,7 +69,7 @@ struct Desk {
     Tickets tickets;
     std::int64_t issued = 0;
     Events events;
-    Bursts bursts;
+    hints::Bursts bursts;
     std::vector<double> asked;  // the scores that `observe` is about, if the guard awaits an outcome
 
     bool busy = false;         // a call is under way, such as a batch without the interpreter lock
@@ -287,6 +287,7 @@ class Issue {
         if (desk.full()) {
             const Awaited& oldest = desk.tickets.begin()->second;
             desk.guard.give_up(oldest.made, oldest.of);
+            desk.bursts.given_up();
             close(desk, oldest.event);
             given_up.insert(desk.tickets.extract(desk.tickets.begin()));
         }
@@ -376,7 +377,7 @@ void settle(Desk& desk, Tickets::iterator found, bool y) {
     const Held& held = desk.held();
     const Scores scores = again(held, forecast.kept.data());
     const std::int64_t mates = forecast.event == no_event ? 0 : desk.events[forecast.event].made;
-    Bursts bursts = desk.bursts;
+    hints::Bursts bursts = desk.bursts;
     const double weight = bursts.weight((y ? 1.0 : 0.0) - forecast.made.said, mates);
     held.hint->learn(scores.data(), y, forecast.kept.data() + scores.size(), weight);
     desk.bursts = bursts;
@@ -396,6 +397,7 @@ void resolve(Desk& desk, nb::handle given, nb::handle y) {
 void give_up(Desk& desk, nb::handle given) {
     const auto found = Handed(desk, given).find(desk, given);
     desk.guard.give_up(found->second.made, found->second.of);
+    desk.bursts.given_up();
     Issue::close(desk, found->second.event);
     desk.tickets.erase(found);
 }
@@ -455,7 +457,7 @@ class Before {
     Desk& desk;
     std::unique_ptr<Hint> hint;
     Undo guard;
-    const Bursts bursts;
+    const hints::Bursts bursts;
     Events events;
 
     // If outcomes come `late`, tickets of any group may be given up.
@@ -748,6 +750,23 @@ void ask(Desk& desk, Floats scores) {
     desk.asked = given(again(desk.held(), scores.data()));
 }
 
+nb::dict bursts(Desk& desk) {
+    nb::dict numbers;
+    for (const hints::Field& field : desk.bursts.fields()) numbers[field.name] = *field.values;
+    return numbers;
+}
+
+bool set_bursts(Desk& desk, const nb::dict& numbers) {
+    hints::Bursts read;
+    for (const hints::Field& field : read.fields()) {
+        *field.values = nb::cast<double>(numbers[field.name]);
+        if (!(*field.values >= field.least && *field.values <= field.most)) return false;
+    }
+    if (!read.settle()) return false;
+    at_rest(desk).bursts = read;
+    return true;
+}
+
 // All that rounds change becomes that of the other, at once.
 void take(Desk& desk, Desk& other) {
     at_rest(other);
@@ -811,6 +830,8 @@ void bind_recalibrate(nb::module_& m) {
                 return nb::make_tuple(copy(about), copy(made));
             },
             "The events that some ticket is of, and how many forecasts there were of each.")
+        .def("bursts", &bursts, "What is known of outcomes that come together.")
+        .def("set_bursts", &set_bursts, "numbers"_a, "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
         .def_prop_ro(

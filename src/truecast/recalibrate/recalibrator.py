@@ -136,6 +136,10 @@ class Recalibrator(Saveable):
         hint: Hint | OpenHint = self._desk.hint
         return hint
 
+    def _rows(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One row a round, as the desk takes them."""
+        return scores.reshape(len(scores), self._hint._models)
+
     @property
     def _anew(self) -> Any:
         """What a hint to load a state into is built of."""
@@ -326,17 +330,17 @@ class Recalibrator(Saveable):
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
-        x, y = _check.scored("scores", scores, outcomes, scale=self._scale, models=self._hint.models)
+        x, y = _check.scored("scores", scores, outcomes, scale=self._scale, models=self._hint._models)
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
         if known_at is None:
             if events is not None:
                 raise InputError("events", "must come with known_at: outcomes known at once are each an event", events)
-            self._desk.run(x, names, y, said)
+            self._desk.run(self._rows(x), names, y, said)
         else:
             known = _check.known_at(known_at, len(y))
             about = np.empty(0, np.int64) if events is None else _check.events(events, len(y), scores)
-            self._desk.replay(x, names, y, known, about, said)
+            self._desk.replay(self._rows(x), names, y, known, about, said)
         return said
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
@@ -356,10 +360,10 @@ class Recalibrator(Saveable):
         InputError
             As for `recalibrate_many`.
         """
-        x = _check.scores("scores", scores, scale=self._scale, models=self._hint.models)
+        x = _check.scores("scores", scores, scale=self._scale, models=self._hint._models)
         names = None if groups is None else _check.groups(groups, len(x), scores)
         said = np.empty(len(x))
-        self._desk.place(x, names, said)
+        self._desk.place(self._rows(x), names, said)
         return said
 
     @classmethod
@@ -404,12 +408,13 @@ class Recalibrator(Saveable):
             "groups": desk.names,
             "guard": ledger_state(desk.saved()),
             "tickets": tickets_state(desk),
+            "bursts": desk.bursts(),
             "asked": desk.asked.tolist(),
         }
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        names = "hint", "groups", "guard", "tickets", "asked"
+        names = "hint", "groups", "guard", "tickets", "bursts", "asked"
         if not isinstance(state, dict) or set(state) != set(names):
             raise StateError(f"the saved state must have exactly the entries {', '.join(names)}")
         hint = self._desk.alone(lambda: _built(self._anew, logit=self._logit))
@@ -418,10 +423,11 @@ class Recalibrator(Saveable):
         numbers = numbers_of(state["guard"], most=len(groups) + 2)
         if len(numbers["rounds"]) != len(groups) + 2:
             raise StateError("there must be a saved record of each group, of everyone and of all others")
-        asked = _saved_asked(state["asked"], numbers["asked"], hint.models, self._scale)
+        asked = _saved_asked(state["asked"], numbers["asked"], hint._models, self._scale)
         desk = self._new_desk(hint)
         desk.seat(groups, numbers)
         load_tickets(desk, state["tickets"], numbers, most=self._max_unresolved, scale=self._scale)
+        _load_bursts(desk, state["bursts"])
         if len(asked):
             desk.ask(asked)
         self._desk.take(desk)
@@ -487,3 +493,12 @@ def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDAr
     if not all(type(score) is float and is_score(score, scale) for score in scores):
         raise StateError(f"the saved asked must be scores that were forecast, got {scores!r:.80}")
     return np.array(scores, np.float64)
+
+
+def _load_bursts(desk: _core.Desk, numbers: object) -> None:
+    """Take over what is known of outcomes that come together."""
+    names = desk.bursts()
+    if not isinstance(numbers, dict) or set(numbers) != set(names):
+        raise StateError(f"the saved bursts must have exactly the entries {', '.join(names)}")
+    if any(type(number) is not float for number in numbers.values()) or not desk.set_bursts(numbers):
+        raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")

@@ -96,7 +96,7 @@ def _check_lengths(columns: Columns, hint: Any, most: int) -> None:
     count = len(columns["number"])
     if count > most:
         raise StateError(f"the saved tickets must be at most {most}, got {count}")
-    if any(len(columns[name]) != count for name in _ONE_EACH) or len(columns["score"]) != count * hint.models:
+    if any(len(columns[name]) != count for name in _ONE_EACH) or len(columns["score"]) != count * hint._models:
         raise StateError("the saved tickets must have an entry in each column")
     members = columns["members"]
     if not _within(members, 0, _MOST).all() or int(members.sum()) != len(columns["group"]):

@@ -247,6 +247,16 @@ def _name(value: Any, position: int | None, argument: str = "group") -> Name:
     raise InputError(where, f"must be a str or an int of 64 bits{several}, or None", value, position)
 
 
+def label(value: Any, position: int | None = None) -> Name | None:
+    """Return the name or number of the one group that a round belongs to, or None."""
+    return None if value is None else _name(value, position)
+
+
+def labels(values: Any, rounds: int, scores: Any = None) -> list[Name | None]:
+    """Return the one group of each round."""
+    return [label(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]
+
+
 def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
     """Return the group or groups of each round, which are those of the `scores`; None if there are no groups."""
     return [group(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]

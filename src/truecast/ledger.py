@@ -68,7 +68,7 @@ def promised(rounds: int, budget: float) -> float:
     # Forecasts are credited to knots at most pi / 2**(d + 1) away: docs/adaptive.md, section 4.
     hidden = min(rounds * math.pi / 2**13, 3 * math.pi / 4 * rounds ** (1 / 3) + 1) + rounds * 2.0**-25
     energy = budget * (START + rounds) * (1 + 2.0**-20) + 2.0**-39 * rounds * rounds
-    lower = LOWER_DISTANCE * math.sqrt(energy) + hidden
+    lower: float = LOWER_DISTANCE * math.sqrt(energy) + hidden
     return min((lower + splitting_gap(rounds)) * (1 + 2.0**-40), float(rounds))
 
 

@@ -254,7 +254,7 @@ def _tallies(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[
     if isinstance(y_true, Mapping):
         if not (y_prob is None and groups is None and sample_weight is None):
             raise InputError("y_prob", "groups and sample_weight must be left out beside a mapping of tallies", y_prob)
-        tallies = {_check.group(name): tally for name, tally in y_true.items()}
+        tallies = {_check.label(name): tally for name, tally in y_true.items()}
         for tally in tallies.values():
             if not isinstance(tally, Tally):
                 raise InputError("y_true", "must be a mapping from groups to tallies, or outcomes", tally)
@@ -272,7 +272,7 @@ def _split(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[st
     """Return the tally of each group, in order of appearance."""
     y, p = _check.predictions(y_true, y_prob)
     weights = None if sample_weight is None else _check.sample_weight(sample_weight, y_true, y_prob, len(y))
-    labels = _check.groups(groups, len(y), y_prob)
+    labels = _check.labels(groups, len(y), y_prob)
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     codes = np.fromiter(map(numbers.__getitem__, labels), np.int64, len(y))
     order = np.argsort(codes, kind="stable")

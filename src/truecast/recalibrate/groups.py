@@ -21,7 +21,8 @@ class GroupRecord:
         self._desk, self._number, self._budget = desk, number, budget
 
     def _parts(self) -> tuple[Any, ...]:
-        return self._desk.alone(lambda: self._desk.parts(self._number))
+        parts: tuple[Any, ...] = self._desk.alone(lambda: self._desk.parts(self._number))
+        return parts
 
     @property
     def certificate(self) -> ArcCertificate:

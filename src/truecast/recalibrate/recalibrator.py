@@ -37,8 +37,8 @@ class Recalibrator(Saveable):
     Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; it is *nudged* against what
     the forecasts around it have missed; and the *guard* follows it as long as the energy of the forecasts is within its
     budget. So the forecasts are about as sharp as the best of several ways of recalibrating, and their distance to
-    calibration is bounded whatever the model, the drift and the outcomes: `certificate` tells how far they can be off by
-    now (docs/adaptive.md).
+    calibration is bounded whatever the model, the drift and the outcomes: `certificate` tells how far they can be off
+    by now (docs/adaptive.md).
 
     It does not make a poor model good: a score that says nothing is turned into the base rate. Where outcomes come at
     once and resemble those before them, part of the gain in Brier score is that resemblance, not calibration.
@@ -320,8 +320,8 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If a score, an outcome, a group, an event or an entry of `known_at` breaks its rule, or the lengths differ; nothing is
-            changed then.
+            If a score, an outcome, a group, an event or an entry of `known_at` breaks its rule, or the lengths differ;
+            nothing is changed then.
 
         Examples
         --------
@@ -399,7 +399,8 @@ class Recalibrator(Saveable):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        return self._desk.alone(self._whole_state)
+        state: dict[str, Any] = self._desk.alone(self._whole_state)
+        return state
 
     def _whole_state(self) -> dict[str, Any]:
         desk = self._desk

@@ -28,6 +28,7 @@ _COUNTS = {
     "rounds": "<i8",
     "late": "<i8",
     "lost": "<i8",
+    "energy": "<i8",
     "hidden": "<u8",
     "unknown": "<u8",
     "squared_error": "<f8",

@@ -67,8 +67,6 @@ class Field {
     };
 
     std::size_t knots() const { return knots_.size(); }
-    double energy() const { return knots_.empty() ? 0.0 : sums_of(root_).energy; }
-
     void look(Key key, Path& path) const {
         path.key = key;
         path.last = root_;
@@ -79,12 +77,13 @@ class Field {
         double sum[2] = {0.0, 0.0};
         while (path.last >= 0) {
             const Inner& inner = inners_[static_cast<std::size_t>(path.last)];
-            if ((inner.key ^ key) >> (inner.bit + 1) != 0) {
+            const int bit = inner.bit();
+            if ((inner.key() ^ key) >> (bit + 1) != 0) {
                 const Sums all = inner.sums();
-                (key > inner.key ? sum[1] += all.side[0] : sum[0] += all.side[1]);
+                (key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
                 break;
             }
-            const bool upper = key >> inner.bit & 1;
+            const bool upper = key >> bit & 1;
             sum[upper] += inner.aside[upper];  // no branch: it would be guessed wrong half of the time
             path.nodes[path.depth++] = path.last;
             path.last = inner.child[upper];
@@ -106,7 +105,7 @@ class Field {
         Sums sums = sums_of(path.last);
         for (std::size_t i = path.depth; i-- > 0;) {
             Inner& inner = inners_[static_cast<std::size_t>(path.nodes[i])];
-            inner.take(path.key >> inner.bit & 1, sums);
+            inner.take(path.key >> inner.bit() & 1, sums);
             sums = inner.sums();
         }
     }
@@ -120,26 +119,23 @@ class Field {
   private:
     struct Sums {
         double side[2];  // of residuals * rise, and of residuals * fall
-        double energy;   // of all pairs
     };
 
     // The keys beneath it agree down to `bit`, which tells the children apart.
     struct Inner {
-        Key key;  // one of them
+        std::int64_t digits;  // one of these keys, times 64, and the bit
         Node child[2];
-        int bit;
         double aside[2] = {0.0, 0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
         double other[2] = {0.0, 0.0};  // the lower's far sum, the upper's near
-        double energy[2] = {0.0, 0.0};
 
+        Inner(Key key, int bit, Node low, Node high) : digits(key * 64 + bit), child{low, high} {}
+        Key key() const { return digits >> 6; }
+        int bit() const { return static_cast<int>(digits & 63); }
         void take(bool upper, const Sums& sums) {
             aside[!upper] = sums.side[upper];
             other[upper] = sums.side[!upper];
-            energy[upper] = sums.energy;
         }
-        Sums sums() const {
-            return {{aside[1] + other[1], other[0] + aside[0]}, energy[0] + energy[1] + 2.0 * aside[1] * aside[0]};
-        }
+        Sums sums() const { return {{aside[1] + other[1], other[0] + aside[0]}}; }
     };
 
     std::vector<Knot> knots_;
@@ -149,8 +145,8 @@ class Field {
     Sums sums_of(Node node) const {
         if (node >= 0) return inners_[static_cast<std::size_t>(node)].sums();
         const Knot& knot = knots_[static_cast<std::size_t>(~node)];
-        const double r = static_cast<double>(knot.residual) / unit, near = r * knot.rise, far = r * knot.fall;
-        return {{near, far}, near * far};
+        const double r = static_cast<double>(knot.residual) / unit;
+        return {{r * knot.rise, r * knot.fall}};
     }
 
     // Make the knot, and an inner node above it and where the walk ended.
@@ -168,11 +164,10 @@ class Field {
             return;
         }
         const Key beside = other < 0 ? knots_[static_cast<std::size_t>(~other)].key
-                                     : inners_[static_cast<std::size_t>(other)].key;
+                                     : inners_[static_cast<std::size_t>(other)].key();
         const int bit = std::ilogb(static_cast<double>(beside ^ path.key));
         const bool upper = path.key >> bit & 1;
-        Inner inner{path.key, {other, other}, bit};
-        inner.child[upper] = knot;
+        Inner inner(path.key, bit, upper ? other : knot, upper ? knot : other);
         inner.take(!upper, sums_of(other));
         inners_.push_back(inner);
         const Node made = static_cast<Node>(inners_.size() - 1);
@@ -180,7 +175,7 @@ class Field {
             root_ = made;
         } else {
             Inner& parent = inners_[static_cast<std::size_t>(path.nodes[path.depth - 1])];
-            parent.child[path.key >> parent.bit & 1] = made;
+            parent.child[path.key >> parent.bit() & 1] = made;
         }
         path.nodes[path.depth++] = made;
     }

@@ -37,13 +37,14 @@ Placed placed(double said, Key key, std::int64_t worst) {
 }
 
 nb::dict saved(const Guarded& guard) {
-    std::vector<std::int64_t> rounds, late, lost, knots, keys, residuals;
+    std::vector<std::int64_t> rounds, late, lost, energy, knots, keys, residuals;
     std::vector<std::uint64_t> hidden, unknown;
     std::vector<double> squared_error, variance;
     for (const Group& group : guard.groups) {
         rounds.push_back(group.rounds);
         late.push_back(group.late);
         lost.push_back(group.lost);
+        energy.push_back(group.energy);
         hidden.push_back(group.hidden);
         unknown.push_back(group.unknown);
         squared_error.push_back(group.squared_error);
@@ -60,6 +61,7 @@ nb::dict saved(const Guarded& guard) {
     numbers["rounds"] = copy(rounds);
     numbers["late"] = copy(late);
     numbers["lost"] = copy(lost);
+    numbers["energy"] = copy(energy);
     numbers["hidden"] = copy(hidden);
     numbers["unknown"] = copy(unknown);
     numbers["squared_error"] = copy(squared_error);
@@ -93,7 +95,7 @@ void load(Guarded& guard, const nb::dict& numbers) {
     const std::size_t count = length("rounds"), all = length("key");
     const auto whole = [&](const char* name, std::size_t n) { return column<std::int64_t>(numbers, name, n); };
     const auto rounds = whole("rounds", count), late = whole("late", count), lost = whole("lost", count),
-               knots = whole("knots", count), key = whole("key", all), residual = whole("residual", all);
+               energy = whole("energy", count), knots = whole("knots", count), key = whole("key", all), residual = whole("residual", all);
     const auto hidden = column<std::uint64_t>(numbers, "hidden", count),
                unknown = column<std::uint64_t>(numbers, "unknown", count);
     const auto squared_error = column<double>(numbers, "squared_error", count),
@@ -118,6 +120,14 @@ void load(Guarded& guard, const nb::dict& numbers) {
         }
     }
     require(count > 0 && at == all, "knots must fit the keys");
+    read.energy = 0;
+    for (std::size_t g = 0; g < count; ++g) {
+        const double found = static_cast<double>(read.groups[g].energy), kept = static_cast<double>(energy.data()[g]);
+        const double loose = 1e-6 * std::fabs(found) + static_cast<double>(rounds.data()[g]) + 1024.0;
+        require(std::fabs(found - kept) <= 2.0 * loose, "the energy must be that of the knots");
+        read.groups[g].energy = energy.data()[g];
+        read.energy += energy.data()[g];
+    }
     read.granted = nb::cast<std::int64_t>(numbers["granted"]);
     read.reserved = nb::cast<std::int64_t>(numbers["reserved"]);
     read.excess = nb::cast<std::int64_t>(numbers["excess"]);

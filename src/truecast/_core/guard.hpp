@@ -29,7 +29,7 @@ using Members = std::vector<std::uint32_t>;
 struct Counts {
     std::int64_t rounds = 0;
     std::int64_t late = 0, lost = 0;  // forecasts whose outcome is awaited, and no longer awaited
-    std::int64_t energy = 0;          // of the residuals
+    std::int64_t energy = 0;          // of the residuals: what each round added, rounded up
     std::uint64_t hidden = 0;         // over 2^40: what crediting forecasts to knots can hide from the energy
     std::uint64_t unknown = 0;        // over 2^32: what forecasts without an outcome add at worst
     double squared_error = 0.0;
@@ -151,16 +151,17 @@ struct Guarded : Balance {
     // Add to the residual of a group at a key; `path` leads there, if it is known.
     void add(std::uint32_t number, Key key, std::int64_t residual, Field::Path* path = nullptr) {
         Group& group = groups[number];
-        if (path != nullptr) {
-            group.field.add(*path, residual);
-        } else {
-            Field::Path found;
+        Field::Path found;
+        if (path == nullptr) {
             group.field.look(key, found);
-            group.field.add(found, residual);
+            path = &found;
         }
-        const std::int64_t before = group.energy;
-        group.energy = parts_up(std::max(group.field.energy(), 0.0));
-        energy += group.energy - before;
+        const Shape shape = path->shape();
+        const double r = static_cast<double>(residual) / Field::unit;
+        const std::int64_t growth = parts_up(r * (r * (shape.rise * shape.fall) + 2.0 * path->field(shape)));
+        group.field.add(*path, residual);
+        group.energy += growth;
+        energy += growth;
     }
 
     // Over 2^32, rounded up.
@@ -284,7 +285,7 @@ class Undo {
     // `used`: the groups that the batch may change; `additions`: how many residuals it adds to them at most. Groups that
     // come to be later are dropped.
     Undo(Guarded& of, const std::vector<std::uint32_t>& used, std::size_t additions)
-        : guard(of), balance(of), count(of.groups.size()), copies(knots(of, used) < 8 * additions) {
+        : guard(of), balance(of), count(of.groups.size()), copies(4 * knots(of, used) < additions) {
         counts.reserve(used.size());
         for (const std::uint32_t g : used) counts.emplace_back(g, guard.groups[g]);
         if (copies) {

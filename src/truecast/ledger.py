@@ -32,9 +32,10 @@ _COUNTS = {
     "hidden": "<u8",
     "unknown": "<u8",
     "squared_error": "<f8",
-    "variance": "<f8",
     "knots": "<i8",
 }
+_OFFSETS = {"offset": "<f4"}
+_OFFSET = 6  # numbers a group
 _KNOTS = {"key": "<i8", "residual": "<i8"}
 _WHOLE = "granted", "reserved", "excess"
 
@@ -78,44 +79,52 @@ def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:
     said = numbers["asked"]
     return {
         **{name: numbers[name] for name in _WHOLE},
-        "lag": numbers["lag"],
-        "asked": None if said is None else [*said[:3], list(said[3])],
+        "aims": numbers["aims"],
+        "asked": None if said is None else [*said[:3], list(said[3]), list(said[4])],
         "groups": packed(numbers, _COUNTS),
+        "offsets": packed(numbers, _OFFSETS),
         "knots": packed(numbers, _KNOTS),
     }
 
 
 def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     """Return the numbers that `ledger_state` saved, of at most so many groups, or raise StateError."""
-    names = {*_WHOLE, "lag", "asked", "groups", "knots"}
+    names = {*_WHOLE, "aims", "asked", "groups", "offsets", "knots"}
     if not isinstance(state, dict) or set(state) != names:
         raise StateError(f"the saved guard must have exactly the entries {', '.join(sorted(names))}")
     for name in _WHOLE:
         if type(state[name]) is not int or not 0 <= state[name] < _HALF:
             raise StateError(f"the saved {name} must be an integer from 0 to 2**62, got {state[name]!r:.80}")
-    if type(state["lag"]) is not float or not 0 <= state["lag"] <= _check.MOST_ROUNDS:
-        raise StateError(f"the saved lag must be a float that is not negative, got {state['lag']!r:.80}")
+    aims = state["aims"]
+    if not isinstance(aims, list) or not all(type(number) is float and math.isfinite(number) for number in aims):
+        raise StateError(f"the saved aims must be a list of finite floats, got {aims!r:.80}")
     groups = unpacked("groups", state["groups"], _COUNTS, most)
+    offsets = unpacked("offsets", state["offsets"], _OFFSETS, _OFFSET * most)
+    if len(offsets["offset"]) != _OFFSET * len(groups["rounds"]):
+        raise StateError(f"the saved offsets must be {_OFFSET} for each group")
     knots = unpacked("knots", state["knots"], _KNOTS, _MOST_KNOTS)
     _check_groups(groups)
     _check_knots(groups, knots)
     asked = _asked(state["asked"], len(groups["rounds"]))
-    return {**groups, **knots, **{name: state[name] for name in _WHOLE}, "lag": state["lag"], "asked": asked}
+    return {**groups, **offsets, **knots, **{name: state[name] for name in _WHOLE}, "aims": aims, "asked": asked}
 
 
-def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int]] | None:
+def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int], list[float]] | None:
     """The forecast that awaits its outcome, if there is one."""
     if asked is None:
         return None
-    if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int, int, list]:
-        raise StateError(f"the saved asked must be a forecast, its key, what it can add and groups, got {asked!r:.80}")
-    said, key, worst, members = asked
+    if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int, int, list, list]:
+        what = "a forecast, its key, what it can add, its groups and what it was made from"
+        raise StateError(f"the saved asked must be {what}, got {asked!r:.80}")
+    said, key, worst, members, aim = asked
     if not 0 <= said <= 1 or not 0 <= key <= _core.ARC_END or not 0 <= worst < _HALF:
         raise StateError(f"the saved asked must be a forecast from 0 to 1 and its key, got {asked!r:.80}")
     known = all(type(member) is int and 0 <= member < groups for member in members)
     if not known or members[:1] != [0] or len(set(members)) != len(members):
         raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
-    return said, key, worst, members
+    if len(aim) != 4 or not all(type(number) is float and 0 <= number <= 1 for number in aim):
+        raise StateError(f"the saved asked must be made from a hint, got {aim!r:.80}")
+    return said, key, worst, members, aim
 
 
 def _check_groups(groups: Columns) -> None:
@@ -131,7 +140,6 @@ def _check_groups(groups: Columns) -> None:
         ("lost", (lost >= 0) & (lost <= _HALF)),
         ("knots", (groups["knots"] >= 0) & (groups["knots"] <= rounds)),
         ("squared_error", (groups["squared_error"] >= 0) & (groups["squared_error"] <= rounds)),
-        ("variance", (groups["variance"] >= 0) & (groups["variance"] <= rounds * 1.01 + 1)),
         ("hidden", groups["hidden"].astype(np.float64) <= (rounds + 1.0) * 2.0**40),
         ("unknown", (unknown >= without / 2 * (1 - 1e-12)) & (unknown <= without * (1 + 1e-12))),
     ]

@@ -31,15 +31,32 @@ nb::tuple group_parts(const Guarded& guard, std::size_t number) {
                           group.hidden, group.unknown, guard.granted, guard.excess);
 }
 
-Placed placed(double said, Key key, std::int64_t worst) {
+Placed placed(double said, Key key, std::int64_t worst, const double* aim) {
     require(key >= 0 && key <= arc_end, "there is no such key");
-    return {said, key, worst, Placed::price_of(said, Shape(forecast_at(key))), Placed::off_by(angle_of(said), key)};
+    Placed made;
+    made.said = said;
+    made.key = key;
+    made.worst = worst;
+    made.price = Placed::price_of(said, Shape(forecast_at(key)));
+    made.off = Placed::off_by(angle_of(said), key);
+    if (aim != nullptr) {
+        made.hint = aim[0];
+        std::copy(aim + 1, aim + aims, made.notes.begin());
+    }
+    return made;
+}
+
+std::vector<double> aim_of(const Placed& made) {
+    std::vector<double> aim{made.hint};
+    aim.insert(aim.end(), made.notes.begin(), made.notes.end());
+    return aim;
 }
 
 nb::dict saved(const Guarded& guard) {
     std::vector<std::int64_t> rounds, late, lost, energy, knots, keys, residuals;
     std::vector<std::uint64_t> hidden, unknown;
-    std::vector<double> squared_error, variance;
+    std::vector<double> squared_error;
+    std::vector<float> offsets;
     for (const Group& group : guard.groups) {
         rounds.push_back(group.rounds);
         late.push_back(group.late);
@@ -48,7 +65,8 @@ nb::dict saved(const Guarded& guard) {
         hidden.push_back(group.hidden);
         unknown.push_back(group.unknown);
         squared_error.push_back(group.squared_error);
-        variance.push_back(group.variance);
+        for (const Offset::Row* row : {&group.offset.mean, &group.offset.variance})
+            offsets.insert(offsets.end(), row->begin(), row->end());
         const std::size_t before = keys.size();
         group.field.each([&](const Field::Knot& knot) {
             if (knot.residual == 0) return;
@@ -65,17 +83,23 @@ nb::dict saved(const Guarded& guard) {
     numbers["hidden"] = copy(hidden);
     numbers["unknown"] = copy(unknown);
     numbers["squared_error"] = copy(squared_error);
-    numbers["variance"] = copy(variance);
+    numbers["offset"] = copy(offsets);
     numbers["knots"] = copy(knots);
     numbers["key"] = copy(keys);
     numbers["residual"] = copy(residuals);
     numbers["granted"] = guard.granted;
     numbers["reserved"] = guard.reserved;
     numbers["excess"] = guard.excess;
-    numbers["lag"] = guard.nudge.lag;
+    Guarded now(guard.budget, guard.nudges);  // fields() are to be written to as well
+    static_cast<Balance&>(now) = guard;
+    std::vector<double> aims;
+    for (const std::vector<hints::Field>& fields : {now.nudge.fields(), now.offsets.fields()})
+        for (const hints::Field& field : fields) aims.insert(aims.end(), field.values, field.values + field.count);
+    numbers["aims"] = aims;
     numbers["asked"] = nb::none();
     if (guard.issued)
-        numbers["asked"] = nb::make_tuple(guard.asked.said, guard.asked.key, guard.asked.worst, guard.asked_of);
+        numbers["asked"] = nb::make_tuple(guard.asked.said, guard.asked.key, guard.asked.worst, guard.asked_of,
+                                          aim_of(guard.asked));
     return numbers;
 }
 
@@ -98,8 +122,9 @@ void load(Guarded& guard, const nb::dict& numbers) {
                energy = whole("energy", count), knots = whole("knots", count), key = whole("key", all), residual = whole("residual", all);
     const auto hidden = column<std::uint64_t>(numbers, "hidden", count),
                unknown = column<std::uint64_t>(numbers, "unknown", count);
-    const auto squared_error = column<double>(numbers, "squared_error", count),
-               variance = column<double>(numbers, "variance", count);
+    const auto squared_error = column<double>(numbers, "squared_error", count);
+    constexpr std::size_t scales = offsets::scales;
+    const auto offset = column<float>(numbers, "offset", 2 * scales * count);
     Guarded read(guard.budget, guard.nudges);
     read.groups.clear();
     std::size_t at = 0;
@@ -111,7 +136,10 @@ void load(Guarded& guard, const nb::dict& numbers) {
         group.hidden = hidden.data()[g];
         group.unknown = unknown.data()[g];
         group.squared_error = squared_error.data()[g];
-        group.variance = variance.data()[g];
+        const float* row = offset.data() + 2 * scales * g;
+        std::copy(row, row + scales, group.offset.mean.begin());
+        std::copy(row + scales, row + 2 * scales, group.offset.variance.begin());
+        require(group.offset.settle(), "the offset of a group must be within its limits");
         const std::int64_t mine = knots.data()[g];
         require(mine >= 0 && static_cast<std::size_t>(mine) <= all - at, "knots must fit the keys");
         for (std::int64_t k = 0; k < mine; ++k, ++at) {
@@ -131,10 +159,23 @@ void load(Guarded& guard, const nb::dict& numbers) {
     read.granted = nb::cast<std::int64_t>(numbers["granted"]);
     read.reserved = nb::cast<std::int64_t>(numbers["reserved"]);
     read.excess = nb::cast<std::int64_t>(numbers["excess"]);
-    read.nudge.lag = nb::cast<double>(numbers["lag"]);
+    const auto aims = nb::cast<std::vector<double>>(numbers["aims"]);
+    std::size_t from = 0;
+    for (const std::vector<hints::Field>& fields : {read.nudge.fields(), read.offsets.fields()})
+        for (const hints::Field& field : fields)
+            for (std::size_t k = 0; k < field.count; ++k, ++from) {
+                require(from < aims.size() && aims[from] >= field.least && aims[from] <= field.most,
+                        "what the nudge has learned must be within its limits");
+                field.values[k] = aims[from];
+            }
+    require(from == aims.size() && read.nudge.settle() && read.offsets.settle(),
+            "what the nudge has learned must fit together");
     if (const nb::object asked = numbers["asked"]; !asked.is_none()) {
         read.issued = true;
-        read.asked = placed(nb::cast<double>(asked[0]), nb::cast<Key>(asked[1]), nb::cast<std::int64_t>(asked[2]));
+        const auto aim = nb::cast<std::vector<double>>(asked[4]);
+        require(aim.size() == truecast::aims, "a forecast was made from a hint");
+        read.asked =
+            placed(nb::cast<double>(asked[0]), nb::cast<Key>(asked[1]), nb::cast<std::int64_t>(asked[2]), aim.data());
         read.asked_of = nb::cast<Members>(asked[3]);
         require(!read.asked_of.empty() && read.asked_of[0] == 0, "everyone is among the groups of a round");
         for (const std::uint32_t g : read.asked_of) require(g < count, "there is no such group");

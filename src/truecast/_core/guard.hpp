@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "field.hpp"
 #include "nudge.hpp"
+#include "offsets.hpp"
 
 namespace truecast {
 
@@ -33,7 +35,7 @@ struct Counts {
     std::uint64_t hidden = 0;         // over 2^40: what crediting forecasts to knots can hide from the energy
     std::uint64_t unknown = 0;        // over 2^32: what forecasts without an outcome add at worst
     double squared_error = 0.0;
-    double variance = 0.0;  // what the energy is on average if all forecasts are right
+    Offset offset;
 };
 
 struct Group : Counts {
@@ -47,6 +49,8 @@ struct Placed {
     std::int64_t worst = 0;  // what it can add to the energy, as things were when it was made
     double price = 0.0;      // p (1 - p) K, for one group
     double off = 0.0;        // how far on the arc it is from its key
+    double hint = 0.0;       // what it was made from, for the offsets of groups,
+    Offsets::Notes notes{};  // and what they said of it
 
     static double off_by(double angle, Key key) { return std::fabs(angle - static_cast<double>(key) * angle_of_key); }
     static double price_of(double p, const Shape& shape) { return p * (1.0 - p) * (shape.rise * shape.fall); }
@@ -59,6 +63,7 @@ struct Balance {
     std::int64_t reserved = 0;  // for outcomes that are awaited
     std::int64_t excess = 0;    // what outcomes added beyond that, because others had come in between
     Nudge nudge;
+    Offsets offsets;
 
     bool issued = false;  // `asked` awaits its outcome
     Placed asked;
@@ -104,7 +109,7 @@ struct Guarded : Balance {
 
     void observe(bool y) {
         grant(asked, asked_of);
-        learn(asked, asked_of, y, nullptr);
+        learn(asked, asked_of, y, {}, nullptr);
         nudge.wait(everyone().late);
         issued = false;
     }
@@ -113,7 +118,7 @@ struct Guarded : Balance {
         Field::Path path;
         const Placed made = place(hint, of, false, &path);
         grant(made, of);
-        learn(made, of, y, &path);
+        learn(made, of, y, {}, &path);
         nudge.wait(everyone().late);
         issued = false;
         return made.said;
@@ -131,13 +136,18 @@ struct Guarded : Balance {
         return made;
     }
 
-    void settle_late(const Placed& made, const Members& of, bool y) {
+    // How much an outcome counts for what is learned of it, and how many such outcomes make one observation, lately.
+    struct Weight {
+        double weight = 1.0, effect = 1.0;
+    };
+
+    void settle_late(const Placed& made, const Members& of, bool y, Weight weight) {
         for (const std::uint32_t g : of) {
             --groups[g].late;
             groups[g].unknown -= at_worst(made.said);
         }
         reserved -= made.worst;
-        learn(made, of, y, nullptr);
+        learn(made, of, y, weight, nullptr);
     }
 
     void give_up(const Placed& made, const Members& of) {
@@ -187,15 +197,23 @@ struct Guarded : Balance {
 
     Placed place(double hint, const Members& of, bool beside_asked, Field::Path* path) const {
         const Key unit = step();
-        const double more = room(beside_asked), aim = nudges ? nudged(hint + 0.0, unit) : hint + 0.0;
-        const double angle = angle_of(aim);
-        const Key key = key_near(angle, unit);
-        const Judged first = judge(aim, key, of, more, path);
-        if (first.fits) return {aim, key, parts_up(first.worst), first.price, Placed::off_by(angle, key)};
-        const Key other = moved(key, unit, first.tilt > 0.0, of, more);
-        const double said = forecast_at(other);
-        const Judged there = judge(said, other, of, more, path);
-        return {said, other, parts_up(there.worst), there.price, Placed::off_by(angle_of(said), other)};
+        const double more = room(beside_asked);
+        Placed made;
+        made.hint = made.said = hint + 0.0;  // -0.0 becomes 0.0
+        if (nudges) made.said = nudged(offset(made, of), unit);
+        double angle = angle_of(made.said);
+        made.key = key_near(angle, unit);
+        Judged found = judge(made.said, made.key, of, more, path);
+        if (!found.fits) {
+            made.key = moved(made.key, unit, found.tilt > 0.0, of, more);
+            made.said = forecast_at(made.key);
+            angle = angle_of(made.said);
+            found = judge(made.said, made.key, of, more, path);
+        }
+        made.worst = parts_up(found.worst);
+        made.price = found.price;
+        made.off = Placed::off_by(angle, made.key);
+        return made;
     }
 
     Judged judge(double p, Key key, const Members& of, double more, Field::Path* path) const {
@@ -232,12 +250,44 @@ struct Guarded : Balance {
         return at(to).worst <= at(from).worst ? to : from;
     }
 
+    // The offsets of a round's groups: pointers to them, of which there are mostly few.
+    template <typename Groups, typename Use>
+    static void with_offsets(Groups& groups, const Members& of, Use use) {
+        using Pointer = decltype(&groups[0].offset);
+        std::array<Pointer, 8> few;
+        std::vector<Pointer> many(of.size() > few.size() ? of.size() : 0);
+        Pointer* all = many.empty() ? few.data() : many.data();
+        for (std::size_t i = 1; i < of.size(); ++i) all[i - 1] = &groups[of[i]].offset;
+        use(all, of.size() - 1);
+    }
+
+    double offset(Placed& made, const Members& of) const {
+        double p = made.hint;
+        if (of.size() > 1)
+            with_offsets(groups, of,
+                         [&](const Offset* const* all, std::size_t n) { p = offsets.apply(p, all, n, made.notes); });
+        return p;
+    }
+
     double nudged(double hint, Key unit) const {
-        Field::Path path;
-        everyone().field.look(key_near(angle_of(hint), unit), path);
-        const Shape shape = path.shape();
-        const double pull = path.field(shape) / std::sqrt(shape.rise * shape.fall);
-        return nudge.apply(hint, pull, static_cast<double>(everyone().energy) / parts, everyone().variance);
+        return nudge.apply(hint, static_cast<double>(everyone().energy) / parts, [&](double p) {
+            Field::Path path;
+            everyone().field.look(key_near(angle_of(p), unit), path);
+            return path.field(path.shape());
+        });
+    }
+
+    // What stands before the guard learns, too.
+    void adapt(const Placed& made, const Members& of, bool y, Weight weight) {
+        nudge.learn(made.price, weight.effect);
+        if (of.size() == 1) return;
+        const auto all = static_cast<double>(everyone().rounds);
+        std::vector<double> part;
+        part.reserve(of.size() - 1);
+        for (std::size_t i = 1; i < of.size(); ++i) part.push_back(static_cast<double>(groups[of[i]].rounds) / all);
+        with_offsets(groups, of, [&](Offset* const* each, std::size_t n) {
+            offsets.learn(made.hint, each, part.data(), n, y, weight.weight, made.notes, nudge.lag);
+        });
     }
 
     void grant(const Placed& made, const Members& of) {
@@ -246,7 +296,7 @@ struct Guarded : Balance {
     }
 
     // `path` leads to the key in everyone's field, if it is known.
-    void learn(const Placed& made, const Members& of, bool y, Field::Path* path) {
+    void learn(const Placed& made, const Members& of, bool y, Weight weight, Field::Path* path) {
         const std::int64_t before = energy;
         const std::int64_t said = static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
         const std::int64_t residual = (y ? std::int64_t{1} << 32 : 0) - said;
@@ -259,8 +309,8 @@ struct Guarded : Balance {
             ++group.rounds;
             group.hidden += hides;
             group.squared_error += miss * miss;
-            group.variance += made.price;
         }
+        if (nudges) adapt(made, of, y, weight);
         excess += std::max(energy - before - made.worst, std::int64_t{0});
     }
 };

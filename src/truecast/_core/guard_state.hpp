@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <vector>
 
 #include "guard.hpp"
 
@@ -20,7 +21,11 @@ nanobind::dict saved(const Guarded& guard);
 // safety rests on.
 void load(Guarded& guard, const nanobind::dict& numbers);
 
-// A forecast that was made earlier.
-Placed placed(double said, Key key, std::int64_t worst);
+// What a forecast was made from: the hint, and what the offsets of its groups said of it.
+constexpr std::size_t aims = 1 + offsets::scales;
+std::vector<double> aim_of(const Placed& made);
+
+// A forecast that was made earlier; `aim` may be left out if it is of no group but everyone.
+Placed placed(double said, Key key, std::int64_t worst, const double* aim);
 
 }  // namespace truecast

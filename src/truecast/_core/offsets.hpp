@@ -5,7 +5,7 @@
 // of a group accordingly. One more member says the hint. Members are weighted by how likely they made all outcomes so
 // far (Bayes, with a fixed share), so where groups do not differ the hint stands, and where they do a new group is
 // corrected by its first outcomes. Nothing is promised: the guard does that. The cost is O(groups of the round),
-// nothing is allocated, and the same calls give the same bits.
+// and the same calls give the same bits.
 #pragma once
 
 #include <algorithm>
@@ -37,29 +37,30 @@ constexpr double farthest = hints::farthest;  // of logits and offsets
 
 }  // namespace offsets
 
-// What the members think of one group.
+// What the members think of one group. Floats: there may be very many groups.
 struct Offset {
-    using Row = std::array<double, offsets::scales>;
+    using Row = std::array<float, offsets::scales>;
     Row mean{}, variance = prior();
-    double rounds = 0.0;
 
-    static constexpr Row prior() {
-        Row all{};
-        for (std::size_t j = 0; j < offsets::scales; ++j) all[j] = offsets::spread[j] * offsets::spread[j];
-        return all;
-    }
+    static constexpr Row prior() { return scaled(1.0); }
+    static constexpr Row least() { return scaled(offsets::fresh); }
 
-    std::vector<hints::Field> fields() {
-        return {{"mean", mean, -offsets::farthest, offsets::farthest},
-                {"variance", variance, 0.0, 4.0},
-                {"rounds", rounds, 0.0, hints::most_rounds}};
-    }
-    // Whether numbers that were written to it fit together.
+    // Whether numbers that were written to it can be those of a group.
     bool settle() const {
-        const Row most = prior();
+        const Row low = least(), high = prior();
+        for (std::size_t j = 0; j < offsets::scales; ++j) {
+            if (!(std::fabs(mean[j]) <= offsets::farthest)) return false;
+            if (!(variance[j] >= low[j] && variance[j] <= high[j])) return false;
+        }
+        return true;
+    }
+
+  private:
+    static constexpr Row scaled(double by) {
+        Row all{};
         for (std::size_t j = 0; j < offsets::scales; ++j)
-            if (!(variance[j] >= offsets::fresh * most[j] && variance[j] <= most[j])) return false;
-        return rounds == std::floor(rounds);
+            all[j] = static_cast<float>(by * offsets::spread[j] * offsets::spread[j]);
+        return all;
     }
 };
 
@@ -69,60 +70,57 @@ class Offsets {
   public:
     // What a forecast is to be remembered by until its outcome comes, if that is late: what the members said, from 0 to
     // 1. `apply` and `learn` do not look at them where the hint is 0 or 1 or there is no group.
-    using Notes = Offset::Row;
+    using Notes = std::array<double, offsets::scales>;
 
     // Hints of exactly 0 and 1 are left alone: they say that no offset matters.
-    double apply(double hint, const Offset* const* groups, std::size_t n, Notes* kept = nullptr) const {
+    double apply(double hint, const Offset* const* groups, std::size_t n, Notes& kept) const {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return hint;
         const double z = hints::logit(hint);
         double p = weights[0] * hint;
         for (std::size_t j = 0; j < offsets::scales; ++j) {
             const double said = hints::sigmoid(Sum(j, groups, n).of(z));
             p += weights[j + 1] * said;
-            if (kept != nullptr) (*kept)[j] = said;
+            kept[j] = said;
         }
         return std::min(p, 1.0);
     }
 
-    // The hint is the one that was given to `apply`. `weight` in (0, 1]: how much of an observation the outcome is.
-    // `lag`: how many outcomes are outstanding when forecasts are made, lately. Offsets are learned from what the
-    // members say of the hint now; the members are judged by what they said then, if it was kept: by what they say now,
-    // one that follows every swing would seem to have foreseen it.
-    void learn(double hint, Offset* const* groups, std::size_t n, bool y, double weight = 1.0,
-               const Notes* kept = nullptr, double lag = 0.0) {
+    // The hint and what was kept are those of `apply`. `weight` in (0, 1]: how much of an observation the outcome is.
+    // `lag`: how many outcomes are outstanding when forecasts are made, lately; of these a group has its part of all
+    // rounds, `part`. Offsets are learned from what the members say of the hint now; the members are judged by what they
+    // said then: by what they say now, one that follows every swing would seem to have foreseen it.
+    void learn(double hint, Offset* const* groups, const double* part, std::size_t n, bool y, double weight,
+               const Notes& kept, double lag) {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return;
-        rounds += 1.0;
-        for (std::size_t i = 0; i < n; ++i) groups[i]->rounds += 1.0;
-        const double late = weight * lag / offsets::patience;  // a group's part of it is its part of all rounds
+        const double late = weight * lag / offsets::patience;
         const double z = hints::logit(hint);
-        constexpr Offset::Row first = Offset::prior();
+        constexpr Offset::Row least = Offset::least();
         Weights chance;
         chance[0] = y ? hint : 1.0 - hint;
         for (std::size_t j = 0; j < offsets::scales; ++j) {
             const Sum sum(j, groups, n);
-            const double p = hints::sigmoid(sum.of(z)), said = kept != nullptr ? (*kept)[j] : p;
+            const double p = hints::sigmoid(sum.of(z)), said = kept[j];
             chance[j + 1] = y ? said : 1.0 - said;
             const double bend = weight * p * (1.0 - p), miss = weight * ((y ? 1.0 : 0.0) - p);
-            const double rate = 1.0 / (1.0 + bend * sum.variance), least = offsets::fresh * first[j];
+            const double rate = 1.0 / (1.0 + bend * sum.variance);
             for (std::size_t i = 0; i < n; ++i) {
-                double& mean = groups[i]->mean[j];
-                double& v = groups[i]->variance[j];
-                const double step = late > 0.0 ? v * rate / (1.0 + late * (groups[i]->rounds / rounds)) : v * rate;
-                mean = hints::clip(mean + step * miss, -offsets::farthest, offsets::farthest);
-                v = std::max(v - step * v * bend, least);
+                float &mean = groups[i]->mean[j], &variance = groups[i]->variance[j];
+                const double v = variance, step = late > 0.0 ? v * rate / (1.0 + late * part[i]) : v * rate;
+                mean = static_cast<float>(hints::clip(mean + step * miss, -offsets::farthest, offsets::farthest));
+                variance = std::max(static_cast<float>(v - step * v * bend), least[j]);
             }
         }
         reweigh(chance, weight / (1.0 + late));
     }
 
     std::vector<hints::Field> fields() {
-        return {{"weights", weights, 0.0, 1.0}, {"rounds", rounds, 0.0, hints::most_rounds}};
+        return {{"weights", weights, 0.0, 1.0}};
     }
     // Whether numbers that were written to it fit together.
     bool settle() const {
         double total = 0.0;
         for (const double w : weights) total += w;
-        return std::fabs(total - 1.0) < 1e-6 && rounds == std::floor(rounds);
+        return std::fabs(total - 1.0) < 1e-6;
     }
 
   private:
@@ -162,7 +160,6 @@ class Offsets {
     }
 
     Weights weights = start();
-    double rounds = 0.0;
 };
 
 }  // namespace truecast

@@ -381,7 +381,7 @@ void settle(Desk& desk, Tickets::iterator found, bool y) {
     const double weight = bursts.weight((y ? 1.0 : 0.0) - forecast.made.said, mates);
     held.hint->learn(scores.data(), y, forecast.kept.data() + scores.size(), weight);
     desk.bursts = bursts;
-    desk.guard.settle_late(forecast.made, forecast.of, y);
+    desk.guard.settle_late(forecast.made, forecast.of, y, {weight, bursts.effect()});
     Issue::close(desk, forecast.event);
     desk.tickets.erase(found);
 }
@@ -658,7 +658,7 @@ nb::dict table(Desk& desk) {
     const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
     const Held hint = asks ? held.copy() : Held{};
     std::vector<std::int64_t> numbers, keys, worst, events, members, groups;
-    std::vector<double> scores, said, notes, now(held.hint->notes());
+    std::vector<double> scores, said, aimed, notes, now(held.hint->notes());
     std::vector<std::uint8_t> same;
     for (const auto& [number, forecast] : desk.tickets) {
         numbers.push_back(number);
@@ -670,6 +670,10 @@ nb::dict table(Desk& desk) {
         const auto from = forecast.kept.begin() + static_cast<std::ptrdiff_t>(models);
         scores.insert(scores.end(), forecast.kept.begin(), from);
         said.push_back(forecast.made.said);
+        if (forecast.of.size() > 1) {
+            const std::vector<double> aim = aim_of(forecast.made);
+            aimed.insert(aimed.end(), aim.begin(), aim.end());
+        }
         if (asks) hint.hint->issue(again(hint, forecast.kept.data()).data(), now.data());
         same.push_back(from == forecast.kept.end() || (asks && std::equal(now.begin(), now.end(), from)));
         if (!same.back()) notes.insert(notes.end(), from, forecast.kept.end());
@@ -683,6 +687,7 @@ nb::dict table(Desk& desk) {
     columns["group"] = copy(groups);
     columns["score"] = copy(scores);
     columns["forecast"] = copy(said);
+    columns["aim"] = copy(aimed);
     columns["same"] = copy(same);
     columns["notes"] = copy(notes);
     return columns;
@@ -690,8 +695,8 @@ nb::dict table(Desk& desk) {
 
 // What `table` gave, and how many forecasts there were of each event that some of them are of.
 void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Column worst, Column events, Column members,
-             Column groups, Floats scores, Floats said, Array<const std::uint8_t, 1> same, Floats notes, Column about,
-             Column made) {
+             Column groups, Floats scores, Floats said, Floats aimed, Array<const std::uint8_t, 1> same, Floats notes,
+             Column about, Column made) {
     const Held& held = truecast::at_rest(at_rest(desk).held());
     Hint& hint = *held.hint;
     const std::size_t count = numbers.shape(0), models = hint.inputs(), each = hint.notes();
@@ -702,7 +707,7 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
     Tickets tickets;
     Events open;
     for (std::size_t k = 0; k < about.shape(0); ++k) open[about.data()[k]].made = made.data()[k];
-    std::size_t at = 0, from = 0;
+    std::size_t at = 0, from = 0, aim = 0;
     for (std::size_t t = 0; t < count; ++t) {
         Members of{0};
         const std::int64_t others = members.data()[t];
@@ -713,8 +718,14 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
             of.push_back(static_cast<std::uint32_t>(g));
         }
         const Scores row = again(held, scores.data() + t * models);
-        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t]), events.data()[t],
-                         given(row, each)};
+        const double* from_hint = nullptr;
+        if (others > 0) {
+            require(aims <= aimed.shape(0) - aim, "a forecast of a group was made from a hint");
+            from_hint = aimed.data() + aim;
+            aim += aims;
+        }
+        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t], from_hint),
+                         events.data()[t], given(row, each)};
         double* kept = forecast.kept.data() + models;
         if (same.data()[t] & 1) {
             if (each != 0) hint.issue(row.data(), kept);
@@ -726,7 +737,7 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
         if (forecast.event != no_event) ++open[forecast.event].open;
         tickets.emplace_hint(tickets.end(), numbers.data()[t], std::move(forecast));
     }
-    require(from == notes.shape(0) && at == groups.shape(0) && tickets.size() == count,
+    require(from == notes.shape(0) && at == groups.shape(0) && aim == aimed.shape(0) && tickets.size() == count,
             "there must be notes for each ticket");
     desk.tickets = std::move(tickets);
     desk.events = std::move(open);
@@ -810,7 +821,7 @@ void bind_recalibrate(nb::module_& m) {
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore, "issued"_a, "number"_a, "key"_a, "worst"_a, "event"_a, "members"_a, "group"_a,
-             "score"_a, "forecast"_a, "same"_a, "notes"_a, "about"_a, "made"_a, "Take over what `table` gave.")
+             "score"_a, "forecast"_a, "aim"_a, "same"_a, "notes"_a, "about"_a, "made"_a, "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "numbers"_a, "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")

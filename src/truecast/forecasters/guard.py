@@ -140,4 +140,7 @@ class Guard(_core.Guarded, Saveable):
         numbers = numbers_of(state, most=1)
         if numbers["late"][0] or numbers["reserved"]:
             raise StateError("the saved state of a guard must await no late outcomes")
-        self._load(numbers)
+        try:
+            self._load(numbers)
+        except ValueError as error:
+            raise StateError(f"the saved state of a guard must fit together: {error}") from error

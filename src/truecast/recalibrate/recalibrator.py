@@ -426,7 +426,10 @@ class Recalibrator(Saveable):
             raise StateError("there must be a saved record of each group, of everyone and of all others")
         asked = _saved_asked(state["asked"], numbers["asked"], hint._models, self._scale)
         desk = self._new_desk(hint)
-        desk.seat(groups, numbers)
+        try:
+            desk.seat(groups, numbers)
+        except ValueError as error:
+            raise StateError(f"the saved guard must fit together: {error}") from error
         load_tickets(desk, state["tickets"], numbers, most=self._max_unresolved, scale=self._scale)
         _load_bursts(desk, state["bursts"])
         if len(asked):

@@ -52,12 +52,14 @@ _COLUMNS = {
     "group": "<i8",
     "score": "<f8",
     "forecast": "<f8",
+    "aim": "<f8",  # of tickets with groups: the hint, and what the groups' offsets said of it
     "same": "<u1",  # whether the hint would give these notes now, if it is one of truecast; or there are none
     "notes": "<f8",
     "about": "<i8",  # the events that some ticket is of,
     "made": "<i8",  # and how many forecasts there were of each
 }
 _ONE_EACH = "key", "worst", "event", "members", "forecast", "same"
+_AIMS = 4  # numbers that a forecast of a group was made from
 _MOST = 1 << 28  # numbers in a column
 
 
@@ -112,6 +114,9 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
     good = np.isfinite(scores) if scale == "logit" else _within(scores, 0, 1)
     if not good.all():
         raise StateError(f"the saved tickets must have a score each, got {scores[int(good.argmin())]}")
+    aims = columns["aim"]
+    if len(aims) != _AIMS * int((columns["members"] > 0).sum()) or not _within(aims, 0, 1).all():
+        raise StateError("the saved tickets of groups must have a hint and what their offsets said of it")
     placed = _within(columns["forecast"], 0, 1) & _within(columns["key"], 0, _core.ARC_END)
     placed &= _within(columns["worst"], 0, 1 << 62)
     if not placed.all():

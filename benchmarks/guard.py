@@ -1,7 +1,8 @@
 """What the guard costs where the hints are right: budgets, and the share of the room that one round may take.
 
     python benchmarks/guard.py     # a few seconds
-    python benchmarks/guard.py --share     # three minutes: the plain guard of truecast.reference, at other shares
+    python benchmarks/guard.py --share     # two minutes: the plain guard of truecast.reference, at other shares
+    python benchmarks/guard.py --runs     # two minutes: outcomes that come in runs, and the same in another order
 
 The hints are the very probabilities of the outcomes, so the guard can only make them worse: on average by the sum of
 (p - h)^2 in the Brier score, in total. Means over some seeds.
@@ -79,13 +80,38 @@ def table(first: str, play: dict[str, Callable[[np.ndarray, np.ndarray], np.ndar
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
+def in_runs(stay: float, seed: int) -> np.ndarray:
+    """Outcomes that repeat the last one with this probability; half of them are ones, in the long run."""
+    rng = np.random.default_rng(seed)
+    return (np.cumsum(rng.random(ROUNDS) >= stay) % 2).astype(np.uint8)
+
+
+def runs(seeds: int) -> None:
+    """Print what the guard gains with a hint of 1/2 all the time, and what one who knows the last outcome gains."""
+    orders = ("as they come", "in random order", "one who knows the chance of a repeat")
+    print("\n| an outcome repeats with | " + " | ".join(orders) + " |\n|---" + "|---" * len(orders) + "|")
+    for stay in (0.5, 0.7, 0.9, 0.99):
+        gained = np.zeros(3)
+        for seed in range(seeds):
+            y = in_runs(stay, seed)
+            for i, outcomes in enumerate((y, np.random.default_rng(seed).permutation(y))):
+                said = plainly(4.0, 0.1, np.full(ROUNDS, 0.5), outcomes)
+                gained[i] += 0.25 - np.mean((said - outcomes) ** 2)
+            gained[2] += 0.25 - stay * (1 - stay)
+        print(f"| {stay:g} | " + " | ".join(f"{gain:+.4f}" for gain in gained / seeds) + " |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--share", action="store_true", help="the share of the room, with the plain guard")
+    parser.add_argument("--runs", action="store_true", help="outcomes in runs, with the plain guard")
     parser.add_argument("--seeds", type=int, help="games a cell")
     given = parser.parse_args()
     header("What the guard costs", "guard.py", "numpy")
-    if given.share:
+    if given.runs:
+        print("\nHow much lower the Brier score is than that of the hint, a round: hint 1/2, budget 4\n")
+        runs(given.seeds or 4)
+    elif given.share:
         plans = product((2.0, 4.0), (0.03, 0.1, 0.3, 1.0))
         plain = {f"{c:g}, {k:g}": lambda h, y, c=c, k=k: plainly(c, k, h, y) for c, k in plans}
         table("budget, share", plain, given.seeds or 8)

@@ -193,7 +193,7 @@ def test_all_orders_of_issue_resolve_and_give_up(forecasts: int, options: dict[s
         if number < forecasts:
             new = clone(guard)
             placed = new.issue(LATE_HINTS[number], LATE_GROUPS[number])
-            assert placed.late == len(awaited)
+            assert new.prices == guard.prices + placed.price * (1 + len(awaited))
             assert placed.w <= guard.budget * placed.price + guard.share * guard.room()
             waiting.append((new, [*log, ("issue", placed, 2 * number)], {**awaited, number: placed}))
         for i, placed in awaited.items():

@@ -13,13 +13,13 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from truecast.reference.arc import fall, rise
 
 __all__ = ["END", "EVERYONE", "ArcGuard", "Field", "Placed", "angle_of", "forecast_at", "key_near", "spacing"]
 
-Number = float | Fraction
+Number = Any  # a float, or if it is to be exact, a Fraction
 
 EVERYONE = None  # the name of the field that all rounds belong to
 END = 1 << 40  # the key of the forecast 1; that of 0 is 0
@@ -72,7 +72,6 @@ class Placed(NamedTuple):
     key: int
     w: Number
     price: Number
-    late: int  # forecasts that were waiting for their outcomes when it was made
     fields: tuple[Hashable, ...]
 
 
@@ -89,9 +88,7 @@ class Field:
 class ArcGuard:
     """Says the hint if what the energy can grow by is allowed, else a forecast near it for which it is."""
 
-    def __init__(
-        self, *, budget: float = 4.0, start: float = 1000.0, share: float = 0.1, exact: bool = False
-    ) -> None:
+    def __init__(self, *, budget: float = 4.0, start: float = 1000.0, share: float = 0.1, exact: bool = False) -> None:
         self.exact = exact
         self.number: Callable[[float], Number] = cache(Fraction) if exact else float
         self.budget, self.start, self.share = map(self.number, (budget, start, share))  # C, t0 and kappa
@@ -144,7 +141,7 @@ class ArcGuard:
             key = self.search(key, step, names, more, up=self.slope(p, key, names) > 0)
             p = forecast_at(key)
         w = self.round_up(self.worst(p, key, names))
-        return Placed(p, key, w, self.price(p, key, names), len(self.waiting), names)
+        return Placed(p, key, w, self.price(p, key, names), names)
 
     def search(self, start: int, step: int, names: tuple[Hashable, ...], more: Number, *, up: bool) -> int:
         """Halve the way to the end of the arc: down to the spacing; on to single keys if nothing has been allowed."""
@@ -166,7 +163,7 @@ class ArcGuard:
 
     def fits(self, p: float, key: int, names: tuple[Hashable, ...], more: Number) -> bool:
         """Whether the energy can grow by no more than the budget does, and `more`."""
-        return self.worst(p, key, names) <= self.budget * self.price(p, key, names) + more
+        return bool(self.worst(p, key, names) <= self.budget * self.price(p, key, names) + more)
 
     def price(self, p: float, key: int, names: tuple[Hashable, ...]) -> Number:
         """What a round adds on average if p is right: m p (1 - p) K(k, k)."""
@@ -247,9 +244,9 @@ class ArcGuard:
         return energy if self.exact else math.floor(energy * PARTS) / PARTS
 
     def commit(self, placed: Placed) -> None:
-        """Count a forecast, and reserve what it may add."""
+        """Count a forecast, and reserve what it may add; the budget grows with the forecasts that wait."""
         self.made += 1
-        self.prices += self.round_down(placed.price * (1 + placed.late))
+        self.prices += self.round_down(placed.price * (1 + len(self.waiting)))
         self.waiting.append(placed)
 
     def settle(self, placed: Placed, y: int) -> None:

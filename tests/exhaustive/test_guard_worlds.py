@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -280,6 +282,37 @@ def test_a_group_that_is_everyone_doubles_everything() -> None:
         twice.observe(y)
     assert twice.fields["all"].energy == twice.fields[EVERYONE].energy == once.fields[EVERYONE].energy
     assert budget_left(twice) == 2 * budget_left(once)
+
+
+class Plain(ArcGuard):
+    """The plain guard as the product is asked."""
+
+    @property
+    def certificate(self) -> SimpleNamespace:
+        energy = max(float(self.energies()[EVERYONE]), 0.0)
+        return SimpleNamespace(energy=energy, lower_distance=self.lower_distance(), smooth_error=self.smooth_error())
+
+
+PLAYERS: dict[str, Callable[[float], Any]] = {"plain": lambda budget: Plain(budget=budget)}
+
+
+@pytest.mark.parametrize("player", PLAYERS)
+@pytest.mark.parametrize(("hint", "budget"), [(0.0, 4.0), (0.01, 1.05), (1.0, 2.0)])
+def test_all_strings_are_within_the_certificate(player: str, hint: float, budget: float) -> None:
+    """By what anyone can see: energies within the budget, distances within the certificate."""
+    moved = 0
+    for outcomes in product((0, 1), repeat=8):
+        guard, said = PLAYERS[player](budget), []
+        for y in outcomes:
+            said.append(guard.predict(hint))
+            guard.observe(y)
+        certificate = guard.certificate
+        lower = tc.lower_calibration_distance(outcomes, said, total=True).lower
+        assert lower <= certificate.lower_distance + TINY
+        assert tc.smooth_calibration_error(outcomes, said, total=True) <= certificate.smooth_error + TINY
+        assert certificate.energy <= budget * (1000 + 1.00054 * len(outcomes))
+        moved += said[-1] != hint
+    assert 0 < moved < 2**8
 
 
 def test_hints_are_said_while_there_is_room() -> None:

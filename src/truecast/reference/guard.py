@@ -1,9 +1,9 @@
 """The guard on the arc, in plain Python: follow a hint while the energy of the residuals stays within its budget.
 
 The page to read beside docs/adaptive.md, section 3, and the oracle that the compiled guard is driven against. A step
-costs as many operations as there are knots. Energies, prices and what is reserved are whole numbers of parts, 2^-20,
-rounded against us. With `exact=True` all sums are fractions, of the kernel as floats have it, and nothing is rounded:
-the theorem holds for any kernel that is positive definite.
+costs as many operations as there are knots. What rounds add, prices and what is reserved are whole numbers of parts,
+2^-20, rounded against us. With `exact=True` all sums are fractions, of the kernel as floats have it, and nothing is
+rounded: the theorem holds for any kernel that is positive definite.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Field:
     """Residuals by key, their energy, and what the certificate needs besides."""
 
     residuals: dict[int, int | Fraction] = field(default_factory=dict)  # over UNIT if integers
-    energy: Number = 0  # not rounded
+    energy: Number = 0
+    counted: Number = 0  # the energy as the account has it: what each round added, rounded up
     hidden: float = 0.0  # sum of |y - p| times the angle between what was said and its knot
     rounds: int = 0
 
@@ -225,8 +226,7 @@ class ArcGuard:
 
     def potential(self) -> Number:
         """All energies, and what is reserved."""
-        energies = (self.round_up(max(each.energy, self.number(0.0))) for each in self.fields.values())
-        return sum(energies) + self.reserved()
+        return sum(each.counted for each in self.fields.values()) + self.reserved()
 
     def room(self, beside: Placed | None = None) -> Number:
         """What is left of the allowance, also if the forecast beside comes to count."""
@@ -261,6 +261,7 @@ class ArcGuard:
             into = self.fields.setdefault(name, Field())
             into.residuals[key] = into.residuals.get(key, 0) + residual
             into.energy += more
+            into.counted += self.round_up(more)
             into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
             into.rounds += 1
         self.excess += max(self.potential() - before - placed.w, self.number(0.0))

@@ -1,8 +1,7 @@
-"""Rules for splitting cells, and slacks for the guard: what their certificates come to.
+"""Rules for splitting cells: what their certificates come to.
 
     python benchmarks/split_rules.py     # about two minutes; prints the tables of docs/adaptive.md
     python benchmarks/split_rules.py --worst 26     # the largest certificate of so few rounds; a minute or two
-    python benchmarks/split_rules.py --late     # outcomes that come late; a minute, and what streams.py needs
 
 Rules that `HorizonFree` has are played by it, others by a plain ladder here, over fewer rounds.
 """
@@ -19,12 +18,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import streams as real
 from timing import header
 
 import truecast as tc
-from truecast import _core
-from truecast.ladder import fractions
 
 Outcome = Callable[[int, float, Any], int]  # from the rounds before, the forecast and who made it to the outcome
 Due = Callable[["Ladder", int, float], bool]  # whether to split cell i, which has cost so much
@@ -197,45 +193,6 @@ def others(rounds: int) -> None:
         row(name, iter(figures))
 
 
-def right_hints(rounds: int, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Hints that are the very probabilities of the outcomes, and these: whatever the guard changes, it makes worse."""
-    rng = np.random.default_rng(seed)
-    hints = {
-        "spread over [0, 1]": rng.random(rounds),
-        "mostly low": 0.9 * rng.random(rounds) * rng.random(rounds),
-        "rare, .02 to .05": 0.02 + 0.03 * rng.random(rounds),
-        "always .3": np.full(rounds, 0.3),
-    }
-    return {name: (h, (rng.random(rounds) < h).astype(np.uint8)) for name, h in hints.items()}
-
-
-def guarded(slack: float, split: float, hints: np.ndarray, outcomes: np.ndarray) -> tuple[float, float]:
-    """Return the certificate over the root of the rounds, and the sum of (p - h)**2, for any threshold."""
-    whole = _core.WHOLE
-    guard = _core.Guarded(np.array([0, whole]), int(slack * whole), int(2 * split * whole), False)
-    said = np.empty(len(hints))
-    guard._run(hints, outcomes, said)
-    certificate = Fraction(guard._deviation, 2 * whole) + min(fractions(guard._sums(), whole))
-    return float(certificate) / math.sqrt(len(hints)), float(np.sum((said - hints) ** 2))
-
-
-def slacks(rounds: int, games: int = 5) -> None:
-    """The means of some games, the same ones for all slacks and thresholds."""
-    played = [right_hints(rounds, seed) for seed in range(games)]
-    title = "certificate / √T, and the sum of (p - h)², means of"
-    print(f"\n`Guard`, hints that are right, T = {rounds:,}: {title} {games} games\n")
-    head("slack, c", *played[0], "proved before, / √T")
-    plans = [(slack, (slack + 1) / 4) for slack in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)]
-    for slack, split in [*plans, *((1.0, c) for c in (0.125, 0.25, 1.0, 2.0))]:
-        cells = []
-        for name in played[0]:
-            means = np.mean([guarded(slack, split, *game[name]) for game in played], axis=0)
-            cells.append(f"{means[0]:.2f}, {means[1]:.1f}")
-        proved = float(tc.Guard(slack=slack).a_priori(rounds)) / math.sqrt(rounds)
-        last = f"{proved:.2f}" if (slack, split) in plans else ""
-        print(f"| {slack:g}, {split:g} | " + " | ".join(cells) + f" | {last} |", flush=True)
-
-
 def worst(rounds: int) -> None:
     """Go through all states that outcomes can lead to; by symmetry the first outcome is a one."""
     f = tc.HorizonFree()
@@ -260,62 +217,13 @@ def worst(rounds: int) -> None:
         print(f"T = {t}: {most}, {float(most) / math.sqrt(t):.3f} √T, {len(states):,} states", flush=True)
 
 
-def late_streams(delay: int) -> Iterator[real.Stream]:
-    """Yield scores of models that learn outcomes as late as we do."""
-    yield real.flights(rate=0.01, late=delay).first(30_000)
-    yield real.weather("airports", ("EWR", "JFK", "LGA"), late=delay)
-
-
-def late() -> None:
-    """Play the default recalibrator, its cells and slack made for late outcomes or not."""
-    print("\n`Recalibrator`, outcomes after so many more forecasts: certificate / √T\n")
-    head("stream", "outcomes after", "late = 0", "late as many")
-    for delay in (25, 250):
-        for made in late_streams(delay):
-            figures = []
-            for expected in (0, delay):
-                r = tc.Recalibrator(late=expected)
-                tickets: list[Any] = []
-                for forecast, t in real.events(len(made), delay):
-                    if forecast:
-                        tickets.append(r.issue(made.x[t]))
-                    else:
-                        r.resolve(tickets[t], made.y[t])
-                figures.append(r.certificate.bound / math.sqrt(len(made)))
-            row(f"{made.name}, {len(made):,} rounds | {delay}", iter(figures))
-    for delay in (25, 100):
-        row(f"an opponent, 16,000 rounds | {delay}", (held_back(delay, expected, 16_000) for expected in (0, delay)))
-
-
-def held_back(late: int, expected: int, rounds: int) -> float:
-    """Return the certificate / √T against one who asks at one hint until so many wait, then lets all end alike.
-
-    Of eight hints and the two ends it takes what makes the certificate largest.
-    """
-    g, rng = tc.Guard(late=expected), np.random.default_rng(3)
-    while g.rounds < rounds:
-        before, worst = g.state(), (-1.0, g.state())
-        points = g.points / g.denominator
-        for hint, y in product((*rng.random(4), *rng.choice(points, 4)), (False, True)):
-            g.load(before)
-            for forecast in [g._issue(hint) for _ in range(late + 1)]:
-                g._resolve(*forecast, y)
-            worst = max(worst, (g.certificate.bound, g.state()), key=lambda game: game[0])
-        g.load(worst[1])
-    return g.certificate.bound / math.sqrt(g.rounds)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1_000_000, help="of the tables of HorizonFree")
     parser.add_argument("--worst", type=int, metavar="ROUNDS", help="nothing but the worst of so few rounds")
-    parser.add_argument("--late", action="store_true", help="nothing but late outcomes")
     given = parser.parse_args()
-    if given.worst or given.late:
-        if given.worst:
-            worst(given.worst)
-        if given.late:
-            late()
+    if given.worst:
+        worst(given.worst)
         return
     rounds = given.rounds
     header("Rules for splitting cells", "split_rules.py", "numpy")
@@ -324,7 +232,6 @@ def main() -> None:
     for fewer in (rounds // 10, rounds // 100):
         products(fewer, [("outer", 0.5), ("outer", 0.25), ("outer", 0.125)])
     others(rounds // 10)
-    slacks(rounds // 5)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""All small worlds of the ladders that adapt: strings, hints, orders of late outcomes; and the sums of the proofs.
+"""All small worlds of the ladders that split their cells, and the sums of the proofs.
 
 docs/adaptive.md has the theorems. The plain ladders, in fractions, run beside the compiled ones.
 """
@@ -12,14 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import truecast as tc
-from truecast.reference import PlainGuard, PlainLadder, PlainSplitWalk, calibration_distance
+from truecast.reference import PlainSplitWalk, calibration_distance
 
 Told = tuple[Fraction, int]  # a forecast and its outcome
 
@@ -35,7 +33,7 @@ def distance(told: Iterable[Told]) -> Fraction:
     return tally_distance(tuple(sorted(Counter(told).items())))
 
 
-def agree(plain: PlainSplitWalk | PlainGuard, ladder: tc.HorizonFree | tc.Guard) -> bool:
+def agree(plain: PlainSplitWalk, ladder: tc.HorizonFree) -> bool:
     n = ladder.denominator
     return (
         [g * n for g in plain.points] == ladder.points.tolist()
@@ -229,140 +227,3 @@ def test_page_says_what_the_bound_is() -> None:
         math.ceil(f.a_priori(10**k) / Fraction(math.isqrt(10**k * 10**20), 10**10) * 10**4) / 10**4
         for k in range(2, 11)
     ]
-
-
-HINTS = (0.25, 0.5625, 1.0)
-
-
-@pytest.mark.parametrize(("slack", "grid"), [(0.0, None), (0.5, None), (1.0, None), (0.0, 3), (0.5, 4)])
-def test_all_hints_and_outcomes_under_the_guard(slack: float, grid: int | None) -> None:
-    for length, each in ((4, HINTS), (8, HINTS[1:2])):
-        promised = tc.Guard(slack=slack, grid=grid).a_priori(length)
-        for rounds in product(product(each, (0, 1)), repeat=length):
-            f, plain = tc.Guard(slack=slack, grid=grid), PlainGuard(Fraction(slack), grid)
-            told = []
-            for hint, y in rounds:
-                p = f.predict(hint)
-                assert p == plain.predict(hint)
-                f.observe(y)
-                plain.observe(y)
-                told.append((Fraction(p), y))
-            assert agree(plain, f)
-            assert distance(told) <= plain.certificate() <= promised
-            assert all(g - 1 <= a + slack and a <= slack + g for g, a in zip(plain.points, plain.alpha, strict=True))
-            if grid is None:
-                assert plain.deviation + plain.bias_sums()[0] <= length
-
-
-def test_slack_adds_at_most_itself_to_each_point() -> None:
-    sixths = [Fraction(i, 6) for i in range(1, 6)]
-    for slack in (Fraction(0), Fraction(1, 3), Fraction(2)):
-        extremes = [(-slack - (1 - g), Fraction(0), g / 2, slack + g) for g in sixths]
-        for biases in product(*extremes):
-            plain = PlainLadder([Fraction(0), *sixths, Fraction(1)])
-            plain.alpha[1:-1] = biases
-            biased = [a for a in biases if a]
-            v = Fraction(sum(a < 0 for a in biased), len(biased) or 1)
-            weights = sum((slack + v * (1 - v) + abs(g - v) for g in sixths), Fraction(0))
-            assert min(plain.bias(), plain.pooled()) <= weights
-
-
-def psi(slack: Fraction, c: Fraction) -> Fraction:
-    high = [slack, slack + 1]
-    more = (2 ** (i - 1) * max(r - (2**i - 1) * c, Fraction(0)) for i in range(1, 20) for r in high)
-    return 2 * slack + 1 + 2 * c / 3 + sum(more, Fraction(0))
-
-
-def test_psi_is_above_what_any_tree_costs() -> None:
-    for slack, c, j in product((0, 1, 3), (Fraction(1, 4), Fraction(1), Fraction(2)), range(6)):
-        for v in (i / 8 for i in range(5)):
-            cost = 0.0
-            for e in range(j + 5):
-                middles = ((i + 0.5) / 2**e for i in range(2**e))
-                own = float(c) + 2.0**-e * (e < j)  # what the cell costs when it is split, at worst
-                cost += sum(max(0.0, slack + v * (1 - v) + abs(g - v) + own * (1 - 2.0 ** (e - j))) for g in middles)
-            assert cost <= psi(Fraction(slack), c) * 2**j + j + 1e-9
-    for slack in (0, 1, 2):
-        g = tc.Guard(slack=slack)
-        for rounds in (0, 1, 10, 1000, 10**6):
-            levels = (
-                Fraction(rounds, 2**j) + psi(Fraction(slack), Fraction(slack + 1, 4)) * 2**j + j for j in range(40)
-            )
-            least = min(rounds, *levels)
-            assert least <= g.a_priori(rounds) <= least + Fraction(2 * rounds, g.denominator)
-
-
-def orders(rounds: int, most: int) -> Iterator[list[int]]:
-    """All orders of issuing some forecasts, -1, and resolving the k-th that waits, k, with at most `most` waiting."""
-    waiting: list[tuple[list[int], int, int]] = [([], 0, 0)]
-    while waiting:
-        events, issued, late = waiting.pop()
-        yield events
-        if issued < rounds and late < most:
-            waiting.append(([*events, -1], issued + 1, late + 1))
-        waiting.extend(([*events, k], issued, late - 1) for k in range(late))
-
-
-@pytest.mark.parametrize(("slack", "rounds"), [(0.0, 4), (0.5, 3)])
-def test_all_orders_of_issue_and_resolve(slack: float, rounds: int) -> None:
-    hints = (0.3125, 0.5, 0.3125, 0.75)
-    for events, outcomes in product(orders(rounds, 3), product((0, 1), repeat=rounds)):
-        if any(outcomes[sum(event >= 0 for event in events) :]):
-            continue  # no more outcomes than there are resolved: those of the others are tried below
-        f, plain = tc.Guard(slack=slack), PlainGuard(Fraction(slack))
-        awaited, told, issued, y = [], [], iter(hints), iter(outcomes)
-        for event in events:
-            if event < 0:
-                hint = next(issued)
-                awaited.append((f._issue(hint), plain.issue(hint)))
-            else:
-                (ticket, made), outcome = awaited.pop(event), next(y)
-                f._resolve(*ticket, bool(outcome))
-                plain.resolve(made, outcome)
-                told.append((Fraction(made.said), outcome))
-        assert agree(plain, f)
-        assert all(abs(a) <= Fraction(slack) + max(1, f.most_unresolved) for a in plain.alpha)
-        open_ends = [Fraction(made.said) for _, made in awaited]
-        bound = plain.certificate()
-        assert f.deviation + min(f.bias_sums) + f.unknown == bound
-        if len(set(outcomes)) == 1:
-            assert bound <= f.certificate.bound <= f.certificate.a_priori
-        for missing in product((0, 1), repeat=len(open_ends)):
-            assert distance([*told, *zip(open_ends, missing, strict=True)]) <= bound
-
-
-def test_biases_stay_within_slack_and_late_outcomes() -> None:
-    """Zeros at 1/4 and 1/8 are late, and ones bring 1/4 down: lemma 9 can have no factor g, as 1/8 stays up."""
-    late, rng = 12, np.random.default_rng(1)
-    f = tc.Guard(slack=0.0, grid=8)
-    n = f.denominator
-    for _ in range(10):
-        while f.biases[2] > 0:
-            f._resolve(*f._issue(0.26), True)
-        for ticket in [f._issue(0.2) for _ in range(late)]:
-            f._resolve(*ticket, False)
-        assert max(abs(f.biases)) <= late * n
-    assert f.biases[1] == 2.5 * n > (late + 1) * n / 8
-    f.load(f.state())
-    waiting: list[tuple[int, int, float]] = []
-    for _ in range(10_000):
-        if len(waiting) < late and rng.random() < 0.6:
-            waiting.append(f._issue(float(rng.choice((0.15, 0.2, 0.3, 0.9)))))
-        elif waiting:
-            f._resolve(*waiting.pop(rng.integers(len(waiting))), bool(rng.random() < 0.2))
-            assert max(abs(f.biases)) <= late * n
-    assert f.most_unresolved == late
-
-
-def test_groups_add_up() -> None:
-    for outcomes in product((0, 1), repeat=6):
-        for hint in (0.25, 0.5):
-            r = tc.Recalibrator(hint=tc.hints.Identity(), slack=0.5)
-            told: dict[str, list[Told]] = {"a": [], "b": []}
-            for t, y in enumerate(outcomes):
-                group = "ab"[t % 3 == 0]
-                told[group].append((Fraction(r.predict(hint, group=group)), y))
-                r.observe(y)
-            bounds = {name: g.certificate.bound for name, g in r.groups.items()}
-            assert all(distance(told[name]) <= bound for name, bound in bounds.items())
-            assert distance(told["a"] + told["b"]) <= sum(bounds.values()) == pytest.approx(r.certificate.bound)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, inf, log2, sqrt
+from math import inf, log2, sqrt
 
 import pytest
 
@@ -14,44 +14,6 @@ LEVELS = range(60)
 
 def plus(x: float) -> float:
     return max(x, 0.0)
-
-
-def guarded(rounds: int, slack: float, late: int, outstanding: int) -> float:
-    """Theorems 8 and 10: at most `outstanding` forecasts unresolved, and as many as `late` expected."""
-    k = slack * (1 + late / 4)
-    c = (k + 1 + late) / 4
-    most = max(outstanding, 1 + late)
-    if most == 1:
-        psi = 2 * k + 1 + 2 * c / 3
-        psi += sum(2 ** (i - 1) * (plus(k - (2**i - 1) * c) + plus(k + 1 - (2**i - 1) * c)) for i in LEVELS[1:])
-        stale = 0.0
-    else:
-        psi = 2 * (k + most) + 2 * c / 3 + sum(2**i * plus(k + most - (2**i - 1) * c) for i in LEVELS[1:])
-        stale = 1 + (k + most) / c
-    extra = ceil(log2(stale)) if stale else 0
-    bound = min(rounds / 2**j + psi * 2**j + j + (most - 1) * stale * (j + extra) for j in LEVELS)
-    return min(rounds, bound) if bound < c * (2**20 - 1) else rounds  # beyond, there may be no more cells
-
-
-@pytest.mark.parametrize("slack", [0.0, 0.5, 1.0, 2.0, 7.25])
-@pytest.mark.parametrize(("late", "outstanding"), [(0, 1), (0, 2), (0, 9), (3, 1), (3, 4), (3, 9), (20, 21)])
-def test_bound_of_the_guard_is_the_theorems(slack: float, late: int, outstanding: int) -> None:
-    guard = tc.Guard(slack=slack, late=late)
-    made = [guard._issue(0.3) for _ in range(outstanding - 1)]
-    for low, high, said in made:
-        guard._resolve(low, high, said, False)
-    for rounds in ROUNDS:
-        assert float(guard.a_priori(rounds)) == pytest.approx(guarded(rounds, slack, late, outstanding), rel=1e-6)
-
-
-@pytest.mark.parametrize(("slack", "grid", "outstanding"), [(0.0, 1, 1), (1.0, 30, 1), (1.0, 30, 4), (2.5, 7, 2)])
-def test_bound_of_the_guard_on_a_fixed_grid_is_the_theorems(slack: float, grid: int, outstanding: int) -> None:
-    guard = tc.Guard(slack=slack, grid=grid)
-    for low, high, said in [guard._issue(0.3) for _ in range(outstanding - 1)]:
-        guard._resolve(low, high, said, True)
-    a_point = slack + (0.5 if outstanding == 1 else outstanding)
-    for rounds in ROUNDS:
-        assert float(guard.a_priori(rounds)) == pytest.approx(rounds / grid + (grid - 1) * a_point, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("split", [1.0, 0.5, 0.125, 0.03125])

@@ -6,11 +6,12 @@ lockstep with the core, and the page to read first.
 
 from truecast.reference import measures
 from truecast.reference.distance import brute_force_distance, calibration_distance
+from truecast.reference.guard import ArcGuard
 from truecast.reference.ladder import PlainLadder, bent_points, uniform_points
-from truecast.reference.split_ladder import PlainGuard, PlainSplitWalk
+from truecast.reference.split_ladder import PlainSplitWalk
 
 __all__ = [
-    "PlainGuard",
+    "ArcGuard",
     "PlainLadder",
     "PlainSplitWalk",
     "bent_points",

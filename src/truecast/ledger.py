@@ -20,6 +20,7 @@ __all__ = ["START", "certify", "ledger_state", "numbers_of", "promised"]
 START = 1000.0  # the budget before the first round is that of so many
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
 _UP = 1.0 + 2.0**-50
+_MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enough
 _MOST_KNOTS = 1 << 28
 _HALF = 1 << 62
 
@@ -43,7 +44,7 @@ _WHOLE = "granted", "reserved", "excess"
 def certify(parts: tuple[Any, ...], budget: float) -> ArcCertificate:
     """Return the certificate of a group of a guard with this budget, from the core's `parts`.
 
-    docs/adaptive.md, theorem 6 and section 5.
+    docs/adaptive.md, theorems 7 to 9.
     """
     rounds, late, lost, squared_error, energy, gross, hidden, unknown, granted, excess = parts
     allowed = budget * (START + granted / _core.PARTS) + excess / _core.PARTS
@@ -66,12 +67,26 @@ def certify(parts: tuple[Any, ...], budget: float) -> ArcCertificate:
 
 
 def promised(rounds: int, budget: float) -> float:
-    """The bound on the distance that is proved before the first of so many rounds, all outcomes coming at once."""
-    # Forecasts are credited to knots at most pi / 2**(d + 1) away: docs/adaptive.md, section 4.
-    hidden = min(rounds * math.pi / 2**13, 3 * math.pi / 4 * rounds ** (1 / 3) + 1) + rounds * 2.0**-25
-    energy = budget * (START + rounds) * (1 + 2.0**-20) + 2.0**-39 * rounds * rounds
-    lower: float = LOWER_DISTANCE * math.sqrt(energy) + hidden
-    return min((lower + splitting_gap(rounds)) * (1 + 2.0**-40), float(rounds))
+    """The bound on the distance that is proved before the first of so many rounds, all outcomes coming at once.
+
+    docs/adaptive.md, theorem 10.
+    """
+    if rounds > _MOST_CLAIMED:
+        return float(rounds)
+    prices = rounds + min(0.00054 * rounds, 150.0)
+    rounding = 2.0**-38 * rounds * rounds + 2.0**-28 * math.sqrt(budget) * (rounds + START) ** 1.5
+    lower = LOWER_DISTANCE * math.sqrt(budget * (START + prices) + rounding) + _most_hidden(rounds)
+    return min((lower + splitting_gap(rounds)) * _UP, float(rounds))
+
+
+def _most_hidden(rounds: int) -> float:
+    """What crediting forecasts to knots can hide at most (docs/adaptive.md, theorem 7, and section 6)."""
+    total, made, digits = 0.0, 0, 12
+    while made < rounds:
+        until = min(rounds, math.isqrt(8 ** (digits - 1)) + 1)  # forecasts before which 2**digits steps suffice
+        total += (until - made) * math.pi / 2 ** (digits + 1)
+        made, digits = until, digits + 1
+    return total + rounds * (2.0**-26 + 2.0**-40 + _RESIDUAL)
 
 
 def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// The field on the arc of residuals at sparse knots: a tree on the octal digits of their keys (docs/adaptive.md).
+// The field on the arc of residuals at sparse knots: a binary tree on the digits of their keys (docs/adaptive.md).
 //
 // Residuals are integers, and every sum is made anew from those beneath it: nothing drifts, the order of additions does
 // not matter, and a saved field gives the same sums bit for bit. A knot whose residual is 0 adds zeros, as if it were
@@ -48,9 +48,7 @@ class Field {
     };
 
   private:
-    using Node = std::int32_t;  // >= 0: an inner one; else the complement of a knot's number, or nothing
-    static constexpr Node nothing = std::numeric_limits<Node>::min();
-    static constexpr std::size_t deepest = 14;  // digits of a key
+    using Node = std::int32_t;  // >= 0: an inner one; else the complement of a knot's number
 
   public:
     // The way to a key, as long as nothing is added elsewhere.
@@ -64,7 +62,7 @@ class Field {
 
       private:
         friend class Field;
-        Node nodes[deepest], last;  // inner ones from the root on, and where the walk ended
+        Node nodes[42], last;  // inner ones from the root on, and where the walk ended
         std::size_t depth;
     };
 
@@ -75,113 +73,119 @@ class Field {
         path.depth = 0;
         path.knot = nullptr;
         path.up_to = path.beyond = 0.0;
+        if (knots_.empty()) return;
+        double sum[2] = {0.0, 0.0};
         while (path.last >= 0) {
             const Inner& inner = inners_[static_cast<std::size_t>(path.last)];
-            if (inner.differs(key)) {
-                (key > inner.key() ? path.up_to += inner.total(0) : path.beyond += inner.total(1));
-                return;
+            const int bit = inner.bit();
+            if ((inner.key() ^ key) >> (bit + 1) != 0) {
+                const Sums all = inner.sums();
+                (key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
+                break;
             }
-            const std::size_t digit = inner.digit(key);
-            path.up_to += inner.before[digit];
-            path.beyond += inner.after[digit];
+            const bool upper = key >> bit & 1;
+            sum[upper] += inner.aside[upper];  // no branch: it would be guessed wrong half of the time
             path.nodes[path.depth++] = path.last;
-            path.last = inner.child[digit];
+            path.last = inner.child[upper];
         }
-        if (path.last == nothing) return;
-        const Knot& knot = knots_[static_cast<std::size_t>(~path.last)];
-        const double r = static_cast<double>(knot.residual) / unit;
-        (key >= knot.key ? path.up_to += r * knot.rise : path.beyond += r * knot.fall);
-        if (key == knot.key) path.knot = &knot;
+        if (path.last < 0) {
+            const Knot& knot = knots_[static_cast<std::size_t>(~path.last)];
+            const Sums own = sums_of(path.last);
+            (key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
+            if (key == knot.key) path.knot = &knot;
+        }
+        path.up_to = sum[1];
+        path.beyond = sum[0];
     }
 
     // Add to the residual at the key that the path leads to.
     void add(Path& path, std::int64_t residual) {
         if (path.knot == nullptr) grow(path);
-        Knot& knot = knots_[static_cast<std::size_t>(~path.last)];
-        knot.residual += residual;
-        const double r = static_cast<double>(knot.residual) / unit;
-        double near = r * knot.rise, far = r * knot.fall;
+        knots_[static_cast<std::size_t>(~path.last)].residual += residual;
+        Sums sums = sums_of(path.last);
         for (std::size_t i = path.depth; i-- > 0;) {
             Inner& inner = inners_[static_cast<std::size_t>(path.nodes[i])];
-            inner.take(inner.digit(path.key), near, far);
-            near = inner.total(0);
-            far = inner.total(1);
+            inner.take(path.key >> inner.bit() & 1, sums);
+            sums = inner.sums();
         }
     }
 
     // Call `visit` with every knot, from the lowest to the highest.
     template <typename Visit>
     void each(Visit visit) const {
-        each(root_, visit);
+        if (!knots_.empty()) each(root_, visit);
     }
 
   private:
-    // The keys beneath it agree but for their digits from one on, which tells the children apart.
+    struct Sums {
+        double side[2];  // of residuals * rise, and of residuals * fall
+    };
+
+    // The keys beneath it agree down to `bit`, which tells the children apart.
     struct Inner {
-        std::int64_t common;  // one of these keys, times 64, and the bit where the digit begins
-        Node child[8];
-        double near[8] = {}, far[8] = {};      // of each child: sums of residual * rise, and of residual * fall
-        double before[8] = {}, after[8] = {};  // of the children below it, and of those above it
+        std::int64_t digits;  // one of these keys, times 64, and the bit
+        Node child[2];
+        double aside[2] = {0.0, 0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
+        double other[2] = {0.0, 0.0};  // the lower's far sum, the upper's near
 
-        Inner(Key key, int bit) : common(key * 64 + bit) { std::fill(child, child + 8, nothing); }
-        Key key() const { return common >> 6; }
-        std::size_t digit(Key other) const { return static_cast<std::size_t>(other >> (common & 63) & 7); }
-        bool differs(Key other) const { return ((common >> 6) ^ other) >> ((common & 63) + 3) != 0; }
-        double total(int side) const { return side == 0 ? before[7] + near[7] : after[0] + far[0]; }
-
-        void take(std::size_t digit, double its_near, double its_far) {
-            near[digit] = its_near;
-            far[digit] = its_far;
-            for (std::size_t i = 1; i < 8; ++i) before[i] = before[i - 1] + near[i - 1];
-            for (std::size_t i = 7; i-- > 0;) after[i] = after[i + 1] + far[i + 1];
+        Inner(Key key, int bit, Node low, Node high) : digits(key * 64 + bit), child{low, high} {}
+        Key key() const { return digits >> 6; }
+        int bit() const { return static_cast<int>(digits & 63); }
+        void take(bool upper, const Sums& sums) {
+            aside[!upper] = sums.side[upper];
+            other[upper] = sums.side[!upper];
         }
+        Sums sums() const { return {{aside[1] + other[1], other[0] + aside[0]}}; }
     };
 
     std::vector<Knot> knots_;
     std::vector<Inner> inners_;
-    Node root_ = nothing;
+    Node root_ = -1;
 
-    // Make the knot; where the walk ended, put it, or an inner node above it and what was there.
+    Sums sums_of(Node node) const {
+        if (node >= 0) return inners_[static_cast<std::size_t>(node)].sums();
+        const Knot& knot = knots_[static_cast<std::size_t>(~node)];
+        const double r = static_cast<double>(knot.residual) / unit;
+        return {{r * knot.rise, r * knot.fall}};
+    }
+
+    // Make the knot, and an inner node above it and where the walk ended.
     void grow(Path& path) {
         const Shape shape = path.shape();
+        const bool first = knots_.empty();
         if (knots_.size() >= std::numeric_limits<Node>::max()) throw std::bad_alloc();
-        if (inners_.size() == inners_.capacity()) inners_.reserve(inners_.size() + inners_.size() / 2 + 1);
+        if (inners_.size() == inners_.capacity()) inners_.reserve(2 * inners_.size() + 1);
         knots_.push_back({path.key, 0, shape.rise, shape.fall});
         const Node knot = ~static_cast<Node>(knots_.size() - 1), other = path.last;
         path.last = knot;
         path.knot = &knots_.back();
-        if (other == nothing) return link(path, knot);
-        const Inner* inner = other >= 0 ? &inners_[static_cast<std::size_t>(other)] : nullptr;
-        const Knot& beside = knots_[static_cast<std::size_t>(inner != nullptr ? 0 : ~other)];
-        const Key key = inner != nullptr ? inner->key() : beside.key;
-        const double r = static_cast<double>(beside.residual) / unit;
-        const double near = inner != nullptr ? inner->total(0) : r * beside.rise;
-        const double far = inner != nullptr ? inner->total(1) : r * beside.fall;
-        Inner made(path.key, std::ilogb(static_cast<double>(key ^ path.key)) / 3 * 3);
-        made.child[made.digit(path.key)] = knot;
-        made.child[made.digit(key)] = other;
-        made.take(made.digit(key), near, far);
-        inners_.push_back(made);
-        const Node above = static_cast<Node>(inners_.size() - 1);
-        link(path, above);
-        path.nodes[path.depth++] = above;
-    }
-
-    // Put a node where the path ends.
-    void link(const Path& path, Node node) {
+        if (first) {
+            root_ = knot;
+            return;
+        }
+        const Key beside = other < 0 ? knots_[static_cast<std::size_t>(~other)].key
+                                     : inners_[static_cast<std::size_t>(other)].key();
+        const int bit = std::ilogb(static_cast<double>(beside ^ path.key));
+        const bool upper = path.key >> bit & 1;
+        Inner inner(path.key, bit, upper ? other : knot, upper ? knot : other);
+        inner.take(!upper, sums_of(other));
+        inners_.push_back(inner);
+        const Node made = static_cast<Node>(inners_.size() - 1);
         if (path.depth == 0) {
-            root_ = node;
+            root_ = made;
         } else {
             Inner& parent = inners_[static_cast<std::size_t>(path.nodes[path.depth - 1])];
-            parent.child[parent.digit(path.key)] = node;
+            parent.child[path.key >> parent.bit() & 1] = made;
         }
+        path.nodes[path.depth++] = made;
     }
 
     template <typename Visit>
     void each(Node node, Visit& visit) const {
-        if (node == nothing) return;
         if (node < 0) return visit(knots_[static_cast<std::size_t>(~node)]);
-        for (const Node child : inners_[static_cast<std::size_t>(node)].child) each(child, visit);
+        const Inner& inner = inners_[static_cast<std::size_t>(node)];
+        each(inner.child[0], visit);
+        each(inner.child[1], visit);
     }
 };
 

@@ -170,8 +170,8 @@ struct Guarded : Balance {
         const double r = static_cast<double>(residual) / Field::unit;
         const std::int64_t growth = parts_up(r * (r * (shape.rise * shape.fall) + 2.0 * path->field(shape)));
         group.field.add(*path, residual);
-        group.energy += growth;
-        energy += growth;
+        grow(group.energy, growth);
+        grow(energy, growth);
     }
 
     // Over 2^32, rounded up.
@@ -190,8 +190,10 @@ struct Guarded : Balance {
     double room(bool beside_asked) const {
         double left = budget * (start + static_cast<double>(granted) / parts) -
                       static_cast<double>(energy + reserved) / parts;
-        if (beside_asked && issued)
-            left += budget * asked.price * static_cast<double>(asked_of.size()) - static_cast<double>(asked.worst) / parts;
+        if (beside_asked && issued) {  // which may be dropped: then it brings nothing
+            const double brings = budget * asked.price * static_cast<double>(asked_of.size());
+            left += std::min(brings - static_cast<double>(asked.worst) / parts, 0.0);
+        }
         return boldness * std::max(left, 0.0);
     }
 
@@ -292,7 +294,14 @@ struct Guarded : Balance {
 
     void grant(const Placed& made, const Members& of) {
         const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
-        granted += parts_down(made.price * times);
+        granted = std::min(granted + parts_down(std::min(made.price * times, 0x1p40)), most_granted());
+    }
+
+    // Sums stay below 2^62. An energy that would pass it stays there: then there is no room any more.
+    std::int64_t most_granted() const { return static_cast<std::int64_t>(0x1p61 / budget); }
+    static void grow(std::int64_t& sum, std::int64_t growth) {
+        constexpr std::int64_t full = std::int64_t{1} << 62;
+        if (sum < full) sum = std::min(sum + growth, full);
     }
 
     // `path` leads to the key in everyone's field, if it is known.

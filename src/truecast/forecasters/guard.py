@@ -14,9 +14,9 @@ from truecast.ladder import MAX_ROUNDS
 from truecast.ledger import certify, ledger_state, numbers_of, promised
 from truecast.state import Saveable
 
-__all__ = ["MOST_BUDGET", "Guard"]
+__all__ = ["BUDGETS", "Guard"]
 
-MOST_BUDGET = 1000.0
+BUDGETS = 1.05, 1000.0  # docs/adaptive.md, theorem 6
 
 
 class Guard(_core.Guarded, Saveable):
@@ -27,10 +27,10 @@ class Guard(_core.Guarded, Saveable):
     calibrated come out unchanged, or all but; hints that are not are moved as far as it takes. Whatever the hints and
     the outcomes, after T rounds
 
-    .. math:: E \le C (T + 1000), \qquad L \le 0.53552 \sqrt{C (T + 1000)} + 2.36\, T^{1/3}
+    .. math:: E \le C (T + 1150), \qquad L \le 0.53552 \sqrt{C (T + 1150)} + 1.734\, T^{1/3}
 
-    where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1000) for C = 4
-    (docs/adaptive.md, theorem 6). The live `certificate` is below that where the hints are good.
+    where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150) for C = 4
+    (docs/adaptive.md, theorems 6 and 7). The live `certificate` is below that where the hints are good.
 
     It does not make hints sharper: its Brier score is about theirs if they are calibrated, and can be better or worse
     if they are not.
@@ -38,8 +38,8 @@ class Guard(_core.Guarded, Saveable):
     Parameters
     ----------
     budget
-        C, from 1 to 1,000: how much energy a round may bring. The bounds grow with its root. At 1 hints are moved
-        often, beyond 4 hardly less than at 4.
+        C, from 1.05 to 1,000: how much energy a round may bring. The bounds grow with its root. With a small one hints
+        are moved often; beyond 4, hardly ever.
     nudge
         Whether to shift each hint a little against what the forecasts around it have missed so far. That takes out what
         a hint is off by for long, and costs little; but then a hint is not followed to the letter.
@@ -71,7 +71,7 @@ class Guard(_core.Guarded, Saveable):
     _oldest = 2
 
     def __init__(self, *, budget: float = 4.0, nudge: bool = False) -> None:
-        self._budget = _check.within("budget", budget, 1.0, MOST_BUDGET)
+        self._budget = _check.within("budget", budget, *BUDGETS)
         self._nudge = _check.flag("nudge", nudge)
         super().__init__(self._budget, self._nudge)
 

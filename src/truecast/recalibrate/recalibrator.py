@@ -13,7 +13,7 @@ from truecast import _check, _core
 from truecast import state as saving
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
-from truecast.forecasters.guard import MOST_BUDGET
+from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
 from truecast.recalibrate.groups import GroupRecord, Groups
 from truecast.recalibrate.hints import Hint, Mix
@@ -55,7 +55,7 @@ class Recalibrator(Saveable):
         What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell scores apart that are
         0 or 1 as floats: take them from a naive Bayes classifier, whose scores saturate.
     budget
-        How much energy a round may bring, 1 or more: the proved bounds grow with its root; see `Guard`.
+        How much energy a round may bring, 1.05 or more: the proved bounds grow with its root; see `Guard`.
     nudge
         Whether hints are nudged against what the forecasts have missed. Without, a calibrated hint comes out to the
         letter, and errors of the hint that last are not taken out before they are proved.
@@ -123,7 +123,7 @@ class Recalibrator(Saveable):
         self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
         most = _check.whole_number("max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED)
         self._scale = _check.choice("scale", scale, ("probability", "logit"))
-        self._budget = _check.within("budget", budget, 1.0, MOST_BUDGET)
+        self._budget = _check.within("budget", budget, *BUDGETS)
         self._nudge = _check.flag("nudge", nudge)
         self._max_unresolved = most
         self._desk = self._new_desk(_built(hint, logit=self._logit))

@@ -222,29 +222,25 @@ class PlainStack:
         bend = abs(error) / 2.0
         z = [logit(q) for q in p]
         n = len(z)
-        along: list[float] = []  # L^-1 z
-        for i in range(n):
-            v = z[i]
-            for j in range(i):
-                v -= self.lower[i][j] * along[j]
-            along.append(v)
-        step = [v / d for v, d in zip(along, self.diagonal, strict=True)]
-        length = 0.0
-        for v, s in zip(along, step, strict=True):
-            length += v * s
+        s = 1.0  # 1 + bend z . C^-1 z in the end
+        step: list[float] = []
+        grown: list[tuple[int, int, float]] = []  # what each entry of L grows by
+        for j in range(n):
+            over = bend / s
+            step.append(z[j] * (1.0 / self.diagonal[j]))
+            s += bend * (z[j] * step[j])
+            self.diagonal[j] += over * (z[j] * z[j])
+            share = z[j] * over * (1.0 / self.diagonal[j])
+            for i in range(j + 1, n):
+                z[i] -= z[j] * self.lower[i][j]
+                grown.append((i, j, share * z[i]))
         for i in reversed(range(n)):
             for j in range(i):
                 step[j] -= self.lower[i][j] * step[i]
-        rate = error / (1.0 + bend * length)
-        self.weights = [clip(w + rate * s, -64.0, 64.0) for w, s in zip(self.weights, step, strict=True)]
-        for j in range(n):
-            before = self.diagonal[j]
-            self.diagonal[j] = before + bend * along[j] * along[j]
-            share = along[j] * bend / self.diagonal[j]
-            bend = bend * before / self.diagonal[j]
-            for i in range(j + 1, n):
-                z[i] -= along[j] * self.lower[i][j]
-                self.lower[i][j] += share * z[i]
+        for i, j, more in grown:
+            self.lower[i][j] += more
+        rate = error / s
+        self.weights = [clip(w + rate * v, -64.0, 64.0) for w, v in zip(self.weights, step, strict=True)]
 
 
 class PlainMix(PlainHint):
@@ -303,7 +299,8 @@ class PlainMix(PlainHint):
         surprise = 1.0 - p if y else p
         share = self.SHARE * pace * clip(self.STEEP * surprise, self.LEAST, 1.0)
         if total > 0.0:
-            self.weights = [(1.0 - share) * (w / total) + share * s for w, s in zip(after, self.start, strict=True)]
+            kept = (1.0 - share) / total
+            self.weights = [kept * w + share * s for w, s in zip(after, self.start, strict=True)]
 
 
 class PlainBursts:

@@ -90,8 +90,8 @@ class Stack {
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
 // a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with half of the weight; if there are several scores, the first member of each
-// with an equal part of that half. Where outcomes come late, what they have in common
+// put them down. The first member starts with two thirds of the weight: scores that are right should not pay much for
+// members that are not needed. If there are several scores, the first member of each starts with an equal part of that. Where outcomes come late, what they have in common
 // would be taken for evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the
 // weights change.
 class Mix final : public Hint {
@@ -101,7 +101,7 @@ class Mix final : public Hint {
         : Hint(inputs), own(std::move(hints)), sees(std::move(sees_)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
         const double others = static_cast<double>(start.size() - inputs);
         for (std::size_t i = 0; i < start.size(); ++i)
-            start[i] = i < own.size() && first_of_its_score(i) ? 0.5 / static_cast<double>(inputs) : 0.5 / others;
+            start[i] = i < own.size() && first_of_its_score(i) ? believed / static_cast<double>(inputs) : (1.0 - believed) / others;
         weights = start;
     }
     Mix(const Mix& other)
@@ -190,6 +190,7 @@ class Mix final : public Hint {
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = kept * at.said[i] + part * start[i];
     }
 
+    static constexpr double believed = 2.0 / 3.0;
     static constexpr double share = 0.0003, steep = 50.0;
     static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;

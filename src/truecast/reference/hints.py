@@ -249,7 +249,7 @@ class PlainMix(PlainHint):
     With several models a score is a sequence, and as many members see each entry of it.
     """
 
-    SHARE, STEEP, LEAST = 0.0003, 50.0, 0.0001
+    BELIEVED, SHARE, STEEP, LEAST = 2.0 / 3.0, 0.0003, 50.0, 0.0001
 
     def __init__(self, members: Sequence[PlainHint], models: int = 1) -> None:
         self.members = list(members)
@@ -257,7 +257,8 @@ class PlainMix(PlainHint):
         n, each = len(self.members), len(self.members) // models
         self.sees = [i // each for i in range(n)]
         self.stack = PlainStack(n)
-        self.start = [0.5 / models if i % each == 0 and i < n else 0.5 / (n + 1 - models) for i in range(n + 1)]
+        first, other = self.BELIEVED / models, (1.0 - self.BELIEVED) / (n + 1 - models)
+        self.start = [first if i % each == 0 and i < n else other for i in range(n + 1)]
         self.weights = list(self.start)
         self.rounds = 0.0
         self.lag = 0.0

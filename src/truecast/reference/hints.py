@@ -305,7 +305,10 @@ class PlainMix(PlainHint):
 
 
 class PlainBursts:
-    """The weights of outcomes that come together: 1 / (1 + (n - 1) rho) in bursts of about n outcomes."""
+    """The weights of outcomes that come together: 1 / max(1, (n - 1) rho) in bursts of about n outcomes.
+
+    The correlation rho is estimated from how much the mean residuals of consecutive bursts differ.
+    """
 
     FADE, RECENT, LEAST_DOUBT = 1.0 / 32.0, 1.0 - 1.0 / 1024.0, 1e-12
 
@@ -313,6 +316,7 @@ class PlainBursts:
         self.pairs = self.most_pairs = 0.0
         self.outcomes = self.bursts = 0
         self.larger_outcomes = self.larger_bursts = 0.0
+        self.before_size, self.before_mean = 0, 0.0
         self.doubt = 1.0
         self.size, self.sum, self.squares = 0, 0.0, 0.0
         self.waiting = 0
@@ -334,7 +338,7 @@ class PlainBursts:
         self.waiting = max(self.waiting - 1, 0)
 
     def weight(self, residual: float, mates: int) -> float:
-        """1 / mates if the event has a name, else 1 / effect."""
+        """1 / mates if the event has a name, else by what is common to bursts."""
         weight = 1.0 / mates if mates else self.among_others(residual)
         self.given_up()
         self.heard = self.RECENT * self.heard + 1.0
@@ -346,9 +350,20 @@ class PlainBursts:
         self.size += 1
         self.sum += residual
         self.squares += residual * residual
-        most = self.most_pairs + (self.size - 1) * self.squares
-        seen = max((self.pairs + self.sum * self.sum - self.squares) / most, 0.0) if most > 0.0 else 0.0
-        return 1.0 / (1.0 + (self.expected() - 1.0) * min(seen + self.doubt, 1.0))
+        found, most = self.compared()
+        most += self.most_pairs
+        seen = max((self.pairs + found) / most, 0.0) if most > 0.0 else 0.0
+        return 1.0 / max((self.expected() - 1.0) * min(seen + self.doubt, 1.0), 1.0)
+
+    def compared(self) -> tuple[float, float]:
+        """n (m - m')^2 / (1/n + 1/n') less the sum of squares; and what that is if all of a burst is one thing."""
+        if self.size < 2:
+            return 0.0, 0.0
+        first = self.before_size == 0
+        spread = 1.0 / self.size if first else 1.0 / self.size + 1.0 / self.before_size
+        alike = self.size if first else 2.0 / spread
+        off = self.sum / self.size - self.before_mean
+        return self.size * (off * off) / spread - self.squares, (alike - 1.0) * self.squares
 
     def expected(self) -> float:
         """How large the present burst will be."""
@@ -365,7 +380,10 @@ class PlainBursts:
         if self.size > 1:
             self.larger_outcomes += self.size - self.FADE * self.larger_outcomes
             self.larger_bursts += 1.0 - self.FADE * self.larger_bursts
-            self.pairs += self.sum * self.sum - self.squares - self.FADE * self.pairs
-            self.most_pairs += (self.size - 1) * self.squares - self.FADE * self.most_pairs
-            self.doubt = max(self.doubt / math.sqrt(self.size), self.LEAST_DOUBT)
+            found, most = self.compared()
+            self.pairs += found - self.FADE * self.pairs
+            self.most_pairs += most - self.FADE * self.most_pairs
+            if self.before_size:
+                self.doubt = max(self.doubt / math.sqrt(self.size), self.LEAST_DOUBT)
+            self.before_size, self.before_mean = self.size, clip(self.sum / self.size, -1.0, 1.0)
         self.size, self.sum, self.squares = 0, 0.0, 0.0

@@ -90,7 +90,7 @@ class Stack {
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
 // a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with two thirds of the weight: scores that are right should not pay much for
+// put them down. The first member starts with three fifths of the weight: scores that are right should not pay much for
 // members that are not needed. If there are several scores, the first member of each starts with an equal part of that. Where outcomes come late, what they have in common
 // would be taken for evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the
 // weights change.
@@ -190,7 +190,7 @@ class Mix final : public Hint {
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = kept * at.said[i] + part * start[i];
     }
 
-    static constexpr double believed = 2.0 / 3.0;
+    static constexpr double believed = 0.6;
     static constexpr double share = 0.0003, steep = 50.0;
     static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;

@@ -249,7 +249,7 @@ class PlainMix(PlainHint):
     With several models a score is a sequence, and as many members see each entry of it.
     """
 
-    BELIEVED, SHARE, STEEP, LEAST = 2.0 / 3.0, 0.0003, 50.0, 0.0001
+    BELIEVED, SHARE, STEEP, LEAST = 0.6, 0.0003, 50.0, 0.0001
 
     def __init__(self, members: Sequence[PlainHint], models: int = 1) -> None:
         self.members = list(members)
@@ -356,7 +356,7 @@ class PlainBursts:
         return 1.0 / max((self.expected() - 1.0) * min(seen + self.doubt, 1.0), 1.0)
 
     def compared(self) -> tuple[float, float]:
-        """n (m - m')^2 / (1/n + 1/n') less the sum of squares; and what that is if all of a burst is one thing."""
+        """How far the mean is off that of the burst before, beyond chance; and if all of a burst is one thing."""
         if self.size < 2:
             return 0.0, 0.0
         first = self.before_size == 0

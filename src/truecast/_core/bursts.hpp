@@ -5,8 +5,8 @@
 // correlation rho, the variance of their sum is that of independent ones times 1 + (n - 1) rho. So an outcome has the
 // weight 1 / max(1, (n - 1) rho).
 //
-// What is common to a burst shows in how much its mean residual differs from that of the burst before: a bias that stays
-// is no chance, and is to be learned. For means m, m' of n, n' outcomes with the variance v and the correlation rho,
+// What is common to a burst shows in how much its mean residual differs from that of the burst before: a bias that
+// stays is no chance, and is to be learned. For means m, m' of n, n' outcomes with the variance v and the correlation rho,
 //     E (m - m')^2 = (1/n + 1/n') v + 2 rho v (nearly),    so    n (m - m')^2 / (1/n + 1/n') - n v  has the mean
 //     (h - 1) n rho v (nearly),  h the harmonic mean of n and n'.
 // rho is the sum of the former over bursts by that of (h - 1) n v, with the sum of squares for n v; old bursts fade.
@@ -33,8 +33,9 @@ class Bursts {
     // The outcome of a forecast is awaited no longer.
     void given_up() { waiting = std::max(waiting - 1.0, 0.0); }
 
-    // The weight of the outcome that resolves now, with `residual` = outcome - forecast. If its event has a name, `mates`
-    // is the number of forecasts of that event, this one included, and they are one observation together; else it is 0.
+    // The weight of the outcome that resolves now, with `residual` = outcome - forecast. If its event has a name,
+    // `mates` is the number of forecasts of that event, this one included, and they are one observation together; else
+    // it is 0.
     double weight(double residual, std::int64_t mates) {
         const double part = mates > 0 ? 1.0 / static_cast<double>(mates) : among_others(residual);
         given_up();

@@ -90,18 +90,23 @@ class Stack {
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
 // a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with three fifths of the weight: scores that are right should not pay much for
-// members that are not needed. If there are several scores, the first member of each starts with an equal part of that. Where outcomes come late, what they have in common
-// would be taken for evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the
-// weights change.
+// put them down. The first member starts with three fifths of the weight, as scores that are right should not pay much
+// for members that are not needed; if there are several scores, the first member of each starts with an equal part of
+// that. Where outcomes come late, what they have in common would be taken for evidence as often as there are
+// outstanding rounds, and be stale by then: the later, the slower the weights change.
 class Mix final : public Hint {
   public:
     // Each member sees one of the scores: `sees` says which, of so many `inputs`.
     Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_, std::size_t inputs)
-        : Hint(inputs), own(std::move(hints)), sees(std::move(sees_)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
-        const double others = static_cast<double>(start.size() - inputs);
-        for (std::size_t i = 0; i < start.size(); ++i)
-            start[i] = i < own.size() && first_of_its_score(i) ? believed / static_cast<double>(inputs) : (1.0 - believed) / others;
+        : Hint(inputs),
+          own(std::move(hints)),
+          sees(std::move(sees_)),
+          stack(own.size()),
+          start(own.size() + 1),
+          at{std::vector<double>(own.size() + 1)} {
+        const double first = believed / static_cast<double>(inputs);
+        const double other = (1.0 - believed) / static_cast<double>(start.size() - inputs);
+        for (std::size_t i = 0; i < start.size(); ++i) start[i] = first_of_its_score(i) ? first : other;
         weights = start;
     }
     Mix(const Mix& other)
@@ -172,7 +177,7 @@ class Mix final : public Hint {
         double stacked = 0.0;  // by the stack as it is now
     };
 
-    bool first_of_its_score(std::size_t i) const { return i == 0 || sees[i] != sees[i - 1]; }
+    bool first_of_its_score(std::size_t i) const { return i == 0 || (i < own.size() && sees[i] != sees[i - 1]); }
 
     void reweigh(bool y, double weight) {
         const double pace = weight / (1.0 + lag / 25.0);

@@ -130,7 +130,7 @@ def test_the_default_mix_is_the_plain_one(rows: list[tuple[float, int]], scale: 
             *(PlainPlatt(memory) for memory in (None, 1000, 200, 30, 5)),
             PlainBinMeans(),
             PlainBinMeans(1000, 5.0),
-            PlainIsotonic(),
+            PlainIsotonic(None, 0.1),
         ]
     )
     mix = Mix()
@@ -164,7 +164,7 @@ def test_no_member_is_better_than_the_mix_by_more_than_its_bound(members: list[t
             losses[i] += -math.log(given) if given else math.inf
         mix.learn(x, y)
         drift -= math.log1p(-0.0003 * min(max(50 * (1 - chance), 1e-4), 1))
-    starts = [math.log(2)] + [math.log(2 * n)] * n
+    starts = [math.log(5 / 3)] + [math.log(2.5 * n)] * n
     for loss, start in zip(losses, starts, strict=True):
         assert own <= loss + start + drift + 1e-9
         assert own <= (loss + start + 4e-8 * len(rows)) * 1.016 + 1e-9
@@ -182,7 +182,7 @@ def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None
         own -= math.log(p)
         losses = [loss - math.log(max(q, 1e-300)) for loss, q in zip(losses, said, strict=True)]
         mix.learn(0.2, 1)
-        assert own <= min(losses) + math.log(8) + after + 300 * 0.0004
+        assert own <= min(losses) + math.log(10) + after + 300 * 0.0004
 
 
 @settings(max_examples=25)

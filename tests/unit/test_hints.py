@@ -752,8 +752,9 @@ def test_outcomes_that_are_one_event_count_as_one() -> None:
     bursts = Bursts()
     totals = [sum(burst(bursts, np.full(170, rng.choice([-0.5, 0.5])))) for _ in range(100)]
     assert 1.9 < totals[0] < 2.1  # the first of all is taken for one that comes alone
-    assert max(totals[1:]) < 1.01
-    assert bursts.effect == pytest.approx(170, rel=0.01)
+    assert np.mean(totals[1:]) < 1.5
+    assert max(totals) < 5
+    assert bursts.effect == pytest.approx(170, rel=0.3)
 
 
 def test_independent_outcomes_count_in_full_after_some_bursts() -> None:
@@ -766,12 +767,21 @@ def test_independent_outcomes_count_in_full_after_some_bursts() -> None:
 
 
 def test_between_one_and_all_the_effect_is_that_of_sampling_theory() -> None:
-    """Half of every residual is common to its burst: rho = 1/2, effect 1 + 99/2."""
+    """Half of the variance of residuals is common to a burst: rho = 1/2, effect 99/2."""
     rng = np.random.default_rng(25)
     bursts = Bursts()
     for _ in range(300):
         burst(bursts, 0.1 * (rng.normal(size=100) + rng.normal()))
-    assert bursts.effect == pytest.approx(50.5, rel=0.25)
+    assert bursts.effect == pytest.approx(49.5, rel=0.25)
+
+
+def test_a_bias_that_stays_is_no_correlation() -> None:
+    """Residuals with a mean of 0.2, burst after burst, are something to learn."""
+    rng = np.random.default_rng(26)
+    bursts = Bursts()
+    for _ in range(40):
+        burst(bursts, 0.2 + rng.choice([-0.5, 0.5], 500))
+    assert bursts.effect < 3
 
 
 def test_a_first_batch_after_a_year_of_single_outcomes_is_not_trusted() -> None:
@@ -780,7 +790,7 @@ def test_a_first_batch_after_a_year_of_single_outcomes_is_not_trusted() -> None:
         burst(bursts, [(-1) ** k * 0.4])
     weights = burst(bursts, np.full(300, 0.4))
     assert weights[0] == 1.0
-    assert sum(weights) < 1 + math.log(300)
+    assert sum(weights) < 2 + math.log(300)
 
 
 def test_events_with_a_name_are_one_observation_each() -> None:

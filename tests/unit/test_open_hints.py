@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from truecast.recalibrate.open import Calls, OpenHint
 from truecast.testing import HINT_CHECKS, ContractError, check_hint
 
 RNG = np.random.default_rng(3)
@@ -480,3 +481,80 @@ def test_saved_notes_must_fit() -> None:
         with pytest.raises(tc.StateError, match="the notes of a saved ticket must be 1"):
             other.load(saved | {"tickets": rows})
     assert other.to_json() == r.to_json()
+
+
+# -- weights, and scores of several models ---------------------------------------------------------
+
+
+class Told:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def predict(self, score: Any) -> float:
+        return float(np.mean(score))
+
+    def learn(self, score: Any, outcome: int) -> None:
+        self.told.append((score, outcome))
+
+
+class ToldWeights(Told):
+    def learn(self, score: Any, outcome: int, *, weight: float = 1.0) -> None:
+        self.told.append((score, outcome, weight))
+
+
+class ToldAnything(Told):
+    def learn(self, score: Any, outcome: int, **more: Any) -> None:
+        self.told.append((score, outcome, more))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(Told, (0.5, 1)), (ToldWeights, (0.5, 1, 0.25)), (ToldAnything, (0.5, 1, {"weight": 0.25}))],
+)
+def test_weights_go_to_those_that_take_them(make: Any, told: Any) -> None:
+    hint = OpenHint(Calls(make(), logit=False))
+    hint.learn(0.5, 1, weight=0.25)
+    assert hint.calls.own.told == [told]
+
+
+def test_a_subclass_of_a_hint_of_ours_is_told_the_weight() -> None:
+    class Loud(tc.hints.Platt):
+        pass
+
+    hint, alone = OpenHint(Calls(Loud(), logit=False)), tc.hints.Platt()
+    hint.learn(0.3, 1, weight=0.2)
+    alone.learn(0.3, 1, weight=0.2)
+    assert hint.predict(0.3) == alone.predict(0.3) != tc.hints.Platt().predict(0.3)
+
+
+def test_a_hint_of_your_own_may_take_several_models() -> None:
+    class Several(ToldWeights):
+        models = 3
+
+    hint = OpenHint(Calls(Several(), logit=False))
+    assert hint.predict((0.1, 0.2, 0.6)) == pytest.approx(0.3)
+    hint.learn([0.1, 0.2, 0.6], 1)
+    assert hint.calls.own.told == [([0.1, 0.2, 0.6], 1, 1.0)]
+    with pytest.raises(tc.InputError, match=r"^score must be a sequence of 3 numbers, one of each model, got 0.5"):
+        hint.predict(0.5)
+
+
+def test_a_subclass_of_experts_is_asked_with_all_scores() -> None:
+    class Loud(tc.hints.Experts):
+        pass
+
+    hint, alone = OpenHint(Calls(Loud(2), logit=False)), tc.hints.Experts(2)
+    for _ in range(5):
+        hint.learn([0.3, 0.9], 1)
+        alone.learn([0.3, 0.9], 1)
+    assert hint.predict([0.4, 0.8]) == alone.predict([0.4, 0.8])
+
+
+@pytest.mark.parametrize("models", [0, 33, "2", 1.5])
+def test_a_number_of_models_that_cannot_be_is_refused(models: Any) -> None:
+    hint = Told()
+    hint.models = models  # type: ignore[attr-defined]
+    with pytest.raises(tc.InputError, match=r"^models must be a whole number from 1 to 32"):
+        Calls(hint, logit=False)

@@ -1,10 +1,16 @@
 // How much of an observation an outcome is, where outcomes come together.
 //
 // 170 forecasts of one game that resolve at its end are one observation, not 170; a thousand coins of one day are a
-// thousand. A burst is what resolves without a forecast in between. If the residuals r of n outcomes of a burst have the
-// correlation rho, the variance of their sum is that of independent ones times 1 + (n - 1) rho: the design effect. So
-//     rho ~ Sum over bursts of ((Sum r)^2 - Sum r^2)  /  Sum over bursts of (n - 1) Sum r^2,    weight = 1 / effect.
-// Proves nothing; O(1) an outcome. Spelled out in truecast/reference/hints.py, in the same order.
+// thousand. A burst is what resolves without a forecast in between. If the residuals of its n outcomes have the
+// correlation rho, the variance of their sum is that of independent ones times 1 + (n - 1) rho. So an outcome has the
+// weight 1 / max(1, (n - 1) rho).
+//
+// What is common to a burst shows in how much its mean residual differs from that of the burst before: a bias that
+// stays is no chance, and is to be learned. For means m, m' of n, n' outcomes with the variance v and the correlation rho,
+//     E (m - m')^2 = (1/n + 1/n') v + 2 rho v (nearly),    so    n (m - m')^2 / (1/n + 1/n') - n v  has the mean
+//     (h - 1) n rho v (nearly),  h the harmonic mean of n and n'.
+// rho is the sum of the former over bursts by that of (h - 1) n v, with the sum of squares for n v; old bursts fade.
+// It proves nothing; O(1) an outcome. Spelled out in truecast/reference/hints.py, in the same order.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +33,9 @@ class Bursts {
     // The outcome of a forecast is awaited no longer.
     void given_up() { waiting = std::max(waiting - 1.0, 0.0); }
 
-    // The weight of the outcome that resolves now, with `residual` = outcome - forecast. If its event has a name, `mates`
-    // is the number of forecasts of that event, this one included, and they are one observation together; else it is 0.
+    // The weight of the outcome that resolves now, with `residual` = outcome - forecast. If its event has a name,
+    // `mates` is the number of forecasts of that event, this one included, and they are one observation together; else
+    // it is 0.
     double weight(double residual, std::int64_t mates) {
         const double part = mates > 0 ? 1.0 / static_cast<double>(mates) : among_others(residual);
         given_up();
@@ -47,6 +54,8 @@ class Bursts {
                 {"bursts", bursts, 0.0, most_rounds},
                 {"larger_outcomes", larger_outcomes, 0.0, most_rounds},
                 {"larger_bursts", larger_bursts, 0.0, 1.0 / fade + 1.0},
+                {"before_size", before_size, 0.0, most_rounds},
+                {"before_mean", before_mean, -1.0, 1.0},
                 {"doubt", doubt, least_doubt, 1.0},
                 {"size", size, 0.0, most_rounds},
                 {"sum", sum, -most_rounds, most_rounds},
@@ -59,21 +68,35 @@ class Bursts {
     // Whether the numbers fit together.
     bool settle() const {
         const auto at_most = [](double a, double b) { return a <= b * 1.000001 + 1e-9; };
-        return at_most(std::fabs(pairs), most_pairs) && at_most(bursts, outcomes) &&
-               at_most(2.0 * larger_bursts, larger_outcomes) && at_most(larger_outcomes, outcomes) &&
-               at_most(sum * sum, size * squares) && at_most(squares, size) && at_most(weighed, heard) &&
-               size == std::floor(size) && waiting == std::floor(waiting) && bursts == std::floor(bursts) &&
-               outcomes == std::floor(outcomes);
+        const auto whole = [](double a) { return a == std::floor(a); };
+        return at_most(bursts, outcomes) && at_most(2.0 * larger_bursts, larger_outcomes) &&
+               at_most(larger_outcomes, outcomes) && at_most(sum * sum, size * squares) && at_most(squares, size) &&
+               at_most(weighed, heard) && at_most(before_size, outcomes) && before_size != 1.0 && whole(before_size) &&
+               whole(size) && whole(waiting) && whole(bursts) && whole(outcomes);
     }
 
   private:
+    struct Pairs {
+        double found, most;
+    };
+
     double among_others(double residual) {
         size += 1.0;
         sum += residual;
         squares += residual * residual;
-        const double all = most_pairs + (size - 1.0) * squares;
-        const double seen = all > 0.0 ? std::max((pairs + sum * sum - squares) / all, 0.0) : 0.0;
-        return 1.0 / (1.0 + (expected() - 1.0) * std::min(seen + doubt, 1.0));
+        const Pairs now = compared();
+        const double all = most_pairs + now.most;
+        const double seen = all > 0.0 ? std::max((pairs + now.found) / all, 0.0) : 0.0;
+        return 1.0 / std::max((expected() - 1.0) * std::min(seen + doubt, 1.0), 1.0);
+    }
+
+    // The present burst with the one before, or with 0 if it is the first.
+    Pairs compared() const {
+        if (size < 2.0) return {0.0, 0.0};
+        const bool first = before_size == 0.0;
+        const double spread = first ? 1.0 / size : 1.0 / size + 1.0 / before_size;
+        const double alike = first ? size : 2.0 / spread, off = sum / size - before_mean;
+        return {size * (off * off) / spread - squares, (alike - 1.0) * squares};
     }
 
     // How large this burst will be: as large as bursts usually are. From the second outcome on it is not one of those
@@ -84,17 +107,20 @@ class Bursts {
         return bursts > 0.0 ? size : size + std::max(waiting - 1.0, 0.0);
     }
 
-    // One burst may look independent by chance; that k bursts of n outcomes do has a chance of about n^(-k/2) if they
-    // depend on each other completely.
+    // Means of two bursts may be alike by chance; that those of k pairs are has a chance of about n^(-k/2) if all of a
+    // burst depends on one thing.
     void close() {
         outcomes = std::min(outcomes + size, most_rounds);
         bursts = std::min(bursts + 1.0, most_rounds);
         if (size > 1.0) {
             larger_outcomes += size - fade * larger_outcomes;
             larger_bursts += 1.0 - fade * larger_bursts;
-            pairs += sum * sum - squares - fade * pairs;
-            most_pairs += (size - 1.0) * squares - fade * most_pairs;
-            doubt = std::max(doubt / std::sqrt(size), least_doubt);
+            const Pairs now = compared();
+            pairs += now.found - fade * pairs;
+            most_pairs += now.most - fade * most_pairs;
+            if (before_size > 0.0) doubt = std::max(doubt / std::sqrt(size), least_doubt);
+            before_size = size;
+            before_mean = std::min(std::max(sum / size, -1.0), 1.0);
         }
         size = sum = squares = 0.0;
     }
@@ -102,13 +128,14 @@ class Bursts {
     static constexpr double fade = 1.0 / 32.0;  // of what older bursts say: forecasts get better
     static constexpr double recent = 1.0 - 1.0 / 1024.0;
     static constexpr double least_doubt = 1e-12;
-    double pairs = 0.0, most_pairs = 0.0;                    // products of residuals, and what they are at most
-    double outcomes = 0.0, bursts = 0.0;                     // of all bursts
-    double larger_outcomes = 0.0, larger_bursts = 0.0;       // of those with more than one outcome, faded
+    double pairs = 0.0, most_pairs = 0.0;               // what `compared` found, faded
+    double outcomes = 0.0, bursts = 0.0;                // of all bursts
+    double larger_outcomes = 0.0, larger_bursts = 0.0;  // of those with more than one outcome, faded
+    double before_size = 0.0, before_mean = 0.0;        // of the last of those
     double doubt = 1.0;
-    double size = 0.0, sum = 0.0, squares = 0.0;             // of the present one
-    double waiting = 0.0;                                    // forecasts whose outcomes are awaited
-    double heard = 0.0, weighed = 0.0;                       // outcomes and their weights, faded
+    double size = 0.0, sum = 0.0, squares = 0.0;  // of the present one
+    double waiting = 0.0;                         // forecasts whose outcomes are awaited
+    double heard = 0.0, weighed = 0.0;            // outcomes and their weights, faded
 };
 
 }  // namespace truecast::hints

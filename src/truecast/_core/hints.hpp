@@ -337,14 +337,21 @@ class Isotonic final : public Hint {
     }
     static double place(std::size_t k) { return static_cast<double>(k) / per_unit - beyond; }
 
+    static std::array<double, wide> own_rates() {
+        std::array<double, wide> all;
+        for (std::size_t k = 0; k < wide; ++k) all[k] = sigmoid(clip(place(k), -farthest, farthest));
+        return all;
+    }
+
     // Invariant: the pools so far are the regression of the knots so far.
     void refit() {
+        static const std::array<double, wide> own = own_rates();
         const double few = prior * fading.unit;
         std::array<Pool, wide> pools;
         std::size_t count = 0;
         for (std::size_t k = 0; k < wide; ++k) {
-            const double z = place(k), own = clip(z, -farthest, farthest), faith = z == own ? few : few / 10.0;
-            Pool pool{k, weights[k] + faith, ones[k] + faith * sigmoid(own), logits[k] + faith * z};
+            const double z = place(k), faith = std::fabs(z) <= farthest ? few : few / 10.0;
+            Pool pool{k, weights[k] + faith, ones[k] + faith * own[k], logits[k] + faith * z};
             while (count > 0 && pools[count - 1].rate() >= pool.rate()) {
                 Pool wider = pools[--count];
                 wider.add(pool);

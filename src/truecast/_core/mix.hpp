@@ -21,10 +21,12 @@ class Stack {
         : n(members),
           weights(n, 1.0 / static_cast<double>(n)),
           diagonal(n, pull),
+          inverse(n, 1.0 / pull),
           lower(n * (n - 1) / 2, 0.0),
           logits(n),
-          along(n),
-          step(n) {}
+          step(n),
+          share(n),
+          left(lower.size()) {}
 
     double say(const double* p) {
         double z = 0.0;
@@ -35,13 +37,36 @@ class Stack {
         return sigmoid(clip(z, -farthest, farthest));
     }
 
-    // After `say` of the same round.
+    // After `say` of the same round: C += bend z z', then weights += error C^-1 z, for the curvature C = L D L' and the
+    // logits z. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 / D_i, both take one pass down the columns of L and
+    // one back: D_j grows by bend x_j^2 / s_j, and (the new C)^-1 z = (the old C)^-1 z / s_n.
     void learn(double p, bool y, double weight) {
         const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
-        const double length = solve();
-        const double rate = error / (1.0 + bend * length);
-        for (std::size_t i = 0; i < n; ++i) weights[i] = clip(weights[i] + rate * step[i], -most_weight, most_weight);
-        grow(bend);
+        double* const z = logits.data();
+        double* const from = lower.data();
+        double* part = left.data();  // of each column of L: what is left of z when the columns up to it are taken off
+        double s = 1.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const double x = z[j], over = bend / s;
+            step[j] = x * inverse[j];
+            s += bend * (x * step[j]);
+            diagonal[j] += over * (x * x);
+            inverse[j] = 1.0 / diagonal[j];
+            share[j] = x * over * inverse[j];
+            for (std::size_t i = j + 1, at = j * (j + 1) / 2 + j; i < n; at += i++) *part++ = z[i] -= x * from[at];
+        }
+        const double rate = error / s;
+        for (std::size_t j = n; j-- > 0;) {
+            double v = step[j];
+            const double new_part = share[j];
+            for (std::size_t i = n, at = n * (n - 1) / 2 + j; --i > j;) {
+                at -= i;
+                v -= from[at] * step[i];
+                from[at] += new_part * *--part;
+            }
+            step[j] = v;
+            weights[j] = clip(weights[j] + rate * v, -most_weight, most_weight);
+        }
     }
 
     std::vector<Field> fields() {
@@ -50,61 +75,38 @@ class Stack {
                 {"lower", lower, -1e10, 1e10}};
     }
 
+    // The diagonal may have changed.
+    void settle() {
+        for (std::size_t i = 0; i < n; ++i) inverse[i] = 1.0 / diagonal[i];
+    }
+
   private:
-    double* below(std::size_t row) { return lower.data() + row * (row - 1) / 2; }
-
-    // step = (L D L')^-1 logits, along = L^-1 logits; returns logits . step.
-    double solve() {
-        double length = 0.0;
-        for (std::size_t i = 0; i < n; ++i) {
-            double v = logits[i];
-            const double* row = below(i);
-            for (std::size_t j = 0; j < i; ++j) v -= row[j] * along[j];
-            along[i] = v;
-            step[i] = v / diagonal[i];
-            length += v * step[i];
-        }
-        for (std::size_t i = n; i-- > 0;)
-            for (std::size_t j = 0; j < i; ++j) step[j] -= below(i)[j] * step[i];
-        return length;
-    }
-
-    // L D L' += bend logits logits'.
-    void grow(double bend) {
-        for (std::size_t j = 0; j < n; ++j) {
-            const double before = diagonal[j];
-            diagonal[j] = before + bend * along[j] * along[j];
-            const double share = along[j] * bend / diagonal[j];
-            bend = bend * before / diagonal[j];
-            for (std::size_t i = j + 1; i < n; ++i) {
-                double& entry = below(i)[j];
-                logits[i] -= along[j] * entry;
-                entry += share * logits[i];
-            }
-        }
-    }
-
     static constexpr double pull = 10.0, most_weight = 64.0;
     std::size_t n;
-    std::vector<double> weights, diagonal, lower;  // of L what is below its diagonal, row by row
-    std::vector<double> logits, along, step;       // of one round
+    std::vector<double> weights, diagonal, inverse, lower;  // of L what is below its diagonal, row by row
+    std::vector<double> logits, step, share, left;  // of one round
 };
 
 // A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
 // a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with half of the weight; if there are several scores, the first member of each
-// with an equal part of that half. Where outcomes come late, what they have in common
-// would be taken for evidence as often as there are outstanding rounds, and be stale by then: the later, the slower the
-// weights change.
+// put them down. The first member starts with three fifths of the weight, as scores that are right should not pay much
+// for members that are not needed; if there are several scores, the first member of each starts with an equal part of
+// that. Where outcomes come late, what they have in common would be taken for evidence as often as there are
+// outstanding rounds, and be stale by then: the later, the slower the weights change.
 class Mix final : public Hint {
   public:
     // Each member sees one of the scores: `sees` says which, of so many `inputs`.
     Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_, std::size_t inputs)
-        : Hint(inputs), own(std::move(hints)), sees(std::move(sees_)), stack(own.size()), start(own.size() + 1), at{std::vector<double>(own.size() + 1)} {
-        const double others = static_cast<double>(start.size() - inputs);
-        for (std::size_t i = 0; i < start.size(); ++i)
-            start[i] = i < own.size() && first_of_its_score(i) ? 0.5 / static_cast<double>(inputs) : 0.5 / others;
+        : Hint(inputs),
+          own(std::move(hints)),
+          sees(std::move(sees_)),
+          stack(own.size()),
+          start(own.size() + 1),
+          at{std::vector<double>(own.size() + 1)} {
+        const double first = believed / static_cast<double>(inputs);
+        const double other = (1.0 - believed) / static_cast<double>(start.size() - inputs);
+        for (std::size_t i = 0; i < start.size(); ++i) start[i] = first_of_its_score(i) ? first : other;
         weights = start;
     }
     Mix(const Mix& other)
@@ -133,6 +135,7 @@ class Mix final : public Hint {
         return all;
     }
     bool settle() override {
+        stack.settle();
         double total = 0.0;
         for (const double w : weights) total += w;
         return Hint::settle() && std::fabs(total - 1.0) < 1e-6 && lag <= rounds;
@@ -174,7 +177,7 @@ class Mix final : public Hint {
         double stacked = 0.0;  // by the stack as it is now
     };
 
-    bool first_of_its_score(std::size_t i) const { return i == 0 || sees[i] != sees[i - 1]; }
+    bool first_of_its_score(std::size_t i) const { return i == 0 || (i < own.size() && sees[i] != sees[i - 1]); }
 
     void reweigh(bool y, double weight) {
         const double pace = weight / (1.0 + lag / 25.0);
@@ -188,10 +191,11 @@ class Mix final : public Hint {
         if (!(total > 0.0)) return;  // nobody thought it possible
         const double surprise = y ? 1.0 - p : p;
         const double part = share * pace * clip(steep * surprise, least, 1.0);
-        for (std::size_t i = 0; i < weights.size(); ++i)
-            weights[i] = (1.0 - part) * (at.said[i] / total) + part * start[i];
+        const double kept = (1.0 - part) / total;
+        for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = kept * at.said[i] + part * start[i];
     }
 
+    static constexpr double believed = 0.6;
     static constexpr double share = 0.0003, steep = 50.0;
     static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;

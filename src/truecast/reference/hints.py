@@ -222,29 +222,25 @@ class PlainStack:
         bend = abs(error) / 2.0
         z = [logit(q) for q in p]
         n = len(z)
-        along: list[float] = []  # L^-1 z
-        for i in range(n):
-            v = z[i]
-            for j in range(i):
-                v -= self.lower[i][j] * along[j]
-            along.append(v)
-        step = [v / d for v, d in zip(along, self.diagonal, strict=True)]
-        length = 0.0
-        for v, s in zip(along, step, strict=True):
-            length += v * s
+        s = 1.0  # 1 + bend z . C^-1 z in the end
+        step: list[float] = []
+        grown: list[tuple[int, int, float]] = []  # what each entry of L grows by
+        for j in range(n):
+            over = bend / s
+            step.append(z[j] * (1.0 / self.diagonal[j]))
+            s += bend * (z[j] * step[j])
+            self.diagonal[j] += over * (z[j] * z[j])
+            share = z[j] * over * (1.0 / self.diagonal[j])
+            for i in range(j + 1, n):
+                z[i] -= z[j] * self.lower[i][j]
+                grown.append((i, j, share * z[i]))
         for i in reversed(range(n)):
             for j in range(i):
                 step[j] -= self.lower[i][j] * step[i]
-        rate = error / (1.0 + bend * length)
-        self.weights = [clip(w + rate * s, -64.0, 64.0) for w, s in zip(self.weights, step, strict=True)]
-        for j in range(n):
-            before = self.diagonal[j]
-            self.diagonal[j] = before + bend * along[j] * along[j]
-            share = along[j] * bend / self.diagonal[j]
-            bend = bend * before / self.diagonal[j]
-            for i in range(j + 1, n):
-                z[i] -= along[j] * self.lower[i][j]
-                self.lower[i][j] += share * z[i]
+        for i, j, more in grown:
+            self.lower[i][j] += more
+        rate = error / s
+        self.weights = [clip(w + rate * v, -64.0, 64.0) for w, v in zip(self.weights, step, strict=True)]
 
 
 class PlainMix(PlainHint):
@@ -253,7 +249,7 @@ class PlainMix(PlainHint):
     With several models a score is a sequence, and as many members see each entry of it.
     """
 
-    SHARE, STEEP, LEAST = 0.0003, 50.0, 0.0001
+    BELIEVED, SHARE, STEEP, LEAST = 0.6, 0.0003, 50.0, 0.0001
 
     def __init__(self, members: Sequence[PlainHint], models: int = 1) -> None:
         self.members = list(members)
@@ -261,7 +257,8 @@ class PlainMix(PlainHint):
         n, each = len(self.members), len(self.members) // models
         self.sees = [i // each for i in range(n)]
         self.stack = PlainStack(n)
-        self.start = [0.5 / models if i % each == 0 and i < n else 0.5 / (n + 1 - models) for i in range(n + 1)]
+        first, other = self.BELIEVED / models, (1.0 - self.BELIEVED) / (n + 1 - models)
+        self.start = [first if i % each == 0 and i < n else other for i in range(n + 1)]
         self.weights = list(self.start)
         self.rounds = 0.0
         self.lag = 0.0
@@ -303,11 +300,15 @@ class PlainMix(PlainHint):
         surprise = 1.0 - p if y else p
         share = self.SHARE * pace * clip(self.STEEP * surprise, self.LEAST, 1.0)
         if total > 0.0:
-            self.weights = [(1.0 - share) * (w / total) + share * s for w, s in zip(after, self.start, strict=True)]
+            kept = (1.0 - share) / total
+            self.weights = [kept * w + share * s for w, s in zip(after, self.start, strict=True)]
 
 
 class PlainBursts:
-    """The weights of outcomes that come together: 1 / (1 + (n - 1) rho) in bursts of about n outcomes."""
+    """The weights of outcomes that come together: 1 / max(1, (n - 1) rho) in bursts of about n outcomes.
+
+    The correlation rho is estimated from how much the mean residuals of consecutive bursts differ.
+    """
 
     FADE, RECENT, LEAST_DOUBT = 1.0 / 32.0, 1.0 - 1.0 / 1024.0, 1e-12
 
@@ -315,6 +316,7 @@ class PlainBursts:
         self.pairs = self.most_pairs = 0.0
         self.outcomes = self.bursts = 0
         self.larger_outcomes = self.larger_bursts = 0.0
+        self.before_size, self.before_mean = 0, 0.0
         self.doubt = 1.0
         self.size, self.sum, self.squares = 0, 0.0, 0.0
         self.waiting = 0
@@ -336,7 +338,7 @@ class PlainBursts:
         self.waiting = max(self.waiting - 1, 0)
 
     def weight(self, residual: float, mates: int) -> float:
-        """1 / mates if the event has a name, else 1 / effect."""
+        """1 / mates if the event has a name, else by what is common to bursts."""
         weight = 1.0 / mates if mates else self.among_others(residual)
         self.given_up()
         self.heard = self.RECENT * self.heard + 1.0
@@ -348,9 +350,20 @@ class PlainBursts:
         self.size += 1
         self.sum += residual
         self.squares += residual * residual
-        most = self.most_pairs + (self.size - 1) * self.squares
-        seen = max((self.pairs + self.sum * self.sum - self.squares) / most, 0.0) if most > 0.0 else 0.0
-        return 1.0 / (1.0 + (self.expected() - 1.0) * min(seen + self.doubt, 1.0))
+        found, most = self.compared()
+        most += self.most_pairs
+        seen = max((self.pairs + found) / most, 0.0) if most > 0.0 else 0.0
+        return 1.0 / max((self.expected() - 1.0) * min(seen + self.doubt, 1.0), 1.0)
+
+    def compared(self) -> tuple[float, float]:
+        """How far the mean is off that of the burst before, beyond chance; and if all of a burst is one thing."""
+        if self.size < 2:
+            return 0.0, 0.0
+        first = self.before_size == 0
+        spread = 1.0 / self.size if first else 1.0 / self.size + 1.0 / self.before_size
+        alike = self.size if first else 2.0 / spread
+        off = self.sum / self.size - self.before_mean
+        return self.size * (off * off) / spread - self.squares, (alike - 1.0) * self.squares
 
     def expected(self) -> float:
         """How large the present burst will be."""
@@ -367,7 +380,10 @@ class PlainBursts:
         if self.size > 1:
             self.larger_outcomes += self.size - self.FADE * self.larger_outcomes
             self.larger_bursts += 1.0 - self.FADE * self.larger_bursts
-            self.pairs += self.sum * self.sum - self.squares - self.FADE * self.pairs
-            self.most_pairs += (self.size - 1) * self.squares - self.FADE * self.most_pairs
-            self.doubt = max(self.doubt / math.sqrt(self.size), self.LEAST_DOUBT)
+            found, most = self.compared()
+            self.pairs += found - self.FADE * self.pairs
+            self.most_pairs += most - self.FADE * self.most_pairs
+            if self.before_size:
+                self.doubt = max(self.doubt / math.sqrt(self.size), self.LEAST_DOUBT)
+            self.before_size, self.before_mean = self.size, clip(self.sum / self.size, -1.0, 1.0)
         self.size, self.sum, self.squares = 0, 0.0, 0.0

@@ -24,11 +24,12 @@ class Mix(Hint):
     member gave it, and hands out a share of all weight as at the start (fixed share), so that whichever is best after a
     change comes up again: 3 parts in 10,000, and less after an outcome that the mix gave more than 98 %, so that rare
     events are not drowned. Besides the given hints there is one more member, their *stack*: a logistic regression of
-    the outcomes on the logits of what they say, by second-order steps. The first hint starts with half of the weight.
+    the outcomes on the logits of what they say, by second-order steps. The first hint starts with three fifths of all
+    weight.
 
     Whatever happens in T rounds, if any one of n hints has a log loss of L nats in all, the mix has at most
-    L + ln(2n) + 0.00031 T, and at most 1.016 (L + ln(2n)) + 4e-8 T. A change to another that is better from then on
-    costs at most ln(2n) + 8.2 after an outcome that the mix gave 98 % or less, and ln(2n) + 17.4 after any
+    L + ln(2.5n) + 0.00031 T, and at most 1.016 (L + ln(2.5n)) + 4e-8 T. A change to another that is better from then on
+    costs at most ln(2.5n) + 8.2 after an outcome that the mix gave 98 % or less, and ln(2.5n) + 17.4 after any
     (docs/adaptive.md, section 9). That is so if outcomes come at once: the later they come, the more slowly weights
     change. Nothing is promised against what no member says, and nothing is proved about calibration.
 
@@ -36,7 +37,8 @@ class Mix(Hint):
     ----------
     hints
         The members, copied as they are; at most 64, none of them a mix. Or what `config` says of them. None takes
-        `Identity`, `Platt` with five memories from 5 rounds to all, `BinMeans` with two and `Isotonic`.
+        `Identity`, `Platt` with five memories from 5 rounds to all, `BinMeans` with two and `Isotonic` with
+        little prior.
 
     Raises
     ------
@@ -79,4 +81,4 @@ def built(hints: Sequence[Hint | dict[str, Any]]) -> tuple[list[Hint], list[dict
 
 def _default() -> list[Hint | dict[str, Any]]:
     platts = [Platt(memory) for memory in (None, 1000, 200, 30, 5)]
-    return [Identity(), *platts, BinMeans(), BinMeans(1000, prior=5.0), Isotonic()]
+    return [Identity(), *platts, BinMeans(), BinMeans(1000, prior=5.0), Isotonic(prior=0.1)]

@@ -38,16 +38,15 @@ _COUNTS = {
 _OFFSETS = {"offset": "<f4"}
 _OFFSET = 6  # numbers a group
 _KNOTS = {"key": "<i8", "residual": "<i8"}
-_WHOLE = "granted", "reserved", "excess"
+_WHOLE = "granted", "reserved", "excess", "most_late"
 
 
-def certify(parts: tuple[Any, ...], budget: float) -> ArcCertificate:
-    """Return the certificate of a group of a guard with this budget, from the core's `parts`.
+def certify(parts: tuple[Any, ...]) -> ArcCertificate:
+    """Return the certificate of a group from the core's `parts`.
 
     docs/adaptive.md, theorems 7 to 9.
     """
-    rounds, late, lost, squared_error, energy, gross, hidden, unknown, granted, excess = parts
-    allowed = budget * (START + granted / _core.PARTS) + excess / _core.PARTS
+    rounds, late, lost, squared_error, energy, gross, hidden, unknown, allowed = parts
     beyond = (hidden * 2.0**-40 + unknown * 2.0**-32 + rounds * _RESIDUAL) * _UP
     root, most = root_of(energy, gross), root_of(max(allowed, energy), gross)
     made = rounds + late + lost

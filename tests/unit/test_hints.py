@@ -953,5 +953,4 @@ def test_hints_of_experts_keep_the_rules_of_a_mix() -> None:
 
 
 def test_experts_keep_the_contract_of_hints() -> None:
-    alone = [check for check in testing.HINT_CHECKS if check is not testing.check_hint_recalibrator]
-    testing.check_hint(lambda: Experts(3), checks=alone)
+    testing.check_hint(lambda: Experts(3))

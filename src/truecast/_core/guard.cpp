@@ -28,7 +28,8 @@ nb::tuple group_parts(const Guarded& guard, std::size_t number) {
     });
     const ArcEnergy found = arc_energy(p.data(), PlainResiduals{r.data()}, p.size());
     return nb::make_tuple(group.rounds, group.late, group.lost, group.squared_error, found.energy, found.gross,
-                          group.hidden, group.unknown, guard.granted, guard.excess);
+                          group.hidden, group.unknown,
+                          guard.allowance() + static_cast<double>(guard.excess) / parts);
 }
 
 Placed placed(double said, Key key, std::int64_t worst, const double* aim) {
@@ -90,6 +91,7 @@ nb::dict saved(const Guarded& guard) {
     numbers["granted"] = guard.granted;
     numbers["reserved"] = guard.reserved;
     numbers["excess"] = guard.excess;
+    numbers["most_late"] = guard.most_late;
     Guarded now(guard.budget, guard.nudges);  // fields() are to be written to as well
     static_cast<Balance&>(now) = guard;
     std::vector<double> aims;
@@ -159,6 +161,7 @@ void load(Guarded& guard, const nb::dict& numbers) {
     read.granted = nb::cast<std::int64_t>(numbers["granted"]);
     read.reserved = nb::cast<std::int64_t>(numbers["reserved"]);
     read.excess = nb::cast<std::int64_t>(numbers["excess"]);
+    read.most_late = nb::cast<std::int64_t>(numbers["most_late"]);
     const auto aims = nb::cast<std::vector<double>>(numbers["aims"]);
     std::size_t from = 0;
     for (const std::vector<hints::Field>& fields : {read.nudge.fields(), read.offsets.fields()})

@@ -62,6 +62,7 @@ struct Balance {
     std::int64_t granted = 0;   // prices, each times one more than the number of forecasts that were outstanding
     std::int64_t reserved = 0;  // for outcomes that are awaited
     std::int64_t excess = 0;    // what outcomes added beyond that, because others had come in between
+    std::int64_t most_late = 0; // the most forecasts that were outstanding when one was made
     Nudge nudge;
     Offsets offsets;
 
@@ -72,7 +73,8 @@ struct Balance {
 
 struct Guarded : Balance {
     static constexpr double start = 1000.0;  // t0: the budget before the first round is that of so many
-    static constexpr double boldness = 0.1;  // kappa: the share of what is left that a round may take
+    static constexpr double boldness = 0.1;  // kappa: the share of what is left that a round may take,
+    static constexpr double crowd = 10.0;    // half of it if so many others are outstanding
 
     double budget;  // C
     bool nudges;
@@ -96,6 +98,11 @@ struct Guarded : Balance {
         int digits = 12;
         while (std::ldexp(1.0, 3 * (digits - 1)) < made * made) ++digits;
         return arc_end >> digits;
+    }
+
+    // What the energies of all groups and what is reserved may come to.
+    double allowance() const {
+        return budget * (start * static_cast<double>(1 + most_late) + static_cast<double>(granted) / parts);
     }
 
     Placed place(double hint, const Members& of) const { return place(hint, of, false, nullptr); }
@@ -188,13 +195,12 @@ struct Guarded : Balance {
 
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
-        double left = budget * (start + static_cast<double>(granted) / parts) -
-                      static_cast<double>(energy + reserved) / parts;
+        double left = allowance() - static_cast<double>(energy + reserved) / parts;
         if (beside_asked && issued) {  // which may be dropped: then it brings nothing
             const double brings = budget * asked.price * static_cast<double>(asked_of.size());
             left += std::min(brings - static_cast<double>(asked.worst) / parts, 0.0);
         }
-        return boldness * std::max(left, 0.0);
+        return boldness / (1.0 + static_cast<double>(everyone().late) / crowd) * std::max(left, 0.0);
     }
 
     Placed place(double hint, const Members& of, bool beside_asked, Field::Path* path) const {
@@ -294,6 +300,7 @@ struct Guarded : Balance {
 
     void grant(const Placed& made, const Members& of) {
         const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
+        most_late = std::max(most_late, everyone().late);
         granted = std::min(granted + parts_down(std::min(made.price * times, 0x1p40)), most_granted());
     }
 

@@ -129,7 +129,7 @@ class Guard(_core.Guarded, Saveable):
     @property
     def certificate(self) -> ArcCertificate:
         """What is proved about the forecasts so far. Costs O(knots)."""
-        return certify(self._parts(), self._budget)
+        return certify(self._parts())
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -138,7 +138,7 @@ class Guard(_core.Guarded, Saveable):
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         numbers = numbers_of(state, most=1)
-        if numbers["late"][0] or numbers["reserved"]:
+        if numbers["late"][0] or numbers["reserved"] or numbers["most_late"]:
             raise StateError("the saved state of a guard must await no late outcomes")
         try:
             self._load(numbers)

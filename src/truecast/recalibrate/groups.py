@@ -15,10 +15,10 @@ __all__ = ["GroupRecord", "Groups"]
 class GroupRecord:
     """The forecasts of one group, as they are now: a view, which goes on with the recalibrator."""
 
-    __slots__ = "_budget", "_desk", "_number"
+    __slots__ = "_desk", "_number"
 
-    def __init__(self, desk: _core.Desk, number: int, budget: float) -> None:
-        self._desk, self._number, self._budget = desk, number, budget
+    def __init__(self, desk: _core.Desk, number: int) -> None:
+        self._desk, self._number = desk, number
 
     def _parts(self) -> tuple[Any, ...]:
         parts: tuple[Any, ...] = self._desk.alone(lambda: self._desk.parts(self._number))
@@ -27,7 +27,7 @@ class GroupRecord:
     @property
     def certificate(self) -> ArcCertificate:
         """What is proved about the forecasts of this group so far. Costs O(knots)."""
-        return certify(self._parts(), self._budget)
+        return certify(self._parts())
 
     @property
     def rounds(self) -> int:
@@ -54,13 +54,13 @@ class GroupRecord:
 class Groups(Mapping[str | int, GroupRecord]):
     """The groups of a recalibrator by name, in the order in which they came."""
 
-    __slots__ = "_budget", "_desk"
+    __slots__ = ("_desk",)
 
-    def __init__(self, desk: _core.Desk, budget: float) -> None:
-        self._desk, self._budget = desk, budget
+    def __init__(self, desk: _core.Desk) -> None:
+        self._desk = desk
 
     def __getitem__(self, group: str | int) -> GroupRecord:
-        return GroupRecord(self._desk, self._desk.number_of(group), self._budget)
+        return GroupRecord(self._desk, self._desk.number_of(group))
 
     def __iter__(self) -> Iterator[str | int]:
         return iter(self._desk.names)

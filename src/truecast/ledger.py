@@ -57,7 +57,7 @@ def certify(parts: tuple[Any, ...], budget: float) -> ArcCertificate:
         smooth_error=min((SMOOTH_ERROR * root + beyond) * _UP, float(made)),
         lower_distance=min(lower, float(made)),
         bound=min((lower + gap) * _UP, float(made)),
-        a_priori=min((LOWER_DISTANCE * most + beyond + gap) * _UP, float(made)),
+        a_priori=min(((LOWER_DISTANCE * most + beyond) * _UP + gap) * _UP, float(made)),  # never below the bound
         brier=squared_error / rounds if rounds else math.nan,
         unresolved=late + lost,
         unknown=unknown * 2.0**-32,
@@ -119,7 +119,8 @@ def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int]] | No
     if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int, int, list]:
         raise StateError(f"the saved asked must be a forecast, its key, what it can add and groups, got {asked!r:.80}")
     said, key, worst, members = asked
-    if not 0 <= key <= _core.ARC_END or not 0 <= worst < _HALF or not is_placed(np.array([said]), np.array([key])).all():
+    within = 0 <= key <= _core.ARC_END and 0 <= worst < _HALF
+    if not within or not is_placed(np.array([said]), np.array([key])).all():
         raise StateError(f"the saved asked must be a forecast from 0 to 1 and its key, got {asked!r:.80}")
     known = all(type(member) is int and 0 <= member < groups for member in members)
     if not known or members[:1] != [0] or members != sorted(set(members)):

@@ -341,28 +341,30 @@ def assert_sound(f: Any) -> None:
     if isinstance(f, tc.HorizonFree):
         assert (f.biases[: f.open_cell + 1] <= 0).all()
         assert (f.biases[f.open_cell + 1 :] >= 0).all()
-    certified: list[Any] = [f]
-    if isinstance(f, tc.Recalibrator):
+        assert 0 <= f.certificate.bound < math.inf
+        ask: list[Callable[[], float]] = [f.predict]
+    elif isinstance(f, tc.Guard):
+        assert_certified(f.certificate)
+        ask = [lambda: f.predict(0.3), lambda: f.predict(1.0)]
+    else:
         for ticket in f.awaited[1:]:
             f.resolve(ticket, 1)
-        certified += [f.others, *f.groups.values()]
+        for each in (f, f.others, *f.groups.values()):
+            assert_certified(each.certificate)
         one = [0.3] * f._hint._models if f._hint._models > 1 else 0.3
-        ask: list[Callable[[], float]] = [lambda: f.predict(one), lambda: f.predict(one, group=("a", "z"))]
-    else:
-        ask = [f.predict] if isinstance(f, tc.HorizonFree) else [lambda: f.predict(0.3), lambda: f.predict(1.0)]
+        ask = [lambda: f.predict(one), lambda: f.predict(one, group=("a", "z"))]
+    rounds = f.rounds
     for k in range(12):
         assert 0.0 <= ask[k % len(ask)]() <= 1.0
         f.observe(k % 3 == 0)
-    for each in certified:
-        certificate = each.certificate
-        assert math.isfinite(certificate.bound)
-        assert math.isfinite(certificate.a_priori)
-        assert certificate.bound >= 0
-        if not isinstance(f, tc.HorizonFree):
-            assert 0 <= certificate.lower_distance <= certificate.bound <= certificate.a_priori
-            assert certificate.smooth_error >= 0
-        assert math.isnan(certificate.brier) == (certificate.rounds == 0)
-    assert type(f).from_json(f.to_json()).to_json() == f.to_json()
+    if rounds < 1 << 50:  # beyond 2^52 nothing is loaded
+        assert type(f).from_json(f.to_json()).to_json() == f.to_json()
+
+
+def assert_certified(certificate: tc.ArcCertificate) -> None:
+    assert 0 <= certificate.lower_distance <= certificate.bound <= certificate.a_priori < math.inf
+    assert 0 <= certificate.smooth_error < math.inf
+    assert math.isnan(certificate.brier) == (certificate.rounds == 0)
 
 
 @pytest.mark.parametrize("kind", NEW_KINDS)
@@ -684,7 +686,6 @@ def test_states_of_version_1_of_all_others_are_read() -> None:
         tc.AlmostOneStepAhead(grid=10),
         tc.BentGrid(horizon=30),
         tc.HorizonFree(),
-        tc.OneStepAhead(horizon=30),
         tc.Arc(),
     ]
     for f in made:

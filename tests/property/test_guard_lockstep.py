@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import truecast as tc
 from rounds import FORECASTS
 from truecast import _core, hints
-from truecast.reference.guard import EVERYONE, PARTS, ArcGuard, Number, Placed
+from truecast.reference.arc import kernel
+from truecast.reference.guard import EVERYONE, PARTS, ArcGuard, Number, Placed, forecast_at
 
 NAMES = ["a", "b", "c"]
 SETS = st.lists(st.sampled_from(NAMES), unique=True, max_size=3).map(tuple)
@@ -322,19 +323,27 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
         assert_within_budget(core, made)
 
 
-def test_a_forecast_asked_for_and_dropped_leaves_no_room_behind() -> None:
-    """Beside one that may never count, a ticket takes no more than a share of what is left without it."""
-    core = tc.Recalibrator(hint=hints.Identity(), nudge=False, budget=1.0)
-    for _ in range(3000):
-        p = core.predict(0.4)
-        core.observe(int(p < 0.5))
-    for _ in range(300):
-        core.predict(0.5)  # its price is more than what it can add
-        core.issue(0.3)
-        assert_within_budget(core, 3300)
-    plain = tc.Recalibrator.from_json(core.to_json())
-    plain.predict(0.5)
-    assert plain.issue(0.9).p <= 1.0
+def test_a_forecast_that_may_be_dropped_leaves_no_room_to_others() -> None:
+    """One that may yet count takes room from a ticket beside it; one that would bring some may never come to count."""
+    core = tc.Recalibrator(hint=hints.Identity(), nudge=False, budget=4.0)
+    rng = np.random.default_rng(0)
+    compared = taken = 0
+    for _ in range(400):
+        core.predict(float(rng.choice([0.2, 0.21, 0.22])))
+        core.observe(1)
+        hint = float(rng.uniform(0.2, 0.7))
+        alone = tc.Recalibrator.from_json(core.to_json()).issue(hint).p
+        beside = tc.Recalibrator.from_json(core.to_json())
+        beside.predict(float(rng.random()))
+        p, key, worst, _ = beside._desk.saved()["asked"]
+        price = p * (1 - p) * kernel(forecast_at(key), forecast_at(key))
+        if worst / PARTS <= 4.0 * price:
+            compared += 1
+            assert beside.issue(hint).p == alone
+        else:
+            taken += beside.issue(hint).p != alone
+    assert compared > 50
+    assert taken > 0
 
 
 # Certificates are true, for everyone and each group, whatever the missing outcomes turn out to be.

@@ -265,7 +265,7 @@ def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
 def event(value: Any, position: int | None = None) -> int:
     """Return a number for the name of an event: a hash of 63 bits, never 0."""
     name = _name(value, position, "event")
-    letters = name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b"%d#" % name
+    letters = b"#" + name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b"%d" % name
     return int.from_bytes(hashlib.blake2b(letters, digest_size=8).digest()) >> 1 | 1
 
 

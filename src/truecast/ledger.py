@@ -15,7 +15,7 @@ from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
 from truecast.splitting import splitting_gap
 
-__all__ = ["START", "certify", "ledger_state", "numbers_of", "promised"]
+__all__ = ["START", "certify", "is_placed", "ledger_state", "numbers_of", "promised"]
 
 START = 1000.0  # the budget before the first round is that of so many
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
@@ -23,6 +23,7 @@ _UP = 1.0 + 2.0**-50
 _MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enough
 _MOST_KNOTS = 1 << 28
 _HALF = 1 << 62
+_FARTHEST = math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25  # a forecast from its key: half the first spacing, and rounding
 
 # A number for each group, and then for each of their knots.
 _COUNTS = {
@@ -58,7 +59,7 @@ def certify(parts: tuple[Any, ...]) -> ArcCertificate:
         smooth_error=min((SMOOTH_ERROR * root + beyond) * _UP, float(made)),
         lower_distance=min(lower, float(made)),
         bound=min((lower + gap) * _UP, float(made)),
-        a_priori=min((LOWER_DISTANCE * most + beyond + gap) * _UP, float(made)),
+        a_priori=min(((LOWER_DISTANCE * most + beyond) * _UP + gap) * _UP, float(made)),  # never below the bound
         brier=squared_error / rounds if rounds else math.nan,
         unresolved=late + lost,
         unknown=unknown * 2.0**-32,
@@ -123,6 +124,15 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     return {**groups, **offsets, **knots, **{name: state[name] for name in _WHOLE}, "aims": aims, "asked": asked}
 
 
+def is_placed(said: NDArray[np.float64], key: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether these can be forecasts from 0 to 1, each beside a key of the arc that it is credited to."""
+    good = (said >= 0) & (said <= 1) & (key >= 0) & (key <= _core.ARC_END)
+    p = np.where(good, said, 0.5)
+    angle = 2 * np.arctan2(np.sqrt(p), np.sqrt(1 - p))
+    found: NDArray[np.bool_] = good & (np.abs(angle - key * (math.pi / _core.ARC_END)) <= _FARTHEST)
+    return found
+
+
 def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int], list[float]] | None:
     """The forecast that awaits its outcome, if there is one."""
     if asked is None:
@@ -131,10 +141,11 @@ def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int], list
         what = "a forecast, its key, what it can add, its groups and what it was made from"
         raise StateError(f"the saved asked must be {what}, got {asked!r:.80}")
     said, key, worst, members, aim = asked
-    if not 0 <= said <= 1 or not 0 <= key <= _core.ARC_END or not 0 <= worst < _HALF:
+    within = 0 <= key <= _core.ARC_END and 0 <= worst < _HALF
+    if not within or not is_placed(np.array([said]), np.array([key])).all():
         raise StateError(f"the saved asked must be a forecast from 0 to 1 and its key, got {asked!r:.80}")
     known = all(type(member) is int and 0 <= member < groups for member in members)
-    if not known or members[:1] != [0] or len(set(members)) != len(members):
+    if not known or members[:1] != [0] or members != sorted(set(members)):
         raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
     if len(aim) != 4 or not all(type(number) is float and 0 <= number <= 1 for number in aim):
         raise StateError(f"the saved asked must be made from a hint, got {aim!r:.80}")
@@ -152,11 +163,13 @@ def _check_groups(groups: Columns) -> None:
         ("rounds", (rounds >= 0) & (rounds <= _check.MOST_ROUNDS // 2)),
         ("late", (late >= 0) & (late <= _HALF)),
         ("lost", (lost >= 0) & (lost <= _HALF)),
-        ("knots", (groups["knots"] >= 0) & (groups["knots"] <= rounds)),
+        ("knots", (groups["knots"] >= 0) & (groups["knots"] <= np.minimum(rounds, _MOST_KNOTS))),
         ("squared_error", (groups["squared_error"] >= 0) & (groups["squared_error"] <= rounds)),
-        ("hidden", groups["hidden"].astype(np.float64) <= (rounds + 1.0) * 2.0**40),
+        ("hidden", groups["hidden"].astype(np.float64) <= rounds * (_FARTHEST * 2.0**40)),
         ("unknown", (unknown >= without / 2 * (1 - 1e-12)) & (unknown <= without * (1 + 1e-12))),
     ]
+    # Every round is one of everyone's.
+    rules += [(name, groups[name] <= groups[name][0]) for name in ("rounds", "late", "lost", "hidden", "unknown")]
     for name, good in rules:
         if not good.all():
             group = int(good.argmin())
@@ -170,7 +183,10 @@ def _check_knots(groups: Columns, knots: Columns) -> None:
     owner = np.repeat(np.arange(len(counts)), counts)
     good = (key >= 0) & (key <= _core.ARC_END)
     good[1:] &= (np.diff(key) > 0) | (np.diff(owner) > 0)
-    good &= np.abs(residual.astype(np.float64)) <= groups["rounds"][owner] * 2.0**32
+    size = np.abs(residual.astype(np.float64))
+    most = groups["rounds"] * 2.0**32  # of all knots of a group together
+    good &= (size <= most[owner]) & (size <= _HALF)
+    good &= (np.bincount(owner, size, len(counts)) <= most * (1 + 2.0**-20))[owner]
     if not good.all():
         row = int(good.argmin())
         raise StateError(f"the saved knots must increase, with residuals that fit the rounds, got {key[row]}")

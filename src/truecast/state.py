@@ -62,7 +62,7 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
     if saved["version"] < oldest:
         raise VersionError(
             f"this {kind} was saved in version {saved['version']} of the format, and its guard was another one: "
-            "start a new one and replay your log with recalibrate_many, or go on with truecast 0.1"
+            "start a new one and replay your log, or go on with truecast 0.1"
         )
     if not isinstance(saved["config"], dict):
         raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")

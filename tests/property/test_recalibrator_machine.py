@@ -1,38 +1,42 @@
-"""The recalibrator and a plain one, driven together: groups, tickets, outcomes in any order, and what is refused."""
+"""The recalibrator and a plain one, driven together: groups, tickets, events, outcomes in any order, and refusals."""
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from test_split_lockstep import (
-    NOT_HINTS,
-    NOT_OUTCOMES,
-    SAVES,
-    assert_certified,
-    assert_distance_below,
-    assert_refused,
-    assert_same_ladder,
-)
 
 import truecast as tc
 from rounds import FORECASTS
 from truecast.recalibrate.hints import BinMeans, Hint, Identity, Mix, Platt
-from truecast.reference import PlainGuard
-from truecast.reference.hints import PlainBinMeans, PlainHint, PlainIdentity, PlainMix, PlainPlatt
-from truecast.reference.split_ladder import Made
+from truecast.reference import calibration_distance
+from truecast.reference.guard import EVERYONE, ArcGuard, Placed
+from truecast.reference.hints import PlainBinMeans, PlainBursts, PlainHint, PlainIdentity, PlainMix, PlainPlatt
 
-Group = str | int | None
+Group = str | int | tuple[str | int, ...] | None
 
-GROUPS: list[Group] = [None, "a", "b", "", 0, 1, "1"]
-NOT_GROUPS = [True, 1.0, ("a",), b"a", ["a"], float("nan")]
+GROUPS: list[Group] = [None, "a", "b", "", 0, 1, "1", (), ("a", "b"), ("b", 0, "a"), ("1", 1)]
+EVENTS: list[Any] = [None, None, "game", 7, "7"]
+NOT_GROUPS = [True, 1.0, ("a", None), b"a", ["a", "a"], float("nan"), ("a", ("b",))]
 NOT_TICKETS = [-1, 10**30, 0.0, float("nan"), "0", None, True, [0]]
+NOT_OUTCOMES = [2, -1, 0.5, float("nan"), "1", None, [1], np.array([1])]
+NOT_SCORES = [float("nan"), float("inf"), 1.2, -0.1, np.nextafter(1, 2), "0.5", None, True, [0.5], 1j]
+SAVES = {
+    "json": lambda f: type(f).from_json(f.to_json()),
+    "bytes": lambda f: type(f).from_bytes(f.to_bytes()),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda f: pickle.loads(pickle.dumps(f)),  # noqa: S301
+}
+OTHERS = object()
 groups = st.sampled_from(GROUPS)
 rounds = st.tuples(FORECASTS, groups, st.integers(0, 1))
 HINTS: dict[str, Any] = {
@@ -45,78 +49,102 @@ HINTS: dict[str, Any] = {
 }
 
 
+def assert_refused(f: Any, error: type[Exception], call: Any, *arguments: Any) -> None:
+    """With nothing changed."""
+    before = f.to_json()
+    with pytest.raises(error):
+        call(*arguments)
+    assert f.to_json() == before
+
+
+def assert_distance_below(bound: float, p: list[float], y: list[int]) -> None:
+    if 0 < len(y) <= 10:
+        assert calibration_distance([Fraction(x) for x in p], y) <= Fraction(bound)
+    elif 10 < len(y) <= 60:
+        assert tc.calibration_distance(y, p, total=True).lower <= bound * (1 + 1e-12)
+
+
 class Plain:
-    """A hint, a guard for each of so many groups and one for all others, and forecasts by their tickets."""
+    """A hint, a guard with so many groups and the others, and forecasts by their tickets."""
 
-    def __init__(self, hint: PlainHint, max_groups: int, max_unresolved: int, **options: Any) -> None:
-        self.hint, self.options = hint, options
+    def __init__(self, hint: PlainHint, max_groups: int, max_unresolved: int, budget: float) -> None:
+        self.hint, self.guard, self.bursts = hint, ArcGuard(budget=budget), PlainBursts()
         self.max_groups, self.max_unresolved = max_groups, max_unresolved
-        self.others = self.new_guard()
-        self.guards: dict[Group, PlainGuard] = {}
-        self.awaited: dict[int, tuple[PlainGuard, float, Made, list[float]]] = {}
+        self.names: list[str | int] = []
+        self.awaited: dict[int, tuple[Placed, float, list[float], Any]] = {}
+        self.made: dict[Any, int] = {}  # forecasts of each event that some ticket is of
         self.issued = 0
-        self.asked: tuple[PlainGuard, float] | None = None
+        self.asked: float | None = None
 
-    def new_guard(self) -> PlainGuard:
-        return PlainGuard(**self.options)
-
-    def guard(self, group: Group) -> PlainGuard:
-        if group not in self.guards and len(self.guards) >= self.max_groups:
-            return self.others
-        return self.guards.setdefault(group, self.new_guard())
+    def members(self, group: Group, *, seat: bool = True) -> list[Any]:
+        """In the order in which groups came; those that find no seat are others."""
+        names, found = list(self.names), set()
+        for name in group if isinstance(group, tuple) else () if group is None else (group,):
+            if (type(name), name) not in [(type(n), n) for n in names] and len(names) < self.max_groups:
+                names.append(name)
+            found.add(name if name in names else OTHERS)
+        if seat:
+            self.names = names
+        return [each for each in (OTHERS, *names) if each in found]
 
     def would_say(self, score: float, group: Group) -> float:
-        full = len(self.guards) >= self.max_groups
-        guard = self.guards.get(group, self.others if full else self.new_guard())
-        return guard.place(self.hint.predict(score)).said
+        return self.guard.place(self.hint.predict(score), self.members(group, seat=False)).p
 
     def predict(self, score: float, group: Group) -> float:
-        self.asked = self.guard(group), score
-        return self.asked[0].predict(self.hint.predict(score))
+        self.asked = score
+        return self.guard.predict(self.hint.predict(score), self.members(group))
 
     def observe(self, y: int) -> None:
-        guard, score = self.asked
-        guard.observe(y)
-        self.hint.learn(score, y)
+        self.guard.observe(y)
+        self.hint.learn(self.asked, y)
         self.asked = None
 
-    def issue(self, score: float, group: Group) -> tuple[int, float]:
+    def issue(self, score: float, group: Group, event: Any) -> tuple[int, float]:
         hint, notes = self.hint.issue(score)
-        guard = self.guard(group)
+        names = self.members(group)
         if len(self.awaited) == self.max_unresolved:
             self.give_up(min(self.awaited))
-        made = guard.issue(hint)
-        self.awaited[self.issued] = guard, score, made, notes
+        placed = self.guard.issue(hint, names)
+        self.bursts.issued()
+        self.awaited[self.issued] = placed, score, notes, event
+        if event is not None:
+            self.made[event] = self.made.get(event, 0) + 1
         self.issued += 1
-        return self.issued - 1, made.said
+        return self.issued - 1, placed.p
 
     def resolve(self, ticket: int, y: int) -> None:
-        guard, score, made, notes = self.awaited.pop(ticket)
-        guard.resolve(made, y)
-        self.hint.learn(score, y, notes)
+        placed, score, notes, event = self.awaited.pop(ticket)
+        weight = self.bursts.weight(y - placed.p, self.made.get(event, 0) if event is not None else 0)
+        self.guard.resolve(placed, y)
+        self.hint.learn(score, y, notes, weight)
+        self.close(event)
 
     def give_up(self, ticket: int) -> None:
-        guard, _, made, _ = self.awaited.pop(ticket)
-        guard.give_up(made)
+        placed, _, _, event = self.awaited.pop(ticket)
+        self.guard.give_up(placed)
+        self.bursts.given_up()
+        self.close(event)
 
-    def all_guards(self) -> list[PlainGuard]:
-        return [self.others, *self.guards.values()]
+    def close(self, event: Any) -> None:
+        if event is not None and all(each[3] != event for each in self.awaited.values()):
+            del self.made[event]
+
+    def open_ends(self) -> list[Placed]:
+        return [*self.guard.waiting, *self.guard.given_up]
 
 
 class RecalibratorLockstep(RuleBasedStateMachine):
     @initialize(
         kind=st.sampled_from(list(HINTS)),
-        slack=st.sampled_from([0.0, 1.0, 2.5]),
-        late=st.sampled_from([0, 0, 3]),
-        nudge=st.booleans(),
+        budget=st.sampled_from([1.0, 4.0]),
         max_groups=st.sampled_from([0, 1, 3, 100]),
         max_unresolved=st.sampled_from([1, 2, 5, 100]),
     )
-    def build(self, kind: str, slack: float, late: int, nudge: bool, max_groups: int, max_unresolved: int) -> None:
+    def build(self, kind: str, budget: float, max_groups: int, max_unresolved: int) -> None:
         hint, plain = HINTS[kind]()
         limits = {"max_groups": max_groups, "max_unresolved": max_unresolved}
-        self.core = tc.Recalibrator(hint=hint, slack=slack, late=late, nudge=nudge, **limits)
-        self.plain = Plain(plain, **limits, slack=Fraction(slack), late=late, nudge=nudge)
+        self.core = tc.Recalibrator(hint=hint, budget=budget, nudge=False, **limits)
+        self.plain = Plain(plain, **limits, budget=budget)
         self.p: list[float] = []
         self.y: list[int] = []
 
@@ -134,21 +162,21 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         if self.plain.asked is None:
             assert_refused(self.core, tc.OrderError, self.core.observe, kind(y))
         else:
-            self.keep(self.plain.asked[0].asked.said, y)
+            self.keep(self.plain.guard.asked.p, y)
             self.core.observe(kind(y))
             self.plain.observe(y)
 
-    @rule(score=FORECASTS, group=groups, times=st.integers(1, 4))
-    def issue(self, score: float, group: Group, times: int) -> None:
+    @rule(score=FORECASTS, group=groups, event=st.sampled_from(EVENTS), times=st.integers(1, 4))
+    def issue(self, score: float, group: Group, event: Any, times: int) -> None:
         for _ in range(times):
-            ticket = self.core.issue(score, group=group)
-            assert (ticket, ticket.p) == self.plain.issue(score, group)
+            ticket = self.core.issue(score, group=group, event=event)
+            assert (ticket, ticket.p) == self.plain.issue(score, group, event)
 
     @precondition(lambda self: self.plain.awaited)
     @rule(which=st.integers(0, 99), y=st.integers(0, 1), kind=st.sampled_from([int, np.int64]))
     def resolve(self, which: int, y: int, kind: type) -> None:
         ticket = sorted(self.plain.awaited)[which % len(self.plain.awaited)]
-        self.keep(self.plain.awaited[ticket][2].said, y)
+        self.keep(self.plain.awaited[ticket][0].p, y)
         self.core.resolve(kind(ticket), y)
         self.plain.resolve(ticket, y)
         assert_refused(self.core, tc.InputError, self.core.resolve, ticket, y)
@@ -181,7 +209,7 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         assert found.tolist() == [self.plain.would_say(row[0], row[1] if grouped else None) for row in rows]
         assert self.core.to_json() == before
 
-    @rule(bad=st.sampled_from(NOT_HINTS), group=groups)
+    @rule(bad=st.sampled_from(NOT_SCORES), group=groups)
     def refuse_scores(self, bad: Any, group: Group) -> None:
         assert_refused(self.core, tc.InputError, lambda: self.core.predict(bad, group=group))
         assert_refused(self.core, tc.InputError, lambda: self.core.issue(bad, group=group))
@@ -229,19 +257,33 @@ class RecalibratorLockstep(RuleBasedStateMachine):
 
     @rule(missing=st.integers(0, 2**30))
     def distance(self, missing: int) -> None:
-        """Of all groups together, whatever the missing outcomes."""
-        unresolved = [made.said for guard in self.plain.all_guards() for made in (*guard.awaited, *guard.given_up)]
+        """Of everyone, whatever the missing outcomes."""
+        unresolved = [placed.p for placed in self.plain.open_ends()]
         completed = [missing >> k & 1 for k in range(len(unresolved))]
         assert_distance_below(self.core.certificate.bound, self.p + unresolved, self.y + completed)
 
     @invariant()
-    def same_guards(self) -> None:
-        assert list(self.core.groups) == list(self.plain.guards)
-        guards = [self.core.others, *self.core.groups.values()]
-        for guard, plain in zip(guards, self.plain.all_guards(), strict=True):
-            assert_same_ladder(guard, plain)
-            assert (guard.unresolved, guard.most_unresolved) == (len(plain.awaited), plain.most_awaited)
-            assert (guard.given_up, guard.unknown) == (len(plain.given_up), plain.unknown())
+    def same_groups(self) -> None:
+        core, plain = self.core, self.plain
+        assert [(type(name), name) for name in core.groups] == [(type(name), name) for name in plain.names]
+        views = {EVERYONE: core, OTHERS: core.others, **core.groups}
+        for name, view in views.items():
+            certificate = view.certificate
+            field = plain.guard.fields.get(name)
+            assert certificate.rounds == view.rounds == (field.rounds if field else 0)
+            assert certificate.unresolved == sum(name in placed.fields for placed in plain.open_ends())
+            assert view.unresolved == sum(name in placed.fields for placed in plain.guard.waiting)
+            assert 0 <= certificate.unknown - plain.guard.unknown(name) <= 1e-6
+            assert certificate.energy == pytest.approx(float(field.energy) if field else 0.0, rel=1e-6, abs=1e-6)
+            assert certificate.bound <= certificate.a_priori
+        assert all(
+            core.groups[name].given_up == sum(name in p.fields for p in plain.guard.given_up) for name in core.groups
+        )
+
+    @invariant()
+    def same_weights(self) -> None:
+        assert self.core._desk.bursts() == {name: float(value) for name, value in vars(self.plain.bursts).items()}
+        assert sorted(self.core._desk.events()[1].tolist()) == sorted(self.plain.made.values())
 
     @invariant()
     def same_hint(self) -> None:
@@ -249,27 +291,22 @@ class RecalibratorLockstep(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_counted_once(self) -> None:
-        """Outcomes learned, forecasts awaited and given up; the whole is the sum of the groups."""
         core = self.core
-        guards = [core.others, *core.groups.values()]
-        given_up = sum(guard.given_up for guard in guards)
-        assert core.rounds == len(self.y) == sum(guard.rounds for guard in guards)
-        assert core.unresolved == len(self.plain.awaited) == sum(guard.unresolved for guard in guards)
-        assert core.unresolved <= self.plain.max_unresolved
+        assert core.rounds == len(self.y)
+        assert core.unresolved == len(self.plain.awaited) <= self.plain.max_unresolved
+        assert [int(ticket) for ticket in core.awaited] == sorted(self.plain.awaited)
         assert len(core.groups) <= self.plain.max_groups
-        certificate = core.certificate
-        assert (certificate.rounds, certificate.unresolved) == (core.rounds, core.unresolved + given_up)
-        assert_certified(certificate, sum((plain.certificate() for plain in self.plain.all_guards()), Fraction(0)))
+        assert core.rounds + core.certificate.unresolved == self.plain.guard.made
 
 
-RecalibratorLockstep.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
+RecalibratorLockstep.TestCase.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
 TestRecalibratorLockstep = RecalibratorLockstep.TestCase
 
 
 @settings(max_examples=40)
 @given(rows=st.lists(rounds, min_size=1, max_size=20), data=st.data())
 def test_outcomes_in_any_order_leave_the_same_counts(rows: list[tuple[float, Group, int]], data: st.DataObject) -> None:
-    """The credited ends may differ with the order; what was said, and how often what happened, does not."""
+    """What was said and what is certified do not depend on the order, to the last bit."""
     resolved = data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True))
     other_order = data.draw(st.permutations(resolved))
     ends = []
@@ -278,8 +315,11 @@ def test_outcomes_in_any_order_leave_the_same_counts(rows: list[tuple[float, Gro
         tickets = [r.issue(score, group=group) for score, group, _ in rows]
         for k in order:
             r.resolve(tickets[k], rows[k][2])
-        counts = [(g.rounds, g.unresolved, g.given_up, g.unknown) for g in (r.others, *r.groups.values())]
-        ends.append(([t.p for t in tickets], list(r.groups), counts, r.certificate.unknown))
+        certificates = [group.certificate for group in (r, r.others, *r.groups.values())]
+        numbers = [
+            (c.rounds, c.unresolved, c.unknown, c.energy, c.smooth_error, c.lower_distance) for c in certificates
+        ]
+        ends.append(([t.p for t in tickets], list(r.groups), numbers, r.state()["guard"]["knots"]))
         y = [row[2] for row in rows]
         assert_distance_below(r.certificate.bound, [t.p for t in tickets], y)
     assert ends[0] == ends[1]
@@ -314,11 +354,16 @@ def test_batches_are_the_loop_bit_for_bit(
 
 @settings(max_examples=60)
 @given(
-    rows=st.lists(st.tuples(FORECASTS, groups, st.integers(0, 1), st.integers(0, 7)), max_size=40),
+    rows=st.lists(
+        st.tuples(FORECASTS, groups, st.integers(0, 1), st.integers(0, 7), st.sampled_from(EVENTS)), max_size=40
+    ),
     most=st.sampled_from([1, 3, 100]),
     grouped=st.booleans(),
+    named=st.booleans(),
 )
-def test_a_log_is_replayed_as_it_happened(rows: list[tuple[float, Group, int, int]], most: int, grouped: bool) -> None:
+def test_a_log_is_replayed_as_it_happened(
+    rows: list[tuple[float, Group, int, int, Any]], most: int, grouped: bool, named: bool
+) -> None:
     """`known_at` is the loop of issue and resolve, bit for bit, state included."""
 
     def build() -> tc.Recalibrator:
@@ -330,8 +375,8 @@ def test_a_log_is_replayed_as_it_happened(rows: list[tuple[float, Group, int, in
     loop, batch = build(), build()
     known_at = [t + row[3] for t, row in enumerate(rows)]
     tickets: list[tc.Ticket] = []
-    for t, (score, group, _, _) in enumerate(rows):
-        tickets.append(loop.issue(score, group=group) if grouped else loop.issue(score))
+    for t, (score, group, _, _, event) in enumerate(rows):
+        tickets.append(loop.issue(score, group=group if grouped else None, event=event if named else None))
         for s in [s for s in range(t + 1) if known_at[s] == t]:
             try:
                 loop.resolve(tickets[s], rows[s][2])
@@ -342,6 +387,7 @@ def test_a_log_is_replayed_as_it_happened(rows: list[tuple[float, Group, int, in
         [row[2] for row in rows],
         groups=[row[1] for row in rows] if grouped else None,
         known_at=known_at,
+        events=[row[4] for row in rows] if named else None,
     )
     assert said.tolist() == [ticket.p for ticket in tickets]
     assert batch.to_json() == loop.to_json()

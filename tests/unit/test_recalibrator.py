@@ -46,21 +46,24 @@ def test_a_batch_replaces_what_was_asked() -> None:
         r.observe(1)
 
 
-def test_groups_have_guards_of_their_own_up_to_a_number() -> None:
+def rounds_of(r: tc.Recalibrator) -> dict[Any, int]:
+    return {name: group.rounds for name, group in r.groups.items()}
+
+
+def test_groups_have_certificates_of_their_own_up_to_a_number() -> None:
     r = tc.Recalibrator(hint=hints.Identity(), max_groups=2)
-    for group in ("a", "b", "c", 7, None, "a"):
+    for group in ("a", "b", "c", 7, None, "a", ("b", "c", 7), ()):
         r.predict(0.3, group=group)
         r.observe(0)
-    assert {name: guard.rounds for name, guard in r.groups.items()} == {"a": 2, "b": 1}
-    assert r.others.rounds == 3
-    parts = [guard.certificate.bound for guard in (r.others, *r.groups.values())]
-    assert r.certificate.bound == pytest.approx(sum(parts))
-    assert r.certificate.rounds == r.rounds == 6
+    assert rounds_of(r) == {"a": 2, "b": 2}
+    assert r.others.rounds == 3  # a round of two groups beyond the number is one of the others
+    assert r.certificate.rounds == r.rounds == 8
+    assert r.groups["a"].certificate.rounds == 2
 
 
 def test_no_group_but_the_others_if_none_is_allowed() -> None:
     r = tc.Recalibrator(max_groups=0)
-    r.recalibrate_many([0.3, 0.4], [0, 1])
+    r.recalibrate_many([0.3, 0.4, 0.5], [0, 1, 1], groups=["a", ("b", "c"), None])
     assert dict(r.groups) == {}
     assert r.others.rounds == 2
 
@@ -68,12 +71,206 @@ def test_no_group_but_the_others_if_none_is_allowed() -> None:
 def test_numbers_and_names_of_groups_are_told_apart() -> None:
     r = tc.Recalibrator()
     r.recalibrate_many([0.5] * 4, [0, 1, 0, 1], groups=[1, "1", None, np.int64(1)])
-    assert {name: guard.rounds for name, guard in r.groups.items()} == {1: 2, "1": 1, None: 1}
+    assert rounds_of(r) == {1: 2, "1": 1}
     again = tc.Recalibrator.from_json(r.to_json())
-    assert list(again.groups) == [1, "1", None]
+    assert list(again.groups) == [1, "1"]
     r.recalibrate_many([0.5] * 2, [0, 1], groups=np.array(["1", "2"]))
-    assert list(r.groups) == [1, "1", None, "2"]
-    assert all(type(name) in (int, str, type(None)) for name in r.groups)
+    assert list(r.groups) == [1, "1", "2"]
+    assert all(type(name) in (int, str) for name in r.groups)
+
+
+def test_what_is_no_group_is_a_key_error() -> None:
+    r = tc.Recalibrator()
+    r.predict(0.5, group=("a", 1))
+    for name in ("b", 2, None, ("a", 1), "A"):
+        with pytest.raises(KeyError):
+            r.groups[name]
+        assert name not in r.groups
+    assert r.groups["a"].rounds == 0
+    assert repr(r.groups) == "Groups(['a', 1])"
+
+
+GROUPED = [("a", "b"), ("b",), (), ("c", "a"), ("b", "a"), ("a",), ("a", "b", "c")] * 9
+
+
+def grouped_rows(seed: int = 1) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    return rng.random(len(GROUPED)), rng.random(len(GROUPED)) < 0.3
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_batch_of_several_groups_a_round_is_the_loop(late: bool) -> None:
+    x, y = grouped_rows()
+    known = np.arange(len(x)) + np.arange(len(x)) % 4
+    ways: list[Any] = [GROUPED, [list(names) for names in GROUPED], np.array([*GROUPED, None], object)[:-1]]
+    ends = set()
+    for names in ways:
+        r = tc.Recalibrator()
+        r.recalibrate_many(x, y, groups=names, known_at=known if late else None)
+        ends.add(r.to_json())
+    loop = tc.Recalibrator()
+    tickets = []
+    for t, names in enumerate(GROUPED):
+        if late:
+            tickets.append(loop.issue(x[t], group=names))
+            for s in np.flatnonzero(known[: t + 1] == t):
+                loop.resolve(tickets[s], y[s])
+        else:
+            loop.predict(x[t], group=names)
+            loop.observe(y[t])
+    assert ends == {loop.to_json()}
+
+
+def test_tables_of_groups_have_a_column_for_each() -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = np.full(4, 0.3), [0, 1, 1, 0]
+    pairs = [("JFK", "am"), ("LAX", "pm"), ("JFK", "pm"), ("SFO", "am")]
+    frame = pandas.DataFrame(pairs, columns=["airport", "time"])
+    ends = set()
+    for names in (pairs, np.array(pairs), np.array(pairs, object), frame, frame.to_numpy()):
+        r = tc.Recalibrator()
+        said = r.recalibrate_many(x, y, groups=names)
+        ends.add((r.to_json(), tuple(said.tolist()), tuple(r.predict_many(x, groups=names).tolist())))
+    assert len(ends) == 1
+    assert rounds_of(r) == {"JFK": 2, "am": 2, "LAX": 1, "pm": 2, "SFO": 1}
+    numbered = tc.Recalibrator()
+    numbered.recalibrate_many(x, y, groups=np.array([[1, 2], [3, 4], [1, 4], [5, 2]]))
+    assert rounds_of(numbered) == {1: 2, 2: 2, 3: 1, 4: 2, 5: 1}
+    with pytest.raises(tc.InputError, match="index"):
+        r.recalibrate_many(pandas.Series(x), y, groups=frame[::-1])
+
+
+def test_the_order_of_a_rounds_groups_does_not_matter() -> None:
+    x, y = grouped_rows(2)
+    turned = tc.Recalibrator(budget=1)
+    straight = tc.Recalibrator(budget=1)
+    for r in (straight, turned):
+        r.predict(0.5, group=("a", "b", "c"))  # so that they have the same numbers
+    for _ in range(20):
+        said = straight.recalibrate_many(x, y, groups=GROUPED)
+        assert turned.recalibrate_many(x, y, groups=[names[::-1] for names in GROUPED]).tolist() == said.tolist()
+    assert turned.issue(0.3, group=("b", "a")).p == straight.issue(0.3, group=("a", "b")).p
+    assert turned.to_json() == straight.to_json()
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ["a", "b", "a"], (1, np.int64(1))])
+def test_a_group_named_twice_is_refused(names: Any) -> None:
+    r = tc.Recalibrator()
+    before = r.to_json()
+    for call in (lambda: r.predict(0.5, group=names), lambda: r.issue(0.5, group=names)):
+        with pytest.raises(tc.InputError, match="^group must name each group once"):
+            call()
+    for many in (
+        lambda g: r.recalibrate_many([0.5, 0.6], [0, 1], groups=g),
+        lambda g: r.predict_many([0.5] * 2, groups=g),
+    ):
+        with pytest.raises(tc.InputError, match="^groups must name each group once.* at position 1"):
+            many(["a", names])
+    assert r.to_json() == before
+
+
+@pytest.mark.parametrize("names", [("a", None), ("a", 0.5), (("a",),), ("a", True), {"a"}, 1 << 63, b"a", 0.5, np.nan])
+def test_what_cannot_name_groups_is_refused(names: Any) -> None:
+    r = tc.Recalibrator()
+    before = r.to_json()
+    for call in (
+        lambda: r.predict(0.5, group=names),
+        lambda: r.issue(0.5, group=names),
+        lambda: r.recalibrate_many([0.5], [1], groups=[names]),
+        lambda: r.predict_many([0.5], groups=[names]),
+    ):
+        with pytest.raises(tc.InputError, match="^groups? must be"):
+            call()
+    assert r.to_json() == before
+
+
+def test_a_view_of_a_group_goes_by_its_name_also_after_another_state_was_loaded() -> None:
+    r, other = tc.Recalibrator(), tc.Recalibrator()
+    r.recalibrate_many([0.5] * 3, [1, 0, 1], groups=["y", "x", "gone"])
+    other.recalibrate_many([0.5] * 5, [1] * 5, groups=["x", "x", "x", "y", "y"])
+    views = {name: r.groups[name] for name in ("x", "y", "gone")}
+    r.load(other.state())
+    assert (views["x"].rounds, views["y"].rounds) == (3, 2)
+    assert views["y"].certificate == r.groups["y"].certificate
+    with pytest.raises(KeyError, match="gone"):
+        views["gone"].certificate  # noqa: B018
+
+
+# Events: their forecasts are one observation together.
+
+
+EVENTS: list[Any] = ["game", 1, "1", None, "game", 1, "other", "1#", "1"] * 6
+
+
+def test_a_batch_with_events_is_the_loop() -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.random(len(EVENTS)), rng.random(len(EVENTS)) < 0.5
+    known = np.minimum(np.arange(len(x)) // 9 * 9 + 11, len(x) + 5)
+    loop, batch = tc.Recalibrator(max_unresolved=13), tc.Recalibrator(max_unresolved=13)
+    for r in (loop, batch):
+        r.issue(0.4, event="game")
+        r.issue(0.4, event=7)
+    tickets = []
+    for t, event in enumerate(EVENTS):
+        tickets.append(loop.issue(x[t], group=t % 2, event=event))
+        for s in np.flatnonzero(known[: t + 1] == t):
+            try:
+                loop.resolve(tickets[s], y[s])
+            except tc.TicketError:
+                continue
+    said = batch.recalibrate_many(x, y, groups=np.arange(len(x)) % 2, known_at=known, events=EVENTS)
+    assert said.tolist() == [ticket.p for ticket in tickets]
+    assert batch.to_json() == loop.to_json()
+    plain = tc.Recalibrator(max_unresolved=13)
+    plain.recalibrate_many(x, y, groups=np.arange(len(x)) % 2, known_at=known)
+    assert plain._hint.state() != batch._hint.state()
+
+
+def test_events_are_told_apart_by_their_names_and_numbers() -> None:
+    r = tc.Recalibrator()
+    names = [1, "1", "1#", "#1", "#", "", -1, "-1", 0, "0", np.int64(2), "2", "é"]
+    for name in names:
+        r.issue(0.5, event=name)
+    events, made = r._desk.events()
+    assert (len(set(events.tolist())), made.tolist()) == (len(names), [1] * len(names))
+    assert 0 not in events
+    r.issue(0.5, event=np.int64(1))
+    r.issue(0.5, event=2)
+    assert sorted(r._desk.events()[1].tolist()) == [1] * (len(names) - 2) + [2, 2]
+    for ticket in r.awaited:
+        r.resolve(ticket, 1)
+    assert r._desk.events()[0].tolist() == []
+
+
+def test_forecasts_of_an_event_weigh_together_as_much_as_one() -> None:
+    """The certificate counts each of them all the same."""
+    many, one = (tc.Recalibrator(hint=hints.Platt(), nudge=False) for _ in range(2))
+    for ticket in [many.issue(0.7, event="game") for _ in range(4)]:
+        many.resolve(ticket, 1)
+    one.resolve(one.issue(0.7), 1)
+    assert (many.certificate.rounds, one.certificate.rounds) == (4, 1)
+    assert many._hint.predict(0.7) == pytest.approx(one._hint.predict(0.7), rel=0.05)
+    assert many._hint.predict(0.7) > 0.7
+
+
+@pytest.mark.parametrize("event", [True, 0.5, (1,), ["a"], b"a", 1 << 63, float("nan")])
+def test_what_cannot_name_an_event_is_refused(event: Any) -> None:
+    r = tc.Recalibrator()
+    before = r.to_json()
+    with pytest.raises(tc.InputError, match="^event must be a str or an int"):
+        r.issue(0.5, group="new", event=event)
+    with pytest.raises(tc.InputError, match="^events must be a str or an int.* at position 1"):
+        r.recalibrate_many([0.5, 0.5], [0, 1], groups=["new", "newer"], known_at=[0, 1], events=["a", event])
+    assert r.to_json() == before
+
+
+def test_events_come_with_known_at() -> None:
+    r = tc.Recalibrator()
+    with pytest.raises(tc.InputError, match="^events must come with known_at"):
+        r.recalibrate_many([0.5], [1], events=["a"])
+    with pytest.raises(tc.InputError, match="^events must have an entry for each of the 2 rounds"):
+        r.recalibrate_many([0.5, 0.5], [1, 1], known_at=[0, 1], events=["a"])
+    assert r.rounds == 0
 
 
 def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
@@ -184,8 +381,8 @@ def test_a_hint_is_copied() -> None:
         ({"hint": "Platt"}, "hint must be one of truecast.hints, or an object with predict"),
         ({"hint": {"kind": "Oracle"}}, "hint must be one of truecast.hints"),
         ({"hint": {"kind": "Platt", "girth": 1}}, "hint must have the options of Platt"),
-        ({"slack": -1}, "slack must be a number from 0"),
-        ({"late": -1}, "late must be a whole number"),
+        ({"budget": 0}, "budget must be a number from 1"),
+        ({"budget": "4"}, "budget must be a number from 1"),
         ({"nudge": "yes"}, "nudge must be True or False"),
         ({"max_groups": -1}, "max_groups must be a whole number from 0"),
         ({"max_groups": 1 << 21}, "max_groups must be a whole number from 0"),
@@ -205,7 +402,11 @@ def test_batches_are_refused_whole() -> None:
     bad = [
         (([0.5, 1.5], [0, 1]), {"groups": ["b", "c"]}, "scores must be between 0 and 1, got 1.5 at position 1"),
         (([0.5, 0.5], [0, 2]), {"groups": ["b", "c"]}, "outcomes must be 0 or 1, got 2 at position 1"),
-        (([0.5, 0.5], [0, 1]), {"groups": ["b", 0.5]}, "groups must be a str, an int of 64 bits or None, got 0.5"),
+        (
+            ([0.5, 0.5], [0, 1]),
+            {"groups": ["b", 0.5]},
+            "groups must be a str or an int of 64 bits, or a tuple .* got 0.5",
+        ),
         (([0.5, 0.5], [0, 1]), {"groups": ["b"]}, "groups must have an entry for each of the 2 rounds"),
         (([0.5, 0.5], [0, 1]), {"groups": "bc"}, "groups must be a sequence"),
         (([0.5], [0, 1]), {}, "scores must have an entry for each of the 2 outcomes"),
@@ -266,20 +467,6 @@ def test_groups_of_other_rows_are_refused() -> None:
     assert not r.groups
 
 
-def test_many_outcomes_late_at_once_are_learned_in_time() -> None:
-    r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
-    rng = np.random.default_rng(7)
-    tickets = [r.issue(x) for x in rng.random(5_000)]
-    for ticket in tickets:
-        r.resolve(ticket, 1)
-    guard = r.groups[None]
-    assert guard.cells > 2_000  # as good as one a round: each split must be cheap
-    takes = guard.biases >= -guard.denominator, guard.biases <= guard.denominator
-    takes[0][0] = takes[1][-1] = False
-    expected = (takes[0][1:] | takes[0][:-1]) & (takes[1][1:] | takes[1][:-1])
-    assert guard.open_cells.tolist() == expected.tolist()
-
-
 def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None:
     r = tc.Recalibrator(max_groups=2)
     rng = np.random.default_rng(4)
@@ -287,7 +474,7 @@ def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None
     r.recalibrate_many(scores, rng.random(300) < scores**2, groups=rng.integers(0, 4, 300))
     r.predict(0.5)
     before = r.to_json()
-    names = [0, 1, 2, "new", None] * 4
+    names = [0, 1, 2, "new", None, (0, 1), (1, 0, "new", 3), (), (3, 2), 0] * 2
     said = r.predict_many(scores[:20], groups=names)
     assert r.to_json() == before
     assert said.tolist() == [copy.copy(r).predict(x, group=name) for x, name in zip(scores, names, strict=False)]

@@ -21,8 +21,14 @@ namespace truecast {
 
 constexpr double parts = 1048576.0;  // 2^20: energies are whole numbers of these parts
 
-inline std::int64_t parts_up(double energy) { return static_cast<std::int64_t>(std::ceil(energy * parts)); }
-inline std::int64_t parts_down(double energy) { return static_cast<std::int64_t>(std::floor(energy * parts)); }
+constexpr double most_parts = 0x1p58;  // of one energy, so that sums of some are far from what an integer holds
+
+inline std::int64_t parts_up(double energy) {
+    return static_cast<std::int64_t>(std::min(std::ceil(energy * parts), most_parts));
+}
+inline std::int64_t parts_down(double energy) {
+    return static_cast<std::int64_t>(std::min(std::floor(energy * parts), most_parts));
+}
 
 // The numbers of the groups that a round belongs to. Everyone is group 0, and always the first.
 using Members = std::vector<std::uint32_t>;
@@ -298,6 +304,8 @@ struct Guarded : Balance {
         });
     }
 
+    // With a million outcomes outstanding all along, sums would leave 64 bits after some million rounds. To grant less is
+    // always allowed.
     void grant(const Placed& made, const Members& of) {
         const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
         most_late = std::max(most_late, everyone().late);
@@ -327,7 +335,7 @@ struct Guarded : Balance {
             group.squared_error += miss * miss;
         }
         if (nudges) adapt(made, of, y, weight);
-        excess += std::max(energy - before - made.worst, std::int64_t{0});
+        grow(excess, std::max(energy - before - made.worst, std::int64_t{0}));
     }
 };
 

@@ -196,6 +196,7 @@ class Seating {
             for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(group.ptr()); ++i) join(PyTuple_GET_ITEM(group.ptr(), i));
         else if (!group.is_none())
             join(group);
+        std::sort(members.begin(), members.end());  // so that sums over them do not depend on how they were named
         return members;
     }
 
@@ -460,12 +461,13 @@ class Before {
     const hints::Bursts bursts;
     Events events;
 
-    // If outcomes come `late`, tickets of any group may be given up.
-    static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, bool late) {
-        if (!late || desk.tickets.empty()) return plan.used();
+    // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as there is no room for.
+    static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, std::size_t rounds, bool late) {
         std::vector<std::uint32_t> all = plan.used();
-        for (const auto& [number, forecast] : desk.tickets)
-            all.insert(all.end(), forecast.of.begin(), forecast.of.end());
+        if (!late || desk.tickets.size() + rounds <= desk.most_tickets) return all;
+        std::size_t over = std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
+        for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest)
+            all.insert(all.end(), oldest->second.of.begin(), oldest->second.of.end());
         std::sort(all.begin(), all.end());
         all.erase(std::unique(all.begin(), all.end()), all.end());
         return all;
@@ -475,13 +477,16 @@ class Before {
     const std::int64_t issued;
     Tickets given_up;  // since
 
-    Before(Desk& of, const Plan& plan, bool late)
+    Before(Desk& of, const Plan& plan, std::size_t rounds, bool late)
         : desk(of),
           hint(desk.held().hint->clone()),
-          guard(desk.guard, changed(desk, plan, late), plan.additions),
+          guard(desk.guard, changed(desk, plan, rounds, late), plan.additions),
           bursts(desk.bursts),
           events(late ? desk.events : Events()),
           issued(desk.issued) {}
+
+    // Tickets that the batch itself issued and gave up need not come back.
+    void forget_own() { given_up.erase(given_up.lower_bound(issued), given_up.end()); }
 
     void restore(bool late) {
         desk.held().hint = std::move(hint);
@@ -489,7 +494,7 @@ class Before {
         desk.bursts = bursts;
         if (late) desk.events = std::move(events);
         desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
-        given_up.erase(given_up.lower_bound(issued), given_up.end());
+        forget_own();
         desk.tickets.merge(given_up);
         desk.issued = issued;
     }
@@ -527,7 +532,7 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     if (rounds == 0) return;
     Plan plan(desk, groups, rounds);
     const Busy hinting(desk.held());
-    Before before(desk, plan, late);
+    Before before(desk, plan, rounds, late);
     const bool runs_python = desk.held().hint->runs_python();
     try {
         in_blocks(
@@ -583,6 +588,7 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<
             const std::int64_t event = events.shape(0) == 0 ? no_event : events.data()[t];
             Issue forecast(desk, plan.of(t), again(desk.held(), scores.data() + t * models), event);
             said.data()[t] = forecast.keep(desk, before.given_up);
+            before.forget_own();
             known.after(t, [&](std::size_t s) {
                 const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
                 if (runs_python) hint.at(static_cast<std::int64_t>(s));

@@ -138,7 +138,7 @@ class Guard(_core.Guarded, Saveable):
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         numbers = numbers_of(state, most=1)
-        if numbers["late"][0] or numbers["reserved"] or numbers["most_late"]:
+        if numbers["late"][0] or numbers["lost"][0] or numbers["reserved"] or numbers["most_late"]:
             raise StateError("the saved state of a guard must await no late outcomes")
         try:
             self._load(numbers)

@@ -15,13 +15,19 @@ __all__ = ["GroupRecord", "Groups"]
 class GroupRecord:
     """The forecasts of one group, as they are now: a view, which goes on with the recalibrator."""
 
-    __slots__ = "_desk", "_number"
+    __slots__ = "_desk", "_name"
 
-    def __init__(self, desk: _core.Desk, number: int) -> None:
-        self._desk, self._number = desk, number
+    def __init__(self, desk: _core.Desk, name: str | int | None) -> None:
+        self._desk, self._name = desk, name
 
     def _parts(self) -> tuple[Any, ...]:
-        parts: tuple[Any, ...] = self._desk.alone(lambda: self._desk.parts(self._number))
+        parts: tuple[Any, ...] = self._desk.alone(self._read)
+        return parts
+
+    def _read(self) -> tuple[Any, ...]:
+        """By name, or None for all others: its number is another one after a state was loaded."""
+        number = 1 if self._name is None else self._desk.number_of(self._name)
+        parts: tuple[Any, ...] = self._desk.parts(number)
         return parts
 
     @property
@@ -60,7 +66,8 @@ class Groups(Mapping[str | int, GroupRecord]):
         self._desk = desk
 
     def __getitem__(self, group: str | int) -> GroupRecord:
-        return GroupRecord(self._desk, self._desk.number_of(group))
+        self._desk.number_of(group)  # KeyError, if there is no such group
+        return GroupRecord(self._desk, group)
 
     def __iter__(self) -> Iterator[str | int]:
         return iter(self._desk.names)

@@ -170,7 +170,7 @@ class Recalibrator(Saveable):
     @property
     def others(self) -> GroupRecord:
         """What all groups beyond `max_groups` share."""
-        return GroupRecord(self._desk, 1)
+        return GroupRecord(self._desk, None)
 
     @property
     def rounds(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from truecast import _core
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
+from truecast.ledger import is_placed
 
 __all__ = ["Ticket", "is_score", "load_tickets", "tickets_state"]
 
@@ -117,8 +118,7 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
     aims = columns["aim"]
     if len(aims) != _AIMS * int((columns["members"] > 0).sum()) or not _within(aims, 0, 1).all():
         raise StateError("the saved tickets of groups must have a hint and what their offsets said of it")
-    placed = _within(columns["forecast"], 0, 1) & _within(columns["key"], 0, _core.ARC_END)
-    placed &= _within(columns["worst"], 0, 1 << 62)
+    placed = is_placed(columns["forecast"], columns["key"]) & _within(columns["worst"], 0, 1 << 62)
     if not placed.all():
         raise StateError(f"a saved ticket must have a forecast and its key, got {numbers[int(placed.argmin())]}")
 
@@ -145,8 +145,10 @@ def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
     """Refuse a guard that awaits other tickets, or counts them at less or more than they are worth."""
     groups = len(numbers["late"])
     owner = np.repeat(np.arange(len(columns["number"])), columns["members"])
-    if not _within(columns["group"], 1, groups - 1).all():
-        raise StateError("the saved tickets must be of groups that are known")
+    known = _within(columns["group"], 1, groups - 1)
+    known[1:] &= (np.diff(columns["group"]) > 0) | (np.diff(owner) > 0)
+    if not known.all():
+        raise StateError("the saved tickets must be of groups that are known, each once and in order")
     scaled = columns["forecast"] * 2.0**32  # exact
     worth = np.maximum(np.ceil(scaled), 2.0**32 - np.floor(scaled))
     everyone = np.zeros(len(worth), np.int64)
@@ -157,5 +159,6 @@ def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
     loose = 2.0**-40 * numbers["unknown"]
     if ((lost < numbers["lost"] * 2.0**31 - loose) | (lost > numbers["lost"] * 2.0**32 + loose)).any():
         raise StateError("the saved unknown of a guard must be that of its tickets and of what it has given up")
-    if int(columns["worst"].sum()) != numbers["reserved"]:
+    reserved = columns["worst"]
+    if reserved.astype(np.float64).sum() > 2.0**62 or int(reserved.sum()) != numbers["reserved"]:
         raise StateError("the saved reserve of the guard must be that of its tickets")

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import update_wrapper
 from types import MethodType
 from typing import Any, Self
 
@@ -46,7 +45,6 @@ class _IfItLearnsOn:
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
-        update_wrapper(self, method)
 
     def __get__(self, model: RecalibratedClassifier | None, owner: Any = None) -> Callable[..., Any]:
         if model is None:
@@ -271,8 +269,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if not frozen:
             estimator.partial_fit(X, labels, classes=known, **routed.estimator.partial_fit)
         nothing = np.full(len(labels), np.nan)
-        played = scores is not None
-        self.forecasts_ = recalibrator.recalibrate_many(scores, outcomes, groups=names) if played else nothing
+        self.forecasts_ = nothing if scores is None else recalibrator.recalibrate_many(scores, outcomes, groups=names)
         self.classes_, self.estimator_, self.recalibrator_ = known, estimator, recalibrator
         self._take_features()
         return self

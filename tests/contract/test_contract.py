@@ -67,7 +67,7 @@ class Following:
 
 @pytest.mark.parametrize(
     "make",
-    [tc.Guard, lambda: tc.Guard(budget=1), lambda: tc.Guard(nudge=True), tc.Recalibrator],
+    [tc.Guard, lambda: tc.Guard(budget=1.5), lambda: tc.Guard(nudge=True), tc.Recalibrator],
     ids=["guard", "strict guard", "nudged guard", "recalibrator"],
 )
 def test_what_follows_hints_keeps_the_contract(make: Callable[[], Any]) -> None:

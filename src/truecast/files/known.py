@@ -243,7 +243,8 @@ class _Play:
             return
         known, part, at = self._known, self._part, self._waiting
         groups = None if part.group is None else part.group[at].to_list()
-        said = self._recalibrator.recalibrate_many(part.p[0][at], part.y[at], groups=groups)
+        each = np.arange(len(at))  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
+        said = self._recalibrator.recalibrate_many(part.p[0][at], part.y[at], groups=groups, known_at=each)
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))
         self._outcomes.extend(part.y[at].tolist())
         known._forecasts.frombytes(said.tobytes())

@@ -74,7 +74,7 @@ def test_what_was_proved_before_is_for_the_rounds_so_far() -> None:
 
 
 @pytest.mark.parametrize("make", [tc.Guard, tc.Recalibrator])
-@pytest.mark.parametrize("budget", [1.0, 4.0])
+@pytest.mark.parametrize("budget", [1.5, 4.0])
 def test_what_was_proved_before_is_the_budget_where_hints_are_followed(make: Any, budget: float) -> None:
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 2, 3000), rng.random(3000)

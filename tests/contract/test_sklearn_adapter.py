@@ -506,7 +506,7 @@ def test_tickets_are_those_of_the_recalibrator() -> None:
 def test_tickets_resolve_by_labels_of_any_kind() -> None:
     X, y = rows()
     model = RecalibratedClassifier(learner()).fit(X, np.array(["no", "yes"])[y])
-    before = model.predict_proba(X[:1])[0, 1]
+    before = model.predict_proba(X[:4])[0, 1]
     tickets = model.issue(X[:4])
     assert tickets[0].p == before
     model.resolve(tickets, ["no", "yes", "yes", "no"])

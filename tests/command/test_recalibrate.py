@@ -141,6 +141,45 @@ def test_groups_beyond_the_most_share_a_guard() -> None:
     assert (done.exit_code, "--max-groups must be a whole number from 0" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("ending", WRITE)
+def test_groups_of_several_columns_overlap(ending: str) -> None:
+    hours = [None if k % 5 == 0 else k % 3 for k in range(ROWS)]
+    places = [None if k % 7 == 0 else place for k, place in enumerate(FRAME["place"])]
+    frame = FRAME.with_columns(pl.Series("hour", hours), pl.Series("place", places))
+    source, target = Path("scores" + ending), Path("out" + ending)
+    WRITE[ending](frame[:1500], source)
+    options = ["--by", "place", "--by", "hour", "--state", "s.json"]
+    assert run("recalibrate", source, "-o", target, *options).exit_code == 0
+    WRITE[ending](frame, source)
+    done = run("recalibrate", source, "-o", target, *options, "--report", "page.html")
+    assert done.exit_code == 0, done.output
+    assert "1,500 rows recalibrated before; 2,500 new" in done.stdout
+    cells = zip(places, hours, strict=True)
+    groups = [
+        tuple(f"{name}={cell}" for name, cell in (("place", place), ("hour", hour)) if cell is not None)
+        for place, hour in cells
+    ]
+    r = tc.Recalibrator()
+    said = r.recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=groups)
+    assert READ[ending](target)["recalibrated"].to_list() == said.tolist()
+    assert tc.Recalibrator.from_json(Path("s.json").read_text()).to_json() == r.to_json()
+    assert {"place=JFK", "hour=2"} < set(r.groups)
+    other = run("recalibrate", source, "-o", target, *options[:2], *options[4:])
+    assert (other.exit_code, "--by must be as before" in other.stderr) == (2, True)
+
+
+def test_columns_of_groups_that_are_refused() -> None:
+    FRAME.write_csv("scores.csv")
+    for options, said in [
+        (["--by", "place", "--by", "place"], "--by must name each column once, got 'place' twice"),
+        (["--by", "place", "--by", "hour"], "has no column 'hour' (--by)"),
+        (["--event", "place"], "--event needs --id"),
+    ]:
+        done = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
+        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert not Path("out.csv").exists()
+
+
 def test_rows_without_an_outcome_are_forecast_and_not_learned_from() -> None:
     y = [None if 1000 <= k < 1010 or k == 2500 else bit for k, bit in enumerate(FRAME["y"].to_list())]
     frame = FRAME.with_columns(pl.Series("y", y))

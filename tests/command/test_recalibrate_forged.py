@@ -339,3 +339,24 @@ def test_a_device_that_is_full_is_named() -> None:
     done = run("recalibrate", "here/log.csv", "--unknown", "-o", "here/out.csv", "--report", "/dev/full")
     said = "Error: /dev/full cannot be written (--report): No space left on device"
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
+
+
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        (1, "or go on with truecast 0.1. Here that is a new --state, and FILE with all rows so far"),
+        (99, "upgrade truecast to read it"),
+    ],
+)
+@pytest.mark.parametrize("name", ["s.json", "s.json.part"])
+def test_a_state_of_another_version_says_what_to_do(version: int, remedy: str, name: str) -> None:
+    FRAME.write_csv("scores.csv")
+    content = signed(json.loads(tc.Recalibrator().to_json()) | {"version": version})
+    Path(name).write_text(content)
+    done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
+    assert done.exit_code == 2
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"Error: {name} cannot be continued: ")
+    assert said.endswith(remedy)
+    assert Path(name).read_text() == content
+    assert not Path("out.csv").exists()

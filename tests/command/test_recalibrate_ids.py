@@ -94,6 +94,41 @@ def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolv
     assert state().predict_many([0.3]) == oracle.r.predict_many([0.3])
 
 
+@pytest.mark.parametrize("ending", WRITE)
+def test_rows_about_one_event_are_told_to_the_recalibrator(ending: str) -> None:
+    games = [None if k % 11 == 0 else k // 40 for k in range(ROWS)]
+    truth = TRUTH.with_columns(pl.Series("game", games), pl.Series("hour", [k % 3 for k in range(ROWS)]))
+    options = ["--event", "game", "--by", "place", "--by", "hour", "--state", "s.json"]
+    r, tickets = tc.Recalibrator(max_unresolved=1 << 20), {}
+    alone = Oracle()
+    for rows in (150, 400, ROWS):
+        frame = grown(truth, rows, 90)
+        WRITE[ending](frame, Path("log" + ending))
+        done = run(*command(ending, *options))
+        assert done.exit_code == 0, done.output
+        for name, y, p, place, game, hour in frame.rows():
+            if name not in tickets:
+                event = None if game is None else str(game)
+                tickets[name] = r.issue(p, group=(f"place={place}", f"hour={hour}"), event=event), []
+            ticket, known = tickets[name]
+            if y is not None and not known:
+                r.resolve(ticket, y)
+                known.append(y)
+        said = [tickets[name][0].p for name in frame["order"]]
+        assert READ[ending](Path("out" + ending))["recalibrated"].to_list() == said
+        assert state().to_json() == r.to_json()
+        assert said != alone.play(frame.select("order", "y", "p", "place")) or rows == 150
+
+
+def test_events_that_are_refused() -> None:
+    TRUTH.with_columns(game=pl.lit([1, 2])).write_parquet("log.parquet")
+    done = run(*command(".parquet", "--event", "game"))
+    assert (done.exit_code, "has no events in column 'game' (--event)" in done.stderr) == (2, True), done.stderr
+    done = run(*command(".parquet", "--event", "match"))
+    assert (done.exit_code, "has no column 'match' (--event)" in done.stderr) == (2, True), done.stderr
+    assert not Path("out.parquet").exists()
+
+
 def test_an_event_log_has_the_outcome_in_a_row_of_its_own() -> None:
     Path("log.csv").write_text("order,y,p,place\na,,0.5,Rome\nb,,0.25,Oslo\na,1,,\nc,0,0.75,Rome\nb,0,0.25,\nb,0,,\n")
     assert run(*command(".csv", "--by", "place")).exit_code == 0

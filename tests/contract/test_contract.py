@@ -67,8 +67,8 @@ class Following:
 
 @pytest.mark.parametrize(
     "make",
-    [tc.Guard, lambda: tc.Guard(slack=0, grid=30), lambda: tc.Guard(nudge=True, late=3), tc.Recalibrator],
-    ids=["guard", "guard on a grid", "nudged guard", "recalibrator"],
+    [tc.Guard, lambda: tc.Guard(budget=1.5), lambda: tc.Guard(nudge=True), tc.Recalibrator],
+    ids=["guard", "strict guard", "nudged guard", "recalibrator"],
 )
 def test_what_follows_hints_keeps_the_contract(make: Callable[[], Any]) -> None:
     testing.check_forecaster(lambda: Following(make()))

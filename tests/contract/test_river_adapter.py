@@ -70,7 +70,7 @@ def test_checks_of_river(params: dict[str, Any], number: int) -> None:
 
 @pytest.mark.parametrize("make", [scaled, naive_bayes.GaussianNB, tree.HoeffdingTreeClassifier])
 def test_rounds_are_those_of_a_recalibrator_on_scores_before_learning(make: Callable[[], Any]) -> None:
-    model, alone, plain = Recalibrated(make(), slack=0.5), make(), tc.Recalibrator(slack=0.5)
+    model, alone, plain = Recalibrated(make(), budget=2.0), make(), tc.Recalibrator(budget=2.0)
     for x, y in PHISHING:
         said = model.predict_proba_one(x)
         expected = plain.predict(alone.predict_proba_one(x).get(True, 0.0) if alone.predict_proba_one(x) else 0.5)
@@ -169,13 +169,13 @@ def test_progressive_validation_with_late_labels() -> None:
 
 
 def test_clones_start_anew_and_copies_go_on() -> None:
-    model = Recalibrated(scaled(), hint=tc.hints.Platt(), slack=2.0, max_unresolved=7)
+    model = Recalibrated(scaled(), hint=tc.hints.Platt(), budget=2.0, max_unresolved=7)
     for x, y in PHISHING[:100]:
         model.learn_one(x, y)
     fresh = model.clone()
     assert fresh.certificate.rounds == 0
     assert fresh.recalibrator.config == model.recalibrator.config
-    assert model.clone({"slack": 3.0}).recalibrator.config["slack"] == 3.0
+    assert model.clone({"budget": 3.0}).recalibrator.config["budget"] == 3.0
     assert model.hint.to_json() == tc.hints.Platt().to_json()  # a copy of it learned
     copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)]  # noqa: S301
     assert copies.pop().certificate == model.certificate  # river's clone: our attributes, a new classifier
@@ -237,6 +237,72 @@ def test_a_label_is_learned_once() -> None:
     assert (model.certificate.rounds, model.certificate.unresolved) == (1, 2)
 
 
+# Groups and events
+
+
+def flights() -> list[tuple[dict[str, Any], bool]]:
+    rng = np.random.default_rng(0)
+    airports = rng.choice(["JFK", "LGA", None], 120).tolist()  # type: ignore[arg-type]
+    scores, hours = rng.random(120).tolist(), rng.integers(0, 3, 120).tolist()
+    rows = [{"said": p, "airport": a, "hour": h} for p, a, h in zip(scores, airports, hours, strict=True)]
+    return [(row, bool(rng.random() < row["said"] ** 2)) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("group", "named"),
+    [
+        ("airport", lambda x: x["airport"]),
+        ("hour", lambda x: x["hour"]),
+        (
+            ("airport", "hour"),
+            lambda x: (f"airport={x['airport']}", f"hour={x['hour']}") if x["airport"] else (f"hour={x['hour']}",),
+        ),
+        (lambda x: (x["airport"] or "none", x["hour"]), lambda x: (x["airport"] or "none", x["hour"])),
+    ],
+)
+def test_groups_of_rows(group: Any, named: Callable[[Any], Any]) -> None:
+    model, plain = Recalibrated(Told(), group=group, max_groups=4), tc.Recalibrator(max_groups=4)
+    late = []
+    for number, (x, y) in enumerate(flights()):
+        said = model.predict_proba_one(x)[True]
+        assert said == plain.predict(x["said"], group=named(x))
+        if number % 3:
+            model.learn_one(x, y)
+            plain.observe(y)
+        else:
+            late.append(
+                (model.issue_one(x, event=number // 9), plain.issue(x["said"], group=named(x), event=number // 9))
+            )
+            assert late[-1][0].p == late[-1][1].p == said
+        if number % 5 == 4:
+            ours, theirs = late.pop()
+            model.resolve_one(ours, x, y)
+            plain.resolve(theirs, y)
+    model.give_up_one(late[0][0])
+    plain.give_up(late[0][1])
+    assert model.recalibrator.to_json() == plain.to_json()
+    assert len(model.recalibrator.groups) > 1
+
+
+def test_groups_of_features_with_equal_values_are_kept_apart() -> None:
+    model = Recalibrated(Told(), group=("hour", "day"))
+    model.learn_one({"said": 0.5, "hour": 5, "day": 5}, True)
+    assert list(model.recalibrator.groups) == ["hour=5", "day=5"]
+
+
+@pytest.mark.parametrize("group", ["airport", ("hour", "airport"), lambda x: 0.5, lambda x: [[]]])
+def test_groups_that_are_refused(group: Any) -> None:
+    model = Recalibrated(Told(), group=group)
+    before = state(model)
+    x = {"said": 0.5, "hour": 3}
+    for call in (model.predict_proba_one, model.issue_one, lambda x: model.learn_one(x, True)):
+        with pytest.raises(tc.InputError) as caught:
+            call(x)
+        assert caught.value.argument == "group"
+    assert state(model) == before
+    assert not model.classifier.learned
+
+
 # Refusals
 
 
@@ -270,7 +336,15 @@ def test_a_row_that_the_classifier_refuses_is_no_round() -> None:
 
 
 def test_options_that_are_refused() -> None:
-    for options in ({"slack": -1.0}, {"hint": "platt"}, {"max_unresolved": 0}):
+    for options in (
+        {"budget": 0.5},
+        {"group": 3},
+        {"group": ("a", "a")},
+        {"group": ()},
+        {"max_groups": -1},
+        {"hint": "platt"},
+        {"max_unresolved": 0},
+    ):
         with pytest.raises(tc.InputError) as caught:
             Recalibrated(Told(), **options)  # type: ignore[arg-type]
         assert caught.value.argument in options

@@ -94,10 +94,10 @@ def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
 
 def test_rounds_of_fit_are_those_of_a_recalibrator_on_out_of_fold_scores() -> None:
     X, y = rows()
-    model = RecalibratedClassifier(GaussianNB(), cv=4, random_state=3, slack=2.0).fit(X, y)
+    model = RecalibratedClassifier(GaussianNB(), cv=4, random_state=3, budget=2.0).fit(X, y)
     scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
     order = np.random.RandomState(3).permutation(len(y))
-    plain = tc.Recalibrator(slack=2.0)
+    plain = tc.Recalibrator(budget=2.0)
     assert np.array_equal(model.forecasts_[order], plain.recalibrate_many(scores[order], y[order]))
     assert model.certificate_ == plain.certificate
     raw = GaussianNB().fit(X, y).predict_proba(X)[:, 1]
@@ -174,8 +174,8 @@ def test_fit_starts_anew_and_is_repeatable() -> None:
 @pytest.mark.parametrize("batch", [1, 7, 80])
 def test_partial_fit_scores_before_it_learns(batch: int) -> None:
     X, y = rows(160)
-    model = RecalibratedClassifier(learner(), slack=0.5)
-    alone, plain = learner(), tc.Recalibrator(slack=0.5)
+    model = RecalibratedClassifier(learner(), budget=2.0)
+    alone, plain = learner(), tc.Recalibrator(budget=2.0)
     for start in range(0, len(y), batch):
         part = slice(start, start + batch)
         if start:
@@ -236,6 +236,10 @@ def test_partial_fit_is_there_if_the_classifier_has_it() -> None:
     assert hasattr(RecalibratedClassifier(learner()), "partial_fit")
     assert hasattr(RecalibratedClassifier(FrozenEstimator(LogisticRegression())), "partial_fit")
     assert not hasattr(RecalibratedClassifier(LogisticRegression()), "partial_fit")
+    for estimator in (LogisticRegression(), make_pipeline(StandardScaler(), learner())):
+        name = type(estimator).__name__
+        with pytest.raises(AttributeError, match=rf"{name}, has no partial_fit; .*sklearn\.frozen\.FrozenEstimator"):
+            RecalibratedClassifier(estimator).partial_fit(*rows())
 
 
 # Prediction
@@ -302,12 +306,11 @@ def test_rounding_of_probabilities_is_forgiven_and_no_more() -> None:
 def test_in_pipelines_searches_and_scores() -> None:
     X, y = rows()
     pipeline = make_pipeline(StandardScaler(), RecalibratedClassifier(LogisticRegression(), cv=3))
-    grid = {"recalibratedclassifier__estimator__C": [1e-6, 1.0], "recalibratedclassifier__slack": [0.5, 1.0]}
+    grid = {"recalibratedclassifier__estimator__C": [1e-6, 1.0], "recalibratedclassifier__budget": [2.0, 4.0]}
     search = GridSearchCV(pipeline, grid, scoring="neg_brier_score", cv=3).fit(X, y)
     assert search.best_params_["recalibratedclassifier__estimator__C"] == 1.0
-    assert (
-        search.best_estimator_[-1].recalibrator_.config["slack"] == search.best_params_["recalibratedclassifier__slack"]
-    )
+    budget = search.best_estimator_[-1].recalibrator_.config["budget"]
+    assert budget == search.best_params_["recalibratedclassifier__budget"]
     assert cross_val_score(pipeline, X, y, scoring="roc_auc", cv=3).min() > 0.7
     around = RecalibratedClassifier(make_pipeline(StandardScaler(), LogisticRegression()), cv=3).fit(X, y)
     assert around.n_features_in_ == 5
@@ -322,7 +325,7 @@ def test_more_classes_by_one_against_the_rest() -> None:
 
 def test_clones_have_the_options_and_nothing_else() -> None:
     X, y = rows()
-    model = RecalibratedClassifier(learner(), hint=tc.hints.Platt(), slack=2.0, cv=4, shuffle=False).fit(X, y)
+    model = RecalibratedClassifier(learner(), hint=tc.hints.Platt(), budget=2.0, cv=4, shuffle=False).fit(X, y)
     copy = clone(model)
     assert not hasattr(copy, "recalibrator_")
     assert repr(copy) == repr(model)
@@ -385,13 +388,174 @@ def test_weights_go_to_the_classifier_with_their_rows(routing: bool) -> None:
     assert plain.certificate_ == model.certificate_  # rounds have no weights
 
 
-def test_groups_go_to_the_splitter() -> None:
+def test_groups_go_to_the_splitter_if_it_asks_for_them() -> None:
     X, y = rows()
     groups = np.arange(240) % 3
     with sklearn.config_context(enable_metadata_routing=True):
         routed = RecalibratedClassifier(GaussianNB(), cv=GroupKFold(3)).fit(X, y, groups=groups)
-    listed = RecalibratedClassifier(GaussianNB(), cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+        usual = RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y, groups=groups)  # this one does not
+    splits = list(GroupKFold(3).split(X, y, groups))
+    listed = RecalibratedClassifier(GaussianNB(), cv=splits).fit(X, y, groups=groups)
     assert np.array_equal(routed.forecasts_, listed.forecasts_)
+    assert np.array_equal(
+        usual.forecasts_, RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y, groups=groups).forecasts_
+    )
+    assert not np.array_equal(usual.forecasts_, listed.forecasts_)
+
+
+# Groups
+
+
+def sides(size: int = 240) -> list[Any]:
+    """Of no group, of one, and of two."""
+    return [(None, "east", ("east", 7), (7,))[i % 4] for i in range(size)]
+
+
+def test_groups_of_fit_are_those_of_the_rows_in_the_order_of_the_rounds() -> None:
+    X, y = rows()
+    groups = sides()
+    model = RecalibratedClassifier(GaussianNB(), cv=4, random_state=3).fit(X, y, groups=groups)
+    scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
+    order = np.random.RandomState(3).permutation(len(y))
+    plain = tc.Recalibrator()
+    said = plain.recalibrate_many(scores[order], y[order], groups=[groups[row] for row in order])
+    assert np.array_equal(model.forecasts_[order], said)
+    assert model.recalibrator_.to_json() == plain.to_json()
+    assert model.recalibrator_.groups["east"].rounds == 120
+    raw = GaussianNB().fit(X, y).predict_proba(X)[:, 1]
+    assert np.array_equal(model.predict_proba(X, groups=groups)[:, 1], plain.predict_many(raw, groups=groups))
+    assert np.array_equal(model.predict(X, groups=groups), plain.predict_many(raw, groups=groups) > 0.5)
+
+
+@pytest.mark.parametrize("batch", [1, 50])
+def test_groups_of_partial_fit(batch: int) -> None:
+    X, y = rows(100)
+    groups = sides(100)
+    frozen = FrozenEstimator(GaussianNB().fit(*rows(100, 1)))
+    model, plain = RecalibratedClassifier(frozen, max_groups=1), tc.Recalibrator(max_groups=1)
+    expected = plain.recalibrate_many(frozen.predict_proba(X)[:, 1], y, groups=groups)
+    said = []
+    for start in range(0, 100, batch):
+        part = slice(start, start + batch)
+        said += model.partial_fit(X[part], y[part], groups=groups[part]).forecasts_.tolist()
+    assert said == expected.tolist()
+    assert model.recalibrator_.to_json() == plain.to_json()
+    assert model.recalibrator_.others.rounds == 50
+
+
+def test_groups_as_columns_of_a_table() -> None:
+    X, y = rows()
+    table = pd.DataFrame({"airport": ["JFK", "LGA"] * 120, "hour": np.repeat([6, 18], 120)})
+    model = RecalibratedClassifier(GaussianNB()).fit(X, y, groups=table)
+    assert {name: group.rounds for name, group in model.recalibrator_.groups.items()} == dict.fromkeys(
+        ["JFK", "LGA", 6, 18], 120
+    )
+
+
+@pytest.mark.parametrize("groups", [["a"] * 3, "a", [0.5] * 40, [("a", "a")] * 40])
+def test_groups_that_are_refused(groups: Any) -> None:
+    X, y = np.linspace(0, 1, 40)[:, None], np.arange(40) % 2
+    model = RecalibratedClassifier(Told()).fit(X, y)
+    state = pickle.dumps(model)
+    SEEN.clear()
+    for call in (model.fit, model.partial_fit):
+        assert refused(call, X, y, groups=groups).argument == "groups"
+    for call in (model.predict_proba, model.issue):
+        assert refused(call, X, groups=groups).argument == "groups"
+    assert not SEEN  # nothing was learned
+    assert pickle.dumps(model) == state
+
+
+def test_groups_are_routed_to_where_they_are_asked_for() -> None:
+    X, y = rows()
+    groups = np.arange(240) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = RecalibratedClassifier(GaussianNB()).set_fit_request(groups=True).set_predict_request(groups=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, y, groups=groups)
+        assert len(pipeline[-1].recalibrator_.groups) == 3
+        assert len(pipeline.predict(X, groups=groups)) == 240
+
+
+# Tickets
+
+
+def test_tickets_are_those_of_the_recalibrator() -> None:
+    X, y = rows()
+    groups, games = sides(), [None if i % 5 == 0 else i // 7 if i % 2 else f"game {i // 7}" for i in range(240)]
+    frozen = FrozenEstimator(GaussianNB().fit(*rows(100, 1)))
+    model, plain = RecalibratedClassifier(frozen), tc.Recalibrator()
+    scores = frozen.predict_proba(X)[:, 1]
+    tickets = model.issue(X, groups=groups, events=games)
+    theirs = [plain.issue(p, group=g, event=e) for p, g, e in zip(scores, groups, games, strict=True)]
+    assert [(ticket, ticket.p) for ticket in tickets] == [(ticket, ticket.p) for ticket in theirs]
+    assert model.certificate_.unresolved == 240
+    order = np.random.default_rng(0).permutation(200)
+    assert model.resolve(np.array(tickets)[order], y[order]) is model  # plain numbers will do
+    for row in order.tolist():
+        plain.resolve(theirs[row], y[row])
+    model.give_up(tickets[200:220])
+    for ticket in theirs[200:220]:
+        plain.give_up(ticket)
+    assert model.recalibrator_.to_json() == plain.to_json()
+    assert (model.certificate_.rounds, model.certificate_.unresolved) == (200, 40)
+    assert (
+        len(y[:200]) * tc.calibration_distance(y[:200], [t.p for t in tickets[:200]]).upper <= model.certificate_.bound
+    )
+
+
+def test_tickets_resolve_by_labels_of_any_kind() -> None:
+    X, y = rows()
+    model = RecalibratedClassifier(learner()).fit(X, np.array(["no", "yes"])[y])
+    before = model.predict_proba(X[:4])[0, 1]
+    tickets = model.issue(X[:4])
+    assert tickets[0].p == before
+    model.resolve(tickets, ["no", "yes", "yes", "no"])
+    assert model.certificate_.rounds == 244
+    assert model.certificate_.brier == pytest.approx(
+        (
+            np.nansum((model.forecasts_ - y) ** 2)
+            + sum((t.p - z) ** 2 for t, z in zip(tickets, [0, 1, 1, 0], strict=True))
+        )
+        / 244
+    )
+
+
+def test_tickets_need_a_fitted_classifier() -> None:
+    X, _ = rows()
+    for call in (RecalibratedClassifier(learner()).issue, RecalibratedClassifier(learner()).give_up):
+        with pytest.raises(NotFittedError):
+            call(X)
+    with pytest.raises(NotFittedError):
+        RecalibratedClassifier(learner()).resolve([0], [1])
+
+
+def test_all_tickets_are_resolved_or_none() -> None:
+    X, y = rows()
+    model = RecalibratedClassifier(learner(), max_unresolved=5).fit(X, y)
+    gone, *tickets = model.issue(X[:6])
+    model.resolve(tickets[:1], [1])
+    first, *rest = tickets
+    state = pickle.dumps(model)
+    for handed, labels, kind in [
+        ([rest[0], gone], [0, 1], tc.TicketError),  # given up for the sixth
+        ([rest[0], first], [0, 1], tc.TicketError),  # resolved
+        ([rest[0], 17], [0, 1], tc.InputError),  # never issued
+        ([rest[0], rest[0]], [0, 1], tc.InputError),
+        ([rest[0], True], [0, 1], tc.InputError),
+        ([rest[0], None], [0, 1], tc.InputError),
+        (rest[:2], [0, 2], tc.InputError),
+        (rest[:2], [0], tc.InputError),
+        (rest[0], [0], tc.InputError),
+    ]:
+        with pytest.raises(kind) as caught:
+            model.resolve(handed, labels)
+        assert type(caught.value) is kind
+        if labels == [0, 1]:
+            with pytest.raises(kind):
+                model.give_up(handed)
+    for events in (["a"], "a", [0.5, "a"]):
+        assert refused(model.issue, X[:2], events=events).argument == "events"
+    assert pickle.dumps(model) == state
 
 
 # Refusals
@@ -436,7 +600,7 @@ def test_rows_that_were_learned_or_come_twice_are_not_tested() -> None:
 
 def test_options_that_are_refused() -> None:
     X, y = rows()
-    assert refused(RecalibratedClassifier(learner(), slack=-1).fit, X, y).argument == "slack"
+    assert refused(RecalibratedClassifier(learner(), budget=0.5).fit, X, y).argument == "budget"
     assert refused(RecalibratedClassifier(learner(), hint="platt").fit, X, y).argument == "hint"
 
     class Mute(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

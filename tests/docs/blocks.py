@@ -127,6 +127,17 @@ def run_console(block: Block, folder: Path, page: str) -> None:
     A command may fail if the next one asks for its exit code, by `echo $?`.
     """
     session = commands(block)
+    printed = printed_by(session, folder)
+    for number, ((command, expected), (got, code)) in enumerate(zip(session, printed, strict=True)):
+        assert expected.strip() != "...", f"{page}, line {block.line}: dots alone would let anything pass"
+        where = f"{page}, line {block.line}: $ {command}\n"
+        assert alike(expected, got), f"{where}--- the page:\n{expected}\n--- the command:\n{got}"
+        asked = number + 1 < len(session) and session[number + 1][0] == "echo $?"
+        assert code == 0 or asked, f"{where}exit code {code}"
+
+
+def printed_by(session: list[tuple[str, str]], folder: Path) -> list[tuple[str, int]]:
+    """What each command prints, run in one shell, and its exit code."""
     script = "".join(f"{command}\n_code=$?; printf '\\036%d\\036' $_code; (exit $_code)\n" for command, _ in session)
     done = subprocess.run(
         ["bash", "-c", script],  # noqa: S607
@@ -141,13 +152,7 @@ def run_console(block: Block, folder: Path, page: str) -> None:
     )
     printed = done.stdout.split("\x1e")
     assert len(printed) == 2 * len(session) + 1, done.stdout
-    for number, (command, expected) in enumerate(session):
-        got, code = printed[2 * number], int(printed[2 * number + 1])
-        assert expected.strip() != "...", f"{page}, line {block.line}: dots alone would let anything pass"
-        where = f"{page}, line {block.line}: $ {command}\n"
-        assert alike(expected, got), f"{where}--- the page:\n{expected}\n--- the command:\n{got}"
-        asked = number + 1 < len(session) and session[number + 1][0] == "echo $?"
-        assert code == 0 or asked, f"{where}exit code {code}"
+    return [(printed[2 * number], int(printed[2 * number + 1])) for number in range(len(session))]
 
 
 def alike(expected: str, got: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from blocks import Block, alike, blocks, commands, run_console, run_pycon, run_python, why_not_run
+from refresh import refreshed, rewritten
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -151,3 +152,29 @@ def test_dots_stand_for_parts_of_lines_and_for_lines() -> None:
     assert not alike("a\n...", "b\nc\n")
     assert not alike("a", "a\nb\n")
     assert not alike("", "a\n")
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "new"),
+    [
+        ("Brier 0.5\n...\ndone", "Brier 0.5\nerror 1\ndone\n", "Brier 0.5\n...\ndone"),  # right as it is
+        ("Brier 0.5\n...\n12 rows", "Brier  0.25\nerror 1\n1,300 rows\n", "Brier  0.25\n...\n1,300 rows"),
+        ("Brier 0.5\n...", "Brier 0.25\nerror 1\nerror 2\n", "Brier 0.25\n..."),
+        ("Brier 0.5\ndone", "Brier 0.25\nerror 1\ndone\n", "Brier 0.25\nerror 1\ndone"),  # a new line
+        ("Brier 0.5\n...\ndone", "Brier 0.25\nerror 1\n", "Brier 0.25\nerror 1"),  # a line is gone
+        ("Brier 0.5", "Brier 0.25\nerror 1\n", "Brier 0.25\nerror 1"),
+    ],
+)
+def test_pages_are_refreshed(expected: str, got: str, new: str) -> None:
+    assert refreshed(expected, got) == new
+    assert alike(new, got)
+
+
+@needs_a_shell
+def test_a_page_is_refreshed_where_it_is_wrong_and_nowhere_else(tmp_path: Path) -> None:
+    page = (
+        "Text 1\n\n```console\n$ echo 2 and \\\n>   3\n2 and 4\n$ echo 4\n4\n$ echo 2 and 5\n2 and 7\n```\n\n2 and 4\n"
+    )
+    new = page.replace("2 and 4\n$", "2 and 3\n$").replace("2 and 7", "2 and 5")
+    assert rewritten(page, one(page), tmp_path) == new
+    assert rewritten(new, one(new), tmp_path) == new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ PLAYERS = [
     lambda: tc.BentGrid(horizon=40),
     lambda: tc.HorizonFree(),
     lambda: tc.Arc(),
-    lambda: tc.Guard(slack=0.5),
+    lambda: tc.Guard(budget=1.5),
     lambda: tc.Recalibrator(),
 ]
 
@@ -70,6 +71,17 @@ def test_what_was_proved_before_is_for_the_rounds_so_far() -> None:
     assert all(Fraction(bound) >= f.a_priori(int(t)) for bound, t in zip(course.a_priori, course.rounds, strict=True))
     assert course.a_priori[0] < course.a_priori[-1] < f.certificate.a_priori
     assert (course.name, course.measured.tolist()) == (repr(f), [500])
+
+
+@pytest.mark.parametrize("make", [tc.Guard, tc.Recalibrator])
+@pytest.mark.parametrize("budget", [1.5, 4.0])
+def test_what_was_proved_before_is_the_budget_where_hints_are_followed(make: Any, budget: float) -> None:
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 2, 3000), rng.random(3000)
+    course = plot.certificate_course(make(budget=budget), y, scores=scores, points=9, distances=1, time_limit=0.1)
+    assert course.a_priori.tolist() == [tc.Guard(budget=budget).a_priori(int(t)) for t in course.rounds]
+    assert (course.certificate <= course.a_priori).all()
+    assert course.certificate[-1] < course.a_priori[-1] < 3000
 
 
 def test_a_forecaster_that_has_played_is_played_anew_and_left_alone() -> None:
@@ -125,30 +137,6 @@ def assert_allowed(state: plot.LadderState) -> None:
         assert (side[0], side[-1]) == (0, 0)
 
 
-@settings(max_examples=80)
-@given(BITS, st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([None, 6]), st.data())
-def test_the_ladder_of_a_guard(y: list[int], slack: float, grid: int | None, data: st.DataObject) -> None:
-    guard = tc.Guard(slack=slack, grid=grid)
-    guard.guard_many(data.draw(st.lists(st.floats(0, 1), min_size=len(y), max_size=len(y))), y)
-    state = plot.ladder_state(guard)
-    assert state.open_cells.tolist() == guard.open_cells.astype(bool).tolist()
-    assert state.open_cells.any()
-    assert_allowed(state)
-    inner = slice(1, -1)
-    assert state.high[inner] == pytest.approx(state.points[inner] + slack)
-    assert state.low[inner] == pytest.approx(state.points[inner] - 1 - slack)
-
-
-def test_the_ladder_of_a_guard_whose_outcomes_come_late() -> None:
-    r, rng = tc.Recalibrator(), np.random.default_rng(4)
-    waiting = [r.issue(score) for score in rng.random(6)]
-    for ticket in waiting:
-        r.resolve(ticket, int(rng.random() < 0.5))
-    state = plot.ladder_state(r.groups[None])
-    assert_allowed(state)
-    assert state.high[1:-1].tolist() == [8.0] * (len(state.points) - 2)
-
-
 def test_the_ladder_of_one_step_ahead() -> None:
     osa = tc.OneStepAhead(grid=6)
     osa.answer_many([1, 0, 0, 1, 1, 0, 0])
@@ -177,6 +165,7 @@ def test_the_ladder_of_one_step_ahead() -> None:
         (lambda: plot.certificate_course(tc.HorizonFree(), [0, 1], time_limit=0), "time_limit"),
         (lambda: plot.certificate_course(tc.HorizonFree(), [0, 1], rtol=2), "rtol"),
         (lambda: plot.ladder_state(tc.Recalibrator()), "forecaster"),
+        (lambda: plot.ladder_state(tc.Guard()), "forecaster"),
         (lambda: plot.ladder_state(None), "forecaster"),
     ],
 )

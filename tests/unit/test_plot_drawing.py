@@ -82,9 +82,7 @@ def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
 
 def ladder(forecaster: object, rounds: int) -> plot.LadderState:
     y = np.random.default_rng(2).integers(0, 2, rounds)
-    if isinstance(forecaster, tc.Guard):
-        forecaster.guard_many(np.random.default_rng(3).random(rounds), y)
-    elif isinstance(forecaster, tc.OneStepAhead):
+    if isinstance(forecaster, tc.OneStepAhead):
         forecaster.answer_many(y)
     else:
         forecaster.forecast_many(y)
@@ -105,7 +103,7 @@ MAKE: dict[str, Callable[[], object]] = {
     "course of a recalibrator": lambda: course(tc.Recalibrator()),
     "ladder of the paper": lambda: ladder(tc.AlmostOneStepAhead(grid=10), 50),
     "ladder at the start": lambda: ladder(tc.HorizonFree(), 0),
-    "ladder of a guard": lambda: ladder(tc.Guard(), 2000),
+    "ladder of many points": lambda: ladder(tc.HorizonFree(), 2000),
 }
 KINDS = [
     "diagram of wavy",

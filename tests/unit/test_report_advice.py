@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -249,12 +250,24 @@ def test_the_certificate_says_what_is_proved_and_what_not() -> None:
     r = tc.Recalibrator()
     r.recalibrate_many(P, OFF)
     certificate = r.certificate
-    proved, beside = certificate_sentences(certificate)
+    proved, promised, beside = certificate_sentences(certificate)
     assert proved.startswith("The forecasts of the 5,000 rounds so far are within ")
     assert f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not estimated, " in proved
+    assert promised.startswith(f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 ")
     assert "not about any one of them, nor about those to come" in beside
     assert beside.endswith(f"read the Brier score, {certificate.brier:.4f}.")
     r.issue(0.5)
-    proved, _ = certificate_sentences(r.certificate)
+    proved, promised, _ = certificate_sentences(r.certificate)
     assert "5,001 rounds" in proved
+    assert "5,001 rounds" in promised
     assert "with the 1 whose outcome is missing counted at their worst" in proved
+
+
+@pytest.mark.parametrize("forecaster", [tc.BentGrid(horizon=20_000), tc.HorizonFree(), tc.Arc()])
+def test_the_certificate_of_any_forecaster_is_told(forecaster: Any) -> None:
+    forecaster.forecast_many(OFF)
+    certificate = forecaster.certificate
+    proved, promised, _ = certificate_sentences(certificate)
+    assert f"within {certificate.per_round:.4f} on average" in proved
+    over = 20_000 if certificate.horizon else 5_000
+    assert f"{certificate.a_priori / over:.4f} on average over {over:,} rounds" in promised

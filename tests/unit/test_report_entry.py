@@ -62,7 +62,10 @@ def report() -> HtmlReport:
         (partial(html_report, Y, P, times=P, sample_weight=P), "times must be left out beside sample_weight"),
         (partial(html_report, TALLY, times=P), "times must be a RunningCourse beside a Tally"),
         (partial(html_report, {"a": TALLY, "b": TALLY}, times=RunningCourse()), "times must be the time of each round"),
-        (partial(html_report, Y, P, certificate=0.1), "certificate must be a Certificate, got 0.1"),
+        (
+            partial(html_report, Y, P, certificate=0.1),
+            "certificate must be what a forecaster's or recalibrator's certificate is, got 0.1",
+        ),
         (partial(html_report, Y, P, title=3), "title must be a str, got 3"),
         (partial(html_report, Y, P, source=Path("x")), "source must be a str"),
         (partial(html_report, Y, P, outcome=b"y"), "outcome must be a str"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from river import base, linear_model, naive_bayes, preprocessing
 
 from truecast import _check
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate
+from truecast.errors import InputError
 from truecast.recalibrate import Recalibrator, Ticket
 from truecast.recalibrate.hints import Hint
 
 __all__ = ["Recalibrated"]
+
+Row = dict[Any, Any]
 
 _ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
 
@@ -33,15 +36,22 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         Its labels must be False and True, or 0 and 1. A pipeline is fine.
     hint
         What to make of the scores; see `Recalibrator`.
-    slack
-        How freely the guard follows the hints; see `Guard`.
+    group
+        Which group a row belongs to, if groups are to be calibrated each. The name of a feature takes its value, a str
+        or an int, such as "JFK" for ``group="airport"``. A tuple of names puts a row into a group for each of these
+        features, called as "airport=JFK". Or a function of the row that gives what `Recalibrator.predict` takes. A
+        value of None is no group.
+    budget
+        How much energy a round may bring; see `Guard`.
+    max_groups
+        So many groups get a certificate of their own; see `Recalibrator`.
     max_unresolved
         So many issued forecasts may await their labels; see `Recalibrator`.
 
     Attributes
     ----------
     recalibrator : Recalibrator
-        What the probabilities go through.
+        What the probabilities go through; ``recalibrator.groups`` has the certificates of the groups.
 
     Raises
     ------
@@ -52,6 +62,9 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     -----
     Keyword arguments go to the classifier's method of the same name; in `learn_one` and `resolve_one` also a weight
     `w`, which is for the classifier alone: rounds have no weights.
+
+    Within a pipeline this sees the features that come out of the step before. For a group by a feature that the
+    pipeline drops, put this around all of it.
 
     Examples
     --------
@@ -66,54 +79,81 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     >>> certificate = model["Recalibrated"].certificate
     >>> certificate.rounds, certificate.bound < 2 * 1250**0.5
     (1250, True)
+
+    A certificate for each group as well; the classifier need not know the feature:
+
+    >>> from river import compose
+    >>> numbers = compose.Discard("airport") | preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> model = Recalibrated(numbers, group="airport")
+    >>> model.learn_one({"airport": "JFK", "wind": 12.0}, True)
+    >>> model.recalibrator.groups["JFK"].certificate.rounds
+    1
     """
 
     def __init__(
         self,
         classifier: base.Classifier,
         hint: Hint | dict[str, Any] | None = None,
-        slack: float = 1.0,
+        group: str | tuple[str, ...] | Callable[[Row], Any] | None = None,
+        budget: float = 4.0,
+        max_groups: int = 1_000,
         max_unresolved: int = 100_000,
     ) -> None:
         self.classifier = classifier
         self.hint = hint
-        self.slack = slack
+        self.group = _check_features(group)
+        self.budget = budget
+        self.max_groups = max_groups
         self.max_unresolved = max_unresolved
-        self.recalibrator = Recalibrator(hint=hint, slack=slack, max_unresolved=max_unresolved)
+        self.recalibrator = Recalibrator(hint=hint, budget=budget, max_groups=max_groups, max_unresolved=max_unresolved)
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> ArcCertificate:
         """What is proved about the forecasts in all rounds so far, and about those that await their labels."""
         return self.recalibrator.certificate
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
         """Return the probabilities of False and True, as if the row came next. Nothing is learned."""
-        p = self.recalibrator.predict(self._score(x, **kwargs))
+        p = self.recalibrator.predict(self._score(x, **kwargs), group=self._group(x))
         return {False: 1.0 - p, True: p}
 
-    def learn_one(self, x: dict[Any, Any], y: base.typing.ClfTarget, **kwargs: Any) -> None:
+    def learn_one(self, x: Row, y: base.typing.ClfTarget, **kwargs: Any) -> None:
         """Score the row by the classifier as it is, play the round, then let the classifier learn.
 
         Raises
         ------
         InputError
-            If the label is neither False nor True, 0 nor 1, or the classifier's score not in [0, 1]; nothing is
-            learned then.
+            If the label is neither False nor True, 0 nor 1, the classifier's score is not in [0, 1], or the row has
+            no such group; nothing is learned then.
         """
         outcome = _check.outcome(y)
-        self.recalibrator.predict(self._score(x))
+        self.recalibrator.predict(self._score(x), group=self._group(x))
         self.classifier.learn_one(x, y, **kwargs)
         self.recalibrator.observe(outcome)
 
-    def issue_one(self, x: dict[Any, Any], **kwargs: Any) -> Ticket:
+    def issue_one(self, x: Row, *, event: str | int | None = None, **kwargs: Any) -> Ticket:
         """Return a forecast whose label will come later: ``ticket.p`` is the probability of True.
 
         If the model is a pipeline, put this around all of it to reach this method:
         ``Recalibrated(StandardScaler() | LogisticRegression())``.
-        """
-        return self.recalibrator.issue(self._score(x, **kwargs))
 
-    def resolve_one(self, ticket: int, x: dict[Any, Any], y: base.typing.ClfTarget, **kwargs: Any) -> None:
+        Parameters
+        ----------
+        x
+            The row.
+        event
+            What the forecast is about, if several are made of the same; see `Recalibrator.issue`.
+        **kwargs
+            For the classifier's `predict_proba_one`.
+
+        Raises
+        ------
+        InputError
+            If the classifier's score is not in [0, 1], or the group or the event breaks its rule.
+        """
+        return self.recalibrator.issue(self._score(x, **kwargs), group=self._group(x), event=event)
+
+    def resolve_one(self, ticket: int, x: Row, y: base.typing.ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an issued forecast, in any order: first its round, then the row by the classifier.
 
         Parameters
@@ -137,7 +177,26 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         self.recalibrator.resolve(ticket, y)
         self.classifier.learn_one(x, y, **kwargs)
 
-    def _score(self, x: dict[Any, Any], **kwargs: Any) -> float:
+    def give_up_one(self, ticket: int) -> None:
+        """Await the label of an issued forecast no longer; the certificate counts it at its worst from now on.
+
+        Raises
+        ------
+        InputError
+            If the ticket was never issued; TicketError if it awaits no label any more.
+        """
+        self.recalibrator.give_up(ticket)
+
+    def _group(self, x: Row) -> Any:
+        """The group or groups of a row, as the recalibrator takes them."""
+        if self.group is None or callable(self.group):
+            return None if self.group is None else self.group(x)
+        if isinstance(self.group, str):
+            return _feature(x, self.group)
+        values = ((name, _feature(x, name)) for name in self.group)
+        return tuple(f"{name}={value}" for name, value in values if value is not None)
+
+    def _score(self, x: Row, **kwargs: Any) -> float:
         """The classifier's probability of True; a half if it has not seen any label yet."""
         said = self.classifier.predict_proba_one(x, **kwargs)
         score = float(said.get(True, 0.0)) if said else 0.5
@@ -156,3 +215,20 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"classifier": preprocessing.StandardScaler() | linear_model.LogisticRegression()}
         yield {"classifier": naive_bayes.GaussianNB()}  # type: ignore[no-untyped-call]
+
+
+def _check_features(group: Any) -> Any:
+    """Refuse a group that is neither one or several features nor a function."""
+    names = group if isinstance(group, tuple | list) else (group,)
+    named = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    if group is None or callable(group) or named:
+        return group
+    rule = "must be the name of a feature, a tuple of distinct ones, a function of the row, or None"
+    raise InputError("group", rule, group)
+
+
+def _feature(x: Row, name: str) -> Any:
+    if name not in x:
+        rule = "must be a feature of every row; where it can be missing, pass a function of the row"
+        raise InputError("group", rule, name)
+    return x[name]

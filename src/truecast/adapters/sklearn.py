@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -23,15 +24,15 @@ from sklearn.utils import (
     indexable,
 )
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, check_is_fitted, column_or_1d
 
 from truecast import _check
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
-from truecast.recalibrate import Recalibrator
+from truecast.recalibrate import Recalibrator, Ticket
 from truecast.recalibrate.hints import Hint
 
 __all__ = ["RecalibratedClassifier"]
@@ -39,9 +40,21 @@ __all__ = ["RecalibratedClassifier"]
 _ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
 
 
-def _learns_on(self: RecalibratedClassifier) -> bool:
-    """Whether `partial_fit` makes sense: the classifier can learn on, or need not."""
-    return isinstance(self.estimator, FrozenEstimator) or hasattr(self.estimator, "partial_fit")
+class _IfItLearnsOn:
+    """A method that is there only if the classifier can learn on, or need not; as an attribute it says why not."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, model: RecalibratedClassifier | None, owner: Any = None) -> Callable[..., Any]:
+        if model is None:
+            return self._method
+        classifier = model.estimator
+        if not isinstance(classifier, FrozenEstimator) and not hasattr(classifier, "partial_fit"):
+            reason = f"the estimator, {type(classifier).__name__}, has no partial_fit"
+            remedy = "to use a fitted one as it is and recalibrate on, put it in a sklearn.frozen.FrozenEstimator"
+            raise AttributeError(f"{type(model).__name__} has no partial_fit here, as {reason}; {remedy}")
+        return MethodType(self._method, model)
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +66,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     `certificate_` bounds the distance to calibration of the forecasts in those rounds, whatever the data. It is no
     promise about what `predict_proba` says of other rows: these are calibrated as far as they are like the rows before.
-    The proof goes on where the rounds go on: with `partial_fit`.
+    The proof goes on where the rounds go on: with `partial_fit`; or with `issue` and `resolve`, if forecasts are made
+    now and labels come later.
 
     Parameters
     ----------
@@ -62,8 +76,12 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         `decision_function`. In a `FrozenEstimator` it is taken as it is, fitted on other rows, and never changed.
     hint
         What to make of the scores; see `Recalibrator`.
-    slack
-        How freely the guard follows the hints; see `Guard`.
+    budget
+        How much energy a round may bring; see `Guard`.
+    max_groups
+        So many groups get a certificate of their own; see `Recalibrator`.
+    max_unresolved
+        So many issued forecasts may await their labels; see `Recalibrator`.
     cv
         For `fit`: how to split the rows so that each is scored by a classifier that has not seen it. A number of folds,
         a splitter or an iterable of (train, test), as in scikit-learn. Rows that are in no test part, such as the first
@@ -83,12 +101,12 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     estimator_
         The classifier, fitted on all rows.
     recalibrator_ : Recalibrator
-        What its scores go through.
+        What its scores go through; ``recalibrator_.groups`` has the certificates of the groups.
     forecasts_ : ndarray of shape (n_samples,)
         What was forecast for the second class in the rounds of the last `fit` or `partial_fit`, each before its outcome
         was used; nan for rows without a round. To be measured: they are as honest as the splits.
-    certificate_ : Certificate
-        What is proved about the forecasts in all rounds so far. It holds for the rows as a set,
+    certificate_ : ArcCertificate
+        What is proved about the forecasts in all rounds so far, and those issued. It holds for the rows as a set,
         whatever the order and the splits; its Brier score tells of rows to come only if these are like them.
     n_features_in_, feature_names_in_
         As the classifier has them.
@@ -98,6 +116,11 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     More classes: `OneVsRestClassifier` around this. There is no `decision_function`: a score that is no probability is
     what this is to replace. Rounds have no weights: `sample_weight` and whatever else is passed goes to the classifier
     alone, through scikit-learn's metadata routing if that is enabled.
+
+    `groups` are those to be calibrated: a name for each row, a tuple of several, or None, or a table with a column for
+    each of several, as in `Recalibrator.recalibrate_many`. The classifier does not get them. A splitter gets them if
+    metadata routing is enabled and it asks for groups, as `GroupKFold` does. To split by other groups, pass the splits:
+    ``cv=list(GroupKFold().split(X, y, patients))``.
 
     A round costs microseconds; `fit` costs what fitting the classifier on each split and once on all rows costs.
 
@@ -117,6 +140,17 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     >>> model = model.partial_fit(X[400:], y[400:])  # these are scored first, then learned
     >>> model.certificate_.rounds
     569
+
+    Labels that come later, and a fitted classifier that is used as it is:
+
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> model = RecalibratedClassifier(FrozenEstimator(GaussianNB().fit(X[:400], y[:400])))
+    >>> tickets = model.issue(X[400:403], groups=["east", "west", "east"])
+    >>> [0 <= ticket.p <= 1 for ticket in tickets]
+    [True, True, True]
+    >>> model = model.resolve(tickets[1:], y[401:403])
+    >>> model.certificate_.rounds, model.certificate_.unresolved, model.recalibrator_.groups["east"].rounds
+    (2, 1, 1)
     """
 
     def __init__(
@@ -124,7 +158,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         estimator: Any,
         *,
         hint: Hint | dict[str, Any] | None = None,
-        slack: float = 1.0,
+        budget: float = 4.0,
+        max_groups: int = 1_000,
+        max_unresolved: int = 100_000,
         cv: Any = 5,
         shuffle: bool = True,
         random_state: Any = 0,
@@ -132,19 +168,21 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     ) -> None:
         self.estimator = estimator
         self.hint = hint
-        self.slack = slack
+        self.budget = budget
+        self.max_groups = max_groups
+        self.max_unresolved = max_unresolved
         self.cv = cv
         self.shuffle = shuffle
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @property
-    def certificate_(self) -> Certificate:
+    def certificate_(self) -> ArcCertificate:
         """What is proved about the forecasts in all rounds so far."""
-        certificate: Certificate = self.recalibrator_.certificate
+        certificate: ArcCertificate = self.recalibrator_.certificate
         return certificate
 
-    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
+    def fit(self, X: Any, y: ArrayLike, *, groups: Any = None, **params: Any) -> Self:
         """Fit the classifier on all rows, and start a new recalibrator on scores of rows that it had not seen.
 
         The scores are out of fold: rows are taken to be alike, so a classifier fitted on most of them scores as the one
@@ -157,38 +195,46 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             The rows, as the classifier takes them.
         y
             Their labels, two different ones.
+        groups
+            The group or groups of each row, if groups are to be calibrated each.
         **params
             For the classifier's `fit`, such as `sample_weight`; what has an entry for each row is split with the rows.
 
         Raises
         ------
         InputError
-            If there are not two classes, `cv` or an option of the recalibrator breaks its rule, or the classifier
-            gives no scores.
+            If there are not two classes, `groups`, `cv` or an option of the recalibrator breaks its rule, or the
+            classifier gives no scores.
         """
         X, y = indexable(X, y)
         labels = _labels(y)
         classes = _two_classes(self._frozen_classes(labels))
         outcomes = _outcomes(labels, classes)
-        routed = self._routed("fit", params)
-        recalibrator = Recalibrator(hint=self.hint, slack=self.slack)
+        names = None if groups is None else _check.groups(groups, len(labels))
+        routed = self._routed("fit", params, groups)
+        recalibrator = self._new_recalibrator()
         rows, scores = self._honest_scores(X, labels, classes, routed)
         estimator = clone(self.estimator).fit(X, labels, **routed.estimator.fit)
         forecasts = np.full(len(labels), np.nan)
-        forecasts[rows] = recalibrator.recalibrate_many(scores, outcomes[rows])
+        played = None if names is None else [names[row] for row in rows.tolist()]
+        forecasts[rows] = recalibrator.recalibrate_many(scores, outcomes[rows], groups=played)
         self.classes_, self.estimator_ = classes, estimator
         self.recalibrator_, self.forecasts_ = recalibrator, forecasts
         self._take_features()
         return self
 
-    @available_if(_learns_on)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, **params: Any) -> Self:
+    @_IfItLearnsOn
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, *, groups: Any = None, **params: Any
+    ) -> Self:
         """Score the rows by the classifier as it is, play a round for each, then let the classifier learn them.
 
         The rounds are played in the order of the rows, each outcome before the next row. So with one row at a time the
         certificate is about just what `predict_proba` said of it before; with more it is about `forecasts_`, which
         from the second row on knew a little more. The rows of the very first call, if there was no `fit` before, have
         no scores and play no rounds, unless the classifier is frozen.
+
+        It is there if the classifier has a `partial_fit`, or is in a `FrozenEstimator`. A `Pipeline` has none.
 
         Parameters
         ----------
@@ -198,49 +244,160 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             Their labels.
         classes
             The two labels that can occur: needed in the first call, unless the classifier is frozen.
+        groups
+            The group or groups of each row, if groups are to be calibrated each.
         **params
             For the classifier's `partial_fit`, such as `sample_weight`.
 
         Raises
         ------
         InputError
-            If a label is not one of the classes, or these are missing, not two, or not those of the first call.
+            If a label is not one of the classes, these are missing, not two, or not those of the first call, or
+            `groups` break their rule; nothing is learned then.
         """
         check_consistent_length(X, y)
         labels = _labels(y)
         first = not hasattr(self, "recalibrator_")
         known = self._first_classes(classes) if first else self._same_classes(classes)
         outcomes = _outcomes(labels, known)
+        names = None if groups is None else _check.groups(groups, len(labels))
         frozen = isinstance(self.estimator, FrozenEstimator)
         routed = self._routed("partial_fit", params)
         estimator = clone(self.estimator) if first else self.estimator_
-        recalibrator = Recalibrator(hint=self.hint, slack=self.slack) if first else self.recalibrator_
+        recalibrator = self._new_recalibrator() if first else self.recalibrator_
         scores = None if first and not frozen else _scores(estimator, X, known)
         if not frozen:
             estimator.partial_fit(X, labels, classes=known, **routed.estimator.partial_fit)
         nothing = np.full(len(labels), np.nan)
-        self.forecasts_ = nothing if scores is None else recalibrator.recalibrate_many(scores, outcomes)
+        self.forecasts_ = nothing if scores is None else recalibrator.recalibrate_many(scores, outcomes, groups=names)
         self.classes_, self.estimator_, self.recalibrator_ = known, estimator, recalibrator
         self._take_features()
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of both classes for each row, as if it came next. Nothing is learned."""
+    def predict_proba(self, X: Any, *, groups: Any = None) -> NDArray[np.float64]:
+        """Return the probabilities of both classes for each row, as if it came next. Nothing is learned.
+
+        Parameters
+        ----------
+        X
+            Rows, as the classifier takes them.
+        groups
+            The group or groups of each, if there are groups.
+        """
         check_is_fitted(self)
-        p = self.recalibrator_.predict_many(_scores(self.estimator_, X, self.classes_))
+        p = self.recalibrator_.predict_many(_scores(self.estimator_, X, self.classes_), groups=groups)
         return np.column_stack([1 - p, p])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the more probable class of each row, the first one if they are equal."""
-        second = self.predict_proba(X).argmax(axis=1)
+    def predict(self, X: Any, *, groups: Any = None) -> NDArray[Any]:
+        """Return the more probable class of each row, the first one if they are equal; `groups` as before."""
+        second = self.predict_proba(X, groups=groups).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[second]
         return labels
+
+    def issue(self, X: Any, *, groups: Any = None, events: Any = None) -> list[Ticket]:
+        """Return a forecast for each row whose label will come later, in any order with others.
+
+        The certificate is about these forecasts: what was said when it was said. A frozen classifier can begin with
+        this, without any label.
+
+        Parameters
+        ----------
+        X
+            Rows, as the classifier takes them.
+        groups
+            The group or groups of each, if groups are to be calibrated each.
+        events
+            The name or number of what each row is about, or None, if several are about the same; see
+            `Recalibrator.issue`.
+
+        Returns
+        -------
+        tickets
+            One for each row, an int: ``ticket.p`` is the probability of the second class. The model does not keep rows;
+            keep what you need to learn from them.
+
+        Raises
+        ------
+        InputError
+            If a score, a group or an event breaks its rule; nothing is issued then.
+        """
+        if not hasattr(self, "recalibrator_") and isinstance(self.estimator, FrozenEstimator):
+            self.classes_, self.estimator_ = self._first_classes(None), clone(self.estimator)
+            self.recalibrator_ = self._new_recalibrator()
+            self._take_features()
+        check_is_fitted(self)
+        scores = _scores(self.estimator_, X, self.classes_)
+        rows = len(scores)
+        members = [None] * rows if groups is None else _check.groups(groups, rows)
+        if events is not None:
+            _check.events(events, rows)
+        about = [None] * rows if events is None else list(events)
+        issue = self.recalibrator_.issue
+        together = zip(scores.tolist(), members, about, strict=True)
+        return [issue(score, group=group, event=event) for score, group, event in together]
+
+    def resolve(self, tickets: Iterable[int], y: ArrayLike) -> Self:
+        """Learn the labels of issued forecasts, in the order given. All of them, or none if one is refused.
+
+        The recalibrator learns them; the classifier does not, as its rows are not here. If it is to learn them, call
+        ``estimator_.partial_fit``: the `partial_fit` of this would count their rounds twice.
+
+        Parameters
+        ----------
+        tickets
+            What `issue` gave, or the numbers.
+        y
+            The label of each.
+
+        Raises
+        ------
+        InputError
+            If a label is not one of the classes, a ticket was never issued or comes twice, or the lengths differ.
+        TicketError
+            If a ticket is resolved or given up already.
+        """
+        numbers = self._awaited(tickets)
+        outcomes = _outcomes(_labels(y), self.classes_)
+        if len(numbers) != len(outcomes):
+            raise InputError("y", f"must have a label for each of the {len(numbers)} tickets", (len(outcomes),))
+        for number, outcome in zip(numbers, outcomes.tolist(), strict=True):
+            self.recalibrator_.resolve(number, outcome)
+        return self
+
+    def give_up(self, tickets: Iterable[int]) -> Self:
+        """Await the labels of these tickets no longer: the certificate counts them at their worst from now on.
+
+        Raises
+        ------
+        InputError
+            If a ticket was never issued or comes twice; nothing is changed then.
+        TicketError
+            If a ticket awaits no label any more; nothing is changed then.
+        """
+        for number in self._awaited(tickets):
+            self.recalibrator_.give_up(number)
+        return self
+
+    def _awaited(self, tickets: Iterable[int]) -> list[int]:
+        """The numbers of tickets that all await their labels, each once."""
+        check_is_fitted(self)
+        if not isinstance(tickets, Iterable) or isinstance(tickets, str | bytes):
+            raise InputError("tickets", "must be a sequence of what issue() gave", tickets)
+        numbers, awaited = list(tickets), set(self.recalibrator_.awaited)
+        for position, number in enumerate(numbers):
+            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+            if not whole or number not in awaited:
+                if number in numbers[:position]:
+                    raise InputError("tickets", "must name each forecast once", number, position)
+                self.recalibrator_.give_up(number)  # raises, and says why
+            awaited.discard(number)
+        return numbers
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which of the classifier's and the splitter's methods get what is passed to ours."""
         to_estimator = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
         to_splitter = MethodMapping().add(caller="fit", callee="split")
-        router = MetadataRouter(owner=type(self).__name__)
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=to_estimator).add(
             splitter=self.cv, method_mapping=to_splitter
         )
@@ -251,9 +408,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _routed(self, method: str, params: dict[str, Any]) -> Any:
+    def _new_recalibrator(self) -> Recalibrator:
+        return Recalibrator(
+            hint=self.hint, budget=self.budget, max_groups=self.max_groups, max_unresolved=self.max_unresolved
+        )
+
+    def _routed(self, method: str, params: dict[str, Any], groups: Any = None) -> Any:
         if sklearn.get_config()["enable_metadata_routing"]:
-            return process_routing(self, method, **params)
+            return process_routing(self, method, groups=groups, **params)
         return Bunch(estimator=Bunch(**{method: params}), splitter=Bunch(split={}))
 
     def _honest_scores(

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 @arguments("file")
 @click.option("-o", "--output", required=True, metavar="OUT", help="Where to write, in the format of FILE; or -.")
 @arguments("outcome", "score")
-@click.option("--by", metavar="NAME", help="Column of groups, each of which is to be calibrated by itself.")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME",
+    help="Column of groups, each of which is to be calibrated by itself; may be repeated: groups may overlap.",
+)
 @click.option(
     "--max-groups",
     type=int,
@@ -50,6 +55,9 @@ if TYPE_CHECKING:
 @click.option("--title", metavar="TEXT", help="What to call that page.  [default: by the name of OUT]")
 @click.option("--unknown", is_flag=True, help="Allow rows without an outcome: they are forecast, not learned from.")
 @click.option("--id", "ids", metavar="NAME", help="Column of ids: outcomes may be filled in later, in any order.")
+@click.option(
+    "--event", metavar="NAME", help="With --id: column of what rows are about; an event is learned from as one outcome."
+)
 @click.option("--time", metavar="NAME", help="Column of times, numbers or ISO dates, which must not go back.")
 @click.option("--sort", is_flag=True, help="Sort the rows by --time first, in memory; OUT is in that order, too.")
 @click.option("--complete", is_flag=True, help="With --state: take a last line that has no line break, too.")
@@ -62,7 +70,7 @@ def recalibrate(
     output: str,
     outcome: str | None,
     score: str | None,
-    by: str | None,
+    by: tuple[str, ...],
     max_groups: int,
     column: str,
     state: Path | None,
@@ -70,6 +78,7 @@ def recalibrate(
     title: str | None,
     unknown: bool,
     ids: str | None,
+    event: str | None,
     time: str | None,
     sort: bool,
     complete: bool,
@@ -104,6 +113,7 @@ def recalibrate(
       truecast recalibrate monday.csv -o monday-out.csv --state model.json
       truecast recalibrate log.csv --id order -o out.csv --state model.json
       truecast recalibrate scores.parquet --by airport -o calibrated.parquet
+      truecast recalibrate scores.csv --by airport --by carrier -o out.csv
     """  # noqa: D301
     with errors({"max_groups": "--max-groups"}):
         out = None if output == "-" else Path(output)
@@ -112,8 +122,14 @@ def recalibrate(
         _refuse_options(state, page, time, with_state, sort=sort, title=title)
         if again and ids is not None:
             raise click.UsageError("--again is for runs without --id: rows are known by their ids")
+        if event is not None and ids is None:
+            raise click.UsageError("--event needs --id: without it, each outcome comes before the next row")
+        for column_of_groups in by:
+            if by.count(column_of_groups) > 1:
+                raise click.UsageError(f"--by must name each column once, got {column_of_groups!r} twice")
         scores = () if score is None else (score,)
-        reopened = Reopened(file, outcome=outcome, scores=scores, group=by, **cells)
+        first, *others = by or (None,)
+        reopened = Reopened(file, outcome=outcome, scores=scores, group=first, overlapping=others, **cells)
         with _resumable(state, ids), progress("recalibrating", rows=out is None) as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
@@ -131,6 +147,7 @@ def recalibrate(
                 unknown=unknown,
                 ids=ids,
                 time=time,
+                event=event,
                 sort=sort,
                 complete=complete,
                 again=again,
@@ -247,7 +264,7 @@ def _write_page(
     made = html_report(
         {score: found.scores[score]},
         after=found.scores[column],
-        groups=found.groups.get(score),
+        groups=None if names.overlapping else found.groups.get(score),
         certificate=certificate if certificate.rounds == found.rows else None,
         title=title,
         source=str(out),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from truecast import state
-from truecast.errors import FileError, StateError, writing
+from truecast.errors import FileError, StateError, VersionError, writing
 from truecast.files.known import Known
 from truecast.files.places import (
     Mark,
@@ -256,6 +256,10 @@ class Checkpoint:
             raise FileError(name, f"is not a saved recalibrator ({error})") from error
         try:
             recalibrator = Recalibrator.from_json(text)
+        except VersionError as error:
+            older = json.loads(text)["version"] < state.VERSION
+            remedy = ". Here that is a new --state, and FILE with all rows so far" if older else ""
+            raise FileError(name, f"cannot be continued: {error}{remedy}") from error
         except StateError as error:
             raise FileError(name, f"is not a saved recalibrator: {error}") from error
         found = json.loads(text).get("run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,10 @@ class Names:
         Others that are to be read along.
     repeated : bool
         Whether rows may be about a forecast made before, and have no score of their own.
+    overlapping : tuple of str
+        Further columns of groups: a row is then of a group for each of its columns.
+    event : str or None
+        Of events; it is the last of `also`.
     """
 
     outcome: str
@@ -71,11 +76,27 @@ class Names:
     cells: Cells = field(default_factory=Cells)
     also: tuple[str, ...] = ()
     repeated: bool = False
+    overlapping: tuple[str, ...] = ()
+    event: str | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
         """Every column once, in order."""
-        return tuple(dict.fromkeys([self.outcome, *self.scores, *filter(None, (self.weight, self.group)), *self.also]))
+        given = self.outcome, *self.scores, self.weight, self.group, *self.overlapping, *self.also
+        return tuple(dict.fromkeys(column for column in given if column is not None))
+
+    def members(self, group: pl.Series | None) -> list[Any] | None:
+        """Return the group or groups of some rows as a recalibrator takes them, from `Rounds.group`.
+
+        With several columns a group is called by its column, too: "airport=JFK". A row that has nothing in a column is
+        of no group of that.
+        """
+        if group is None or not self.overlapping:
+            return None if group is None else group.to_list()
+        named = {
+            text: tuple(f"{name}={cell}" for name, cell in _cells(text) if cell is not None) for text in set(group)
+        }
+        return [named[text] for text in group]
 
 
 def guess(
@@ -86,6 +107,7 @@ def guess(
     scores: Sequence[str] | None = (),
     weight: str | None = None,
     group: str | None = None,
+    overlapping: Sequence[str] = (),
     sample: Sample | None = None,
     **cells: Any,
 ) -> Names:
@@ -101,7 +123,7 @@ def guess(
         Of the file, for messages.
     columns
         What it has.
-    outcome, scores, weight, group
+    outcome, scores, weight, group, overlapping
         What was given. An outcome and a score are looked for if they were not; None for scores that are not needed.
     sample
         Gives the first rows of some columns, called by their numbers: `Table.sample`.
@@ -124,16 +146,22 @@ def guess(
     longest = max(map(len, columns))
     if longest > _LONGEST:
         raise FileError(name, f"is no table: the name of a column has {longest:,} letters")
-    given = [("outcome", outcome), *(("score", score) for score in scores or ()), ("weight", weight), ("by", group)]
-    for option, column in given:
+    groups = (group, *overlapping)
+    given = [("outcome", outcome), *(("score", score) for score in scores or ()), ("weight", weight)]
+    for option, column in [*given, *(("by", each) for each in groups)]:
         check_there(name, columns, column, how.spelled(option))
     if outcome is None:
-        outcome = _likely(name, columns, "outcome", {weight, group}, sample, how)
+        outcome = _likely(name, columns, "outcome", {weight, *groups}, sample, how)
     if scores is not None and not scores:
-        scores = (_likely(name, columns, "score", {outcome, weight, group}, sample, how),)
+        scores = (_likely(name, columns, "score", {outcome, weight, *groups}, sample, how),)
     if outcome in (scores or ()):
         raise FileError(name, f"cannot have outcome and score in one column: got {brief(repr(outcome))} for both")
-    return Names(outcome, tuple(scores or ()), weight, group, how)
+    return Names(outcome, tuple(scores or ()), weight, group, how, overlapping=tuple(overlapping))
+
+
+def _cells(text: str | None) -> list[tuple[str, str | None]]:
+    """What `Rounds.group` has of a row, column by column."""
+    return [] if text is None else list(json.loads(text).items())
 
 
 def check_there(name: str, columns: Sequence[str], column: str | None, option: str) -> None:

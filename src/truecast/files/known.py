@@ -166,6 +166,8 @@ class _Play:
     def __init__(self, known: Known, recalibrator: Recalibrator, part: Rounds, names: Names, file: str) -> None:
         self._known, self._recalibrator, self._part = known, recalibrator, part
         self._names, self._file = names, file
+        self._members = names.members(part.group) or [None] * len(part)
+        self._events = self._of_events()
         self._waiting: list[int] = []  # rows that are new and have an outcome: they are played together
         self._learned: list[int] = []  # numbers of forecasts
         self._outcomes: list[float] = []
@@ -198,7 +200,7 @@ class _Play:
             self._refuse(row, f"{shown(self._names.scores[0])} must be a probability where an id is new, got nothing")
         if math.isnan(outcome):
             self._flush()
-            ticket = self._recalibrator.issue(score, group=group)
+            ticket = self._recalibrator.issue(score, group=self._members[row], event=self._events[row])
             known._forecasts.append(ticket.p)
             known._tickets.append(ticket)
         else:
@@ -242,12 +244,27 @@ class _Play:
         if not self._waiting:
             return
         known, part, at = self._known, self._part, self._waiting
-        groups = None if part.group is None else part.group[at].to_list()
-        said = self._recalibrator.recalibrate_many(part.p[0][at], part.y[at], groups=groups)
+        groups = None if part.group is None else [self._members[row] for row in at]
+        events = [self._events[row] for row in at]
+        each = np.arange(len(at))  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
+        scores, y = part.p[0][at], part.y[at]
+        said = self._recalibrator.recalibrate_many(scores, y, groups=groups, known_at=each, events=events)
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))
         self._outcomes.extend(part.y[at].tolist())
         known._forecasts.frombytes(said.tobytes())
         self._waiting = []
+
+    def _of_events(self) -> list[str | None]:
+        """What each row is about, where the file says that."""
+        name, rows = self._names.event, len(self._part)
+        if name is None:
+            return [None] * rows
+        column = self._part.also[-1]
+        try:
+            return [text or None for text in _as_text(column)]
+        except pl.exceptions.PolarsError as error:
+            reason = f"has no events in column {name!r} (--event): it is of type {column.dtype}"
+            raise FileError(self._file, reason) from error
 
     def _contradict(self, row: int, column: str, was: object, now: object) -> NoReturn:
         said = f"{shown(column)} of this id was {was!r:.80} before, got {now!r:.80}"

@@ -91,7 +91,7 @@ class InOrder:
 
     def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
         """Forecast some rows, and learn from them."""
-        said, known = _said(recalibrator, part), ~np.isnan(part.y)
+        said, known = _said(recalibrator, part, self._read.names), ~np.isnan(part.y)
         self._prints.add(part)
         self._count(part, chunk=True)
         return said, Learned(part.y[known], part.p[0][known], said[known])
@@ -189,9 +189,9 @@ def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
     yield from parts
 
 
-def _said(recalibrator: Recalibrator, part: Rounds) -> NDArray[np.float64]:
+def _said(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDArray[np.float64]:
     """Play the rounds in order; where an outcome is not known, say what would be said and learn nothing."""
-    groups = None if part.group is None else part.group.to_list()
+    groups = names.members(part.group)
     if not np.isnan(part.y).any():
         return recalibrator.recalibrate_many(part.p[0], part.y, groups=groups)
     said = np.empty(len(part))

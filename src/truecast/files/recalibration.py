@@ -64,8 +64,8 @@ class Recalibration:
         Whether the file can be read again from its beginning.
     skip_bad, unknown : bool
         As in `rounds`.
-    ids, time : str or None
-        Columns of ids, and of times, which must not go back.
+    ids, time, event : str or None
+        Columns of ids, of times, which must not go back, and of events, for rows with ids.
     sort : bool
         Whether to sort rows by their times, which takes all of the file into memory.
     complete, again : bool
@@ -84,6 +84,7 @@ class Recalibration:
     unknown: bool = False
     ids: str | None = None
     time: str | None = None
+    event: str | None = None
     sort: bool = False
     complete: bool = False
     again: bool = False
@@ -177,10 +178,11 @@ class Recalibration:
         check_output(self.output, table, self.column)
         if table.records is not None:
             table.records.hold = self.state is not None and not self.complete
-        also = {"--id": self.ids, "--time": self.time}
+        also = {"--id": self.ids, "--time": self.time, "--event": self.event}
         for option, column in also.items():
             check_there(table.name, table.columns, column, option)
-        names = replace(names, also=tuple(filter(None, also.values())), repeated=self.ids is not None)
+        read = tuple(filter(None, also.values()))
+        names = replace(names, also=read, repeated=self.ids is not None, event=self.event)
         times = None if self.time is None else Times(table.name, self.time, int(self.ids is not None))
         unknown = self.unknown or self.ids is not None
         parts = _whole_lines(table, rounds(table, names, skip_bad=self.skip_bad, unknown=unknown, whole=True))

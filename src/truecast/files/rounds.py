@@ -37,7 +37,7 @@ class Rounds:
     weight : array or None
         int64 if all are whole numbers, else float64.
     group : polars.Series or None
-        Strings; null where the file has nothing.
+        Strings; null where the file has nothing. Of several columns, JSON with a cell for each.
     whole : polars.DataFrame, list of bytes or None
         The rows with all that is in them, if asked for.
     skipped : int
@@ -283,13 +283,22 @@ class _Reading:
         return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, frame: pl.DataFrame) -> pl.Series | None:
-        if self._names.group is None:
+        first, others = self._names.group, self._names.overlapping
+        if first is None:
             return None
-        column = self._column(frame, self._names.group)
+        if not others:
+            return self._group_names(frame, first)
+        columns = [self._group_names(frame, name).alias(name) for name in (first, *others)]
+        table = pl.DataFrame(columns)
+        empty = table.select(pl.all_horizontal(pl.all().is_null())).to_series()
+        return table.to_struct("").struct.json_encode().set(empty, None)
+
+    def _group_names(self, frame: pl.DataFrame, name: str) -> pl.Series:
+        column = self._column(frame, name)
         try:
             return column.cast(pl.String)
         except pl.exceptions.PolarsError as error:
-            reason = f"has no names of groups in column {self._names.group!r}: it is of type {column.dtype}"
+            reason = f"has no names of groups in column {name!r}: it is of type {column.dtype}"
             raise FileError(self._table.name, reason) from error
 
 

@@ -164,7 +164,7 @@ def certificate_course(
     for start, stop in zip([0, *rounds[:-1].tolist()], rounds.tolist(), strict=True):
         said[start:stop] = play(start, stop)
         bounds.append(player.certificate.bound)
-        before.append(round_up(player.a_priori(stop)) if hasattr(player, "a_priori") else player.certificate.a_priori)
+        before.append(_promised(player, stop))
     measured = rounds[np.unique(np.linspace(len(rounds) - 1, 0, distances).round().astype(np.int64))]
     found = [_distance(y[:t], said[:t], rtol, time_limit / distances) for t in measured.tolist()]
     lower, upper = np.array(found).reshape(-1, 2).T
@@ -196,6 +196,13 @@ def _player(
     x = _check.probabilities("scores", scores, y, outcomes)
     many = player.guard_many if isinstance(player, Guard) else player.recalibrate_many
     return player, lambda start, stop: many(x[start:stop], y[start:stop])
+
+
+def _promised(player: Any, rounds: int) -> float:
+    """What was proved for so many rounds before the first; the guard of a recalibrator keeps what a guard does."""
+    if isinstance(player, Guard | Recalibrator):
+        return Guard(budget=player.config["budget"]).a_priori(rounds)
+    return round_up(player.a_priori(rounds))
 
 
 def _distance(y: NDArray[np.uint8], p: NDArray[np.float64], rtol: float, time_limit: float) -> tuple[float, float]:

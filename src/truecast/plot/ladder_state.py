@@ -1,4 +1,4 @@
-"""The state of a ladder: the bias of every point, the open cells, and what the invariant allows."""
+"""The state of a ladder: the bias of every point, the open cell, and what the invariant allows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from truecast.certificate import round_up
 from truecast.errors import InputError
-from truecast.forecasters import Guard, OneStepAhead
+from truecast.forecasters import OneStepAhead
 from truecast.ladder import Ladder
 from truecast.plot.spread import frozen
 from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, quiet, room, tidy
@@ -36,7 +36,7 @@ class LadderState:
     low, high : arrays
         What the invariant allows each bias to be, now.
     open_cells : array of bool
-        For each pair of neighbours, whether forecasts can be made between them.
+        For each pair of neighbours, whether forecasts are made between them now: one is.
     bias : float
         The sum of the absolute biases, A.
     pooled : float
@@ -60,12 +60,13 @@ class LadderState:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on those of a new figure; return the figure.
 
-        Lines are the biases; what the invariant allows is shaded grey, the open cells green.
+        Lines are the biases; what the invariant allows is shaded grey, the open cell green.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
-        for first, last in _stretches(self.open_cells):
-            cells = axes.axvspan(self.points[first], self.points[last], color=COLORS[1], alpha=0.35, lw=0.8, zorder=1)
-        for part in np.split(np.arange(len(self.points)), self._walls()):
+        right = int(self.open_cells.argmax()) + 1  # biases are not above 0 to its left, and not below from it on
+        ends = self.points[right - 1 : right + 1]
+        cell = axes.axvspan(*ends, color=COLORS[1], alpha=0.35, lw=0.8, zorder=1)
+        for part in (slice(right), slice(right, None)):
             sides = self.low[part], self.high[part]
             allowed = axes.fill_between(self.points[part], *sides, color=GREY, alpha=0.3, lw=0, zorder=2)
         thick = min(3.0, max(0.4, 0.5 * room(axes)[0] / len(self.points)))
@@ -80,16 +81,12 @@ class LadderState:
         quiet(axes)
         if room(axes)[0] > 220:
             style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
-            axes.legend([allowed, cells], ["the invariant allows", "open"], loc="upper left", **style)
+            axes.legend([allowed, cell], ["the invariant allows", "open"], loc="upper left", **style)
         axes.set_xlabel("point of the ladder")
         axes.set_ylabel("bias")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
         tidy(axes)
         return axes.figure
-
-    def _walls(self) -> NDArray[np.int64]:
-        """Where the invariant turns from biases that are not above 0 to such as are not below."""
-        return np.flatnonzero((self.high[:-1] <= 0) & (self.low[1:] >= 0)) + 1
 
     def _titles(self) -> list[str]:
         rounds = f"{self.rounds:,} round{'s' * (self.rounds != 1)}"
@@ -103,7 +100,7 @@ class LadderState:
 
 
 def ladder_state(forecaster: Any) -> LadderState:
-    """Return the points and biases of a forecaster's ladder, its open cells, and what its invariant allows.
+    """Return the points and biases of a forecaster's ladder, its open cell, and what its invariant allows.
 
     The biases are of the points that rounds were credited to, not of the forecasts, which lie in the cells between;
     and small biases do not make sharp forecasts.
@@ -111,8 +108,7 @@ def ladder_state(forecaster: Any) -> LadderState:
     Parameters
     ----------
     forecaster
-        `AlmostOneStepAhead`, `BentGrid`, `OneStepAhead`, `HorizonFree` or `Guard`; of a `Recalibrator` one of the
-        guards in its `groups`.
+        `AlmostOneStepAhead`, `BentGrid`, `OneStepAhead` or `HorizonFree`.
 
     Examples
     --------
@@ -131,17 +127,13 @@ def ladder_state(forecaster: Any) -> LadderState:
     """
     ladder: Any = forecaster._ladder if isinstance(forecaster, OneStepAhead) else forecaster
     if not isinstance(ladder, Ladder | SplitLadder):
-        rule = "must be a forecaster of truecast with a ladder, such as a guard among a Recalibrator's groups"
+        rule = "must be a forecaster of truecast with a ladder, such as HorizonFree"
         raise InputError("forecaster", rule, forecaster)
     ladder = cast("Any", ladder)  # its fields are those of the core
     points, biases = ladder.points / ladder.denominator, ladder.biases / ladder.denominator
-    if isinstance(ladder, Guard):
-        opened = ladder.open_cells.astype(np.bool_)
-        low, high = _guarded(ladder, points)
-    else:
-        opened = np.equal(np.arange(len(points) - 1), ladder.open_cell)
-        left = np.arange(len(points)) <= ladder.open_cell
-        low, high = np.where(left, points - 1, 0.0), np.where(left, 0.0, points)
+    opened = np.equal(np.arange(len(points) - 1), ladder.open_cell)
+    left = np.arange(len(points)) <= ladder.open_cell
+    low, high = np.where(left, points - 1, 0.0), np.where(left, 0.0, points)
     for side in (low, high):
         side[[0, -1]] = 0.0  # 0 is never credited with a one, nor 1 with a zero
     name = repr(forecaster) if not isinstance(forecaster, OneStepAhead) else f"OneStepAhead(grid={forecaster.grid})"
@@ -157,18 +149,3 @@ def ladder_state(forecaster: Any) -> LadderState:
         pooled=round_up(ladder.bias_sums[1]),
         deviation=round_up(ladder.deviation),
     )
-
-
-def _guarded(guard: Guard, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What biases can be: docs/adaptive.md, lemma 6; if outcomes have been late, docs/adaptive.md, lemma 9."""
-    slack = guard.slack * (4 + guard.late) / 4
-    if guard.most_unresolved:
-        most = slack + 1 + guard.most_unresolved
-        return np.full(len(points), -most), np.full(len(points), most)
-    return points - 1 - slack, points + slack
-
-
-def _stretches(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return where each run of True begins, and where it has ended."""
-    turns = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False]))))
-    return list(zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True))

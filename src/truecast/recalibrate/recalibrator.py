@@ -223,9 +223,7 @@ class Recalibrator(Saveable):
         """
         self._desk.observe(outcome)
 
-    def issue(
-        self, score: float | Sequence[float], *, group: Group = None, event: str | int | None = None
-    ) -> Ticket:
+    def issue(self, score: float | Sequence[float], *, group: Group = None, event: str | int | None = None) -> Ticket:
         """Return a forecast whose outcome will come later, in any order with others.
 
         Parameters

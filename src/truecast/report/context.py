@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate, Certificate
 
 __all__ = ["Context"]
 
@@ -20,4 +20,4 @@ class Context:
     group: str | None
     skipped: int
     date: str | None
-    certificate: Certificate | None
+    certificate: Certificate | ArcCertificate | None

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from truecast import _check
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate, Certificate
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
 from truecast.report.context import Context
@@ -79,7 +79,7 @@ def html_report(
     groups: Any = None,
     after: Any = None,
     times: Any = None,
-    certificate: Certificate | None = None,
+    certificate: Certificate | ArcCertificate | None = None,
     title: str | None = None,
     source: str | None = None,
     outcome: str | None = None,
@@ -112,7 +112,7 @@ def html_report(
         When each round was, as dates, texts of dates (ISO 8601) or numbers, in any order: adds mean forecasts and
         outcomes over time. Beside a tally, a `truecast.report.RunningCourse` that has seen the same rounds.
     certificate
-        Of the recalibrator or forecaster: adds what is proved.
+        Of the recalibrator or forecaster: adds what is proved so far, and what was promised.
     title, source, outcome, score, group
         What the page, the file and the columns are called. They are shown as they are, and never taken for markup.
     skipped
@@ -261,7 +261,7 @@ def _courses(
     return {name: course_of(times, y_true, p, later) for name, p in scores.items()}
 
 
-def _certificate(value: object) -> Certificate | None:
-    if value is not None and not isinstance(value, Certificate):
-        raise InputError("certificate", "must be a Certificate", value)
+def _certificate(value: object) -> Certificate | ArcCertificate | None:
+    if value is not None and not isinstance(value, Certificate | ArcCertificate):
+        raise InputError("certificate", "must be what a forecaster's or recalibrator's certificate is", value)
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
@@ -256,7 +256,7 @@ def _course(course: Course) -> list[Markup]:
     return [tag("p", said), tag("figure", course_chart(course, f"Over time. {said}"), key)]
 
 
-def _certificate(certificate: Certificate) -> list[Markup]:
+def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:
     return [tag("p", words) for words in certificate_sentences(certificate)]
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from truecast.certificate import Certificate
+from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
 from truecast.report.course import Course
@@ -91,14 +91,17 @@ def after_sentence(before: Finding, after: Finding) -> str:
     return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
 
 
-def certificate_sentences(certificate: Certificate) -> list[str]:
-    """Say what is proved, and what that does not tell."""
+def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str]:
+    """Say what is proved so far, what was promised, and what that does not tell."""
     late = certificate.unresolved
+    promised = certificate.a_priori / max(certificate.promised_rounds, 1)
     worst = f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
         f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "
         "whatever made the outcomes come as they did.",
+        f"The forecaster allows itself {figure(promised)} on average over {rounds(certificate.promised_rounds)}, "
+        "whatever the outcomes, and never more.",
         "It is about these rounds together, not about any one of them, nor about those to come. And it does not say "
         f"that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
     ]

@@ -30,17 +30,8 @@ def guard_of(knots: dict[int, int], granted: int) -> tc.Guard:
         "residual": np.array([knots[key] for key in sorted(knots)], np.int64),
     }
     guard = tc.Guard()
-    guard.load(
-        {
-            "granted": granted,
-            "reserved": 0,
-            "excess": 0,
-            "lag": 0.0,
-            "asked": None,
-            "groups": packed(numbers, ledger._COUNTS),
-            "knots": packed(numbers, ledger._KNOTS),
-        }
-    )
+    tables = {"groups": packed(numbers, ledger._COUNTS), "knots": packed(numbers, ledger._KNOTS)}
+    guard.load(guard.state() | tables | {"granted": granted})
     return guard
 
 

@@ -234,7 +234,8 @@ def energies(core: tc.Recalibrator) -> list[float]:
 def assert_within_budget(core: tc.Recalibrator, made: int) -> None:
     """With what rounding to parts adds a round."""
     numbers = core._desk.saved()
-    allowed = core._budget * (1000 + numbers["granted"] / PARTS) + numbers["excess"] / PARTS
+    start = 1000 * (1 + numbers.get("most_late", 0))
+    allowed = core._budget * (start + numbers["granted"] / PARTS) + numbers["excess"] / PARTS
     found = energies(core)
     assert sum(found) + numbers["reserved"] / PARTS <= allowed * (1 + 1e-12) + made * (core._budget + 5) / PARTS
     certificate = core.certificate

@@ -557,3 +557,45 @@ def test_a_group_that_would_be_saved_under_another_name_is_refused() -> None:
         r.predict(0.3, group=group)
         r.observe(1)
     assert list(tc.Recalibrator.from_json(r.to_json()).groups) == [letter, "\ud800", "é"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+def test_a_batch_of_rows_of_several_models_is_the_loop(late: bool, scale: str) -> None:
+    rng = np.random.default_rng(9)
+    x = rng.random((120, 2)) if scale == "probability" else rng.normal(scale=3, size=(120, 2))
+    y, known = rng.random(120) < 0.4, np.arange(120) + np.arange(120) % 5
+    names = [("a", "b"), "b", None] * 40
+    loop, batch = (tc.Recalibrator(hint=hints.Experts(2), scale=scale, max_unresolved=3) for _ in range(2))
+    tickets, said = [], []
+    for t in range(120):
+        row = [x[t], x[t].tolist(), tuple(x[t].tolist())][t % 3]
+        if late:
+            tickets.append(loop.issue(row, group=names[t], event=t // 6))
+            said.append(tickets[-1].p)
+            for s in np.flatnonzero(known[: t + 1] == t):
+                if tickets[s] in loop.awaited:
+                    loop.resolve(tickets[s], y[s])
+        else:
+            said.append(loop.predict(row, group=names[t]))
+            loop.observe(y[t])
+    options: dict[str, Any] = {"known_at": known, "events": np.arange(120) // 6} if late else {}
+    assert batch.recalibrate_many(x, y, groups=names, **options).tolist() == said
+    assert batch.to_json() == loop.to_json()
+    assert batch.predict_many(x[:9], groups=names[:9]).tolist() == [
+        copy.copy(loop).predict(x[k], group=names[k]) for k in range(9)
+    ]
+
+
+@pytest.mark.parametrize("score", [0.5, [0.5], [0.5, 0.5, 0.5], [0.5, 1.5], [0.5, None], [[0.5, 0.5]], "ab"])
+def test_scores_that_are_not_one_of_each_model_are_refused(score: Any) -> None:
+    r = tc.Recalibrator(hint=hints.Experts(2))
+    r.recalibrate_many([[0.2, 0.3]], [1], groups=["a"])
+    before = r.to_json()
+    for call in (lambda: r.predict(score, group="new"), lambda: r.issue(score, group="new")):
+        with pytest.raises(tc.InputError, match="^score"):
+            call()
+    for many in (lambda x: r.recalibrate_many(x, [1], groups=["new"]), r.predict_many):
+        with pytest.raises(tc.InputError, match="^scores"):
+            many(score if isinstance(score, str) else [score])
+    assert r.to_json() == before

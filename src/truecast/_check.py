@@ -23,6 +23,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOMENTS = tuple(
     (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for moment in (datetime.min, datetime.max)
 )  # the first and the last, in microseconds since 1970
+MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
@@ -225,9 +226,9 @@ def group(value: Any, position: int | None = None) -> Group:
         return value
     if isinstance(value, tuple | list):
         names = tuple(_name(name, position) for name in value)
-        if len(set(names)) != len(names):
+        if len(set(names)) != len(names) or len(names) > MOST_GROUPS:
             argument = "group" if position is None else "groups"
-            raise InputError(argument, "must name each group once", value, position)
+            raise InputError(argument, f"must name each group once, and at most {MOST_GROUPS}", value, position)
         return names
     return _name(value, position)
 

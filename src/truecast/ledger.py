@@ -120,6 +120,9 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     knots = unpacked("knots", state["knots"], _KNOTS, _MOST_KNOTS)
     _check_groups(groups)
     _check_knots(groups, knots)
+    made = sum(int(groups[name][0]) for name in ("rounds", "late", "lost"))
+    if state["most_late"] > made:
+        raise StateError(f"the saved most_late must be at most the {made} forecasts made, got {state['most_late']}")
     asked = _asked(state["asked"], len(groups["rounds"]))
     return {**groups, **offsets, **knots, **{name: state[name] for name in _WHOLE}, "aims": aims, "asked": asked}
 

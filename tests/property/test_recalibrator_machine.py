@@ -136,7 +136,7 @@ class Plain:
 class RecalibratorLockstep(RuleBasedStateMachine):
     @initialize(
         kind=st.sampled_from(list(HINTS)),
-        budget=st.sampled_from([1.0, 4.0]),
+        budget=st.sampled_from([1.05, 4.0]),
         max_groups=st.sampled_from([0, 1, 3, 100]),
         max_unresolved=st.sampled_from([1, 2, 5, 100]),
     )

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from company import wait_until_refused
-
 import truecast as tc
+from company import wait_until_refused
 from truecast import state as saving
 from truecast.certificate import ArcCertificate
 from truecast.distance import splitting_gap

@@ -22,9 +22,11 @@ KNOTS = st.dictionaries(KEYS, st.integers(-3 * UNIT, 3 * UNIT).filter(bool), max
 def guard_of(knots: dict[int, int], granted: int) -> tc.Guard:
     """A guard that has just these residuals; it has had rounds enough for them."""
     rounds = 4 * len(knots) + 1
+    energy = float(plain_of(knots, granted).fields[EVERYONE].counted)
     numbers: dict[str, Any] = {
         **{name: np.zeros(1, kind) for name, kind in ledger._COUNTS.items()},
         "rounds": np.array([rounds]),
+        "energy": np.array([int(energy * PARTS)]),
         "knots": np.array([len(knots)]),
         "key": np.array(sorted(knots), np.int64),
         "residual": np.array([knots[key] for key in sorted(knots)], np.int64),
@@ -58,7 +60,7 @@ def test_what_is_said_and_what_it_can_add_are_those_of_plain_sums(
     for at in (hint, 0.0, 1.0, 0.5):
         placed = plain.place(at)
         guard.predict(at)
-        said, key, worst, _ = guard._saved()["asked"]
+        said, key, worst, *_ = guard._saved()["asked"]
         if key != placed.key:  # only where both would do, and rounding decided
             limit = plain.share * plain.room()
             for p, k in ((said, key), (placed.p, placed.key)):
@@ -92,7 +94,7 @@ def test_a_field_as_deep_as_it_gets() -> None:
     guard, plain = guard_of(knots, 10**6 * PARTS), plain_of(knots, 10**6 * PARTS)
     for hint in (0.0, 1e-20, 1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1.0):
         guard.predict(hint)
-        _, key, worst, _ = guard._saved()["asked"]
+        _, key, worst, *_ = guard._saved()["asked"]
         placed = plain.place(hint)
         assert key == placed.key
         assert worst / PARTS == pytest.approx(float(placed.w), rel=1e-9, abs=2 / PARTS)

@@ -16,9 +16,8 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from company import wait_until_refused
-
 import truecast as tc
+from company import wait_until_refused
 from truecast import state, testing
 from truecast._core import Bursts
 from truecast.recalibrate.hints import BinMeans, Experts, Hint, Identity, Isotonic, Mix, Platt

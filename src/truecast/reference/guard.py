@@ -92,11 +92,13 @@ class ArcGuard:
     def __init__(self, *, budget: float = 4.0, start: float = 1000.0, share: float = 0.1, exact: bool = False) -> None:
         self.exact = exact
         self.number: Callable[[float], Number] = cache(Fraction) if exact else float
-        self.budget, self.start, self.share = map(self.number, (budget, start, share))  # C, t0 and kappa
+        self.budget: Number = self.number(budget)  # C
+        self.start: Number = self.number(start)  # t0
+        self.share: Number = self.number(share)  # kappa
         self.fields: dict[Hashable, Field] = {EVERYONE: Field()}
         self.made = 0
         self.prices: Number = 0  # sum of price * (1 + late) over all that were made
-        self.most_late = 0  # the most that waited when one was made
+        self.most_late: int = 0  # the most that waited when one was made
         self.excess: Number = 0
         self.asked: Placed | None = None
         self.waiting: list[Placed] = []

@@ -86,7 +86,8 @@ print(table.groupby("month").mean().to_string(float_format="{:.3f}".format))
 # ## By group
 #
 # Each airport and each part of the day has its own certificate, and so has everyone: how far its forecasts can be from
-# calibrated ones. The promise grows with the number of flights in the air; what holds so far is far below it.
+# calibrated ones. Parts of the day are harder than airports: the flights that landed last before a morning are those of
+# the evening before. The promise grows with the number of flights in the air; what holds so far is far below it.
 
 # %%
 for name, group in recalibrator.groups.items():

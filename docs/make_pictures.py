@@ -57,14 +57,9 @@ def flights() -> tuple[np.ndarray, np.ndarray, list[str], list[int]]:
     return y, p, [row["airport"] for row in rows], [int(row["date"][5:7]) for row in rows]
 
 
-def recalibrated(scores: np.ndarray, outcomes: np.ndarray, late: int) -> tuple[np.ndarray, tc.Recalibrator]:
-    """Return what is said if each outcome comes after so many more flights, and who said it."""
-    r, tickets = tc.Recalibrator(), []
-    for t, score in enumerate(scores):
-        tickets.append(r.issue(score))
-        if t >= late:
-            r.resolve(tickets[t - late], outcomes[t - late])
-    return np.array([ticket.p for ticket in tickets]), r
+def recalibrated(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
+    """Return what is said if each outcome comes five flights later, about when that flight has landed."""
+    return tc.Recalibrator().recalibrate_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
 
 
 # -- explained ---------------------------------------------------------------------------------------
@@ -165,9 +160,9 @@ def miscalibration() -> Any:
 
 
 def drift() -> Any:
-    """Draw month by month what was said and what happened; outcomes five flights late, about when they have landed."""
+    """Draw month by month what was said and what happened."""
     y, p, _, month = flights()
-    said, _ = recalibrated(p, y, late=5)
+    said = recalibrated(p, y)
     months = np.arange(4, 13)
     figure = new_figure(WIDTH, 2.8)
     axes = figure.subplots()
@@ -219,11 +214,11 @@ def certificate() -> Any:
 
 
 def before_after() -> Any:
-    """Draw the flights before and after, outcomes told at once."""
+    """Draw the flights before and after."""
     y, p, _, _ = flights()
     figure = new_figure(6.4, 3.7)
     pair = figure.subplots(1, 2, sharex=True, sharey=True)
-    return tc.plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y), bins=25).draw(pair)
+    return tc.plot.before_after(y, p, recalibrated(p, y), bins=25).draw(pair)
 
 
 def groups() -> Any:

@@ -141,6 +141,7 @@ PAGES = [
     ("benchmarks-billion.md", "A billion rows of Parquet", billion),
     ("benchmarks-command.md", "The command", command_line),
     ("benchmarks-recalibrate.md", "Recalibration", lambda: "the table below"),
+    ("benchmarks-hard-cases.md", "Hard cases", lambda: "where recalibrating is hard, or can only cost"),
     ("theorem-measured.md", "The theorem", lambda: "how far forecasters are from calibrated, beside what is proved"),
     ("arena.md", "The arena", lambda: "all forecasters against all adversaries"),
     ("worst-case.md", "Worst cases", lambda: "exact for short games, searched for in long ones"),

@@ -315,17 +315,21 @@ def waiting(count: int) -> None:
 
 
 def searches() -> None:
-    """Print what finding an open cell costs at worst: the hint is at 0, and no cell but the last takes ones."""
-    print("\n## Search for an open cell, ns a forecast from Python\n")
-    print("| cells | all are open | all are closed but the farthest |\n|---|---|---|")
-    for cells in (2**6, 2**10, 2**14, 2**18):
-        guard = tc.Guard(slack=0, grid=cells)
-        figures = [seconds(lambda guard=guard: [guard.predict(0.0) for _ in range(10_000)], 5) / 1e4]
-        state = guard.state() | {"rounds": cells, "issued": False, "asked": 0.0, "asked_cell": []}
-        guard.load(state | {"biases": [0, *[-1] * (cells - 1), 0]})
-        assert guard.predict(0.0) == float(guard.points[-2]) / guard.denominator
-        figures.append(seconds(lambda guard=guard: [guard.predict(0.0) for _ in range(10_000)], 5) / 1e4)
-        print(f"| {cells:,} | " + " | ".join(f"{1e9 * figure:.0f}" for figure in figures) + " |", flush=True)
+    """Print what it costs to follow a hint, and to look for a forecast beside it, with few knots and many."""
+    print("\n## A hint that is followed, and one that is not, ns a forecast from Python\n")
+    print("| rounds so far | knots | followed | moved |\n|---|---|---|---|")
+    rng = np.random.default_rng(17)
+    for rounds in (10**3, 10**4, 10**5, 10**6):
+        x = rng.random(rounds)
+        guard = tc.Guard(budget=1.05)
+        guard.guard_many(x, rng.random(rounds) < x)
+        figures = []
+        for moved in (False, True):
+            if moved:
+                guard.guard_many(np.full(rounds, 0.3), np.ones(rounds, np.uint8))
+            assert (guard.predict(0.3) != 0.3) == moved
+            figures.append(seconds(lambda guard=guard: [guard.predict(0.3) for _ in range(1_000)], 5) / 1e3)
+        print(f"| {rounds:,} | {guard.knots:,} | " + " | ".join(f"{1e9 * s:.0f}" for s in figures) + " |", flush=True)
 
 
 def at_once(method: Any, scores: list[float], outcomes: list[int]) -> None:

@@ -164,7 +164,8 @@ def test_no_member_is_better_than_the_mix_by_more_than_its_bound(members: list[t
             losses[i] += -math.log(given) if given else math.inf
         mix.learn(x, y)
         drift -= math.log1p(-0.0003 * min(max(50 * (1 - chance), 1e-4), 1))
-    starts = [math.log(5 / 3)] + [math.log(2.5 * n)] * n
+    others = [math.log(20 / 3), *[math.log(4 * (n - 1))] * (n - 1)] if n > 1 else [math.log(2.5)]
+    starts = [math.log(5 / 3), *others]
     for loss, start in zip(losses, starts, strict=True):
         assert own <= loss + start + drift + 1e-9
         assert own <= (loss + start + 4e-8 * len(rows)) * 1.016 + 1e-9

@@ -91,8 +91,8 @@ class Stack {
 // a small part of the weight is handed out anew, so that the best member after a change is found again). It is
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
 // put them down. The first member starts with three fifths of the weight, as scores that are right should not pay much
-// for members that are not needed; if there are several scores, the first member of each starts with an equal part of
-// that. Where outcomes come late, what they have in common would be taken for evidence as often as there are
+// for members that are not needed, and the second with three twentieths; if there are several scores, the first and
+// second members of each start with equal parts of that. Where outcomes come late, what they have in common would be taken for evidence as often as there are
 // outstanding rounds, and be stale by then: the later, the slower the weights change.
 class Mix final : public Hint {
   public:
@@ -104,9 +104,14 @@ class Mix final : public Hint {
           stack(own.size()),
           start(own.size() + 1),
           at{std::vector<double>(own.size() + 1)} {
-        const double first = believed / static_cast<double>(inputs);
-        const double other = (1.0 - believed) / static_cast<double>(start.size() - inputs);
-        for (std::size_t i = 0; i < start.size(); ++i) start[i] = first_of_its_score(i) ? first : other;
+        const double models = static_cast<double>(inputs), likely = own.size() > inputs ? second : 0.0;
+        const std::size_t named = likely > 0.0 ? 2 * inputs : inputs;
+        const double other = (1.0 - first - likely) / static_cast<double>(start.size() - named);
+        std::fill(start.begin(), start.end(), other);
+        for (std::size_t i = 0; i < own.size(); ++i) {
+            if (first_of_its_score(i)) start[i] = first / models;
+            if (likely > 0.0 && i > 0 && first_of_its_score(i - 1)) start[i] = likely / models;
+        }
         weights = start;
     }
     Mix(const Mix& other)
@@ -195,7 +200,7 @@ class Mix final : public Hint {
         for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = kept * at.said[i] + part * start[i];
     }
 
-    static constexpr double believed = 0.6;
+    static constexpr double first = 0.6, second = 0.15;  // of the weight, at the start
     static constexpr double share = 0.0003, steep = 50.0;
     static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;

@@ -249,7 +249,7 @@ class PlainMix(PlainHint):
     With several models a score is a sequence, and as many members see each entry of it.
     """
 
-    BELIEVED, SHARE, STEEP, LEAST = 0.6, 0.0003, 50.0, 0.0001
+    FIRST, SECOND, SHARE, STEEP, LEAST = 0.6, 0.15, 0.0003, 50.0, 0.0001
 
     def __init__(self, members: Sequence[PlainHint], models: int = 1) -> None:
         self.members = list(members)
@@ -257,8 +257,10 @@ class PlainMix(PlainHint):
         n, each = len(self.members), len(self.members) // models
         self.sees = [i // each for i in range(n)]
         self.stack = PlainStack(n)
-        first, other = self.BELIEVED / models, (1.0 - self.BELIEVED) / (n + 1 - models)
-        self.start = [first if i % each == 0 and i < n else other for i in range(n + 1)]
+        likely = self.SECOND if each > 1 else 0.0
+        other = (1.0 - self.FIRST - likely) / (n + 1 - (2 if each > 1 else 1) * models)
+        of_a_model = [self.FIRST / models, likely / models, *[other] * (each - 2)][:each]
+        self.start = [*of_a_model * models, other]
         self.weights = list(self.start)
         self.rounds = 0.0
         self.lag = 0.0

@@ -24,10 +24,10 @@ class Experts(Hint):
     A score is a sequence of numbers, one of each model: ``hint.predict([0.3, 0.45])``. Every model has the given hints
     for its own score. All of them are members of one `Mix`, whose stack is a logistic regression on the logits of what
     they all say: where the models know different things, that beats each of them. The first hint of every model starts
-    with an equal part of three fifths of the weight.
+    with an equal part of three fifths of the weight, the second with one of three twentieths.
 
     What `Mix` promises holds for the n members of all models together: if any one has a log loss of L nats, the mix has
-    at most L + ln(2.5n) + 0.00031 T after T rounds. Nothing is promised against what no member says, and nothing is
+    at most L + ln(4n) + 0.00031 T after T rounds. Nothing is promised against what no member says, and nothing is
     proved about calibration. A model that is missing in a round has to say something all the same: the mean of the
     others, or its own average.
 

@@ -25,11 +25,11 @@ class Mix(Hint):
     change comes up again: 3 parts in 10,000, and less after an outcome that the mix gave more than 98 %, so that rare
     events are not drowned. Besides the given hints there is one more member, their *stack*: a logistic regression of
     the outcomes on the logits of what they say, by second-order steps. The first hint starts with three fifths of all
-    weight.
+    weight, the second with three twentieths.
 
     Whatever happens in T rounds, if any one of n hints has a log loss of L nats in all, the mix has at most
-    L + ln(2.5n) + 0.00031 T, and at most 1.016 (L + ln(2.5n)) + 4e-8 T. A change to another that is better from then on
-    costs at most ln(2.5n) + 8.2 after an outcome that the mix gave 98 % or less, and ln(2.5n) + 17.4 after any
+    L + ln(4n) + 0.00031 T, and at most 1.016 (L + ln(4n)) + 4e-8 T. A change to another that is better from then on
+    costs at most ln(4n) + 8.2 after an outcome that the mix gave 98 % or less, and ln(4n) + 17.4 after any
     (docs/adaptive.md, section 9). That is so if outcomes come at once: the later they come, the more slowly weights
     change. Nothing is promised against what no member says, and nothing is proved about calibration.
 

@@ -121,9 +121,11 @@ class ArcCertificate(_Proved):
         The distance to calibration, CalDist, is at most this: `lower_distance` plus `splitting_gap(rounds)`,
         or the number of forecasts if that is less.
     a_priori : float
-        What CalDist could have become at worst, whatever the outcomes: the forecaster keeps the energy within a
-        budget, and this is `bound` for all of that. Never below `bound`. Where outcomes come late, the budget grows
-        with the number of forecasts outstanding, and with what outcomes that came in between have added.
+        `bound` for all the energy that the budget allowed: the forecaster never lets it pass, whatever the outcomes.
+        Never below `bound`. Of `Arc` it is what was proved before the first round. Of `Guard` and `Recalibrator` the
+        budget goes by the forecasts that were made, and with other outcomes they would have made others: what is
+        proved before the first round is ``Guard.a_priori(T)``. Where outcomes come late, the budget grows with the
+        number of forecasts outstanding, and with what outcomes that came in between have added.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
     horizon : None
@@ -154,7 +156,7 @@ class ArcCertificate(_Proved):
                 f"    if rounds may be split  <= {self.lower_distance:,.4f}",
                 f"    smooth error            <= {self.smooth_error:,.4f}",
                 *([f"    of which unresolved        {self.unknown:,.4f}"] if self.unresolved else []),
-                f"  promised, whatever comes  <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
+                f"  its budget allows         <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
             ]

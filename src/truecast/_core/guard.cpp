@@ -16,6 +16,18 @@ using namespace nb::literals;
 
 namespace truecast {
 
+namespace {
+
+// What rounding can add to the energy beyond the allowance (docs/adaptive.md, theorem 10).
+double rounding(const Guarded& guard) {
+    const Group& all = guard.everyone();
+    const double made = static_cast<double>(all.rounds + all.late + all.lost);
+    const double fields = guard.groups.size() > 1 ? 101.0 : 1.0;  // of a round, at most
+    return (guard.budget + 2.0) * made / parts + 0x1p-39 * (1.0 + fields / 100.0) * fields * made * made;
+}
+
+}  // namespace
+
 nb::tuple group_parts(const Guarded& guard, std::size_t number) {
     require(number < guard.groups.size(), "there is no such group");
     const Group& group = guard.groups[number];
@@ -29,7 +41,7 @@ nb::tuple group_parts(const Guarded& guard, std::size_t number) {
     const ArcEnergy found = arc_energy(p.data(), PlainResiduals{r.data()}, p.size());
     return nb::make_tuple(group.rounds, group.late, group.lost, group.squared_error, found.energy, found.gross,
                           group.hidden, group.unknown,
-                          guard.allowance() + static_cast<double>(guard.excess) / parts);
+                          guard.allowance() + rounding(guard));
 }
 
 Placed placed(double said, Key key, std::int64_t worst, const double* aim) {

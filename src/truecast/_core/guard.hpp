@@ -106,9 +106,11 @@ struct Guarded : Balance {
         return arc_end >> digits;
     }
 
-    // What the energies of all groups and what is reserved may come to.
+    // What the energies of all groups and what is reserved may come to. Where outcomes that came in between have added
+    // to the energy, that is no fault of later forecasts: it is allowed for.
     double allowance() const {
-        return budget * (start * static_cast<double>(1 + most_late) + static_cast<double>(granted) / parts);
+        return budget * (start * static_cast<double>(1 + most_late) + static_cast<double>(granted) / parts) +
+               static_cast<double>(excess) / parts;
     }
 
     Placed place(double hint, const Members& of) const { return place(hint, of, false, nullptr); }

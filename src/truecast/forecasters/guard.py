@@ -27,9 +27,9 @@ class Guard(_core.Guarded, Saveable):
     calibrated come out unchanged, or all but; hints that are not are moved as far as it takes. Whatever the hints and
     the outcomes, after T rounds
 
-    .. math:: E \le C (T + 1150), \qquad L \le 0.53552 \sqrt{C (T + 1150)} + 1.734\, T^{1/3}
+    .. math:: E \le C (T + 1150), \qquad L \le 0.53552 \sqrt{C (T + 1150)} + 1.742\, T^{1/3}
 
-    where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150) for C = 4
+    up to rounding, where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150) for C = 4
     (docs/adaptive.md, theorems 6 and 7). The live `certificate` is below that where the hints are good.
 
     It does not make hints sharper: its Brier score is about theirs if they are calibrated, and can be better or worse

@@ -222,7 +222,7 @@ class ArcGuard:
 
     def allowance(self) -> Number:
         """Return B: C times t0 and all prices, each as often as forecasts were waiting, itself among them."""
-        return self.budget * (self.start * (1 + self.most_late) + self.prices)
+        return self.budget * (self.start * (1 + self.most_late) + self.prices) + self.excess
 
     def reserved(self) -> Number:
         """What the forecasts that wait may still add, as far as was known when they were made."""

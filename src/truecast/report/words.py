@@ -101,7 +101,7 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
         f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "
         "whatever made the outcomes come as they did.",
         f"The forecaster allows itself {figure(promised)} on average over {rounds(certificate.promised_rounds)}, "
-        "whatever the outcomes, and never more.",
+        "and keeps within that whatever the outcomes.",
         "It is about these rounds together, not about any one of them, nor about those to come. And it does not say "
         f"that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
     ]

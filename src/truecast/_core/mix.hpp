@@ -92,8 +92,11 @@ class Stack {
 // smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
 // put them down. The first member starts with three fifths of the weight, as scores that are right should not pay much
 // for members that are not needed, and the second with three twentieths; if there are several scores, the first and
-// second members of each start with equal parts of that. Where outcomes come late, what they have in common would be taken for evidence as often as there are
-// outstanding rounds, and be stale by then: the later, the slower the weights change.
+// second members of each start with equal parts of that.
+//
+// Where outcomes come late, what they have in common would be taken for evidence once for each outstanding round, and be
+// stale by then: the later, the slower the weights and the stack change. With a stack that kept its pace, flights 250
+// late gained 4.0 % instead of 4.5 %.
 class Mix final : public Hint {
   public:
     // Each member sees one of the scores: `sees` says which, of so many `inputs`.
@@ -157,9 +160,10 @@ class Mix final : public Hint {
     }
 
     void absorb(const Score* scores, double, bool y, double weight) override {
-        stack.learn(at.stacked, y, weight);
         lag += weight * (std::max(rounds - at.round, 0.0) - lag) / 64.0;
-        reweigh(y, weight);
+        const double pace = weight / (1.0 + lag / patience);
+        stack.learn(at.stacked, y, pace);
+        reweigh(y, pace);
         rounds += weight;
         for (std::size_t i = 0; i < own.size(); ++i) own[i]->learn(scores + sees[i], y, nullptr, weight);
     }
@@ -184,8 +188,7 @@ class Mix final : public Hint {
 
     bool first_of_its_score(std::size_t i) const { return i == 0 || (i < own.size() && sees[i] != sees[i - 1]); }
 
-    void reweigh(bool y, double weight) {
-        const double pace = weight / (1.0 + lag / 25.0);
+    void reweigh(bool y, double pace) {
         double total = 0.0, p = 0.0;
         for (std::size_t i = 0; i < weights.size(); ++i) {
             p += weights[i] * at.said[i];
@@ -201,6 +204,7 @@ class Mix final : public Hint {
     }
 
     static constexpr double first = 0.6, second = 0.15;  // of the weight, at the start
+    static constexpr double patience = 25.0;  // outcomes this late teach half as much
     static constexpr double share = 0.0003, steep = 50.0;
     static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;

@@ -282,10 +282,11 @@ class PlainMix(PlainHint):
     def learn(self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
         *said, before = self.issue(score)[1] if notes is None else notes
-        self.stack.learn(said[:-1], y, weight)
         late = max(self.rounds - before * 2.0**53, 0.0)
         self.lag += weight * (late - self.lag) / 64.0
-        self.reweigh(said, y, weight / (1.0 + self.lag / 25.0))
+        pace = weight / (1.0 + self.lag / 25.0)
+        self.stack.learn(said[:-1], y, pace)
+        self.reweigh(said, y, pace)
         self.rounds += weight
         scores = [score] if self.models == 1 else score
         for member, k in zip(self.members, self.sees, strict=True):

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from truecast import _check, _core
 from truecast.certificate import Certificate, Parts, certify
 from truecast.errors import StateError

@@ -293,7 +293,10 @@ class Plain(ArcGuard):
         return SimpleNamespace(energy=energy, lower_distance=self.lower_distance(), smooth_error=self.smooth_error())
 
 
-PLAYERS: dict[str, Callable[[float], Any]] = {"plain": lambda budget: Plain(budget=budget)}
+PLAYERS: dict[str, Callable[[float], Any]] = {
+    "plain": lambda budget: Plain(budget=budget),
+    "compiled": lambda budget: tc.Guard(budget=budget),
+}
 
 
 @pytest.mark.parametrize("player", PLAYERS)

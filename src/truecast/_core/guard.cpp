@@ -19,7 +19,7 @@ namespace truecast {
 
 namespace {
 
-std::int64_t made(const Group& group) { return group.rounds + group.late + group.lost; }
+std::int64_t forecasts_of(const Group& group) { return group.rounds + group.late + group.lost; }
 
 // The energy of a group from its knots. O(knots).
 ArcEnergy energy_of(const Group& group) {
@@ -35,7 +35,7 @@ ArcEnergy energy_of(const Group& group) {
 
 // The allowance, and what rounding can add beyond it (docs/adaptive.md, theorem 10). Infinite where nothing is proved.
 double most_energy(const Guarded& guard) {
-    const auto forecasts = static_cast<double>(made(guard.everyone()));
+    const auto forecasts = static_cast<double>(forecasts_of(guard.everyone()));
     const auto counted = static_cast<double>(guard.counted);
     if (forecasts > 0x1p30 || guard.overflowed()) return std::numeric_limits<double>::infinity();
     const double account = (guard.budget + 1.0) * forecasts / parts;
@@ -179,7 +179,7 @@ void load(Guarded& guard, const nb::dict& numbers) {
         require(kept == Guarded::full || (same && kept < Guarded::full), "the energy must be that of the knots");
         read.groups[g].energy = kept;
         Guarded::grow(read.energy, kept);
-        read.counted += made(read.groups[g]);
+        Guarded::grow(read.counted, forecasts_of(read.groups[g]));
     }
     read.granted = nb::cast<std::int64_t>(numbers["granted"]);
     read.reserved = nb::cast<std::int64_t>(numbers["reserved"]);

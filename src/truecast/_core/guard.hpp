@@ -107,7 +107,7 @@ struct Guarded : Balance {
         return arc_end >> digits;
     }
 
-    // What the energies of all groups and what is reserved may come to: C times what was granted. And the excess, which
+    // What the energies of all groups and what is reserved may come to: C times what was granted, and the excess, which
     // later forecasts need not make up for.
     double allowance() const {
         return budget * (start * static_cast<double>(1 + most_late) + static_cast<double>(granted) / parts) +

@@ -108,7 +108,7 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     if not isinstance(state, dict) or set(state) != names:
         raise StateError(f"the saved guard must have exactly the entries {', '.join(sorted(names))}")
     for name in _WHOLE:
-        if type(state[name]) is not int or not 0 <= state[name] < _HALF:
+        if type(state[name]) is not int or not 0 <= state[name] <= _HALF:
             raise StateError(f"the saved {name} must be an integer from 0 to 2**62, got {state[name]!r:.80}")
     aims = state["aims"]
     if not isinstance(aims, list) or not all(type(number) is float and math.isfinite(number) for number in aims):

@@ -1,4 +1,4 @@
-"""Ladders that split their own cells: what their two users, without a hint and with one, have in common.
+"""The ladder that splits its own cells: its exact sums, what is proved of them, and how it is saved.
 
 A cell keeps what the forecasts made in it have deviated from their credited points. When that reaches a threshold, the
 cell is split at its middle; the new point starts without bias, so whatever was proved of the ladder stays true, and the
@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from truecast import _check, _core
 from truecast.certificate import Certificate, Parts, certify
@@ -114,20 +113,15 @@ def number(state: dict[str, Any], name: str, least: float, most: float) -> None:
         raise StateError(f"the saved {name} must be from {least} to {most}, got {state[name]!r:.80}")
 
 
-def core_state(state: dict[str, Any], grid: NDArray[np.int64] | None, threshold: int) -> dict[str, Any]:
+def core_state(state: dict[str, Any], threshold: int) -> dict[str, Any]:
     """Return what the core restores of the checked `entries` that all ladders which split have.
 
-    `grid` are the points if they are fixed; cells that split are dyadic and have spent less than the threshold, over
-    twice `WHOLE`.
+    Their cells are dyadic and have spent less than the threshold, over twice `WHOLE`.
     """
     points, biases, spent = state["points"], state["biases"], state["spent"]
     number(state, "rounds", 0, MAX_ROUNDS)
     number(state, "squared_error", 0, state["rounds"])
-    if grid is not None:
-        if points != grid.tolist():
-            raise StateError("the saved points must be those of the grid")
-    else:
-        _require_dyadic(points)
+    _require_dyadic(points)
     if len(biases) != len(points) or len(spent) != len(points) - 1:
         raise StateError(f"the saved biases must be {len(points)} integers, and what the cells spent one less")
     if biases[0] != 0 or biases[-1] != 0 or (state["rounds"] == 0 and any(biases)):
@@ -136,7 +130,7 @@ def core_state(state: dict[str, Any], grid: NDArray[np.int64] | None, threshold:
     for j, bias in enumerate(biases):
         if abs(bias) >= most:  # so that it fits a machine word; what points can have, the ladders know
             raise StateError(f"the saved bias of point {j} must be from {-most} to {most}, got {bias!s:.80}")
-    split_no_more = grid is not None or len(spent) == _core.MOST_CELLS
+    split_no_more = len(spent) == _core.MOST_CELLS
     for i, deviation in enumerate(spent):
         if not 0 <= deviation < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold):
             raise StateError(f"the saved spent of cell {i} must be below the threshold, got {deviation!s:.80}")

@@ -127,8 +127,11 @@ class Pair:
         certificate = self.core.certificate
         assert certificate.lower_distance >= min(plain.lower_distance(), plain.made) * (1 - 1e-12)
         assert certificate.smooth_error >= min(plain.smooth_error(), plain.made) * (1 - 1e-12)
-        slack = self.made * 2.0**-24 + 1e-9 + 0.6 * math.sqrt(1e-12 * (1 + self.core._desk.parts(0)[5]))
-        assert certificate.lower_distance <= plain.lower_distance() * (1 + 1e-9) + slack
+        more = self.made * 2.0**-24 + 1e-9 + 0.6 * math.sqrt(1e-12 * (1 + self.core._desk.parts(0)[5]))
+        assert certificate.lower_distance <= plain.lower_distance() * (1 + 1e-9) + more
+        assert_within_budget(self.core)
+        allowed = self.core._desk.parts(0)[-1]
+        assert allowed == pytest.approx(float(plain.allowance()), rel=1e-9, abs=(plain.budget + 3) * blur)
 
 
 class GuardLockstep(RuleBasedStateMachine):
@@ -224,22 +227,27 @@ def test_the_guard_alone_is_that_of_the_recalibrator(rows: list[tuple[float, tup
     assert alone.state()["knots"] == shared.state()["guard"]["knots"]
 
 
-# Theorem 6: the energies are within the budget, whoever chooses hints and outcomes.
+# Theorems 6, 8 and 10: the energies are within the budget, whoever chooses hints and outcomes.
 
 
 def energies(core: tc.Recalibrator) -> list[float]:
     return [core._desk.parts(number)[4] for number in range(len(core.groups) + 2)]
 
 
-def assert_within_budget(core: tc.Recalibrator, made: int) -> None:
-    """With what rounding to parts adds a round."""
-    numbers = core._desk.saved()
-    start = 1000 * (1 + numbers.get("most_late", 0))
-    allowed = core._budget * (start + numbers["granted"] / PARTS) + numbers["excess"] / PARTS
-    found = energies(core)
-    assert sum(found) + numbers["reserved"] / PARTS <= allowed * (1 + 1e-12) + made * (core._budget + 5) / PARTS
-    certificate = core.certificate
-    assert certificate.bound <= certificate.a_priori
+def most_energy(core: tc.Recalibrator) -> float:
+    """Theorem 10 (c), from the account."""
+    numbers, budget = core._desk.saved(), core._budget
+    made, *_ = each = [sum(counts) for counts in zip(numbers["rounds"], numbers["late"], numbers["lost"], strict=True)]
+    granted, excess = numbers["granted"] / PARTS, numbers["excess"] / PARTS
+    allowance = budget * (1000 * (1 + numbers["most_late"]) + granted) + excess
+    return float(allowance + (budget + 1) * made / PARTS + sum(each) * (budget * 2.0**-37 + made * 2.0**-39))
+
+
+def assert_within_budget(core: tc.Recalibrator) -> None:
+    """The certificate has the figure of the theorem, and energies and what is reserved are below it."""
+    allowed = core._desk.parts(0)[-1]
+    assert allowed == pytest.approx(most_energy(core), rel=1e-14)
+    assert sum(energies(core)) + core._desk.saved()["reserved"] / PARTS <= allowed * (1 + 1e-12)
 
 
 class Adversary:
@@ -291,7 +299,7 @@ def test_no_adversary_exceeds_the_budget(budget: float, seed: int) -> None:
         else:
             core.observe(int(harm(core, 1, None) > harm(core, 0, None)))
         made += 1
-        assert_within_budget(core, made)
+        assert_within_budget(core)
     numbers = core._desk.saved()
     assert numbers["excess"] <= made * 8  # rounding alone: no outcome is late
     assert followed < made or sum(energies(core)) < 900 * budget
@@ -303,11 +311,9 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
     rng = np.random.default_rng([seed, int(budget), 1])
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, budget=budget, max_unresolved=30)
     adversary = Adversary(rng, seed)
-    made = 0
     for t in range(500):
         if rng.random() < 0.55 or not core.unresolved:
             core.issue(adversary.hint(), group=adversary.names())
-            made += 1
         else:
             ticket = core.awaited[int(rng.integers(core.unresolved))]
             if rng.random() < 0.05:
@@ -320,8 +326,7 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
             core.predict(adversary.hint(), group=adversary.names())  # may be dropped, or observed much later
         elif rng.random() < 0.1 and core._desk.saved()["asked"] is not None:
             core.observe(int(rng.integers(2)))
-            made += 1
-        assert_within_budget(core, made)
+        assert_within_budget(core)
 
 
 def test_a_forecast_that_may_be_dropped_leaves_no_room_to_others() -> None:
@@ -433,5 +438,22 @@ def test_what_is_granted_stays_within_an_integer() -> None:
     assert tc.Recalibrator.from_json(core.to_json()).to_json() == core.to_json()
     core.recalibrate_many([0.5] * 100, [1] * 100)
     assert core._desk.saved()["granted"] == granted
-    assert math.isfinite(core.certificate.a_priori)
+    assert core.certificate.a_priori == 2 * many + 100  # what was not granted is not proved, either
     assert _core.PARTS == PARTS
+
+
+@pytest.mark.parametrize("hint", [0.5, 0.001])
+def test_a_million_late_outcomes_that_all_come_out_wrong(hint: float) -> None:
+    """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed of the budget."""
+    many = 1 << 20
+    core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=many)
+    core.recalibrate_many(np.full(many, hint), np.ones(many, int), known_at=np.full(many, many - 1))
+    numbers, certificate = core._desk.saved(), core.certificate
+    assert (certificate.rounds, certificate.unresolved) == (many, 0)
+    assert certificate.bound <= certificate.a_priori <= many
+    full = numbers["energy"][0] == 2**62
+    assert full == (hint < 0.5)
+    assert full or certificate.energy <= most_energy(core) < math.inf
+    assert (core._desk.parts(0)[-1] == math.inf) == full
+    assert tc.Recalibrator.from_json(core.to_json()).to_json() == core.to_json()
+    assert not full or core.predict(0.001) > 0.001

@@ -64,28 +64,29 @@ def test_it_is_frozen_and_reads_well() -> None:
 
 def test_unresolved_forecasts_are_counted_and_told() -> None:
     r = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False)
-    r.recalibrate_many([0.5, 0.25], [1, 0])
+    r.recalibrate_many([0.5, 0.25] * 10, [1, 0] * 10)
+    before = r.certificate
     r.issue(0.25)
     c = r.certificate
-    assert (c.rounds, c.unresolved, c.unknown) == (2, 1, 0.75)
-    assert c.promised_rounds == 3
-    assert c.per_round == c.bound / 3
-    assert c.bound == c.deviation + min(c.bias, c.pooled) + 0.75
+    assert (c.rounds, c.unresolved, c.unknown) == (20, 1, 0.75)
+    assert c.promised_rounds == 21
+    assert c.per_round == c.bound / 21
+    assert c.energy == before.energy
+    for name in ("smooth_error", "lower_distance", "bound"):
+        assert getattr(c, name) == pytest.approx(getattr(before, name) + 0.75, rel=1e-12)
+    assert c.bound <= c.a_priori <= 21
     lines = str(c).splitlines()
-    assert lines[0] == "after 2 rounds and 1 without an outcome"
+    assert lines[0] == "after 20 rounds and 1 without an outcome"
     assert lines[4].split()[-1] == "0.7500"
-    assert float(lines[2].split()[-1]) + float(lines[3].split()[-1]) + 0.75 == pytest.approx(c.bound, abs=2e-4)
     r.resolve(0, 0)
     assert "without" not in str(r.certificate)
+    assert r.certificate.unknown == 0
 
 
-@given(st.lists(st.tuples(*[st.fractions(0, 10)] * 4), min_size=1, max_size=5))
-def test_the_certificate_of_several_ladders_is_their_sum_rounded_up_once(rows: list[tuple[Fraction, ...]]) -> None:
-    parts = [Parts(3, d, (a, b), 0.5, Fraction(99), 2, unknown) for d, a, b, unknown in rows]
-    c = certify(parts)
-    assert c.bound == round_up(sum((d + min(a, b) + unknown for d, a, b, unknown in rows), Fraction(0)))
-    assert c.bias == round_up(sum((row[1] for row in rows), Fraction(0)))
-    assert c.pooled == round_up(sum((row[2] for row in rows), Fraction(0)))
-    assert (c.rounds, c.unresolved) == (3 * len(rows), 2 * len(rows))
-    assert c.a_priori == 99 * len(rows)
+@given(*[st.fractions(0, 10)] * 3)
+def test_each_sum_of_a_ladder_is_rounded_up_once(deviation: Fraction, bias: Fraction, pooled: Fraction) -> None:
+    c = certify(Parts(3, deviation, (bias, pooled), 0.5, Fraction(99)), horizon=7)
+    assert (c.deviation, c.bias, c.pooled) == (round_up(deviation), round_up(bias), round_up(pooled))
+    assert c.bound == round_up(deviation + min(bias, pooled))
+    assert (c.rounds, c.unresolved, c.horizon, c.a_priori) == (3, 0, 7, 99)
     assert c.brier == pytest.approx(0.5 / 3)

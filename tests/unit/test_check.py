@@ -159,10 +159,10 @@ def test_probability_refuses_all_else(value: Any) -> None:
 
 
 def test_within_includes_its_ends() -> None:
-    assert [_check.within("slack", value, 0, 10) for value in (0, 10, np.float32(2.5))] == [0.0, 10.0, 2.5]
+    assert [_check.within("budget", value, 0, 10) for value in (0, 10, np.float32(2.5))] == [0.0, 10.0, 2.5]
     for value in (-1e-300, 10.001, float("nan"), True, "1", None, 10**400):
-        with pytest.raises(InputError, match="^slack must be a number from 0 to 10, got "):
-            _check.within("slack", value, 0, 10)
+        with pytest.raises(InputError, match="^budget must be a number from 0 to 10, got "):
+            _check.within("budget", value, 0, 10)
 
 
 def test_option_lists_the_numbers() -> None:

@@ -210,3 +210,12 @@ def test_minus_zero_is_said_as_zero() -> None:
         guard = tc.Guard(nudge=nudge)
         assert math.copysign(1.0, guard.predict(-0.0)) == 1.0
         assert np.copysign(1.0, guard.guard_many([-0.0], [0]))[0] == 1.0
+
+
+def test_nothing_is_claimed_of_the_budget_beyond_2_to_the_30_rounds() -> None:
+    g = tc.Guard()
+    g.guard_many([0.5] * 100, [0, 1] * 50)
+    for rounds, claimed in ((1 << 30, True), ((1 << 30) + 1, False)):
+        g._load(numbers(g) | {"rounds": np.array([rounds])})
+        assert (g.certificate.a_priori < rounds) == claimed
+        assert g.certificate.bound < rounds

@@ -428,7 +428,7 @@ def test_new_kinds_save_and_load_and_are_told_apart(kind: str) -> None:
         ("walk", ("deviation",), 0, "deviation must be from"),
         ("guard", ("granted",), -1, "granted must be an integer from 0"),
         ("guard", ("granted",), 1.0, "granted must be an integer from 0"),
-        ("guard", ("reserved",), 2**62, "reserved must be an integer from 0"),
+        ("guard", ("reserved",), 2**62 + 1, "reserved must be an integer from 0"),
         ("guard", ("reserved",), 5, "must await no late outcomes"),
         ("guard", ("excess",), True, "excess must be an integer from 0"),
         ("guard", ("most_late",), -1, "most_late must be an integer from 0"),

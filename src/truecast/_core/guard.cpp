@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <vector>
 
 #include "arrays.hpp"
@@ -18,19 +19,10 @@ namespace truecast {
 
 namespace {
 
-// What rounding can add to the energy beyond the allowance (docs/adaptive.md, theorem 10).
-double rounding(const Guarded& guard) {
-    const Group& all = guard.everyone();
-    const double made = static_cast<double>(all.rounds + all.late + all.lost);
-    const double fields = guard.groups.size() > 1 ? 101.0 : 1.0;  // of a round, at most
-    return (guard.budget + 2.0) * made / parts + 0x1p-39 * (1.0 + fields / 100.0) * fields * made * made;
-}
+std::int64_t forecasts_of(const Group& group) { return group.rounds + group.late + group.lost; }
 
-}  // namespace
-
-nb::tuple group_parts(const Guarded& guard, std::size_t number) {
-    require(number < guard.groups.size(), "there is no such group");
-    const Group& group = guard.groups[number];
+// The energy of a group from its knots. O(knots).
+ArcEnergy energy_of(const Group& group) {
     std::vector<double> p, r;
     p.reserve(group.field.knots());
     r.reserve(group.field.knots());
@@ -38,10 +30,26 @@ nb::tuple group_parts(const Guarded& guard, std::size_t number) {
         p.push_back(forecast_at(knot.key));
         r.push_back(static_cast<double>(knot.residual) / Field::unit);
     });
-    const ArcEnergy found = arc_energy(p.data(), PlainResiduals{r.data()}, p.size());
+    return arc_energy(p.data(), PlainResiduals{r.data()}, p.size());
+}
+
+// The allowance, and what rounding can add beyond it (docs/adaptive.md, theorem 10). Infinite where nothing is proved.
+double most_energy(const Guarded& guard) {
+    const auto forecasts = static_cast<double>(forecasts_of(guard.everyone()));
+    const auto counted = static_cast<double>(guard.counted);
+    if (forecasts > 0x1p30 || guard.overflowed()) return std::numeric_limits<double>::infinity();
+    const double account = (guard.budget + 1.0) * forecasts / parts;
+    return guard.allowance() + account + counted * (guard.budget * 0x1p-37 + forecasts * 0x1p-39);
+}
+
+}  // namespace
+
+nb::tuple group_parts(const Guarded& guard, std::size_t number) {
+    require(number < guard.groups.size(), "there is no such group");
+    const Group& group = guard.groups[number];
+    const ArcEnergy found = energy_of(group);
     return nb::make_tuple(group.rounds, group.late, group.lost, group.squared_error, found.energy, found.gross,
-                          group.hidden, group.unknown,
-                          guard.allowance() + rounding(guard));
+                          group.hidden, group.unknown, most_energy(guard));
 }
 
 Placed placed(double said, Key key, std::int64_t worst, const double* aim) {
@@ -164,11 +172,14 @@ void load(Guarded& guard, const nb::dict& numbers) {
     require(count > 0 && at == all, "knots must fit the keys");
     read.energy = 0;
     for (std::size_t g = 0; g < count; ++g) {
-        const double found = static_cast<double>(read.groups[g].energy), kept = static_cast<double>(energy.data()[g]);
+        const std::int64_t kept = energy.data()[g];
+        const double found = energy_of(read.groups[g]).energy * parts;
         const double loose = 1e-6 * std::fabs(found) + static_cast<double>(rounds.data()[g]) + 1024.0;
-        require(std::fabs(found - kept) <= 2.0 * loose, "the energy must be that of the knots");
-        read.groups[g].energy = energy.data()[g];
-        read.energy += energy.data()[g];
+        const bool same = std::fabs(found - static_cast<double>(kept)) <= 2.0 * loose;
+        require(kept == Guarded::full || (same && kept < Guarded::full), "the energy must be that of the knots");
+        read.groups[g].energy = kept;
+        Guarded::grow(read.energy, kept);
+        Guarded::grow(read.counted, forecasts_of(read.groups[g]));
     }
     read.granted = nb::cast<std::int64_t>(numbers["granted"]);
     read.reserved = nb::cast<std::int64_t>(numbers["reserved"]);

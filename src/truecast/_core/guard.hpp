@@ -68,6 +68,7 @@ struct Balance {
     std::int64_t granted = 0;   // prices, each times one more than the number of forecasts that were outstanding
     std::int64_t reserved = 0;  // for outcomes that are awaited
     std::int64_t excess = 0;    // what outcomes added beyond that, because others had come in between
+    std::int64_t counted = 0;   // forecasts made, each once for every group it is in
     std::int64_t most_late = 0; // the most forecasts that were outstanding when one was made
     Nudge nudge;
     Offsets offsets;
@@ -106,12 +107,19 @@ struct Guarded : Balance {
         return arc_end >> digits;
     }
 
-    // What the energies of all groups and what is reserved may come to. Where outcomes that came in between have added
-    // to the energy, that is no fault of later forecasts: it is allowed for.
+    // What the energies of all groups and what is reserved may come to: C times what was granted, and the excess, which
+    // later forecasts need not make up for.
     double allowance() const {
         return budget * (start * static_cast<double>(1 + most_late) + static_cast<double>(granted) / parts) +
                static_cast<double>(excess) / parts;
     }
+
+    // Sums stay below 2^62. One that would pass it stays there, and from then on the account proves nothing.
+    static constexpr std::int64_t full = std::int64_t{1} << 62;
+    static void grow(std::int64_t& sum, std::int64_t growth) {
+        if (sum < full) sum = std::min(sum + growth, full);
+    }
+    bool overflowed() const { return energy >= full || excess >= full || granted >= most_granted(); }
 
     Placed place(double hint, const Members& of) const { return place(hint, of, false, nullptr); }
 
@@ -203,6 +211,7 @@ struct Guarded : Balance {
 
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
+        if (energy >= full) return 0.0;
         double left = allowance() - static_cast<double>(energy + reserved) / parts;
         if (beside_asked && issued) {  // which may be dropped: then it brings nothing
             const double brings = budget * asked.price * static_cast<double>(asked_of.size());
@@ -312,14 +321,10 @@ struct Guarded : Balance {
         const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
         most_late = std::max(most_late, everyone().late);
         granted = std::min(granted + parts_down(std::min(made.price * times, 0x1p40)), most_granted());
+        counted += static_cast<std::int64_t>(of.size());
     }
 
-    // Sums stay below 2^62. An energy that would pass it stays there: then there is no room any more.
     std::int64_t most_granted() const { return static_cast<std::int64_t>(0x1p61 / budget); }
-    static void grow(std::int64_t& sum, std::int64_t growth) {
-        constexpr std::int64_t full = std::int64_t{1} << 62;
-        if (sum < full) sum = std::min(sum + growth, full);
-    }
 
     // `path` leads to the key in everyone's field, if it is known.
     void learn(const Placed& made, const Members& of, bool y, Weight weight, Field::Path* path) {

@@ -11,7 +11,7 @@
 namespace truecast {
 
 // Of a group: rounds, awaited, given up, squared error; the energy and the energy of the residuals' magnitudes; hidden
-// over 2^40 and unknown over 2^32. And what the energies of all of them were not to exceed. O(knots).
+// over 2^40 and unknown over 2^32. And what the energies of all groups together cannot exceed. O(knots).
 nanobind::tuple group_parts(const Guarded& guard, std::size_t number);
 
 // A column for each count of the groups, their knots one group after the other, and the balance.

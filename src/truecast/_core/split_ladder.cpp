@@ -1,4 +1,4 @@
-// Ladders that split, as Python sees them: the walk without a horizon, and the guard.
+// The ladder that splits, as Python sees it: the walk without a horizon.
 #include "split_ladder.hpp"
 
 #include <nanobind/nanobind.h>

@@ -58,7 +58,7 @@ struct SplitLadder {
     }
 
     // Cell i becomes cells i and i + 1. O(m), but a cell splits after so many rounds that all splits of T rounds
-    // together cost O(T); if L outcomes are late at a time, O(T + L^2), as they can make a cell each.
+    // together cost O(T).
     void split(std::size_t i) {
         const auto at = static_cast<std::ptrdiff_t>(i);
         points.insert(points.begin() + at + 1, points[i] + (points[i + 1] - points[i]) / 2);
@@ -68,7 +68,7 @@ struct SplitLadder {
     }
 };
 
-// Forecasts without a hint and without slack: the walk of ladder.hpp, on the ladder that splits.
+// The walk of ladder.hpp, on the ladder that splits.
 // Invariant: the biases at or below the lower end of the cell are <= 0, those at or above its upper end >= 0.
 struct Walk : SplitLadder {
     std::uint64_t threshold;

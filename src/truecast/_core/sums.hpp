@@ -9,7 +9,7 @@
 namespace truecast {
 
 // A = bias / N and B = (left + moved + rest / count) / N with 0 <= rest < count. moved fits in 64 bits while
-// m * N <= 2^62, and so do bias and left if no bias is above 1; with slack and late outcomes they may not.
+// m * N <= 2^62, and so do bias and left if no bias is above 1, as on a ladder that was played.
 struct Sums {
     Wide bias;  // of all points
     Wide left;  // of the groups left behind when one round of the majority error is taken out

@@ -29,8 +29,9 @@ class Guard(_core.Guarded, Saveable):
 
     .. math:: E \le C (T + 1150), \qquad L \le 0.53552 \sqrt{C (T + 1150)} + 1.742\, T^{1/3}
 
-    up to rounding, where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150) for C = 4
-    (docs/adaptive.md, theorems 6 and 7). The live `certificate` is below that where the hints are good.
+    where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150) for C = 4
+    (docs/adaptive.md, theorems 6, 7 and 10; the first is without rounding). The live `certificate` is below that where
+    the hints are good.
 
     It does not make hints sharper: its Brier score is about theirs if they are calibrated, and can be better or worse
     if they are not.

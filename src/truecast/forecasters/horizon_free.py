@@ -111,7 +111,7 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         good = entries(state, {"open_cell": int, "issued": bool})
-        core = core_state(good, None, int(2 * WHOLE * self._split))
+        core = core_state(good, int(2 * WHOLE * self._split))
         cell, biases, points = good["open_cell"], good["biases"], good["points"]
         number(good, "open_cell", 0, len(points) - 2)
         for j, (point, bias) in enumerate(zip(points, biases, strict=True)):

@@ -221,7 +221,7 @@ class ArcGuard:
     # The account.
 
     def allowance(self) -> Number:
-        """Return B: C times t0 and all prices, each as often as forecasts were waiting, itself among them."""
+        """Return B: C times t0 and all prices, each as often as forecasts waited, itself among them; and the excess."""
         return self.budget * (self.start * (1 + self.most_late) + self.prices) + self.excess
 
     def reserved(self) -> Number:

@@ -112,7 +112,7 @@ def html_report(
         When each round was, as dates, texts of dates (ISO 8601) or numbers, in any order: adds mean forecasts and
         outcomes over time. Beside a tally, a `truecast.report.RunningCourse` that has seen the same rounds.
     certificate
-        Of the recalibrator or forecaster: adds what is proved so far, and what was promised.
+        Of the recalibrator or forecaster: adds what is proved so far, and what it allows itself.
     title, source, outcome, score, group
         What the page, the file and the columns are called. They are shown as they are, and never taken for markup.
     skipped

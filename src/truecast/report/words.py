@@ -92,7 +92,7 @@ def after_sentence(before: Finding, after: Finding) -> str:
 
 
 def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str]:
-    """Say what is proved so far, what was promised, and what that does not tell."""
+    """Say what is proved so far, what the forecaster allows itself, and what that does not tell."""
     late = certificate.unresolved
     promised = certificate.a_priori / max(certificate.promised_rounds, 1)
     worst = f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
@@ -101,7 +101,7 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
         f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "
         "whatever made the outcomes come as they did.",
         f"The forecaster allows itself {figure(promised)} on average over {rounds(certificate.promised_rounds)}, "
-        "and keeps within that whatever the outcomes.",
+        "and whatever the outcomes, keeps within what it allows itself.",
         "It is about these rounds together, not about any one of them, nor about those to come. And it does not say "
         f"that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
     ]

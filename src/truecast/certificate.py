@@ -125,7 +125,8 @@ class ArcCertificate(_Proved):
         Never below `bound`. Of `Arc` it is what was proved before the first round. Of `Guard` and `Recalibrator` the
         budget goes by the forecasts that were made, and with other outcomes they would have made others: what is
         proved before the first round is ``Guard.a_priori(T)``. Where outcomes come late, the budget grows with the
-        number of forecasts outstanding, and with what outcomes that came in between have added.
+        number of forecasts outstanding, and with what outcomes that came in between have added. Beyond 2**30 forecasts
+        it is their number.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
     horizon : None

@@ -212,7 +212,7 @@ struct Guarded : Balance {
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
         if (energy >= full) return 0.0;
-        double left = allowance() - static_cast<double>(energy + reserved) / parts;
+        double left = allowance() - (static_cast<double>(energy) + static_cast<double>(reserved)) / parts;
         if (beside_asked && issued) {  // which may be dropped: then it brings nothing
             const double brings = budget * asked.price * static_cast<double>(asked_of.size());
             left += std::min(brings - static_cast<double>(asked.worst) / parts, 0.0);

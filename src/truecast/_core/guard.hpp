@@ -24,7 +24,7 @@ constexpr double parts = 1048576.0;  // 2^20: energies are whole numbers of thes
 constexpr double most_parts = 0x1p58;  // of one energy, so that sums of some are far from what an integer holds
 
 inline std::int64_t parts_up(double energy) {
-    return static_cast<std::int64_t>(std::min(std::ceil(energy * parts), most_parts));
+    return static_cast<std::int64_t>(std::clamp(std::ceil(energy * parts), -most_parts, most_parts));
 }
 inline std::int64_t parts_down(double energy) {
     return static_cast<std::int64_t>(std::min(std::floor(energy * parts), most_parts));

@@ -293,7 +293,12 @@ def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
         raise InputError(name, f"must have an entry for each of the {rounds} rounds", (len(values),))
     if not hasattr(values, "tolist") and hasattr(values, "to_numpy"):  # a frame, a column for each of several
         values = values.to_numpy()
-    return values.tolist() if hasattr(values, "tolist") else list(values)
+    if not hasattr(values, "tolist"):
+        return list(values)
+    rows, entries = getattr(values, "iloc", values), []
+    for start in range(0, rounds, _CHUNK):  # so that an interrupt need not wait for all
+        entries += rows[start : start + _CHUNK].tolist()
+    return entries
 
 
 def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
@@ -304,11 +309,12 @@ def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
         raise InputError("known_at", f"must have an entry for each of the {rounds} outcomes", column.shape)
     if column.dtype.kind not in "iu" and len(column):
         raise InputError("known_at", rule, f"an array of {column.dtype}")
-    wide = column.astype(np.uint64 if column.dtype.kind == "u" else np.int64)
-    late: NDArray[np.int64] = np.minimum(wide, wide.dtype.type(1 << 62)).astype(np.int64)
-    early = late < np.arange(rounds)
-    if early.any():
-        _refuse_first("known_at", rule, column, early)
+    late = np.empty(rounds, np.int64)
+    for start in range(0, rounds, _CHUNK):  # so that an interrupt need not wait for all
+        part = column[start : start + _CHUNK]
+        late[start : start + _CHUNK] = np.minimum(part, part.dtype.type(min(1 << 62, np.iinfo(part.dtype).max)))
+        if (late[start : start + _CHUNK] < np.arange(start, start + len(part))).any():
+            _refuse_first("known_at", rule, column, late[: start + len(part)] < np.arange(start + len(part)))
     return late
 
 

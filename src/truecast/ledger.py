@@ -23,6 +23,7 @@ _UP = 1.0 + 2.0**-50
 _MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enough
 _MOST_KNOTS = 1 << 28
 _HALF = 1 << 62
+_MOST_LATE = 1 << 20  # forecasts that may await their outcomes
 _FARTHEST = math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25  # a forecast from its key: half the first spacing, and rounding
 
 # A number for each group, and then for each of their knots.
@@ -121,8 +122,9 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     _check_groups(groups)
     _check_knots(groups, knots)
     made = sum(int(groups[name][0]) for name in ("rounds", "late", "lost"))
-    if state["most_late"] > made:
-        raise StateError(f"the saved most_late must be at most the {made} forecasts made, got {state['most_late']}")
+    most_late = min(made, _MOST_LATE)
+    if state["most_late"] > most_late:
+        raise StateError(f"the saved most_late must be at most {most_late}, got {state['most_late']}")
     asked = _asked(state["asked"], len(groups["rounds"]))
     return {**groups, **offsets, **knots, **{name: state[name] for name in _WHOLE}, "aims": aims, "asked": asked}
 
@@ -171,6 +173,8 @@ def _check_groups(groups: Columns) -> None:
         ("hidden", groups["hidden"].astype(np.float64) <= rounds * (_FARTHEST * 2.0**40)),
         ("unknown", (unknown >= without / 2 * (1 - 1e-12)) & (unknown <= without * (1 + 1e-12))),
     ]
+    # Sums that are added to from here on must not pass 64 bits.
+    rules += [(name, groups[name] <= np.uint64(2 * _HALF)) for name in ("hidden", "unknown")]
     # Every round is one of everyone's.
     rules += [(name, groups[name] <= groups[name][0]) for name in ("rounds", "late", "lost", "hidden", "unknown")]
     for name, good in rules:

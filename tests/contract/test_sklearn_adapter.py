@@ -541,6 +541,7 @@ def test_all_tickets_are_resolved_or_none() -> None:
         ([rest[0], first], [0, 1], tc.TicketError),  # resolved
         ([rest[0], 17], [0, 1], tc.InputError),  # never issued
         ([rest[0], rest[0]], [0, 1], tc.InputError),
+        ([rest[0], tc.Ticket(rest[1], 0.123)], [0, 1], tc.InputError),  # of another model
         ([rest[0], True], [0, 1], tc.InputError),
         ([rest[0], None], [0, 1], tc.InputError),
         (rest[:2], [0, 2], tc.InputError),

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -356,6 +357,38 @@ def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
     for each in (f, other):
         batch(each, x[:5000], y[:5000])  # more than a block
     assert f.to_json() == other.to_json()
+
+
+LONG = 20_000_000
+PREPARED: dict[str, Callable[[], dict[str, Any]]] = {
+    "known_at": lambda: {"known_at": np.arange(LONG) + 3},
+    "groups": lambda: {"groups": np.arange(LONG) % 7},
+}
+
+
+@needs_timers
+@pytest.mark.parametrize("name", PREPARED)
+def test_a_long_batch_stops_soon_while_it_is_prepared(name: str) -> None:
+    """What is checked and sorted before the first round does not keep an interrupt waiting; in processor time."""
+    x, y, options = np.full(LONG, 0.5), np.zeros(LONG, np.uint8), PREPARED[name]()
+    r, due, waits = tc.Recalibrator(hint=hints.Identity()), 0.0, []
+
+    def stop(*_: object) -> None:
+        waits.append(time.process_time() - due)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGPROF, stop)
+    try:
+        for seconds in (0.02, 0.04, 0.06, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3):
+            due = time.process_time() + seconds
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            with pytest.raises(KeyboardInterrupt):
+                r.recalibrate_many(x, y, **options)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    assert max(waits) < 0.1
+    assert r.rounds == 0
 
 
 @needs_timers

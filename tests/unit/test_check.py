@@ -190,16 +190,29 @@ def test_group_takes_names_and_numbers(value: Any) -> None:
     assert type(_check.group(value)) in (str, int, type(None))
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", ("a",), ["a"], Fraction(1), 2**63])
+@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", {"a"}, Fraction(1), 2**63])
 def test_group_refuses_all_else(value: Any) -> None:
-    with pytest.raises(InputError, match="^group must be a str, an int of 64 bits or None, got "):
+    rule = "must be a str or an int of 64 bits, or a tuple of these, or None, got"
+    with pytest.raises(InputError, match=f"^group {rule}"):
         _check.group(value)
-    with pytest.raises(InputError, match="^groups must be a str, an int of 64 bits or None, got .* at position 1"):
-        _check.groups(["a", value], 2)
+    for several in (value, ("a", value)):
+        with pytest.raises(InputError, match=f"^groups {rule} .* at position 1"):
+            _check.groups(["a", several], 2)
+
+
+def test_group_takes_several_names_each_once() -> None:
+    assert _check.group(("a", np.int16(1), Name("b"))) == ("a", 1, "b")
+    assert (_check.group(["a"]), _check.group(())) == (("a",), ())
+    assert len(_check.group(tuple(range(100)))) == 100
+    for value in (("a", "a"), (1, np.int8(1)), tuple(range(101))):
+        with pytest.raises(InputError, match="^group must name each group once, and at most 100"):
+            _check.group(value)
+    for value in (("a", ("b",)), (None,)):
+        with pytest.raises(InputError, match="^group must be a str or an int of 64 bits"):
+            _check.group(value)
 
 
 def test_groups_of_lists_and_arrays() -> None:
-    assert _check.groups(None, 2) == [None, None]
     assert _check.groups(("a", 1, None), 3) == ["a", 1, None]
     assert _check.groups(np.array([3, 4], np.int8), 2) == [3, 4]
     assert [type(name) for name in _check.groups(np.array(["a", "b"]), 2)] == [str, str]
@@ -215,6 +228,7 @@ def test_groups_that_have_no_order_or_another_are_refused() -> None:
     pandas = pytest.importorskip("pandas")
     scores, groups = pandas.Series([0.5, 0.6]), pandas.Series(["a", "b"])
     assert _check.groups(groups, 2, scores) == ["a", "b"]
+    assert _check.groups(groups.set_axis([7.5, 0.0]), 2) == ["a", "b"]  # by position, whatever the labels
     with pytest.raises(InputError, match="^groups must have the index of scores"):
         _check.groups(groups[::-1], 2, scores)
 

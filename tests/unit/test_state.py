@@ -605,6 +605,34 @@ def test_a_reserve_that_fits_by_overflow_alone_is_refused() -> None:
         r.load(state)
 
 
+@pytest.mark.parametrize(("counted", "column"), [("rounds", "hidden"), ("lost", "unknown")])
+def test_sums_that_the_next_forecast_would_take_past_64_bits_are_refused(counted: str, column: str) -> None:
+    """From there the certificate would fall from millions to nearly nothing."""
+    r = recalibrator_to_save()
+    many = forged(r.state(), "groups", counted, 0, 1 << 40 if counted == "rounds" else 1 << 32)
+    state = forged(many, "groups", column, 0, 2**64 - 1)
+    with pytest.raises(tc.StateError, match=f"{column} of group 0 must fit"):
+        r.load(state)
+
+
+def test_energy_and_reserve_that_pass_64_bits_together_leave_no_room() -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
+    r.recalibrate_many([0.3, 0.7], [1, 0])  # misses of both signs, which cancel in the middle
+    r.issue(0.5)
+    state = r.state()
+    times = math.isqrt((1 << 62) // int(columns_of(state, "groups")["energy"][0]))
+    for table, column, row, value in [
+        ("knots", "residual", 0, times * columns_of(state, "knots")["residual"][0]),
+        ("knots", "residual", 1, times * columns_of(state, "knots")["residual"][1]),
+        ("groups", "rounds", 0, 2 * times),
+        ("groups", "energy", 0, (1 << 62) - 1),
+        ("tickets", "worst", 0, 1 << 62),
+    ]:
+        state = forged(state, table, column, row, value)
+    r.load(replaced(state, ("guard", "reserved"), 1 << 62))
+    assert [round(r.issue(score).p, 3) for score in (0.5, 0.1)] == [0.5, 0.5]
+
+
 def test_a_ticket_that_is_of_a_group_twice_is_refused() -> None:
     r = tc.Recalibrator(hint=hints.Identity())
     r.issue(0.5, group=("a", "b"))

@@ -166,11 +166,12 @@ void load(Guarded& guard, const nb::dict& numbers) {
         require(mine >= 0 && static_cast<std::size_t>(mine) <= all - at, "knots must fit the keys");
         for (std::int64_t k = 0; k < mine; ++k, ++at) {
             require(key.data()[at] >= 0 && key.data()[at] <= arc_end, "there is no such key");
-            read.add(static_cast<std::uint32_t>(g), key.data()[at], residual.data()[at]);
+            Field::Path path;
+            group.field.look(key.data()[at], path);
+            group.field.add(path, residual.data()[at]);
         }
     }
     require(count > 0 && at == all, "knots must fit the keys");
-    read.energy = 0;
     for (std::size_t g = 0; g < count; ++g) {
         const std::int64_t kept = energy.data()[g];
         const double found = energy_of(read.groups[g]).energy * parts;

@@ -24,7 +24,7 @@ constexpr double parts = 1048576.0;  // 2^20: energies are whole numbers of thes
 constexpr double most_parts = 0x1p58;  // of one energy, so that sums of some are far from what an integer holds
 
 inline std::int64_t parts_up(double energy) {
-    return static_cast<std::int64_t>(std::min(std::ceil(energy * parts), most_parts));
+    return static_cast<std::int64_t>(std::clamp(std::ceil(energy * parts), -most_parts, most_parts));
 }
 inline std::int64_t parts_down(double energy) {
     return static_cast<std::int64_t>(std::min(std::floor(energy * parts), most_parts));
@@ -212,7 +212,7 @@ struct Guarded : Balance {
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
         if (energy >= full) return 0.0;
-        double left = allowance() - static_cast<double>(energy + reserved) / parts;
+        double left = allowance() - (static_cast<double>(energy) + static_cast<double>(reserved)) / parts;
         if (beside_asked && issued) {  // which may be dropped: then it brings nothing
             const double brings = budget * asked.price * static_cast<double>(asked_of.size());
             left += std::min(brings - static_cast<double>(asked.worst) / parts, 0.0);

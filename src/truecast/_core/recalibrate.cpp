@@ -12,9 +12,11 @@
 #include <unistd.h>
 #endif
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -439,7 +441,7 @@ struct Plan {
         nb::dict seen;
         PyObject* last = nullptr;  // rows of a group often stand together
         for (std::size_t t = 0; t < rounds; ++t) {
-            if (t % (1 << 20) == (1 << 20) - 1 && PyErr_CheckSignals() != 0) throw nb::python_error();
+            if (t % 1024 == 1023 && PyErr_CheckSignals() != 0) throw nb::python_error();
             PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t));
             set_of.push_back(group == last ? set_of.back() : set(seen, group));
             last = group;
@@ -451,10 +453,14 @@ struct Plan {
 
     // Every group of some round, once.
     std::vector<std::uint32_t> used() const {
+        std::vector<bool> among;
+        for (const Members& members : sets) {
+            among.resize(std::max<std::size_t>(among.size(), members.back() + 1));  // members are sorted
+            for (const std::uint32_t g : members) among[g] = true;
+        }
         std::vector<std::uint32_t> all;
-        for (const Members& members : sets) all.insert(all.end(), members.begin(), members.end());
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
+        for (std::uint32_t g = 0; g < among.size(); ++g)
+            if (among[g]) all.push_back(g);
         return all;
     }
 
@@ -527,29 +533,47 @@ class Before {
     }
 };
 
-// Which rounds become known after which: a chain of rounds for each, in their order.
+// Which rounds become known after which: a ring of rounds for each, in their order. It grows as rounds are played, and
+// memory that is zero at first is there at once: a long log does not keep an interrupt waiting.
 class Known {
-    std::vector<std::size_t> first, next;
+    struct Release {
+        void operator()(std::size_t* memory) const { std::free(memory); }
+    };
+    using Numbers = std::unique_ptr<std::size_t[], Release>;
+
+    static Numbers zeros(std::size_t count) {
+        Numbers made(static_cast<std::size_t*>(std::calloc(count, sizeof(std::size_t))));
+        if (made == nullptr && count > 0) throw std::bad_alloc();
+        return made;
+    }
+
+    const std::size_t rounds;
+    Numbers last, next;  // one more than the last round of a ring, 0 if there is none; and which comes after each
 
   public:
-    static constexpr std::size_t end = static_cast<std::size_t>(-1);
+    explicit Known(std::size_t rounds_) : rounds(rounds_), last(zeros(rounds)), next(zeros(rounds)) {}
 
-    Known(const std::int64_t* known_at, std::size_t rounds) : first(rounds, end), next(rounds, end) {
-        for (std::size_t t = rounds; t-- > 0;) {
-            const auto at = static_cast<std::size_t>(known_at[t]);
-            if (at >= rounds) continue;  // not in this batch
-            next[t] = first[at];
-            first[at] = t;
-        }
+    void add(std::size_t t, std::int64_t known_at) {
+        const auto at = static_cast<std::size_t>(known_at);
+        if (at >= rounds) return;  // not in this batch
+        const std::size_t before = last[at] == 0 ? t : last[at] - 1;
+        next[t] = before == t ? t : next[before];
+        next[before] = t;
+        last[at] = t + 1;
     }
 
     template <typename Use>
     void after(std::size_t t, Use use) const {
-        for (std::size_t s = first[t]; s != end; s = next[s]) use(s);
+        if (last[t] == 0) return;
+        const std::size_t end = last[t] - 1;
+        for (std::size_t s = next[end];; s = next[s]) {
+            use(s);
+            if (s == end) return;
+        }
     }
 };
 
-constexpr std::size_t block = 256;  // rounds, of some microseconds each if the hint is a large mix
+constexpr std::size_t block = 16;  // rounds, of up to half a millisecond each if they are of a hundred groups
 
 // Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing.
 template <typename Play>
@@ -606,7 +630,7 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<
                 (events.shape(0) == rounds || events.shape(0) == 0),
             "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
-    const Known known(known_at.data(), rounds);
+    Known known(rounds);
     play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
         const bool runs_python = hint.runs_python();
@@ -616,6 +640,7 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<
             Issue forecast(desk, plan.of(t), again(desk.held(), scores.data() + t * models), event);
             said.data()[t] = forecast.keep(desk, before.given_up);
             before.forget_own();
+            known.add(t, known_at.data()[t]);
             known.after(t, [&](std::size_t s) {
                 const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
                 if (runs_python) hint.at(static_cast<std::int64_t>(s));

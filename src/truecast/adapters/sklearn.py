@@ -383,15 +383,18 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         check_is_fitted(self)
         if not isinstance(tickets, Iterable) or isinstance(tickets, str | bytes):
             raise InputError("tickets", "must be a sequence of what issue() gave", tickets)
-        numbers, awaited = list(tickets), set(self.recalibrator_.awaited)
-        for position, number in enumerate(numbers):
-            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-            if not whole or number not in awaited:
-                if number in numbers[:position]:
-                    raise InputError("tickets", "must name each forecast once", number, position)
+        given, awaited = list(tickets), {int(ticket): ticket for ticket in self.recalibrator_.awaited}
+        numbers: dict[int, None] = {}
+        for position, ticket in enumerate(given):
+            number = _ticket_number(ticket, position)
+            if number in numbers:
+                raise InputError("tickets", "must name each forecast once", ticket, position)
+            if number not in awaited:
                 self.recalibrator_.give_up(number)  # raises, and says why
-            awaited.discard(number)
-        return numbers
+            if isinstance(ticket, Ticket) and ticket.p != awaited[number].p:
+                raise InputError("tickets", "must be of this model, not of another", ticket, position)
+            numbers[number] = None
+        return list(numbers)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which of the classifier's and the splitter's methods get what is passed to ours."""
@@ -459,6 +462,13 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
+
+
+def _ticket_number(ticket: Any, position: int) -> int:
+    try:
+        return _check.whole_number("tickets", ticket, least=0, most=1 << 62)
+    except InputError as error:
+        raise InputError(error.argument, error.rule, ticket, position) from None
 
 
 def _labels(y: ArrayLike) -> NDArray[Any]:

@@ -259,7 +259,7 @@ def labels(values: Any, rounds: int, scores: Any = None) -> list[Name | None]:
 
 
 def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
-    """Return the group or groups of each round, which are those of the `scores`; None if there are no groups."""
+    """Return the group or groups of each round, which are those of the `scores`."""
     return [group(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]
 
 

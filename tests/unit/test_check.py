@@ -190,33 +190,43 @@ def test_group_takes_names_and_numbers(value: Any) -> None:
     assert type(_check.group(value)) in (str, int, type(None))
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", {"a"}, Fraction(1), 2**63])
+@pytest.mark.parametrize("value", [(), ("a",), ["a", 1], (np.int16(7), Name("b"))])
+def test_group_takes_several(value: Any) -> None:
+    assert _check.group(value) == tuple(value)
+    assert {type(name) for name in _check.group(value)} <= {str, int}
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", Fraction(1), 2**63])
 def test_group_refuses_all_else(value: Any) -> None:
-    rule = "must be a str or an int of 64 bits, or a tuple of these, or None, got"
-    with pytest.raises(InputError, match=f"^group {rule}"):
+    rule = "must be a str or an int of 64 bits, or a tuple of these, or None, got "
+    for wrong in (value, ("a", value)):
+        with pytest.raises(InputError, match=f"^group {rule}"):
+            _check.group(wrong)
+        with pytest.raises(InputError, match=f"^groups {rule}.* at position 1"):
+            _check.groups(["a", wrong], 2)
+
+
+@pytest.mark.parametrize("value", [("a", "a"), (1, np.int8(1)), tuple(range(101))])
+def test_several_groups_are_named_once_each_and_are_not_too_many(value: Any) -> None:
+    with pytest.raises(InputError, match="^group must name each group once, and at most 100, got "):
         _check.group(value)
-    for several in (value, ("a", value)):
-        with pytest.raises(InputError, match=f"^groups {rule} .* at position 1"):
-            _check.groups(["a", several], 2)
+    with pytest.raises(InputError, match="^groups must name each group once, and at most 100, got .* at position 0"):
+        _check.groups([value], 1)
 
 
-def test_group_takes_several_names_each_once() -> None:
-    assert _check.group(("a", np.int16(1), Name("b"))) == ("a", 1, "b")
-    assert (_check.group(["a"]), _check.group(())) == (("a",), ())
-    assert len(_check.group(tuple(range(100)))) == 100
-    for value in (("a", "a"), (1, np.int8(1)), tuple(range(101))):
-        with pytest.raises(InputError, match="^group must name each group once, and at most 100"):
-            _check.group(value)
-    for value in (("a", ("b",)), (None,)):
-        with pytest.raises(InputError, match="^group must be a str or an int of 64 bits"):
-            _check.group(value)
+@pytest.mark.parametrize("value", [("a", ("b",)), (None,), {"a"}])
+def test_groups_are_not_nested(value: Any) -> None:
+    with pytest.raises(InputError, match="^group must be a str or an int of 64 bits"):
+        _check.group(value)
 
 
 def test_groups_of_lists_and_arrays() -> None:
     assert _check.groups(("a", 1, None), 3) == ["a", 1, None]
+    assert _check.groups([("a", 1), "b"], 2) == [("a", 1), "b"]
+    assert _check.groups(np.array([["a", "b"], ["c", "b"]]), 2) == [("a", "b"), ("c", "b")]
     assert _check.groups(np.array([3, 4], np.int8), 2) == [3, 4]
     assert [type(name) for name in _check.groups(np.array(["a", "b"]), 2)] == [str, str]
-    for values, rounds in ((["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
+    for values, rounds in ((None, 2), (["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
         with pytest.raises(InputError, match="^groups must "):
             _check.groups(values, rounds)
 

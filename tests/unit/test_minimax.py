@@ -106,6 +106,10 @@ def test_ctrl_c_is_heard_while_the_game_is_solved():
     def hear(*_):
         raise Heard
 
+    def soon_heard(long):
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        long()
+
     points, solved = np.arange(13), np.zeros(comb(26 + 7, 7))  # some seconds of work; the start of the game comes last
     values, chances = np.full(len(solved), np.nan), np.full(comb(2 + 6, 6), np.nan)
     work = (
@@ -115,9 +119,8 @@ def test_ctrl_c_is_heard_while_the_game_is_solved():
     before = signal.signal(signal.SIGALRM, hear)
     try:
         for long in work:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(Heard):
-                long()
+                soon_heard(long)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert np.isnan(values[0])

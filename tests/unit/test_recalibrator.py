@@ -481,6 +481,17 @@ def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None
     assert r.predict_many([]).tolist() == []
 
 
+def test_groups_in_predict_many_do_not_take_seats_from_each_other() -> None:
+    """Each round is said as if it came next: a new group finds the seat that one above it would have taken."""
+    r = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False, budget=1.05, max_groups=1)
+    names = ["x", ("a", "b"), ("b", "c", "x"), "a", None]
+    said = r.predict_many([0.0] * 5, groups=names)
+    alone = [tc.Recalibrator.from_json(r.to_json()).predict(0.0, group=name) for name in names]
+    assert said.tolist() == alone
+    assert len(set(alone)) == 3  # two fields leave less room than one, and three less than two
+    assert not r.groups
+
+
 def test_better_than_a_model_that_is_off() -> None:
     rng = np.random.default_rng(8)
     truth = rng.random(20_000)

@@ -152,10 +152,12 @@ std::int64_t event_of(nb::handle event) {
     return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("event")(event));
 }
 
-// Finds groups, and makes those that are new; they are the desk's once they are kept.
+// Finds groups, and makes those that are new; they are the desk's once they are kept. If rounds stand `apart`, each as if
+// it came next, they are not kept, and rounds may share them: they are all empty.
 class Seating {
     Desk& desk;
     const std::size_t before;
+    const bool apart;
     std::vector<nb::object> fresh;
     nb::dict numbers;  // of the fresh ones
     bool kept = false;
@@ -175,15 +177,16 @@ class Seating {
         if (const std::uint32_t found = find(desk.names, name)) return found;
         if (const std::uint32_t found = find(numbers, name)) return found;
         if (desk.names.size() + fresh.size() >= desk.most_groups) return Desk::others;
-        const std::size_t made = desk.guard.groups.size();
+        const std::size_t made = before + fresh.size();
         set(numbers, name, made);
         fresh.push_back(nb::borrow(name));
-        desk.guard.groups.emplace_back();
+        if (made == desk.guard.groups.size()) desk.guard.groups.emplace_back();
         return static_cast<std::uint32_t>(made);
     }
 
   public:
-    explicit Seating(Desk& desk_) : desk(desk_), before(desk.guard.groups.size()) {}
+    explicit Seating(Desk& desk_, bool apart_ = false)
+        : desk(desk_), before(desk.guard.groups.size()), apart(apart_) {}
     Seating(const Seating&) = delete;
     Seating& operator=(const Seating&) = delete;
     ~Seating() {
@@ -192,6 +195,10 @@ class Seating {
 
     // Everyone and the groups that a round belongs to, each once.
     Members of(nb::handle group) {
+        if (apart) {
+            fresh.clear();
+            numbers.clear();
+        }
         Members members{0};
         const auto join = [&](nb::handle name) {
             const std::uint32_t found = number(name);
@@ -429,7 +436,7 @@ struct Plan {
     std::vector<std::uint32_t> set_of;  // of each round; a single one if it is that of all
     std::size_t additions = 0;          // of residuals to groups, in all
 
-    Plan(Desk& desk, nb::handle groups, std::size_t rounds) : seating(desk) {
+    Plan(Desk& desk, nb::handle groups, std::size_t rounds, bool apart = false) : seating(desk, apart) {
         if (groups.is_none()) {
             sets.push_back({0});
             set_of.push_back(0);
@@ -663,7 +670,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     Guarded guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
     {
-        Plan plan(desk, groups, rounds);
+        Plan plan(desk, groups, rounds, true);
         std::map<std::uint32_t, std::uint32_t> moved;
         for (const std::uint32_t g : plan.used()) {
             if (g != 0) guard.groups.emplace_back();

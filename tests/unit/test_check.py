@@ -190,20 +190,23 @@ def test_group_takes_names_and_numbers(value: Any) -> None:
     assert type(_check.group(value)) in (str, int, type(None))
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", ("a",), ["a"], Fraction(1), 2**63])
+@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", (None,), [b"a"], Fraction(1), 2**63])
 def test_group_refuses_all_else(value: Any) -> None:
-    with pytest.raises(InputError, match="^group must be a str, an int of 64 bits or None, got "):
+    rule = "must be a str or an int of 64 bits, or a tuple of these, or None, got "
+    with pytest.raises(InputError, match=f"^group {rule}"):
         _check.group(value)
-    with pytest.raises(InputError, match="^groups must be a str, an int of 64 bits or None, got .* at position 1"):
-        _check.groups(["a", value], 2)
+    for before in ("a", 1, None):
+        with pytest.raises(InputError, match=f"^groups {rule}.* at position 1"):
+            _check.groups([before, value], 2)
 
 
 def test_groups_of_lists_and_arrays() -> None:
-    assert _check.groups(None, 2) == [None, None]
     assert _check.groups(("a", 1, None), 3) == ["a", 1, None]
     assert _check.groups(np.array([3, 4], np.int8), 2) == [3, 4]
+    assert _check.groups([2**63 - 1, -(2**63)], 2) == [2**63 - 1, -(2**63)]
+    assert _check.groups(["a", "\u00e9", ["b", 1]], 3) == ["a", "\u00e9", ("b", 1)]
     assert [type(name) for name in _check.groups(np.array(["a", "b"]), 2)] == [str, str]
-    for values, rounds in ((["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
+    for values, rounds in ((None, 2), (["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
         with pytest.raises(InputError, match="^groups must "):
             _check.groups(values, rounds)
 

@@ -90,6 +90,45 @@ def test_what_is_no_group_is_a_key_error() -> None:
     assert repr(r.groups) == "Groups(['a', 1])"
 
 
+def test_a_group_is_found_by_what_equals_its_name() -> None:
+    r = tc.Recalibrator()
+    r.predict(0.5, group=(7, "seven"))
+    r.observe(1)
+    assert r.groups[np.int64(7)].rounds == r.groups[np.str_("seven")].rounds == 1
+    assert [7.5 in r.groups, [7] in r.groups, b"seven" in r.groups] == [False] * 3
+
+
+class Fails:
+    """A hint that raises when it learns of a score of 1."""
+
+    def predict(self, score: float) -> float:
+        return score
+
+    def learn(self, score: float, outcome: int) -> None:
+        if score == 1:
+            raise RuntimeError("enough")
+
+
+def test_new_groups_of_a_batch_that_fails_are_forgotten() -> None:
+    """Also where names have the same hash: 2**61 - 1 has that of 0."""
+    alike = [k * (2**61 - 1) for k in range(-4, 5) if abs(k) < 4]
+    assert len({hash(name) for name in alike}) == 1
+    names = [*alike, *(f"g{k}" for k in range(3000))]
+    r = tc.Recalibrator(hint=Fails(), max_groups=len(names))
+    known: list[Any] = []
+    for new in (names[:5], names[5:40], names[40:]):
+        before = r.to_json()
+        with pytest.raises(RuntimeError, match="enough"):
+            r.recalibrate_many([0.5] * len(new) + [1.0], [1] * len(new) + [0], groups=[*new, None])
+        assert r.to_json() == before
+        assert list(r.groups) == known
+        assert not any(name in r.groups for name in new)
+        r.recalibrate_many([0.5] * len(new), [1] * len(new), groups=new)
+        known += new
+        assert list(r.groups) == known
+        assert all(r.groups[name].rounds == 1 for name in known)
+
+
 GROUPED = [("a", "b"), ("b",), (), ("c", "a"), ("b", "a"), ("a",), ("a", "b", "c")] * 9
 
 

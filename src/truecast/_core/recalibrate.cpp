@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "guard.hpp"
 #include "guard_state.hpp"
 #include "hints.hpp"
+#include "names.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -66,7 +68,8 @@ struct Desk {
 
     nb::object hint;
     Guarded guard;
-    nb::dict names;  // of groups, to their numbers; 0 is everyone, 1 are all others beyond `most_groups`
+    Names names;            // of the groups from `first` on; 0 is everyone, 1 are all others beyond `most_groups`
+    std::size_t named = 0;  // of these, without those of a call that is under way
     Tickets tickets;
     std::int64_t issued = 0;
     Events events;
@@ -153,66 +156,39 @@ std::int64_t event_of(nb::handle event) {
 // Finds groups, and makes those that are new; they are the desk's once they are kept.
 class Seating {
     Desk& desk;
-    const std::size_t before;
-    std::vector<nb::object> fresh;
-    nb::dict numbers;  // of the fresh ones
-    bool kept = false;
-
-    static std::uint32_t find(const nb::dict& names, nb::handle name) {
-        PyObject* number = PyDict_GetItemWithError(names.ptr(), name.ptr());
-        if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-        return number == nullptr ? 0 : static_cast<std::uint32_t>(PyLong_AsUnsignedLong(number));
-    }
-
-    static void set(const nb::dict& names, nb::handle name, std::size_t number) {
-        const nb::int_ value(number);
-        if (PyDict_SetItem(names.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
-    }
-
-    std::uint32_t number(nb::handle name) {
-        if (const std::uint32_t found = find(desk.names, name)) return found;
-        if (const std::uint32_t found = find(numbers, name)) return found;
-        if (desk.names.size() + fresh.size() >= desk.most_groups) return Desk::others;
-        const std::size_t made = desk.guard.groups.size();
-        set(numbers, name, made);
-        fresh.push_back(nb::borrow(name));
-        desk.guard.groups.emplace_back();
-        return static_cast<std::uint32_t>(made);
-    }
 
   public:
-    explicit Seating(Desk& desk_) : desk(desk_), before(desk.guard.groups.size()) {}
+    explicit Seating(Desk& desk_) : desk(desk_) {}
     Seating(const Seating&) = delete;
     Seating& operator=(const Seating&) = delete;
     ~Seating() {
-        while (!kept && desk.guard.groups.size() > before) desk.guard.groups.pop_back();
+        while (desk.names.size() > desk.named) desk.names.drop_last();
+        while (desk.guard.groups.size() > Desk::first + desk.named) desk.guard.groups.pop_back();
+    }
+
+    std::uint32_t number(nb::handle name, const Names::Mark& mark) {
+        const std::uint32_t found = desk.names.find(name, mark);
+        if (found != Names::unknown) return Desk::first + found;
+        if (desk.names.size() >= desk.most_groups) return Desk::others;
+        desk.names.add(name, mark);
+        desk.guard.groups.emplace_back();
+        return static_cast<std::uint32_t>(desk.guard.groups.size() - 1);
     }
 
     // Everyone and the groups that a round belongs to, each once.
     Members of(nb::handle group) {
+        if (group.is_none()) return {0};
+        if (!PyTuple_CheckExact(group.ptr())) return {0, number(group, Names::Mark(group))};
         Members members{0};
-        const auto join = [&](nb::handle name) {
-            const std::uint32_t found = number(name);
-            if (std::find(members.begin(), members.end(), found) == members.end()) members.push_back(found);
-        };
-        if (PyTuple_CheckExact(group.ptr()))
-            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(group.ptr()); ++i) join(PyTuple_GET_ITEM(group.ptr(), i));
-        else if (!group.is_none())
-            join(group);
+        for (nb::handle name : nb::borrow<nb::tuple>(group)) members.push_back(number(name, Names::Mark(name)));
         std::sort(members.begin(), members.end());  // so that sums over them do not depend on how they were named
+        members.erase(std::unique(members.begin(), members.end()), members.end());
         return members;
     }
 
-    void keep() {
-        std::size_t named = 0;
-        try {
-            for (; named < fresh.size(); ++named) set(desk.names, fresh[named], before + named);
-        } catch (...) {
-            while (named-- > 0) PyDict_DelItem(desk.names.ptr(), fresh[named].ptr());
-            throw;
-        }
-        kept = true;
-    }
+    const Names& names() const { return desk.names; }
+
+    void keep() { desk.named = desk.names.size(); }
 };
 
 // The check may run Python, and another thread may load a state meanwhile: hold on to the hint that is asked.
@@ -420,53 +396,109 @@ void give_up(Desk& desk, nb::handle given) {
     desk.tickets.erase(found);
 }
 
-// The groups of a batch: which of the distinct sets of members each round has.
-struct Plan {
-    Seating seating;
-    std::vector<Members> sets;
-    std::vector<std::uint32_t> set_of;  // of each round; a single one if it is that of all
-    std::size_t additions = 0;          // of residuals to groups, in all
+// The groups of a batch.
+class Plan {
+    std::vector<std::uint32_t> rows;  // the group of each round, 0 if it has none; or the complement of one of `several`
+    std::vector<Members> several;
+    Members one{0}, two{0, 0};  // of a round that has no group, or a single one
+    std::vector<bool> seen;
 
-    Plan(Desk& desk, nb::handle groups, std::size_t rounds) : seating(desk) {
+  public:
+    std::vector<std::uint32_t> used;  // every group of some round, once, and everyone first
+    std::size_t additions = 0;        // of residuals to groups, in all
+
+    Plan(Seating& seating, nb::handle groups, std::size_t rounds) {
+        use(0);
         if (groups.is_none()) {
-            sets.push_back({0});
-            set_of.push_back(0);
             additions = rounds;
             return;
         }
         require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds, "each round needs a group");
-        set_of.reserve(rounds);
-        nb::dict seen;
-        PyObject* last = nullptr;  // rows of a group often stand together
-        for (std::size_t t = 0; t < rounds; ++t) {
-            if (t % (1 << 20) == (1 << 20) - 1 && PyErr_CheckSignals() != 0) throw nb::python_error();
-            PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t));
-            set_of.push_back(group == last ? set_of.back() : set(seen, group));
-            last = group;
-            additions += sets[set_of.back()].size();
+        rows.reserve(rounds);
+        nb::dict known;
+        for (std::size_t from = 0, to; from < rounds; from = to) {
+            if (from % (1 << 20) == 0 && from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+            to = std::min(rounds, from + at_once);
+            read(seating, &PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(from)), to - from, known);
         }
     }
 
-    const Members& of(std::size_t t) const { return sets[set_of[set_of.size() == 1 ? 0 : t]]; }
+    // Until the next call.
+    const Members& of(std::size_t t) {
+        if (rows.empty() || rows[t] == 0) return one;
+        if (is_several(rows[t])) return several[~rows[t]];
+        two[1] = rows[t];
+        return two;
+    }
 
-    // Every group of some round, once.
-    std::vector<std::uint32_t> used() const {
-        std::vector<std::uint32_t> all;
-        for (const Members& members : sets) all.insert(all.end(), members.begin(), members.end());
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
-        return all;
+    // Have what the rounds after t need fetched from memory: of many groups, few are in the cache.
+    void look_ahead(const Guarded& guard, std::size_t t) const {
+        if (t + 1 < rows.size() && !is_several(rows[t + 1])) guard.groups[rows[t + 1]].field.fetch();
+        if (t + 2 < rows.size() && !is_several(rows[t + 2])) fetch(&guard.groups[rows[t + 2]], sizeof(Group));
+    }
+
+    // Number the groups anew, by their places among `used`.
+    void renumber() {
+        std::unordered_map<std::uint32_t, std::uint32_t> places;
+        for (std::size_t k = 0; k < used.size(); ++k) places.emplace(used[k], static_cast<std::uint32_t>(k));
+        for (std::uint32_t& row : rows)
+            if (!is_several(row)) row = places.at(row);
+        for (Members& members : several)
+            for (std::uint32_t& g : members) g = places.at(g);
     }
 
   private:
-    std::uint32_t set(const nb::dict& seen, nb::handle group) {
-        PyObject* number = PyDict_GetItemWithError(seen.ptr(), group.ptr());
-        if (number != nullptr) return static_cast<std::uint32_t>(PyLong_AsUnsignedLong(number));
-        if (PyErr_Occurred() != nullptr) throw nb::python_error();
-        sets.push_back(seating.of(group));
-        const nb::int_ value(sets.size() - 1);
-        if (PyDict_SetItem(seen.ptr(), group.ptr(), value.ptr()) != 0) throw nb::python_error();
-        return static_cast<std::uint32_t>(sets.size() - 1);
+    static constexpr std::size_t at_once = 16;  // rounds: what one waits for from memory, others can wait for too
+
+    static bool is_several(std::uint32_t row) { return row >> 31 != 0; }
+
+    // The next rounds.
+    void read(Seating& seating, PyObject* const* groups, std::size_t count, const nb::dict& known) {
+        const Names& names = seating.names();
+        std::array<Names::Mark, at_once> marks;
+        const auto each_name = [&](auto use) {
+            for (std::size_t k = 0; k < count; ++k)
+                if (groups[k] != Py_None && !PyTuple_CheckExact(groups[k])) use(k);
+        };
+        each_name([&](std::size_t k) { names.fetch_entry(marks[k] = Names::Mark(groups[k])); });
+        each_name([&](std::size_t k) { names.fetch_name(marks[k]); });
+        for (std::size_t k = 0; k < count; ++k) {
+            if (groups[k] == Py_None)
+                add_single(0);
+            else if (PyTuple_CheckExact(groups[k]))
+                add_several(seating, groups[k], known);
+            else
+                add_single(seating.number(groups[k], marks[k]));
+        }
+    }
+
+    void add_single(std::uint32_t group) {
+        use(group);
+        rows.push_back(group);
+        additions += group == 0 ? 1 : 2;
+    }
+
+    void add_several(Seating& seating, nb::handle group, const nb::dict& known) {
+        PyObject* number = PyDict_GetItemWithError(known.ptr(), group.ptr());
+        if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+        std::size_t place = several.size();
+        if (number != nullptr) {
+            place = PyLong_AsSize_t(number);
+        } else {
+            several.push_back(seating.of(group));
+            for (const std::uint32_t g : several.back()) use(g);
+            const nb::int_ value(place);
+            if (PyDict_SetItem(known.ptr(), group.ptr(), value.ptr()) != 0) throw nb::python_error();
+        }
+        rows.push_back(~static_cast<std::uint32_t>(place));
+        additions += several[place].size();
+    }
+
+    void use(std::uint32_t group) {
+        if (group >= seen.size()) seen.resize(std::max<std::size_t>(group + 1, 2 * seen.size()));
+        if (seen[group]) return;
+        seen[group] = true;
+        used.push_back(group);
     }
 };
 
@@ -480,7 +512,7 @@ class Before {
 
     // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as there is no room for.
     static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, std::size_t rounds, bool late) {
-        std::vector<std::uint32_t> all = plan.used();
+        std::vector<std::uint32_t> all = plan.used;
         if (!late || desk.tickets.size() + rounds <= desk.most_tickets) return all;
         std::size_t over = std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
         for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest)
@@ -557,7 +589,8 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     truecast::at_rest(at_rest(desk).held());
     const Busy working(desk);
     if (rounds == 0) return;
-    Plan plan(desk, groups, rounds);
+    Seating seating(desk);
+    Plan plan(seating, groups, rounds);
     const Busy hinting(desk.held());
     Before before(desk, plan, rounds, late);
     const bool runs_python = desk.held().hint->runs_python();
@@ -565,7 +598,7 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
         in_blocks(
             rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
         if (runs_python) desk.held().hint->at(-1);
-        plan.seating.keep();
+        seating.keep();
     } catch (...) {
         before.restore();
         throw;
@@ -577,12 +610,13 @@ void run(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<con
     const std::size_t rounds = y.shape(0), models = scores.shape(1);
     require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
-    play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
+    play_whole(desk, groups, rounds, false, [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
         const Held& held = desk.held();
         Hint& hint = *held.hint;
         const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
             const bool one = (y.data()[t] & 1) != 0;
+            plan.look_ahead(desk.guard, t);
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
             const auto play = [&](const hints::Score* row) {
                 said.data()[t] = desk.guard.round(hint.predict(row), plan.of(t), one);
@@ -607,10 +641,11 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<
             "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     const Known known(known_at.data(), rounds);
-    play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
+    play_whole(desk, groups, rounds, true, [&](Plan& plan, Before& before, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
         const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
+            plan.look_ahead(desk.guard, t);
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
             const std::int64_t event = events.shape(0) == 0 ? no_event : events.data()[t];
             Issue forecast(desk, plan.of(t), again(desk.held(), scores.data() + t * models), event);
@@ -633,23 +668,14 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     if (rounds == 0) return;
     truecast::at_rest(at_rest(desk).held());
     std::optional<Busy<Desk>> copying(std::in_place, desk);
-    std::vector<Members> sets;
-    std::vector<std::uint32_t> set_of;
     Guarded guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
-    {
-        Plan plan(desk, groups, rounds);
-        std::map<std::uint32_t, std::uint32_t> moved;
-        for (const std::uint32_t g : plan.used()) {
-            if (g != 0) guard.groups.emplace_back();
-            guard.groups.back() = desk.guard.groups[g];
-            moved.emplace(g, static_cast<std::uint32_t>(guard.groups.size() - 1));
-        }
-        for (Members& members : plan.sets)
-            for (std::uint32_t& g : members) g = moved.at(g);
-        sets = std::move(plan.sets);
-        set_of = std::move(plan.set_of);
-    }
+    std::optional<Seating> seating(std::in_place, desk);
+    Plan plan(*seating, groups, rounds);
+    guard.groups.clear();
+    for (const std::uint32_t g : plan.used) guard.groups.push_back(desk.guard.groups[g]);
+    plan.renumber();
+    seating.reset();
     const Held hint = desk.held().copy();
     const bool runs_python = hint.hint->runs_python();
     copying.reset();
@@ -659,17 +685,35 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
             for (; t < end; ++t) {
                 if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
                 const double aim = hint.hint->predict(again(hint, scores.data() + t * models).data());
-                said.data()[t] = guard.place(aim, sets[set_of[set_of.size() == 1 ? 0 : t]]).said;
+                said.data()[t] = guard.place(aim, plan.of(t)).said;
             }
         },
         runs_python);
 }
 
+// A str or an int as the desk knows it, of whatever class; a null object for all else.
+nb::object name_of(nb::handle group) {
+    nb::object name = nb::borrow(group);
+    if (PyUnicode_Check(group.ptr()))
+        name = nb::steal(PyUnicode_FromObject(group.ptr()));
+    else if (PyIndex_Check(group.ptr()))
+        name = nb::steal(PyNumber_Index(group.ptr()));
+    if (!name.is_valid()) throw nb::python_error();
+    return PyUnicode_CheckExact(name.ptr()) || PyLong_CheckExact(name.ptr()) ? name : nb::object();
+}
+
 std::size_t number_of(const Desk& desk, nb::handle group) {
-    PyObject* number = PyDict_GetItemWithError(desk.names.ptr(), group.ptr());
-    if (number != nullptr) return PyLong_AsSize_t(number);
-    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, group.ptr());
+    const nb::object name = name_of(group);
+    const std::uint32_t place = name.is_valid() ? desk.names.find(name, Names::Mark(name)) : Names::unknown;
+    if (place < desk.named) return Desk::first + place;
+    PyErr_SetObject(PyExc_KeyError, group.ptr());
     throw nb::python_error();
+}
+
+nb::list names(const Desk& desk) {
+    nb::list all;
+    for (std::size_t k = 0; k < desk.named; ++k) all.append(desk.names[k]);
+    return all;
 }
 
 nb::list awaited(Desk& desk) {
@@ -779,14 +823,11 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
 
 // The names of groups, in the order of their numbers.
 void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
-    require(at_rest(desk).names.size() == 0 && desk.tickets.empty(), "only a new desk can be furnished");
+    require(at_rest(desk).named == 0 && desk.tickets.empty(), "only a new desk can be furnished");
     load(desk.guard, numbers);
     require(desk.guard.groups.size() == names.size() + Desk::first, "there must be a name for each group");
-    std::size_t number = Desk::first;
-    for (nb::handle name : names) {
-        const nb::int_ value(number++);
-        if (PyDict_SetItem(desk.names.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
-    }
+    for (nb::handle name : names) desk.names.add(name, Names::Mark(name));
+    desk.named = desk.names.size();
 }
 
 void ask(Desk& desk, Floats scores) {
@@ -818,6 +859,7 @@ void take(Desk& desk, Desk& other) {
     std::swap(desk.hint, other.hint);
     std::swap(desk.guard, other.guard);
     std::swap(desk.names, other.names);
+    std::swap(desk.named, other.named);
     std::swap(desk.tickets, other.tickets);
     std::swap(desk.issued, other.issued);
     std::swap(desk.events, other.events);
@@ -878,10 +920,9 @@ void bind_recalibrate(nb::module_& m) {
         .def("set_bursts", &set_bursts, "numbers"_a, "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
+        .def_prop_ro("names", &names, "The groups, in order.")
         .def_prop_ro(
-            "names", [](const Desk& d) { return nb::list(d.names.keys()); }, "The groups, in order.")
-        .def_prop_ro(
-            "groups", [](const Desk& d) { return d.names.size(); }, "How many groups there are.")
+            "groups", [](const Desk& d) { return d.named; }, "How many groups there are.")
         .def_prop_ro(
             "asked", [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
             "The scores that `observe` will learn of, if it may be called.")

@@ -1,0 +1,17 @@
+// Memory that will be read soon: while it is on its way, other work goes on.
+#pragma once
+
+#include <cstddef>
+
+namespace truecast {
+
+// The empty statement is an effect that a compiler cannot rule out: GCC drops calls of functions that only prefetch.
+inline void fetch([[maybe_unused]] const void* from, [[maybe_unused]] std::size_t bytes) {
+#ifdef __GNUC__
+    const char* const first = static_cast<const char*>(from);
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(first + at);  // a cache line each
+    __asm__ volatile("");
+#endif
+}
+
+}  // namespace truecast

@@ -267,7 +267,7 @@ def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
 
 
 def _are_plain_names(values: list[Any]) -> bool:
-    """Whether `group` would return all of these as they are; not asked one by one, which takes long."""
+    """Whether `group` would return all of these as they are; to ask it of each takes long."""
     kinds = set(map(type, values))
     if kinds == {str}:
         return all(map(str.isascii, values))

@@ -111,7 +111,7 @@ class Field {
         }
     }
 
-    // Have the first knots and inner ones fetched from memory, all of a small field: it will be looked at soon.
+    // Have the first knots and inner nodes fetched from memory: this will be looked at soon.
     void fetch() const {
         truecast::fetch(knots_.data(), std::min(knots_.size(), small) * sizeof(Knot));
         truecast::fetch(inners_.data(), std::min(inners_.size(), small) * sizeof(Inner));

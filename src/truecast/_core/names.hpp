@@ -1,6 +1,7 @@
 // Names of groups, which are str and int objects, and their places in the order in which they came.
 //
-// A hash table in several parts: each grows on its own, so no single name takes long to add, however many there are.
+// A hash table in several parts: each grows on its own, so no single name takes long to add, however
+// many there are.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -62,7 +63,8 @@ class Names {
         Part& part = parts[mark.part];
         std::size_t hole = mark.home;
         while (at(part, hole).name != names.back().ptr()) ++hole;
-        // Invariant: every entry up to `i` is found, if the hole is filled. Those after it move up as far as their home.
+        // Invariant: all entries up to `i` would be found if the hole was filled. One fills it if
+        // its home is not between the two.
         for (std::size_t i = hole + 1; at(part, i).name != nullptr; ++i)
             if (((i - at(part, i).home) & (part.size() - 1)) >= i - hole) {
                 at(part, hole) = at(part, i);
@@ -73,7 +75,7 @@ class Names {
         names.pop_back();
     }
 
-    // Have what `find` needs fetched from memory: where the name may be, and, once that is there, the name.
+    // Have what `find` needs fetched from memory: the entry and, once that is there, the name.
     void fetch_entry(const Mark& mark) const {
         if (!parts[mark.part].empty()) fetch(&at(parts[mark.part], mark.home), 1);
     }

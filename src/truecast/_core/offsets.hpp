@@ -88,8 +88,8 @@ class Offsets {
     // The hint and what was kept are those of `apply`. `weight` in (0, 1]: how much of an observation the outcome is.
     // `lag`: how many outcomes are outstanding when forecasts are made, lately; of these a group has its part of all
     // rounds, `part`. Offsets are learned from what the members say of the hint now; the members are judged by what they
-    // said then: by what they say now, one that follows every swing would seem to have foreseen it. `at_once`: both are
-    // the same, as nothing was learned in between.
+    // said then: by what they say now, one that follows every swing would seem to have foreseen it.
+    // `at_once`: both are the same, as nothing was learned in between.
     void learn(double hint, Offset* const* groups, const double* part, std::size_t n, bool y, double weight,
                const Notes& kept, double lag, bool at_once) {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return;

@@ -52,10 +52,8 @@ Placed placed(double said, Key key, std::int64_t worst, const double* aim) {
     made.worst = worst;
     made.price = Placed::price_of(said, Shape(forecast_at(key)));
     made.off = Placed::off_by(angle_of(said), key);
-    if (aim != nullptr) {
-        made.hint = aim[0];
-        std::copy(aim + 1, aim + aims, made.notes.begin());
-    }
+    made.hint = aim[0];
+    std::copy(aim + 1, aim + aims, made.notes.begin());
     return made;
 }
 

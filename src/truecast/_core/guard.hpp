@@ -58,6 +58,12 @@ struct Placed {
     double hint = 0.0;       // what it was made from, for the offsets of groups,
     Offsets::Notes notes{};  // and what they said of it
 
+    // What it was made from, in few bits: it may have to be saved.
+    void wait() {
+        hint = hints::rough(hint);
+        for (double& note : notes) note = hints::rough(note);
+    }
+
     static double off_by(double angle, Key key) { return std::fabs(angle - static_cast<double>(key) * angle_of_key); }
     static double price_of(double p, const Shape& shape) { return p * (1.0 - p) * (shape.rise * shape.fall); }
 };
@@ -143,7 +149,8 @@ struct Guarded : Balance {
     }
 
     Placed issue(double hint, const Members& of) {
-        const Placed made = place(hint, of, true);
+        Placed made = place(hint, of, true);
+        if (of.size() > 1) made.wait();
         grant(made, of);
         nudge.wait(everyone().late);
         reserved += made.worst;
@@ -195,7 +202,7 @@ struct Guarded : Balance {
         bool fits;
     };
 
-    // The ways to a key in the fields of a round's groups: of the first few, as most rounds are of no more.
+    // The ways to a key in the fields of a round's first groups: most rounds are of no more.
     class Paths {
         std::array<Field::Path, 4> first;
 
@@ -294,7 +301,7 @@ struct Guarded : Balance {
         });
     }
 
-    // What stands before the guard learns, too. `at_once`: nothing has changed since the forecast was made.
+    // What stands before the guard learns, too. `at_once`: nothing has changed since the forecast.
     void adapt(const Placed& made, const Members& of, bool y, Weight weight, bool at_once) {
         nudge.learn(made.price, weight.effect);
         if (of.size() == 1) return;
@@ -303,7 +310,8 @@ struct Guarded : Balance {
         for (std::size_t i = 1; nudge.lag > 0.0 && i < of.size(); ++i)
             part.push_back(static_cast<double>(groups[of[i]].rounds) / all);
         with_offsets(groups, of, [&](Offset* const* each, std::size_t n) {
-            offsets.learn(made.hint, each, part.data(), n, y, weight.weight, made.notes, nudge.lag, at_once);
+            offsets.learn(made.hint, each, part.data(), n, y, weight.weight, made.notes, nudge.lag,
+                          at_once);
         });
     }
 
@@ -324,7 +332,8 @@ struct Guarded : Balance {
 
     void add(Group& group, Field::Path& path, const Shape& shape, std::int64_t residual) {
         const double r = static_cast<double>(residual) / Field::unit;
-        const std::int64_t growth = parts_up(r * (r * (shape.rise * shape.fall) + 2.0 * path.field(shape)));
+        const double own = r * (shape.rise * shape.fall), others = 2.0 * path.field(shape);
+        const std::int64_t growth = parts_up(r * (own + others));
         group.field.add(path, shape, residual);
         grow(group.energy, growth);
         grow(energy, growth);

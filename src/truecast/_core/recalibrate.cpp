@@ -68,7 +68,7 @@ struct Desk {
 
     nb::object hint;
     Guarded guard;
-    Names names;            // of the groups from `first` on; 0 is everyone, 1 are all others beyond `most_groups`
+    Names names;  // of the groups from `first` on; 0 is everyone, 1 all others beyond `most_groups`
     std::size_t named = 0;  // of these, without those of a call that is under way
     Tickets tickets;
     std::int64_t issued = 0;
@@ -162,7 +162,7 @@ class Seating {
     Seating(const Seating&) = delete;
     Seating& operator=(const Seating&) = delete;
     ~Seating() {
-        while (desk.names.size() > desk.named) desk.names.drop_last();
+        forget();
         while (desk.guard.groups.size() > Desk::first + desk.named) desk.guard.groups.pop_back();
     }
 
@@ -170,9 +170,10 @@ class Seating {
         const std::uint32_t found = desk.names.find(name, mark);
         if (found != Names::unknown) return Desk::first + found;
         if (desk.names.size() >= desk.most_groups) return Desk::others;
+        const std::size_t made = Desk::first + desk.names.size();
+        if (desk.guard.groups.size() == made) desk.guard.groups.emplace_back();
         desk.names.add(name, mark);
-        desk.guard.groups.emplace_back();
-        return static_cast<std::uint32_t>(desk.guard.groups.size() - 1);
+        return static_cast<std::uint32_t>(made);
     }
 
     // Everyone and the groups that a round belongs to, each once.
@@ -180,7 +181,8 @@ class Seating {
         if (group.is_none()) return {0};
         if (!PyTuple_CheckExact(group.ptr())) return {0, number(group, Names::Mark(group))};
         Members members{0};
-        for (nb::handle name : nb::borrow<nb::tuple>(group)) members.push_back(number(name, Names::Mark(name)));
+        for (nb::handle name : nb::borrow<nb::tuple>(group))
+            members.push_back(number(name, Names::Mark(name)));
         std::sort(members.begin(), members.end());  // so that sums over them do not depend on how they were named
         members.erase(std::unique(members.begin(), members.end()), members.end());
         return members;
@@ -189,6 +191,11 @@ class Seating {
     const Names& names() const { return desk.names; }
 
     void keep() { desk.named = desk.names.size(); }
+
+    // Give the numbers of those that are new to others, while nothing is known of any of them.
+    void forget() {
+        while (desk.names.size() > desk.named) desk.names.drop_last();
+    }
 };
 
 // The check may run Python, and another thread may load a state meanwhile: hold on to the hint that is asked.
@@ -259,6 +266,7 @@ class Issue {
         Awaited& forecast = room[desk.issued];
         forecast = {std::move(of), {}, event, given(scores, from.notes())};
         hint = from.issue(scores.data(), forecast.kept.data() + scores.size());
+        from.shorten(forecast.kept.data() + scores.size());
         if (event != no_event) at(desk, event);  // makes it, if it is new
     }
 
@@ -398,7 +406,8 @@ void give_up(Desk& desk, nb::handle given) {
 
 // The groups of a batch.
 class Plan {
-    std::vector<std::uint32_t> rows;  // the group of each round, 0 if it has none; or the complement of one of `several`
+    // The group of each round, 0 if it has none; or the complement of a place among `several`.
+    std::vector<std::uint32_t> rows;
     std::vector<Members> several;
     Members one{0}, two{0, 0};  // of a round that has no group, or a single one
     std::vector<bool> seen;
@@ -407,7 +416,8 @@ class Plan {
     std::vector<std::uint32_t> used;  // every group of some round, once, and everyone first
     std::size_t additions = 0;        // of residuals to groups, in all
 
-    Plan(Seating& seating, nb::handle groups, std::size_t rounds) {
+    // `apart`: as if each round came next.
+    Plan(Seating& seating, nb::handle groups, std::size_t rounds, bool apart = false) {
         use(0);
         if (groups.is_none()) {
             additions = rounds;
@@ -417,9 +427,10 @@ class Plan {
         rows.reserve(rounds);
         nb::dict known;
         for (std::size_t from = 0, to; from < rounds; from = to) {
-            if (from % (1 << 20) == 0 && from > 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+            if (from % (1 << 20) == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
             to = std::min(rounds, from + at_once);
-            read(seating, &PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(from)), to - from, known);
+            const auto at = static_cast<Py_ssize_t>(from);
+            read(seating, &PyList_GET_ITEM(groups.ptr(), at), to - from, known, apart);
         }
     }
 
@@ -433,14 +444,16 @@ class Plan {
 
     // Have what the rounds after t need fetched from memory: of many groups, few are in the cache.
     void look_ahead(const Guarded& guard, std::size_t t) const {
-        if (t + 1 < rows.size() && !is_several(rows[t + 1])) guard.groups[rows[t + 1]].field.fetch();
-        if (t + 2 < rows.size() && !is_several(rows[t + 2])) fetch(&guard.groups[rows[t + 2]], sizeof(Group));
+        const auto single = [&](std::size_t s) { return s < rows.size() && !is_several(rows[s]); };
+        if (single(t + 1)) guard.groups[rows[t + 1]].field.fetch();
+        if (single(t + 2)) fetch(&guard.groups[rows[t + 2]], sizeof(Group));
     }
 
     // Number the groups anew, by their places among `used`.
     void renumber() {
         std::unordered_map<std::uint32_t, std::uint32_t> places;
-        for (std::size_t k = 0; k < used.size(); ++k) places.emplace(used[k], static_cast<std::uint32_t>(k));
+        for (const std::uint32_t g : used)
+            places.emplace(g, static_cast<std::uint32_t>(places.size()));
         for (std::uint32_t& row : rows)
             if (!is_several(row)) row = places.at(row);
         for (Members& members : several)
@@ -448,12 +461,13 @@ class Plan {
     }
 
   private:
-    static constexpr std::size_t at_once = 16;  // rounds: what one waits for from memory, others can wait for too
+    static constexpr std::size_t at_once = 16;  // rounds that wait for memory together
 
     static bool is_several(std::uint32_t row) { return row >> 31 != 0; }
 
     // The next rounds.
-    void read(Seating& seating, PyObject* const* groups, std::size_t count, const nb::dict& known) {
+    void read(Seating& seating, PyObject* const* groups, std::size_t count, const nb::dict& known,
+              bool apart) {
         const Names& names = seating.names();
         std::array<Names::Mark, at_once> marks;
         const auto each_name = [&](auto use) {
@@ -469,6 +483,7 @@ class Plan {
                 add_several(seating, groups[k], known);
             else
                 add_single(seating.number(groups[k], marks[k]));
+            if (apart) seating.forget();
         }
     }
 
@@ -488,7 +503,8 @@ class Plan {
             several.push_back(seating.of(group));
             for (const std::uint32_t g : several.back()) use(g);
             const nb::int_ value(place);
-            if (PyDict_SetItem(known.ptr(), group.ptr(), value.ptr()) != 0) throw nb::python_error();
+            const int failed = PyDict_SetItem(known.ptr(), group.ptr(), value.ptr());
+            if (failed != 0) throw nb::python_error();
         }
         rows.push_back(~static_cast<std::uint32_t>(place));
         additions += several[place].size();
@@ -671,7 +687,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     Guarded guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
     std::optional<Seating> seating(std::in_place, desk);
-    Plan plan(*seating, groups, rounds);
+    Plan plan(*seating, groups, rounds, true);
     guard.groups.clear();
     for (const std::uint32_t g : plan.used) guard.groups.push_back(desk.guard.groups[g]);
     plan.renumber();
@@ -704,7 +720,8 @@ nb::object name_of(nb::handle group) {
 
 std::size_t number_of(const Desk& desk, nb::handle group) {
     const nb::object name = name_of(group);
-    const std::uint32_t place = name.is_valid() ? desk.names.find(name, Names::Mark(name)) : Names::unknown;
+    std::uint32_t place = Names::unknown;
+    if (name.is_valid()) place = desk.names.find(name, Names::Mark(name));
     if (place < desk.named) return Desk::first + place;
     PyErr_SetObject(PyExc_KeyError, group.ptr());
     throw nb::python_error();
@@ -725,7 +742,17 @@ nb::list awaited(Desk& desk) {
 }
 
 using Column = Array<const std::int64_t, 1>;
+using Shorts = Array<const std::uint16_t, 1>;
 using Floats = Array<const double, 1>;
+
+// A note in 16 bits if it is a rough forecast; else its 64 bits go to those written as a whole.
+void write(double note, std::vector<std::uint16_t>& notes, std::vector<std::int64_t>& whole) {
+    const bool is_rough = hints::rough(note) == note && !std::signbit(note);
+    notes.push_back(is_rough ? hints::shortened(note) : hints::no_short);
+    if (is_rough) return;
+    whole.emplace_back();
+    std::memcpy(&whole.back(), &note, sizeof note);
+}
 
 // Columns, one entry a ticket but for those of groups and notes; `same`: the notes are those that the hint would give
 // now. A hint that Python provides is not asked.
@@ -735,8 +762,10 @@ nb::dict table(Desk& desk) {
     const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
     const Held hint = asks ? held.copy() : Held{};
     std::vector<std::int64_t> numbers, keys, worst, events, members, groups;
-    std::vector<double> scores, said, aimed, notes, now(held.hint->notes());
+    std::vector<double> scores, said, now(held.hint->notes());
     std::vector<std::uint8_t> same;
+    std::vector<std::uint16_t> aimed, notes;
+    std::vector<std::int64_t> whole;
     for (const auto& [number, forecast] : desk.tickets) {
         numbers.push_back(number);
         keys.push_back(forecast.made.key);
@@ -747,13 +776,15 @@ nb::dict table(Desk& desk) {
         const auto from = forecast.kept.begin() + static_cast<std::ptrdiff_t>(models);
         scores.insert(scores.end(), forecast.kept.begin(), from);
         said.push_back(forecast.made.said);
-        if (forecast.of.size() > 1) {
-            const std::vector<double> aim = aim_of(forecast.made);
-            aimed.insert(aimed.end(), aim.begin(), aim.end());
+        if (forecast.of.size() > 1)
+            for (const double p : aim_of(forecast.made)) aimed.push_back(hints::shortened(p));
+        if (asks) {
+            hint.hint->issue(again(hint, forecast.kept.data()).data(), now.data());
+            hint.hint->shorten(now.data());
         }
-        if (asks) hint.hint->issue(again(hint, forecast.kept.data()).data(), now.data());
         same.push_back(from == forecast.kept.end() || (asks && std::equal(now.begin(), now.end(), from)));
-        if (!same.back()) notes.insert(notes.end(), from, forecast.kept.end());
+        if (same.back()) continue;
+        for (auto note = from; note != forecast.kept.end(); ++note) write(*note, notes, whole);
     }
     nb::dict columns;
     columns["number"] = copy(numbers);
@@ -767,13 +798,14 @@ nb::dict table(Desk& desk) {
     columns["aim"] = copy(aimed);
     columns["same"] = copy(same);
     columns["notes"] = copy(notes);
+    columns["whole"] = copy(whole);
     return columns;
 }
 
 // What `table` gave, and how many forecasts there were of each event that some of them are of.
 void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Column worst, Column events, Column members,
-             Column groups, Floats scores, Floats said, Floats aimed, Array<const std::uint8_t, 1> same, Floats notes,
-             Column about, Column made) {
+             Column groups, Floats scores, Floats said, Shorts aimed,
+             Array<const std::uint8_t, 1> same, Shorts notes, Column whole, Column about, Column made) {
     const Held& held = truecast::at_rest(at_rest(desk).held());
     Hint& hint = *held.hint;
     const std::size_t count = numbers.shape(0), models = hint.inputs(), each = hint.notes();
@@ -784,7 +816,14 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
     Tickets tickets;
     Events open;
     for (std::size_t k = 0; k < about.shape(0); ++k) open[about.data()[k]].made = made.data()[k];
-    std::size_t at = 0, from = 0, aim = 0;
+    std::size_t at = 0, from = 0, next = 0, aim = 0;
+    const auto note = [&](std::uint16_t given) {
+        if (given != hints::no_short) return hints::lengthened(given);
+        require(next < whole.shape(0), "there must be notes for each ticket");
+        double found;
+        std::memcpy(&found, whole.data() + next++, sizeof found);
+        return found;
+    };
     for (std::size_t t = 0; t < count; ++t) {
         Members of{0};
         const std::int64_t others = members.data()[t];
@@ -795,27 +834,30 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
             of.push_back(static_cast<std::uint32_t>(g));
         }
         const Scores row = again(held, scores.data() + t * models);
-        const double* from_hint = nullptr;
+        std::array<double, aims> from_hint{};
         if (others > 0) {
             require(aims <= aimed.shape(0) - aim, "a forecast of a group was made from a hint");
-            from_hint = aimed.data() + aim;
-            aim += aims;
+            for (double& p : from_hint) p = hints::lengthened(aimed.data()[aim++]);
         }
-        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t], from_hint),
+        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t], from_hint.data()),
                          events.data()[t], given(row, each)};
         double* kept = forecast.kept.data() + models;
         if (same.data()[t] & 1) {
-            if (each != 0) hint.issue(row.data(), kept);
+            if (each != 0) {
+                hint.issue(row.data(), kept);
+                hint.shorten(kept);
+            }
         } else {
             require(each <= notes.shape(0) - from, "there must be notes for each ticket");
-            std::copy(notes.data() + from, notes.data() + from + each, kept);
+            std::transform(notes.data() + from, notes.data() + from + each, kept, note);
             from += each;
         }
         if (forecast.event != no_event) ++open[forecast.event].open;
         tickets.emplace_hint(tickets.end(), numbers.data()[t], std::move(forecast));
     }
-    require(from == notes.shape(0) && at == groups.shape(0) && aim == aimed.shape(0) && tickets.size() == count,
-            "there must be notes for each ticket");
+    require(from == notes.shape(0) && next == whole.shape(0), "there must be notes for each ticket");
+    require(at == groups.shape(0) && aim == aimed.shape(0), "tickets must fit their groups");
+    require(tickets.size() == count, "tickets must have numbers of their own");
     desk.tickets = std::move(tickets);
     desk.events = std::move(open);
     desk.issued = issued;
@@ -896,7 +938,8 @@ void bind_recalibrate(nb::module_& m) {
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore, "issued"_a, "number"_a, "key"_a, "worst"_a, "event"_a, "members"_a, "group"_a,
-             "score"_a, "forecast"_a, "aim"_a, "same"_a, "notes"_a, "about"_a, "made"_a, "Take over what `table` gave.")
+             "score"_a, "forecast"_a, "aim"_a, "same"_a, "notes"_a, "whole"_a, "about"_a, "made"_a,
+             "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "numbers"_a, "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")

@@ -210,8 +210,45 @@ def late(_: int) -> Rows:
         yield [name, spread(found), spread(worst), bounds, f"{np.mean(unresolved):,.0f}"]
 
 
+def at_once(r: tc.Recalibrator, x: float, y: int, group: str | None) -> None:
+    r.predict(x, group=group)
+    r.observe(y)
+
+
+def by_ticket(r: tc.Recalibrator, x: float, y: int, group: str | None) -> None:
+    r.resolve(r.issue(x, group=group), y)
+
+
+def nothing(r: tc.Recalibrator, x: float, y: int, group: str | None) -> None:
+    pass
+
+
+def slowest(work: Callable[..., None], rows: list[tuple[Any, ...]], groups: int) -> str:
+    """The 99.99th percentile of single rounds and the slowest, of each round the least of three runs."""
+    clock, least, runs = time.perf_counter_ns, np.full(len(rows), np.inf), []
+    for _ in range(3):
+        runs.append(tc.Recalibrator(max_groups=groups))  # all are kept: memory is new to each
+        times = []
+        for row in rows:
+            start = clock()
+            work(runs[-1], *row)
+            times.append(clock() - start)
+        least = np.minimum(least, times)
+    return f"{np.quantile(least, 0.9999) / 1e3:.1f} us, {least.max() / 1e3:.1f} us"
+
+
+def with_tickets(p: Any, y: Any, names: list[str] | None, groups: int) -> tc.Recalibrator:
+    """Every forecast awaits its outcome, and each was made at another state of the hint."""
+    r = tc.Recalibrator(max_groups=groups, max_unresolved=len(p))
+    for t, (score, outcome) in enumerate(zip(p.tolist(), y.tolist(), strict=True)):
+        r.issue(score, group=None if names is None else names[t])
+        r.predict(score)
+        r.observe(outcome)
+    return r
+
+
 def costs(_: int) -> Rows:
-    """What 100,000 groups of ten rounds cost."""
+    """What 100,000 groups of ten rounds cost, and 100,000 tickets."""
     yield ["work", "100,000 groups", "no groups"]
     rng = np.random.default_rng(0)
     count = 100_000
@@ -244,6 +281,19 @@ def costs(_: int) -> Rows:
     yield ["from_json", *reads]
     yield ["size of the JSON", *(f"{len(text) / 1e6:.2f} MB" for text in texts)]
     yield ["groups[x]", f"{1e6 * seconds(lambda: made[False].groups['g7'], 1000):.2f} us", ""]
+    several = [names, [None] * len(names)]
+    plays = {"predict and observe": at_once, "issue and resolve": by_ticket, "nothing": nothing}
+    for name, play in plays.items():
+        rows = [list(zip(p.tolist(), y.tolist(), each, strict=True)) for each in several]
+        found = [slowest(play, each, count) for each in rows]
+        yield [f"a million times {name}: 99.99 %, the slowest", *found]
+    waiting = [with_tickets(p[:count], y[:count], each, count) for each in (names, None)]
+    texts = [r.to_json() for r in waiting]
+    yield ["to_json, 100,000 tickets", *(f"{1e3 * seconds(r.to_json):.0f} ms" for r in waiting)]
+    load = tc.Recalibrator.from_json
+    reads = [f"{1e3 * seconds(lambda text=text: load(text)):.0f} ms" for text in texts]
+    yield ["from_json, 100,000 tickets", *reads]
+    yield ["size of that JSON", *(f"{len(text) / 1e6:.2f} MB" for text in texts)]
 
 
 CASES: dict[str, Callable[[int], Rows]] = {

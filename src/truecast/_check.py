@@ -260,7 +260,18 @@ def labels(values: Any, rounds: int, scores: Any = None) -> list[Name | None]:
 
 def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
     """Return the group or groups of each round, which are those of the `scores`."""
-    return [group(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]
+    entries = _entries("groups", values, rounds, scores)
+    if _are_plain_names(entries):
+        return entries
+    return [group(value, position) for position, value in enumerate(entries)]
+
+
+def _are_plain_names(values: list[Any]) -> bool:
+    """Whether `group` would return all of these as they are; to ask it of each takes long."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return all(map(str.isascii, values))
+    return kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63
 
 
 def event(value: Any, position: int | None = None) -> int:

@@ -20,7 +20,7 @@ __all__ = ["Columns", "packed", "unpacked"]
 
 Columns = dict[str, NDArray[Any]]
 
-_RANDOM = {"<f8": 6, "<f4": 2}  # how many of a number's bytes, the lower ones
+_RANDOM = {"<f8": 6, "<f4": 2, "<u2": 1}  # how many of a number's bytes, the lower ones
 _ENTRIES = {"lengths", "table", "digits"}
 
 

@@ -22,6 +22,8 @@ from truecast.reference.hints import (
     PlainIsotonic,
     PlainMix,
     PlainPlatt,
+    logit,
+    rough,
 )
 
 memories = st.none() | st.integers(2, 6) | st.integers(7, 10_000)
@@ -138,6 +140,13 @@ def test_the_default_mix_is_the_plain_one(rows: list[tuple[float, int]], scale: 
         assert mix.predict(x) == plain.predict(x)
         mix.learn(x, y)
         plain.learn(x, y)
+
+
+@given(SCORES)
+def test_a_forecast_that_is_kept_with_a_ticket_is_nearly_what_was_said(p: float) -> None:
+    assert abs(logit(rough(p)) - logit(p)) <= 1 / 4000 + 1e-6
+    assert (rough(p) in (0, 1)) == (p in (0, 1))
+    assert rough(rough(p)) == rough(p)
 
 
 @given(memory=memories, prior=priors, rows=ROWS | RUNS, x=st.lists(SCORES, min_size=2, max_size=9))

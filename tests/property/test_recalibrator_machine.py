@@ -106,7 +106,7 @@ class Plain:
             self.give_up(min(self.awaited))
         placed = self.guard.issue(hint, names)
         self.bursts.issued()
-        self.awaited[self.issued] = placed, score, notes, event
+        self.awaited[self.issued] = placed, score, self.hint.shorten(notes), event
         if event is not None:
             self.made[event] = self.made.get(event, 0) + 1
         self.issued += 1

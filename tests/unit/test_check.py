@@ -225,6 +225,8 @@ def test_groups_of_lists_and_arrays() -> None:
     assert _check.groups([("a", 1), "b"], 2) == [("a", 1), "b"]
     assert _check.groups(np.array([["a", "b"], ["c", "b"]]), 2) == [("a", "b"), ("c", "b")]
     assert _check.groups(np.array([3, 4], np.int8), 2) == [3, 4]
+    assert _check.groups([2**63 - 1, -(2**63)], 2) == [2**63 - 1, -(2**63)]
+    assert _check.groups(["a", "\u00e9", ["b", 1]], 3) == ["a", "\u00e9", ("b", 1)]
     assert [type(name) for name in _check.groups(np.array(["a", "b"]), 2)] == [str, str]
     for values, rounds in ((None, 2), (["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
         with pytest.raises(InputError, match="^groups must "):

@@ -473,7 +473,8 @@ def test_saved_notes_must_fit() -> None:
     other.load(saved | {"tickets": tickets | {"awaited": packed(columns, kinds)}})
     assert other.to_json() == r.to_json()
     for notes in ([math.inf], [math.nan], [], [1.0, 2.0]):
-        forged = packed(columns | {"notes": np.array(notes, np.float64)}, kinds)
+        whole = np.array(notes, np.float64).view(np.int64)
+        forged = packed(columns | {"notes": np.full(len(notes), 0xFFFF), "whole": whole}, kinds)
         with pytest.raises(tc.StateError, match="the notes of a saved ticket must be 1"):
             other.load(saved | {"tickets": tickets | {"awaited": forged}})
     assert other.to_json() == r.to_json()

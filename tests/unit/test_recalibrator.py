@@ -90,6 +90,60 @@ def test_what_is_no_group_is_a_key_error() -> None:
     assert repr(r.groups) == "Groups(['a', 1])"
 
 
+def test_a_group_is_found_by_what_equals_its_name() -> None:
+    r = tc.Recalibrator()
+    r.predict(0.5, group=(7, "seven"))
+    r.observe(1)
+    assert r.groups[np.int64(7)].rounds == r.groups[np.str_("seven")].rounds == 1
+    assert [7.5 in r.groups, [7] in r.groups, b"seven" in r.groups] == [False] * 3
+
+
+class Fails:
+    """A hint that raises when it learns of a score of 1."""
+
+    def predict(self, score: float) -> float:
+        return score
+
+    def learn(self, score: float, outcome: int) -> None:
+        if score == 1:
+            raise RuntimeError("enough")
+
+    def state(self) -> list[float]:
+        return []
+
+    def load(self, state: list[float]) -> None:
+        assert state == []
+
+
+def test_new_groups_of_rows_that_are_only_asked_about_leave_room_for_each_other() -> None:
+    r = tc.Recalibrator(hint=hints.Identity(), max_groups=1, budget=1.05)
+    rows = ["a", "b", ("b", "c"), None, ("c", "a")]
+    together = r.predict_many([0.0] * len(rows), groups=rows).tolist()
+    assert together == [r.predict_many([0.0], groups=[row])[0] for row in rows]
+    assert together[0] == together[1] != together[2] == together[4]
+    assert len(r.groups) == 0
+
+
+def test_new_groups_of_a_batch_that_fails_are_forgotten() -> None:
+    """Also where names have the same hash: 2**61 - 1 has that of 0."""
+    alike = [k * (2**61 - 1) for k in range(-4, 5) if abs(k) < 4]
+    assert len({hash(name) for name in alike}) == 1
+    names = [*alike, *(f"g{k}" for k in range(3000))]
+    r = tc.Recalibrator(hint=Fails(), max_groups=len(names))
+    known: list[Any] = []
+    for new in (names[:5], names[5:40], names[40:]):
+        before = r.to_json()
+        with pytest.raises(tc.InputError, match="enough"):
+            r.recalibrate_many([0.5] * len(new) + [1.0], [1] * len(new) + [0], groups=[*new, None])
+        assert r.to_json() == before
+        assert list(r.groups) == known
+        assert not any(name in r.groups for name in new)
+        r.recalibrate_many([0.5] * len(new), [1] * len(new), groups=new)
+        known += new
+        assert list(r.groups) == known
+        assert all(r.groups[name].rounds == 1 for name in known)
+
+
 GROUPED = [("a", "b"), ("b",), (), ("c", "a"), ("b", "a"), ("a",), ("a", "b", "c")] * 9
 
 
@@ -353,15 +407,15 @@ def test_a_mix_judges_its_members_by_what_they_said_then() -> None:
         return hints.Mix([hints.Identity(), hints.Platt(5)])
 
     late, wise = tc.Recalibrator(hint=mix(), nudge=False), mix()
-    ticket = late.issue(0.2)
-    _, notes = wise.issue(0.2)
-    late.recalibrate_many([0.2] * 20, [1] * 20)
-    wise.follow_many([0.2] * 20, [1] * 20)
+    ticket = late.issue(0.5)  # which is kept as it is: most forecasts are rounded
+    _, notes = wise.issue(0.5)
+    late.recalibrate_many([0.5] * 20, [1] * 20)
+    wise.follow_many([0.5] * 20, [1] * 20)
     late.resolve(ticket, 1)
-    wise.learn(0.2, 1, notes)
+    wise.learn(0.5, 1, notes)
     assert late._hint.state() == wise.state()
     forgetful = mix()
-    forgetful.follow_many([0.2] * 21, [1] * 21)
+    forgetful.follow_many([0.5] * 21, [1] * 21)
     assert forgetful.state() != wise.state()
 
 

@@ -568,7 +568,9 @@ def forged(state: Any, table: str, column: str, row: int, value: Any) -> Any:
         ("tickets", "score", 0, np.nan, "must have a score each"),
         ("tickets", "score", 0, -0.5, "must have a score each"),
         ("tickets", "same", 0, 2, "notes of a saved ticket"),
-        ("tickets", "notes", 0, 1.5, "notes of a saved ticket"),
+        ("tickets", "whole", 0, np.float64(1.5).view(np.int64), "notes of a saved ticket"),
+        ("tickets", "whole", 0, np.float64(np.nan).view(np.int64), "notes of a saved ticket"),
+        ("tickets", "notes", 0, 0xFFFF, "notes of a saved ticket must be as many as they say"),
     ],
 )
 def test_forged_numbers_are_refused(table: str, column: str, row: int, value: Any, message: str) -> None:
@@ -740,9 +742,9 @@ def test_states_of_version_1_of_all_others_are_read() -> None:
         (("lengths", 0), 34, "an entry in each column|has another length"),
         (("lengths", 0), -1, "at most"),
         (("lengths", 0), 10**9, "at most"),
-        (("lengths", 0), 35.0, "must be 13 integers"),
-        (("lengths",), [35], "must be 13 integers"),
-        (("lengths",), None, "must be 13 integers"),
+        (("lengths", 0), 35.0, "must be 14 integers"),
+        (("lengths",), [35], "must be 14 integers"),
+        (("lengths",), None, "must be 14 integers"),
         (("table",), 7, "must be a str"),
         (("table",), "", "corrupted"),
         (("table",), "!!!!", "corrupted"),
@@ -797,6 +799,25 @@ def test_a_hundred_thousand_groups_are_saved_in_few_bytes() -> None:
     for each in (r, again):
         each.recalibrate_many(x[:100], x[:100] < 0.4, groups=names, known_at=np.arange(100) + 3)
     assert again.to_json() == r.to_json()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_ticket_is_saved_in_few_bytes(grouped: bool) -> None:
+    """Each was issued at another state of the hint, and resolves as if it had not been saved."""
+    count, rng = 2_000, np.random.default_rng(3)
+    r = tc.Recalibrator()
+    for t, score in enumerate(rng.random(count).tolist()):
+        r.issue(score, group="a" if grouped else None)
+        r.predict(score)
+        r.observe(t % 2)
+    text = r.to_json()
+    again = tc.Recalibrator.from_json(text)
+    assert again.to_json() == text
+    for ticket in r.awaited:
+        r.resolve(ticket, ticket % 3 == 0)
+        again.resolve(ticket, ticket % 3 == 0)
+    assert again.to_json() == r.to_json()
+    assert len(text) - len(r.to_json()) < (60 if grouped else 50) * count
 
 
 def test_a_mix_of_mixes_of_mixes_is_refused() -> None:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arc.hpp"
+#include "fetch.hpp"
 
 namespace truecast {
 
@@ -98,9 +99,9 @@ class Field {
         path.beyond = sum[0];
     }
 
-    // Add to the residual at the key that the path leads to.
-    void add(Path& path, std::int64_t residual) {
-        if (path.knot == nullptr) grow(path);
+    // Add to the residual at the key that the path leads to, and that has this shape.
+    void add(Path& path, const Shape& shape, std::int64_t residual) {
+        if (path.knot == nullptr) grow(path, shape);
         knots_[static_cast<std::size_t>(~path.last)].residual += residual;
         Sums sums = sums_of(path.last);
         for (std::size_t i = path.depth; i-- > 0;) {
@@ -108,6 +109,12 @@ class Field {
             inner.take(path.key >> inner.bit() & 1, sums);
             sums = inner.sums();
         }
+    }
+
+    // Have the first knots and inner nodes fetched from memory: this will be looked at soon.
+    void fetch() const {
+        truecast::fetch(knots_.data(), std::min(knots_.size(), small) * sizeof(Knot));
+        truecast::fetch(inners_.data(), std::min(inners_.size(), small) * sizeof(Inner));
     }
 
     // Call `visit` with every knot, from the lowest to the highest.
@@ -138,6 +145,8 @@ class Field {
         Sums sums() const { return {{aside[1] + other[1], other[0] + aside[0]}}; }
     };
 
+    static constexpr std::size_t small = 16;
+
     std::vector<Knot> knots_;
     std::vector<Inner> inners_;
     Node root_ = -1;
@@ -150,11 +159,14 @@ class Field {
     }
 
     // Make the knot, and an inner node above it and where the walk ended.
-    void grow(Path& path) {
-        const Shape shape = path.shape();
+    void grow(Path& path, const Shape& shape) {
         const bool first = knots_.empty();
         if (knots_.size() >= std::numeric_limits<Node>::max()) throw std::bad_alloc();
-        if (inners_.size() == inners_.capacity()) inners_.reserve(2 * inners_.size() + 1);
+        if (knots_.size() == knots_.capacity()) {
+            const std::size_t room = 2 * knots_.size() + 2;
+            inners_.reserve(room - 1);
+            knots_.reserve(room);
+        }
         knots_.push_back({path.key, 0, shape.rise, shape.fall});
         const Node knot = ~static_cast<Node>(knots_.size() - 1), other = path.last;
         path.last = knot;

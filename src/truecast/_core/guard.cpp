@@ -60,10 +60,8 @@ Placed placed(double said, Key key, std::int64_t worst, const double* aim) {
     made.worst = worst;
     made.price = Placed::price_of(said, Shape(forecast_at(key)));
     made.off = Placed::off_by(angle_of(said), key);
-    if (aim != nullptr) {
-        made.hint = aim[0];
-        std::copy(aim + 1, aim + aims, made.notes.begin());
-    }
+    made.hint = aim[0];
+    std::copy(aim + 1, aim + aims, made.notes.begin());
     return made;
 }
 
@@ -168,7 +166,7 @@ void load(Guarded& guard, const nb::dict& numbers) {
             require(key.data()[at] >= 0 && key.data()[at] <= arc_end, "there is no such key");
             Field::Path path;
             group.field.look(key.data()[at], path);
-            group.field.add(path, residual.data()[at]);
+            group.field.add(path, path.shape(), residual.data()[at]);
         }
     }
     require(count > 0 && at == all, "knots must fit the keys");

@@ -58,6 +58,12 @@ struct Placed {
     double hint = 0.0;       // what it was made from, for the offsets of groups,
     Offsets::Notes notes{};  // and what they said of it
 
+    // What it was made from, in few bits: it may have to be saved.
+    void wait() {
+        hint = hints::rough(hint);
+        for (double& note : notes) note = hints::rough(note);
+    }
+
     static double off_by(double angle, Key key) { return std::fabs(angle - static_cast<double>(key) * angle_of_key); }
     static double price_of(double p, const Shape& shape) { return p * (1.0 - p) * (shape.rise * shape.fall); }
 };
@@ -121,7 +127,10 @@ struct Guarded : Balance {
     }
     bool overflowed() const { return energy >= full || excess >= full || granted >= most_granted(); }
 
-    Placed place(double hint, const Members& of) const { return place(hint, of, false, nullptr); }
+    Placed place(double hint, const Members& of, bool beside_asked = false) const {
+        Paths paths;
+        return place(hint, of, beside_asked, paths);
+    }
 
     double predict(double hint, const Members& of) {
         asked = place(hint, of);
@@ -138,17 +147,18 @@ struct Guarded : Balance {
     }
 
     double round(double hint, const Members& of, bool y) {
-        Field::Path path;
-        const Placed made = place(hint, of, false, &path);
+        Paths paths;
+        const Placed made = place(hint, of, false, paths);
         grant(made, of);
-        learn(made, of, y, {}, &path);
+        learn(made, of, y, {}, &paths);
         nudge.wait(everyone().late);
         issued = false;
         return made.said;
     }
 
     Placed issue(double hint, const Members& of) {
-        const Placed made = place(hint, of, true, nullptr);
+        Placed made = place(hint, of, true);
+        if (of.size() > 1) made.wait();
         grant(made, of);
         nudge.wait(everyone().late);
         reserved += made.worst;
@@ -181,20 +191,11 @@ struct Guarded : Balance {
         reserved -= made.worst;
     }
 
-    // Add to the residual of a group at a key; `path` leads there, if it is known.
-    void add(std::uint32_t number, Key key, std::int64_t residual, Field::Path* path = nullptr) {
-        Group& group = groups[number];
-        Field::Path found;
-        if (path == nullptr) {
-            group.field.look(key, found);
-            path = &found;
-        }
-        const Shape shape = path->shape();
-        const double r = static_cast<double>(residual) / Field::unit;
-        const std::int64_t growth = parts_up(r * (r * (shape.rise * shape.fall) + 2.0 * path->field(shape)));
-        group.field.add(*path, residual);
-        grow(group.energy, growth);
-        grow(energy, growth);
+    // Add to the residual of a group at a key.
+    void add(std::uint32_t number, Key key, std::int64_t residual) {
+        Field::Path path;
+        groups[number].field.look(key, path);
+        add(groups[number], path, path.shape(), residual);
     }
 
     // Over 2^32, rounded up.
@@ -209,6 +210,15 @@ struct Guarded : Balance {
         bool fits;
     };
 
+    // The ways to a key in the fields of a round's first groups: most rounds are of no more.
+    class Paths {
+        std::array<Field::Path, 4> first;
+
+      public:
+        bool keeps(std::size_t i) const { return i + 1 < first.size(); }
+        Field::Path& of(std::size_t i) { return keeps(i) ? first[i] : first.back(); }
+    };
+
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
         if (energy >= full) return 0.0;
@@ -220,7 +230,7 @@ struct Guarded : Balance {
         return boldness / (1.0 + static_cast<double>(everyone().late) / crowd) * std::max(left, 0.0);
     }
 
-    Placed place(double hint, const Members& of, bool beside_asked, Field::Path* path) const {
+    Placed place(double hint, const Members& of, bool beside_asked, Paths& paths) const {
         const Key unit = step();
         const double more = room(beside_asked);
         Placed made;
@@ -228,12 +238,12 @@ struct Guarded : Balance {
         if (nudges) made.said = nudged(offset(made, of), unit);
         double angle = angle_of(made.said);
         made.key = key_near(angle, unit);
-        Judged found = judge(made.said, made.key, of, more, path);
+        Judged found = judge(made.said, made.key, of, more, paths);
         if (!found.fits) {
             made.key = moved(made.key, unit, found.tilt > 0.0, of, more);
             made.said = forecast_at(made.key);
             angle = angle_of(made.said);
-            found = judge(made.said, made.key, of, more, path);
+            found = judge(made.said, made.key, of, more, paths);
         }
         made.worst = parts_up(found.worst);
         made.price = found.price;
@@ -241,16 +251,13 @@ struct Guarded : Balance {
         return made;
     }
 
-    Judged judge(double p, Key key, const Members& of, double more, Field::Path* path) const {
-        Field::Path found;
-        if (path == nullptr) path = &found;
-        everyone().field.look(key, *path);
-        const Shape shape = path->shape();
-        double field = path->field(shape);
-        Field::Path in_group;
+    Judged judge(double p, Key key, const Members& of, double more, Paths& paths) const {
+        everyone().field.look(key, paths.of(0));
+        const Shape shape = paths.of(0).shape();
+        double field = paths.of(0).field(shape);
         for (std::size_t i = 1; i < of.size(); ++i) {
-            groups[of[i]].field.look(key, in_group);
-            field += in_group.field(shape);
+            groups[of[i]].field.look(key, paths.of(i));
+            field += paths.of(i).field(shape);
         }
         const auto members = static_cast<double>(of.size());
         const double price = Placed::price_of(p, shape);
@@ -263,7 +270,8 @@ struct Guarded : Balance {
     // beyond one that does not. Invariant: the tilt points from `from` on, and back from `to`, or `to` is an end or fits.
     Key moved(Key from, Key unit, bool up, const Members& of, double more) const {
         Key to = up ? arc_end : 0, good = -1;
-        const auto at = [&](Key key) { return judge(forecast_at(key), key, of, more, nullptr); };
+        Paths paths;
+        const auto at = [&](Key key) { return judge(forecast_at(key), key, of, more, paths); };
         for (Key gap; (gap = std::abs(to - from)) > (good >= 0 ? unit : 1);) {
             const Key whole = gap > unit ? unit : 1, half = std::max(whole, gap / 2 / whole * whole);
             const Key middle = up ? from + half : from - half;
@@ -302,16 +310,17 @@ struct Guarded : Balance {
         });
     }
 
-    // What stands before the guard learns, too.
-    void adapt(const Placed& made, const Members& of, bool y, Weight weight) {
+    // What stands before the guard learns, too. `at_once`: nothing has changed since the forecast.
+    void adapt(const Placed& made, const Members& of, bool y, Weight weight, bool at_once) {
         nudge.learn(made.price, weight.effect);
         if (of.size() == 1) return;
         const auto all = static_cast<double>(everyone().rounds);
         std::vector<double> part;
-        part.reserve(of.size() - 1);
-        for (std::size_t i = 1; i < of.size(); ++i) part.push_back(static_cast<double>(groups[of[i]].rounds) / all);
+        for (std::size_t i = 1; nudge.lag > 0.0 && i < of.size(); ++i)
+            part.push_back(static_cast<double>(groups[of[i]].rounds) / all);
         with_offsets(groups, of, [&](Offset* const* each, std::size_t n) {
-            offsets.learn(made.hint, each, part.data(), n, y, weight.weight, made.notes, nudge.lag);
+            offsets.learn(made.hint, each, part.data(), n, y, weight.weight, made.notes, nudge.lag,
+                          at_once);
         });
     }
 
@@ -326,22 +335,37 @@ struct Guarded : Balance {
 
     std::int64_t most_granted() const { return static_cast<std::int64_t>(0x1p61 / budget); }
 
-    // `path` leads to the key in everyone's field, if it is known.
-    void learn(const Placed& made, const Members& of, bool y, Weight weight, Field::Path* path) {
+    void add(Group& group, Field::Path& path, const Shape& shape, std::int64_t residual) {
+        const double r = static_cast<double>(residual) / Field::unit;
+        const double own = r * (shape.rise * shape.fall), others = 2.0 * path.field(shape);
+        const std::int64_t growth = parts_up(r * (own + others));
+        group.field.add(path, shape, residual);
+        grow(group.energy, growth);
+        grow(energy, growth);
+    }
+
+    // `at_once`: the ways to the key, if nothing has changed since the forecast was made.
+    void learn(const Placed& made, const Members& of, bool y, Weight weight, Paths* at_once) {
         const std::int64_t before = energy;
         const std::int64_t said = static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
         const std::int64_t residual = (y ? std::int64_t{1} << 32 : 0) - said;
         const double miss = y ? 1.0 - made.said : made.said;
         const auto hides = static_cast<std::uint64_t>(std::ceil(miss * (made.off + 0x1p-26) * 0x1p40));
-        for (const std::uint32_t g : of) {
-            add(g, made.key, residual, g == 0 ? path : nullptr);
-            if (log != nullptr) log->push_back({g, made.key, residual});
-            Group& group = groups[g];
+        Paths looked;
+        Paths& ways = at_once != nullptr ? *at_once : looked;
+        if (at_once == nullptr) everyone().field.look(made.key, ways.of(0));
+        const Shape shape = ways.of(0).shape();
+        for (std::size_t i = 0; i < of.size(); ++i) {
+            Group& group = groups[of[i]];
+            const bool known = i == 0 || (at_once != nullptr && ways.keeps(i));
+            if (!known) group.field.look(made.key, ways.of(i));
+            add(group, ways.of(i), shape, residual);
+            if (log != nullptr) log->push_back({of[i], made.key, residual});
             ++group.rounds;
             group.hidden += hides;
             group.squared_error += miss * miss;
         }
-        if (nudges) adapt(made, of, y, weight);
+        if (nudges) adapt(made, of, y, weight, at_once != nullptr);
         grow(excess, std::max(energy - before - made.worst, std::int64_t{0}));
     }
 };

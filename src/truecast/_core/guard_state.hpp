@@ -25,7 +25,7 @@ void load(Guarded& guard, const nanobind::dict& numbers);
 constexpr std::size_t aims = 1 + offsets::scales;
 std::vector<double> aim_of(const Placed& made);
 
-// A forecast that was made earlier; `aim` may be left out if it is of no group but everyone.
+// A forecast that was made earlier; what it was made from matters only if it is of a group.
 Placed placed(double said, Key key, std::int64_t worst, const double* aim);
 
 }  // namespace truecast

@@ -35,6 +35,25 @@ inline double logit(double p) {
     return clip(std::log(p / (1.0 - p)), -farthest, farthest);
 }
 
+// A forecast in 16 bits: its logit, clipped, in steps of 1 / 2000. It changes by at most 1 / 4000 of
+// itself; 0 and 1 stay. Very many forecasts may await their outcomes, and have to be saved.
+constexpr double short_steps = 2000.0;
+constexpr std::uint16_t short_half = 1 << 15, short_one = 0xfffe, no_short = 0xffff;
+
+inline std::uint16_t shortened(double p) {
+    if (!(p > 0.0)) return 0;
+    if (p >= 1.0) return short_one;
+    return static_cast<std::uint16_t>(short_half + std::floor(logit(p) * short_steps + 0.5));
+}
+
+inline double lengthened(std::uint16_t p) {
+    if (p == 0) return 0.0;
+    if (p >= short_one) return 1.0;
+    return sigmoid((static_cast<double>(p) - short_half) / short_steps);
+}
+
+inline double rough(double p) { return lengthened(shortened(p)); }
+
 // A logit, drawn together beyond 16 as a logarithm does: naive Bayes says 300 where it means 3. 6,454 becomes 40.
 inline double bent(double z) {
     const double size = std::fabs(z);
@@ -106,6 +125,9 @@ class Hint {
         note(kept);
         return p;
     }
+
+    // Make forecasts among these notes `rough`: they are kept where there may be very many.
+    virtual void shorten(double*) const {}
 
     // `weight`, above 0 and at most 1, is how much of an observation the outcome is: outcomes that come together may be
     // one. Older ones fade in proportion.

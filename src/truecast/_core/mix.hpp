@@ -130,6 +130,9 @@ class Mix final : public Hint {
     }
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Mix>(*this); }
     std::size_t notes() const override { return weights.size() + 1; }
+    void shorten(double* kept) const override {
+        std::transform(kept, kept + weights.size(), kept, rough);
+    }
 
     std::vector<Hint*> members() override {
         std::vector<Hint*> all;

@@ -89,17 +89,18 @@ class Offsets {
     // `lag`: how many outcomes are outstanding when forecasts are made, lately; of these a group has its part of all
     // rounds, `part`. Offsets are learned from what the members say of the hint now; the members are judged by what they
     // said then: by what they say now, one that follows every swing would seem to have foreseen it.
+    // `at_once`: both are the same, as nothing was learned in between.
     void learn(double hint, Offset* const* groups, const double* part, std::size_t n, bool y, double weight,
-               const Notes& kept, double lag) {
+               const Notes& kept, double lag, bool at_once) {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return;
         const double late = weight * lag / offsets::patience;
-        const double z = hints::logit(hint);
+        const double z = at_once ? 0.0 : hints::logit(hint);
         constexpr Offset::Row least = Offset::least();
         Weights chance;
         chance[0] = y ? hint : 1.0 - hint;
         for (std::size_t j = 0; j < offsets::scales; ++j) {
             const Sum sum(j, groups, n);
-            const double p = hints::sigmoid(sum.of(z)), said = kept[j];
+            const double said = kept[j], p = at_once ? said : hints::sigmoid(sum.of(z));
             chance[j + 1] = y ? said : 1.0 - said;
             const double bend = weight * p * (1.0 - p), miss = weight * ((y ? 1.0 : 0.0) - p);
             const double rate = 1.0 / (1.0 + bend * sum.variance);

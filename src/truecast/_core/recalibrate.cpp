@@ -19,6 +19,7 @@
 #include <new>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "guard.hpp"
 #include "guard_state.hpp"
 #include "hints.hpp"
+#include "names.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -68,7 +70,8 @@ struct Desk {
 
     nb::object hint;
     Guarded guard;
-    nb::dict names;  // of groups, to their numbers; 0 is everyone, 1 are all others beyond `most_groups`
+    Names names;  // of the groups from `first` on; 0 is everyone, 1 all others beyond `most_groups`
+    std::size_t named = 0;  // of these, without those of a call that is under way
     Tickets tickets;
     std::int64_t issued = 0;
     Events events;
@@ -152,75 +155,48 @@ std::int64_t event_of(nb::handle event) {
     return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("event")(event));
 }
 
-// Finds groups, and makes those that are new; they are the desk's once they are kept. If rounds stand `apart`, each as if
-// it came next, they are not kept, and rounds may share them: they are all empty.
+// Finds groups, and makes those that are new; they are the desk's once they are kept.
 class Seating {
     Desk& desk;
-    const std::size_t before;
-    const bool apart;
-    std::vector<nb::object> fresh;
-    nb::dict numbers;  // of the fresh ones
-    bool kept = false;
-
-    static std::uint32_t find(const nb::dict& names, nb::handle name) {
-        PyObject* number = PyDict_GetItemWithError(names.ptr(), name.ptr());
-        if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-        return number == nullptr ? 0 : static_cast<std::uint32_t>(PyLong_AsUnsignedLong(number));
-    }
-
-    static void set(const nb::dict& names, nb::handle name, std::size_t number) {
-        const nb::int_ value(number);
-        if (PyDict_SetItem(names.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
-    }
-
-    std::uint32_t number(nb::handle name) {
-        if (const std::uint32_t found = find(desk.names, name)) return found;
-        if (const std::uint32_t found = find(numbers, name)) return found;
-        if (desk.names.size() + fresh.size() >= desk.most_groups) return Desk::others;
-        const std::size_t made = before + fresh.size();
-        set(numbers, name, made);
-        fresh.push_back(nb::borrow(name));
-        if (made == desk.guard.groups.size()) desk.guard.groups.emplace_back();
-        return static_cast<std::uint32_t>(made);
-    }
 
   public:
-    explicit Seating(Desk& desk_, bool apart_ = false)
-        : desk(desk_), before(desk.guard.groups.size()), apart(apart_) {}
+    explicit Seating(Desk& desk_) : desk(desk_) {}
     Seating(const Seating&) = delete;
     Seating& operator=(const Seating&) = delete;
     ~Seating() {
-        while (!kept && desk.guard.groups.size() > before) desk.guard.groups.pop_back();
+        forget();
+        while (desk.guard.groups.size() > Desk::first + desk.named) desk.guard.groups.pop_back();
+    }
+
+    std::uint32_t number(nb::handle name, const Names::Mark& mark) {
+        const std::uint32_t found = desk.names.find(name, mark);
+        if (found != Names::unknown) return Desk::first + found;
+        if (desk.names.size() >= desk.most_groups) return Desk::others;
+        const std::size_t made = Desk::first + desk.names.size();
+        if (desk.guard.groups.size() == made) desk.guard.groups.emplace_back();
+        desk.names.add(name, mark);
+        return static_cast<std::uint32_t>(made);
     }
 
     // Everyone and the groups that a round belongs to, each once.
     Members of(nb::handle group) {
-        if (apart) {
-            fresh.clear();
-            numbers.clear();
-        }
+        if (group.is_none()) return {0};
+        if (!PyTuple_CheckExact(group.ptr())) return {0, number(group, Names::Mark(group))};
         Members members{0};
-        const auto join = [&](nb::handle name) {
-            const std::uint32_t found = number(name);
-            if (std::find(members.begin(), members.end(), found) == members.end()) members.push_back(found);
-        };
-        if (PyTuple_CheckExact(group.ptr()))
-            for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(group.ptr()); ++i) join(PyTuple_GET_ITEM(group.ptr(), i));
-        else if (!group.is_none())
-            join(group);
+        for (nb::handle name : nb::borrow<nb::tuple>(group))
+            members.push_back(number(name, Names::Mark(name)));
         std::sort(members.begin(), members.end());  // so that sums over them do not depend on how they were named
+        members.erase(std::unique(members.begin(), members.end()), members.end());
         return members;
     }
 
-    void keep() {
-        std::size_t named = 0;
-        try {
-            for (; named < fresh.size(); ++named) set(desk.names, fresh[named], before + named);
-        } catch (...) {
-            while (named-- > 0) PyDict_DelItem(desk.names.ptr(), fresh[named].ptr());
-            throw;
-        }
-        kept = true;
+    const Names& names() const { return desk.names; }
+
+    void keep() { desk.named = desk.names.size(); }
+
+    // Give the numbers of those that are new to others, while nothing is known of any of them.
+    void forget() {
+        while (desk.names.size() > desk.named) desk.names.drop_last();
     }
 };
 
@@ -292,6 +268,7 @@ class Issue {
         Awaited& forecast = room[desk.issued];
         forecast = {std::move(of), {}, event, given(scores, from.notes())};
         hint = from.issue(scores.data(), forecast.kept.data() + scores.size());
+        from.shorten(forecast.kept.data() + scores.size());
         if (event != no_event) at(desk, event);  // makes it, if it is new
     }
 
@@ -429,57 +406,117 @@ void give_up(Desk& desk, nb::handle given) {
     desk.tickets.erase(found);
 }
 
-// The groups of a batch: which of the distinct sets of members each round has.
-struct Plan {
-    Seating seating;
-    std::vector<Members> sets;
-    std::vector<std::uint32_t> set_of;  // of each round; a single one if it is that of all
-    std::size_t additions = 0;          // of residuals to groups, in all
+// The groups of a batch.
+class Plan {
+    // The group of each round, 0 if it has none; or the complement of a place among `several`.
+    std::vector<std::uint32_t> rows;
+    std::vector<Members> several;
+    Members one{0}, two{0, 0};  // of a round that has no group, or a single one
+    std::vector<bool> seen;
 
-    Plan(Desk& desk, nb::handle groups, std::size_t rounds, bool apart = false) : seating(desk, apart) {
+  public:
+    std::vector<std::uint32_t> used;  // every group of some round, once, and everyone first
+    std::size_t additions = 0;        // of residuals to groups, in all
+
+    // `apart`: as if each round came next.
+    Plan(Seating& seating, nb::handle groups, std::size_t rounds, bool apart = false) {
+        use(0);
         if (groups.is_none()) {
-            sets.push_back({0});
-            set_of.push_back(0);
             additions = rounds;
             return;
         }
         require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds, "each round needs a group");
-        set_of.reserve(rounds);
-        nb::dict seen;
-        PyObject* last = nullptr;  // rows of a group often stand together
-        for (std::size_t t = 0; t < rounds; ++t) {
-            if (t % 1024 == 1023 && PyErr_CheckSignals() != 0) throw nb::python_error();
-            PyObject* group = PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t));
-            set_of.push_back(group == last ? set_of.back() : set(seen, group));
-            last = group;
-            additions += sets[set_of.back()].size();
+        rows.reserve(rounds);
+        nb::dict known;
+        for (std::size_t from = 0, to; from < rounds; from = to) {
+            if (from % 1024 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+            to = std::min(rounds, from + at_once);
+            const auto at = static_cast<Py_ssize_t>(from);
+            read(seating, &PyList_GET_ITEM(groups.ptr(), at), to - from, known, apart);
         }
     }
 
-    const Members& of(std::size_t t) const { return sets[set_of[set_of.size() == 1 ? 0 : t]]; }
+    // Until the next call.
+    const Members& of(std::size_t t) {
+        if (rows.empty() || rows[t] == 0) return one;
+        if (is_several(rows[t])) return several[~rows[t]];
+        two[1] = rows[t];
+        return two;
+    }
 
-    // Every group of some round, once.
-    std::vector<std::uint32_t> used() const {
-        std::vector<bool> among;
-        for (const Members& members : sets) {
-            among.resize(std::max<std::size_t>(among.size(), members.back() + 1));  // members are sorted
-            for (const std::uint32_t g : members) among[g] = true;
-        }
-        std::vector<std::uint32_t> all;
-        for (std::uint32_t g = 0; g < among.size(); ++g)
-            if (among[g]) all.push_back(g);
-        return all;
+    // Have what the rounds after t need fetched from memory: of many groups, few are in the cache.
+    void look_ahead(const Guarded& guard, std::size_t t) const {
+        const auto single = [&](std::size_t s) { return s < rows.size() && !is_several(rows[s]); };
+        if (single(t + 1)) guard.groups[rows[t + 1]].field.fetch();
+        if (single(t + 2)) fetch(&guard.groups[rows[t + 2]], sizeof(Group));
+    }
+
+    // Number the groups anew, by their places among `used`.
+    void renumber() {
+        std::unordered_map<std::uint32_t, std::uint32_t> places;
+        for (const std::uint32_t g : used)
+            places.emplace(g, static_cast<std::uint32_t>(places.size()));
+        for (std::uint32_t& row : rows)
+            if (!is_several(row)) row = places.at(row);
+        for (Members& members : several)
+            for (std::uint32_t& g : members) g = places.at(g);
     }
 
   private:
-    std::uint32_t set(const nb::dict& seen, nb::handle group) {
-        PyObject* number = PyDict_GetItemWithError(seen.ptr(), group.ptr());
-        if (number != nullptr) return static_cast<std::uint32_t>(PyLong_AsUnsignedLong(number));
-        if (PyErr_Occurred() != nullptr) throw nb::python_error();
-        sets.push_back(seating.of(group));
-        const nb::int_ value(sets.size() - 1);
-        if (PyDict_SetItem(seen.ptr(), group.ptr(), value.ptr()) != 0) throw nb::python_error();
-        return static_cast<std::uint32_t>(sets.size() - 1);
+    static constexpr std::size_t at_once = 16;  // rounds that wait for memory together
+
+    static bool is_several(std::uint32_t row) { return row >> 31 != 0; }
+
+    // The next rounds.
+    void read(Seating& seating, PyObject* const* groups, std::size_t count, const nb::dict& known,
+              bool apart) {
+        const Names& names = seating.names();
+        std::array<Names::Mark, at_once> marks;
+        const auto each_name = [&](auto use) {
+            for (std::size_t k = 0; k < count; ++k)
+                if (groups[k] != Py_None && !PyTuple_CheckExact(groups[k])) use(k);
+        };
+        each_name([&](std::size_t k) { names.fetch_entry(marks[k] = Names::Mark(groups[k])); });
+        each_name([&](std::size_t k) { names.fetch_name(marks[k]); });
+        for (std::size_t k = 0; k < count; ++k) {
+            if (groups[k] == Py_None)
+                add_single(0);
+            else if (PyTuple_CheckExact(groups[k]))
+                add_several(seating, groups[k], known);
+            else
+                add_single(seating.number(groups[k], marks[k]));
+            if (apart) seating.forget();
+        }
+    }
+
+    void add_single(std::uint32_t group) {
+        use(group);
+        rows.push_back(group);
+        additions += group == 0 ? 1 : 2;
+    }
+
+    void add_several(Seating& seating, nb::handle group, const nb::dict& known) {
+        PyObject* number = PyDict_GetItemWithError(known.ptr(), group.ptr());
+        if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+        std::size_t place = several.size();
+        if (number != nullptr) {
+            place = PyLong_AsSize_t(number);
+        } else {
+            several.push_back(seating.of(group));
+            for (const std::uint32_t g : several.back()) use(g);
+            const nb::int_ value(place);
+            const int failed = PyDict_SetItem(known.ptr(), group.ptr(), value.ptr());
+            if (failed != 0) throw nb::python_error();
+        }
+        rows.push_back(~static_cast<std::uint32_t>(place));
+        additions += several[place].size();
+    }
+
+    void use(std::uint32_t group) {
+        if (group >= seen.size()) seen.resize(std::max<std::size_t>(group + 1, 2 * seen.size()));
+        if (seen[group]) return;
+        seen[group] = true;
+        used.push_back(group);
     }
 };
 
@@ -493,7 +530,7 @@ class Before {
 
     // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as there is no room for.
     static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, std::size_t rounds, bool late) {
-        std::vector<std::uint32_t> all = plan.used();
+        std::vector<std::uint32_t> all = plan.used;
         if (!late || desk.tickets.size() + rounds <= desk.most_tickets) return all;
         std::size_t over = std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
         for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest)
@@ -588,7 +625,8 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     truecast::at_rest(at_rest(desk).held());
     const Busy working(desk);
     if (rounds == 0) return;
-    Plan plan(desk, groups, rounds);
+    Seating seating(desk);
+    Plan plan(seating, groups, rounds);
     const Busy hinting(desk.held());
     Before before(desk, plan, rounds, late);
     const bool runs_python = desk.held().hint->runs_python();
@@ -596,7 +634,7 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
         in_blocks(
             rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
         if (runs_python) desk.held().hint->at(-1);
-        plan.seating.keep();
+        seating.keep();
     } catch (...) {
         before.restore();
         throw;
@@ -608,12 +646,13 @@ void run(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<con
     const std::size_t rounds = y.shape(0), models = scores.shape(1);
     require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
-    play_whole(desk, groups, rounds, false, [&](const Plan& plan, Before&, std::size_t t, std::size_t end) {
+    play_whole(desk, groups, rounds, false, [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
         const Held& held = desk.held();
         Hint& hint = *held.hint;
         const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
             const bool one = (y.data()[t] & 1) != 0;
+            plan.look_ahead(desk.guard, t);
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
             const auto play = [&](const hints::Score* row) {
                 said.data()[t] = desk.guard.round(hint.predict(row), plan.of(t), one);
@@ -638,10 +677,11 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<
             "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     Known known(rounds);
-    play_whole(desk, groups, rounds, true, [&](const Plan& plan, Before& before, std::size_t t, std::size_t end) {
+    play_whole(desk, groups, rounds, true, [&](Plan& plan, Before& before, std::size_t t, std::size_t end) {
         Hint& hint = *desk.held().hint;
         const bool runs_python = hint.runs_python();
         for (; t < end; ++t) {
+            plan.look_ahead(desk.guard, t);
             if (runs_python) hint.at(static_cast<std::int64_t>(t));
             const std::int64_t event = events.shape(0) == 0 ? no_event : events.data()[t];
             Issue forecast(desk, plan.of(t), again(desk.held(), scores.data() + t * models), event);
@@ -665,23 +705,14 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     if (rounds == 0) return;
     truecast::at_rest(at_rest(desk).held());
     std::optional<Busy<Desk>> copying(std::in_place, desk);
-    std::vector<Members> sets;
-    std::vector<std::uint32_t> set_of;
     Guarded guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
-    {
-        Plan plan(desk, groups, rounds, true);
-        std::map<std::uint32_t, std::uint32_t> moved;
-        for (const std::uint32_t g : plan.used()) {
-            if (g != 0) guard.groups.emplace_back();
-            guard.groups.back() = desk.guard.groups[g];
-            moved.emplace(g, static_cast<std::uint32_t>(guard.groups.size() - 1));
-        }
-        for (Members& members : plan.sets)
-            for (std::uint32_t& g : members) g = moved.at(g);
-        sets = std::move(plan.sets);
-        set_of = std::move(plan.set_of);
-    }
+    std::optional<Seating> seating(std::in_place, desk);
+    Plan plan(*seating, groups, rounds, true);
+    guard.groups.clear();
+    for (const std::uint32_t g : plan.used) guard.groups.push_back(desk.guard.groups[g]);
+    plan.renumber();
+    seating.reset();
     const Held hint = desk.held().copy();
     const bool runs_python = hint.hint->runs_python();
     copying.reset();
@@ -691,17 +722,36 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
             for (; t < end; ++t) {
                 if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
                 const double aim = hint.hint->predict(again(hint, scores.data() + t * models).data());
-                said.data()[t] = guard.place(aim, sets[set_of[set_of.size() == 1 ? 0 : t]]).said;
+                said.data()[t] = guard.place(aim, plan.of(t)).said;
             }
         },
         runs_python);
 }
 
+// A str or an int as the desk knows it, of whatever class; a null object for all else.
+nb::object name_of(nb::handle group) {
+    nb::object name = nb::borrow(group);
+    if (PyUnicode_Check(group.ptr()))
+        name = nb::steal(PyUnicode_FromObject(group.ptr()));
+    else if (PyIndex_Check(group.ptr()))
+        name = nb::steal(PyNumber_Index(group.ptr()));
+    if (!name.is_valid()) throw nb::python_error();
+    return PyUnicode_CheckExact(name.ptr()) || PyLong_CheckExact(name.ptr()) ? name : nb::object();
+}
+
 std::size_t number_of(const Desk& desk, nb::handle group) {
-    PyObject* number = PyDict_GetItemWithError(desk.names.ptr(), group.ptr());
-    if (number != nullptr) return PyLong_AsSize_t(number);
-    if (PyErr_Occurred() == nullptr) PyErr_SetObject(PyExc_KeyError, group.ptr());
+    const nb::object name = name_of(group);
+    std::uint32_t place = Names::unknown;
+    if (name.is_valid()) place = desk.names.find(name, Names::Mark(name));
+    if (place < desk.named) return Desk::first + place;
+    PyErr_SetObject(PyExc_KeyError, group.ptr());
     throw nb::python_error();
+}
+
+nb::list names(const Desk& desk) {
+    nb::list all;
+    for (std::size_t k = 0; k < desk.named; ++k) all.append(desk.names[k]);
+    return all;
 }
 
 nb::list awaited(Desk& desk) {
@@ -713,18 +763,47 @@ nb::list awaited(Desk& desk) {
 }
 
 using Column = Array<const std::int64_t, 1>;
+using Shorts = Array<const std::uint16_t, 1>;
 using Floats = Array<const double, 1>;
 
+// A note in 16 bits if it is a rough forecast; else its 64 bits go to those written as a whole.
+void write(double note, std::vector<std::uint16_t>& notes, std::vector<std::int64_t>& whole) {
+    const bool is_rough = hints::rough(note) == note && !std::signbit(note);
+    notes.push_back(is_rough ? hints::shortened(note) : hints::no_short);
+    if (is_rough) return;
+    whole.emplace_back();
+    std::memcpy(&whole.back(), &note, sizeof note);
+}
+
+// From which ticket on the notes of all are those that the hint would give now: mostly those issued
+// since the last outcome. A hint that Python provides is not asked.
+std::int64_t same_since(const Desk& desk) {
+    const Held& held = desk.held();
+    if (held.hint->notes() == 0) return 0;
+    if (held.hint->runs_python()) return desk.issued;
+    const Held hint = held.copy();
+    std::vector<double> now(held.hint->notes());
+    std::int64_t since = desk.issued;
+    for (auto ticket = desk.tickets.rbegin(); ticket != desk.tickets.rend(); ++ticket) {
+        const std::vector<double>& kept = ticket->second.kept;
+        hint.hint->issue(again(hint, kept.data()).data(), now.data());
+        hint.hint->shorten(now.data());
+        if (!std::equal(now.rbegin(), now.rend(), kept.rbegin())) break;
+        since = ticket->first;
+    }
+    return since;
+}
+
 // Columns, one entry a ticket but for those of groups and notes; `same`: the notes are those that the hint would give
-// now. A hint that Python provides is not asked.
+// now.
 nb::dict table(Desk& desk) {
-    const Held& held = truecast::at_rest(desk.held());
-    const std::size_t models = held.hint->inputs();
-    const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
-    const Held hint = asks ? held.copy() : Held{};
+    const std::size_t models = truecast::at_rest(desk.held()).hint->inputs();
+    const std::int64_t since = same_since(desk);
     std::vector<std::int64_t> numbers, keys, worst, events, members, groups;
-    std::vector<double> scores, said, aimed, notes, now(held.hint->notes());
+    std::vector<double> scores, said;
     std::vector<std::uint8_t> same;
+    std::vector<std::uint16_t> aimed, notes;
+    std::vector<std::int64_t> whole;
     for (const auto& [number, forecast] : desk.tickets) {
         numbers.push_back(number);
         keys.push_back(forecast.made.key);
@@ -735,13 +814,11 @@ nb::dict table(Desk& desk) {
         const auto from = forecast.kept.begin() + static_cast<std::ptrdiff_t>(models);
         scores.insert(scores.end(), forecast.kept.begin(), from);
         said.push_back(forecast.made.said);
-        if (forecast.of.size() > 1) {
-            const std::vector<double> aim = aim_of(forecast.made);
-            aimed.insert(aimed.end(), aim.begin(), aim.end());
-        }
-        if (asks) hint.hint->issue(again(hint, forecast.kept.data()).data(), now.data());
-        same.push_back(from == forecast.kept.end() || (asks && std::equal(now.begin(), now.end(), from)));
-        if (!same.back()) notes.insert(notes.end(), from, forecast.kept.end());
+        if (forecast.of.size() > 1)
+            for (const double p : aim_of(forecast.made)) aimed.push_back(hints::shortened(p));
+        same.push_back(number >= since);
+        if (same.back()) continue;
+        for (auto note = from; note != forecast.kept.end(); ++note) write(*note, notes, whole);
     }
     nb::dict columns;
     columns["number"] = copy(numbers);
@@ -755,13 +832,14 @@ nb::dict table(Desk& desk) {
     columns["aim"] = copy(aimed);
     columns["same"] = copy(same);
     columns["notes"] = copy(notes);
+    columns["whole"] = copy(whole);
     return columns;
 }
 
 // What `table` gave, and how many forecasts there were of each event that some of them are of.
 void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Column worst, Column events, Column members,
-             Column groups, Floats scores, Floats said, Floats aimed, Array<const std::uint8_t, 1> same, Floats notes,
-             Column about, Column made) {
+             Column groups, Floats scores, Floats said, Shorts aimed,
+             Array<const std::uint8_t, 1> same, Shorts notes, Column whole, Column about, Column made) {
     const Held& held = truecast::at_rest(at_rest(desk).held());
     Hint& hint = *held.hint;
     const std::size_t count = numbers.shape(0), models = hint.inputs(), each = hint.notes();
@@ -772,7 +850,14 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
     Tickets tickets;
     Events open;
     for (std::size_t k = 0; k < about.shape(0); ++k) open[about.data()[k]].made = made.data()[k];
-    std::size_t at = 0, from = 0, aim = 0;
+    std::size_t at = 0, from = 0, next = 0, aim = 0;
+    const auto note = [&](std::uint16_t given) {
+        if (given != hints::no_short) return hints::lengthened(given);
+        require(next < whole.shape(0), "there must be notes for each ticket");
+        double found;
+        std::memcpy(&found, whole.data() + next++, sizeof found);
+        return found;
+    };
     for (std::size_t t = 0; t < count; ++t) {
         Members of{0};
         const std::int64_t others = members.data()[t];
@@ -783,27 +868,30 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
             of.push_back(static_cast<std::uint32_t>(g));
         }
         const Scores row = again(held, scores.data() + t * models);
-        const double* from_hint = nullptr;
+        std::array<double, aims> from_hint{};
         if (others > 0) {
             require(aims <= aimed.shape(0) - aim, "a forecast of a group was made from a hint");
-            from_hint = aimed.data() + aim;
-            aim += aims;
+            for (double& p : from_hint) p = hints::lengthened(aimed.data()[aim++]);
         }
-        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t], from_hint),
+        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t], from_hint.data()),
                          events.data()[t], given(row, each)};
         double* kept = forecast.kept.data() + models;
         if (same.data()[t] & 1) {
-            if (each != 0) hint.issue(row.data(), kept);
+            if (each != 0) {
+                hint.issue(row.data(), kept);
+                hint.shorten(kept);
+            }
         } else {
             require(each <= notes.shape(0) - from, "there must be notes for each ticket");
-            std::copy(notes.data() + from, notes.data() + from + each, kept);
+            std::transform(notes.data() + from, notes.data() + from + each, kept, note);
             from += each;
         }
         if (forecast.event != no_event) ++open[forecast.event].open;
         tickets.emplace_hint(tickets.end(), numbers.data()[t], std::move(forecast));
     }
-    require(from == notes.shape(0) && at == groups.shape(0) && aim == aimed.shape(0) && tickets.size() == count,
-            "there must be notes for each ticket");
+    require(from == notes.shape(0) && next == whole.shape(0), "there must be notes for each ticket");
+    require(at == groups.shape(0) && aim == aimed.shape(0), "tickets must fit their groups");
+    require(tickets.size() == count, "tickets must have numbers of their own");
     desk.tickets = std::move(tickets);
     desk.events = std::move(open);
     desk.issued = issued;
@@ -811,14 +899,11 @@ void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Colum
 
 // The names of groups, in the order of their numbers.
 void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
-    require(at_rest(desk).names.size() == 0 && desk.tickets.empty(), "only a new desk can be furnished");
+    require(at_rest(desk).named == 0 && desk.tickets.empty(), "only a new desk can be furnished");
     load(desk.guard, numbers);
     require(desk.guard.groups.size() == names.size() + Desk::first, "there must be a name for each group");
-    std::size_t number = Desk::first;
-    for (nb::handle name : names) {
-        const nb::int_ value(number++);
-        if (PyDict_SetItem(desk.names.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
-    }
+    for (nb::handle name : names) desk.names.add(name, Names::Mark(name));
+    desk.named = desk.names.size();
 }
 
 void ask(Desk& desk, Floats scores) {
@@ -850,6 +935,7 @@ void take(Desk& desk, Desk& other) {
     std::swap(desk.hint, other.hint);
     std::swap(desk.guard, other.guard);
     std::swap(desk.names, other.names);
+    std::swap(desk.named, other.named);
     std::swap(desk.tickets, other.tickets);
     std::swap(desk.issued, other.issued);
     std::swap(desk.events, other.events);
@@ -886,7 +972,8 @@ void bind_recalibrate(nb::module_& m) {
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore, "issued"_a, "number"_a, "key"_a, "worst"_a, "event"_a, "members"_a, "group"_a,
-             "score"_a, "forecast"_a, "aim"_a, "same"_a, "notes"_a, "about"_a, "made"_a, "Take over what `table` gave.")
+             "score"_a, "forecast"_a, "aim"_a, "same"_a, "notes"_a, "whole"_a, "about"_a, "made"_a,
+             "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "numbers"_a, "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
@@ -910,10 +997,9 @@ void bind_recalibrate(nb::module_& m) {
         .def("set_bursts", &set_bursts, "numbers"_a, "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
+        .def_prop_ro("names", &names, "The groups, in order.")
         .def_prop_ro(
-            "names", [](const Desk& d) { return nb::list(d.names.keys()); }, "The groups, in order.")
-        .def_prop_ro(
-            "groups", [](const Desk& d) { return d.names.size(); }, "How many groups there are.")
+            "groups", [](const Desk& d) { return d.named; }, "How many groups there are.")
         .def_prop_ro(
             "asked", [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
             "The scores that `observe` will learn of, if it may be called.")

@@ -53,13 +53,15 @@ _COLUMNS = {
     "group": "<i8",
     "score": "<f8",
     "forecast": "<f8",
-    "aim": "<f8",  # of tickets with groups: the hint, and what the groups' offsets said of it
+    "aim": "<u2",  # of tickets with groups: the hint, and what their offsets said of it, in 16 bits
     "same": "<u1",  # whether the hint would give these notes now, if it is one of truecast; or there are none
-    "notes": "<f8",
+    "notes": "<u2",  # forecasts in 16 bits, or _WHOLE
+    "whole": "<i8",  # the other notes, in order: the bits of floats
     "about": "<i8",  # the events that some ticket is of,
     "made": "<i8",  # and how many forecasts there were of each
 }
 _ONE_EACH = "key", "worst", "event", "members", "forecast", "same"
+_WHOLE = 0xFFFF
 _AIMS = 4  # numbers that a forecast of a group was made from
 _MOST = 1 << 28  # numbers in a column
 
@@ -116,7 +118,7 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
     if not good.all():
         raise StateError(f"the saved tickets must have a score each, got {scores[int(good.argmin())]}")
     aims = columns["aim"]
-    if len(aims) != _AIMS * int((columns["members"] > 0).sum()) or not _within(aims, 0, 1).all():
+    if len(aims) != _AIMS * int((columns["members"] > 0).sum()):
         raise StateError("the saved tickets of groups must have a hint and what their offsets said of it")
     placed = is_placed(columns["forecast"], columns["key"]) & _within(columns["worst"], 0, 1 << 62)
     if not placed.all():
@@ -124,12 +126,16 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
 
 
 def _check_notes(columns: Columns, hint: Any) -> None:
-    notes, same, each, ours = columns["notes"], columns["same"], hint._notes, hint._calls is None
+    notes, whole, same = columns["notes"], columns["whole"], columns["same"]
+    each, ours = hint._notes, hint._calls is None
+    if int((notes == _WHOLE).sum()) != len(whole):
+        raise StateError("the notes of a saved ticket must be as many as they say")
     if same.max(initial=0) > 1 or int((same == 0).sum()) * each != len(notes) or (each == 0 and not same.all()):
         raise StateError(f"the notes of a saved ticket must be {each} floats, or be marked as those of now")
-    if ours and not _within(notes, 0, 1).all():
+    floats = whole.view(np.float64)
+    if ours and not _within(floats, 0, 1).all():
         raise StateError(f"the notes of a saved ticket must be {each} floats from 0 to 1")
-    if not ours and not (np.isfinite(notes).all() and (each == 0 or not same.any())):
+    if not ours and not (np.isfinite(floats).all() and (each == 0 or not same.any())):
         raise StateError(f"the notes of a saved ticket must be {each} finite floats")
 
 

@@ -39,6 +39,11 @@ def logit(p: float) -> float:
     return clip(math.log(p / (1.0 - p)), -FARTHEST, FARTHEST)
 
 
+def rough(p: float) -> float:
+    """A forecast as it is kept with a ticket: its logit in steps of 1 / 2000; 0 and 1 stay."""
+    return sigmoid(math.floor(logit(p) * 2000.0 + 0.5) / 2000.0) if 0.0 < p < 1.0 else p
+
+
 def knot(score: float) -> tuple[int, float]:
     """The knot to the left of a score, and how far it is to the next: 0 there, 1 at the next."""
     at = (logit(score) + FARTHEST) * PER_UNIT
@@ -76,6 +81,10 @@ class PlainHint:
     def issue(self, score: float) -> tuple[float, list[float]]:
         """What `predict` says, and notes to keep until its outcome comes."""
         return self.predict(score), []
+
+    def shorten(self, notes: list[float]) -> list[float]:
+        """Notes as they are kept with a ticket: forecasts are rough."""
+        return notes
 
     def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Take in an outcome, with the notes of its forecast if it comes late."""
@@ -278,6 +287,10 @@ class PlainMix(PlainHint):
         for weight, q in zip(self.weights, said, strict=True):
             p += weight * q
         return min(p, 1.0), [*said, self.rounds / 2.0**53]
+
+    def shorten(self, notes: list[float]) -> list[float]:
+        """All but the rounds are forecasts."""
+        return [*map(rough, notes[:-1]), notes[-1]]
 
     def learn(self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
         """Judge the members by what they said (then, or now if there are no notes), then let them learn."""

@@ -1,0 +1,1 @@
+"""Truecast on Spark."""

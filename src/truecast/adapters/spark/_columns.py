@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 
 from truecast.errors import InputError
 
-__all__ = ["INTEGERS", "KEYS", "NUMBERS", "TIMES", "check", "check_free", "checked_frame", "column", "names_of"]
+__all__ = ["GROUPS", "INTEGERS", "KEYS", "NUMBERS", "TIMES", "check", "check_free", "checked_frame", "column", "names_of"]
 
 Kinds = tuple[tuple[type[DataType], ...], str]
 """Types, and how a message calls them."""
@@ -39,7 +39,7 @@ _CLOCK = (DateType, TimestampType, TimestampNTZType)
 
 INTEGERS: Kinds = (_WHOLE, "integers")
 NUMBERS: Kinds = ((BooleanType, *_WHOLE, FloatType, DoubleType, DecimalType), "bool, integers, floats or decimals")
-TIMES: Kinds = ((*_WHOLE, FloatType, DoubleType, DecimalType, *_CLOCK), "numbers, dates or timestamps")
+TIMES: Kinds = ((*_WHOLE, FloatType, DoubleType, *_CLOCK), "integers, floats, dates or timestamps")
 KEYS: Kinds = (
     (*_TEXT, BooleanType, *_WHOLE, DecimalType, *_CLOCK, BinaryType),
     "strings, bool, integers, decimals, dates, timestamps or binary",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from truecast.measures.finder import SIGNIFICANT, Stretch
+from truecast.measures.report import Report
 from truecast.measures.uncertainty import Uncertainty
 from truecast.report.findings import RARE, Finding, judged_by
 from truecast.report.numerals import apart, figure, p_value, percent, points, probability, roughly, rounds
@@ -19,6 +20,7 @@ __all__ = [
     "interval",
     "notes",
     "place",
+    "proved_kind",
     "size",
     "skill",
     "turned",
@@ -89,6 +91,18 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
     limit, excess = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer), doubt.estimate - doubt.if_calibrated
     small = excess < limit and finding.gap < 2 * limit and finding.gain < _GAIN
     return "slight" if small and not finding.impossible else "off"
+
+
+def proved_kind(figures: Report, p_value: float) -> str:
+    """Return the kind of verdict by a p-value alone, where chance was not simulated: for millions of scores.
+
+    It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are hardly any rounds.
+    """
+    if math.isnan(p_value):
+        return "weighted"
+    if p_value >= SIGNIFICANT:
+        return "few" if figures.total < _FEWEST else "none"
+    return "weak" if p_value >= _SURE else "off"
 
 
 def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:

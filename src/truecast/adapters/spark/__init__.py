@@ -1,0 +1,8 @@
+"""Truecast on Spark: tallies, measures by segment, and batches recalibrated key by key."""
+
+from truecast.adapters.spark.batch import Recalibration, recalibrate
+from truecast.adapters.spark.segments import measure
+from truecast.adapters.spark.session import local_session
+from truecast.adapters.spark.tallies import bad_rows, tally
+
+__all__ = ["Recalibration", "bad_rows", "local_session", "measure", "recalibrate", "tally"]

@@ -1,0 +1,195 @@
+"""The tally of a Spark frame: counted by Spark on the executors, one tally on the driver."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DataType
+
+from truecast.adapters.spark import _rows
+from truecast.adapters.spark._columns import INTEGERS, NUMBERS, check, checked_frame, column
+from truecast.errors import InputError
+from truecast.tally import Tally
+
+__all__ = ["bad_rows", "columns_of", "counted", "of_counts", "checked_rules", "tally"]
+
+MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart, as the command does: 400 MB on the driver
+
+
+def tally(df: DataFrame, *, outcome: str, score: str, weight: str | None = None, on_bad: str = "fail") -> Tally:
+    """Return the tally of two columns: the one that `Tally.from_predictions` makes of the same rows, bit for bit.
+
+    Spark counts the rows of each distinct score, on the executors; the driver gets the counts. Only the sums of real
+    weights may differ, in their rounding, also from run to run.
+
+    Parameters
+    ----------
+    df
+        A frame, classic or by Spark Connect.
+    outcome
+        The column of outcomes, 0 or 1: bool, integers, floats or decimals.
+    score
+        The column of what was forecast for each, between 0 and 1.
+    weight
+        The column of weights: 0, or from 1e-100 to 1e100. Integers count as repeated rows, others make a weighted
+        tally.
+    on_bad
+        What to do about rows in which an outcome, a score or a weight is null, not a number or out of range: "fail", or
+        "count", which leaves them out and warns with their number. `bad_rows` lists them.
+
+    Returns
+    -------
+    tally
+        If there are more than 16,777,216 distinct scores, those within 2**-24 of each other are pooled, as
+        `Tally.coarsened` does, and a warning says so.
+
+    Raises
+    ------
+    InputError
+        If a column is not there or not of numbers (strings are not converted), or a row is bad.
+    FileError
+        If a row is bad and Spark knows its file.
+
+    Examples
+    --------
+    >>> from truecast.adapters import spark
+    >>> session = spark.local_session()
+    >>> df = session.createDataFrame([(1, 0.9), (0, 0.2), (1, 0.9)], "rain int, forecast double")
+    >>> spark.tally(df, outcome="rain", score="forecast")
+    Tally of 3 rounds at 2 forecasts
+
+    Notes
+    -----
+    One pass over two columns. About what Spark needs to count the rows of each score; a tally of as many forecasts as
+    there are rows costs at most three times that (python benchmarks/spark.py). The driver holds 24 bytes for each
+    distinct score.
+    """
+    frame, on_bad = checked_frame(df), _rows.checked_on_bad(on_bad)
+    rules = checked_rules(frame, outcome, score, weight)
+    groups = counted(frame, rules, [], outcome=outcome, score=score, weight=weight).persist()
+    try:
+        left_out, distinct = _sizes(groups)
+        if left_out and on_bad == "fail":
+            _rows.refuse_first(frame, rules)
+        kept = _collected(groups.filter("p is not null"), distinct)
+    finally:
+        groups.unpersist()
+    if left_out:
+        warnings.warn(f"{left_out:,} bad rows were left out: bad_rows lists them", stacklevel=2)
+    return kept
+
+
+def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = None) -> DataFrame:
+    """Return the rows that `tally` and `measure` refuse or leave out, with a column `bad` that says why.
+
+    Parameters
+    ----------
+    df, outcome, score, weight
+        As for `tally`.
+
+    Returns
+    -------
+    rows
+        The columns of `df` and `bad`, a struct of `column`, `rule`, `value` and `file` (null if Spark does not know
+        it). Lazy, as everything of Spark.
+
+    Raises
+    ------
+    InputError
+        As `tally` does for its columns.
+    """
+    frame = checked_frame(df)
+    return _rows.listed(frame, checked_rules(frame, outcome, score, weight))
+
+
+def checked_rules(frame: DataFrame, outcome: str, score: str, weight: str | None) -> list[_rows.Rule]:
+    for argument, name in {"outcome": outcome, "score": score, "weight": weight}.items():
+        if name is not None or argument != "weight":
+            check(frame, argument, name, NUMBERS)
+    rules = [_rows.an_outcome(outcome), _rows.a_score(score)]
+    return rules if weight is None else [*rules, _rows.a_weight(weight)]
+
+
+def counted(
+    frame: DataFrame, rules: Sequence[_rows.Rule], by: Sequence[str], *, outcome: str, score: str, weight: str | None
+) -> DataFrame:
+    """Return `zeros`, `ones` and `rows` of each distinct score `p`, of which null has all bad rows; also by columns."""
+    bad = _rows.any_broken(rules)
+    y, p = (F.when(~bad, column(name).cast("double")) for name in (outcome, score))
+    narrow = frame.select(*map(column, by), y.alias("y"), p.alias("p"), *_weights(frame, weight, bad))
+    whole = weight is None or _counts(frame.schema[weight].dataType)
+    sums = (_sum(F.col("y") == side, whole, weight).alias(name) for side, name in ((0.0, "zeros"), (1.0, "ones")))
+    spread = narrow.repartition(*map(column, by)) if by else narrow
+    return spread.groupBy(*map(column, by), "p").agg(*sums, F.count("*").alias("rows"))
+
+
+def _counts(kind: DataType) -> bool:
+    return isinstance(kind, INTEGERS[0])
+
+
+def _weights(frame: DataFrame, weight: str | None, bad: Column) -> list[Column]:
+    if weight is None:
+        return []
+    kind = "long" if _counts(frame.schema[weight].dataType) else "double"
+    return [F.when(~bad, column(weight).cast(kind)).alias("w")]
+
+
+def _sum(these: Column, whole: bool, weight: str | None) -> Column:
+    """Return how many of these rows there are, or their weight: null if that is beyond 64 bits."""
+    if weight is None:
+        return F.count_if(these)
+    nothing = F.lit(0).cast("long") if whole else F.lit(0.0)
+    return F.try_sum(F.when(these, F.col("w")).otherwise(nothing))
+
+
+def _sizes(groups: DataFrame) -> tuple[int, int]:
+    """Return the number of bad rows, and of distinct scores."""
+    bad = F.sum(F.when(F.col("p").isNull(), F.col("rows")).otherwise(0))
+    found = groups.agg(F.coalesce(bad, F.lit(0)), F.count("p")).collect()
+    return found[0][0], found[0][1]
+
+
+def _collected(groups: DataFrame, distinct: int) -> Tally:
+    """Return the tally of all groups; pooled by the executors first, if the driver cannot hold them."""
+    if distinct > MOST_FORECASTS:
+        groups = _pooled(groups, MOST_FORECASTS)
+        pooled = "so many distinct scores that near ones were pooled; read nothing into the error by value"
+        warnings.warn(pooled, stacklevel=3)
+    return of_counts(*columns_of(groups.select("p", "zeros", "ones").toArrow()))
+
+
+def columns_of(table: pa.Table) -> tuple[NDArray[Any], ...]:
+    """Return scores, nan where they are null, and their counts."""
+    if table.column("zeros").null_count or table.column("ones").null_count:
+        raise InputError("weight", "must sum to less than 2**63", "more")
+    return tuple(table.column(name).to_numpy() for name in ("p", "zeros", "ones"))
+
+
+def of_counts(p: NDArray[Any], zeros: NDArray[Any], ones: NDArray[Any]) -> Tally:
+    """Return the tally of distinct scores with their counts, in any order."""
+    order = np.argsort(p)
+    return Tally(p[order], zeros[order], ones[order])
+
+
+def _pooled(groups: DataFrame, cells: int) -> DataFrame:
+    """Return the groups with near scores pooled, each cell by one executor."""
+    cell = F.least(F.floor(F.col("p") * cells), F.lit(cells - 1))
+    columns = groups.select("p", "zeros", "ones")
+
+    def pool(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [batch for batch in batches if batch.num_rows]
+        if rows:
+            yield _as_batch(of_counts(*columns_of(pa.Table.from_batches(rows)))._in_cells(cells))
+
+    return columns.repartition(cell).mapInArrow(pool, columns.schema)
+
+
+def _as_batch(tally: Tally) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(each) for each in (tally.p, tally.zeros, tally.ones)], ["p", "zeros", "ones"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from truecast.measures.binned import binned_calibration_error, reliability_bins
@@ -125,6 +127,7 @@ class Report:
 
 
 _CLOSE, _FEW = (1e-4, 0.05), 1 << 16  # how close the bounds of the lower distance are to be, for few forecasts or more
+_TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
 _SUMS = (
     "smooth_calibration_error",
     "calibration_error_by_value",
@@ -155,34 +158,40 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
     >>> report.totals["brier_total"]
     1.6875
     """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    smooth, loss = partial(smooth_calibration_error, tally), partial(calibration_decision_loss, tally)
+    if len(tally.p) < _TWO_THREADS:
+        return _report(tally, smooth, loss)
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
 
-    tally = as_tally(y_true, y_prob, sample_weight)
     with ThreadPoolExecutor(1) as side:  # the kernels let other threads run
-        smooth = side.submit(smooth_calibration_error, tally)
-        loss = side.submit(calibration_decision_loss, tally)
-        curve, distance, bins = (
-            reliability_curve(tally),
-            lower_calibration_distance(tally, rtol=_CLOSE[len(tally.p) > _FEW]),
-            reliability_bins(tally),
-        )
-        return Report(
-            total=tally.total,
-            forecasts=len(tally.p),
-            mean_outcome=tally.rate,
-            mean_forecast=float(reliability_bins(tally, n_bins=1).forecast[0]),
-            brier=curve.brier,
-            log=curve.log,
-            lower_distance=(distance.lower, distance.upper),
-            smooth_ece=smooth_ece(tally),
-            laplace_calibration_error=laplace_calibration_error(tally),
-            arc_energy=arc_energy(tally),
-            calibration_error_by_value=calibration_error_by_value(tally),
-            binned_calibration_error=bins.error("l1"),
-            debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),
-            quantile_calibration_error=binned_calibration_error(tally, strategy="quantile"),
-            largest_bin_gap=bins.error("max"),
-            u_calibration_error=u_calibration_error(tally),
-            smooth_calibration_error=smooth.result(),
-            calibration_decision_loss=loss.result(),
-        )
+        return _report(tally, side.submit(smooth).result, side.submit(loss).result)
+
+
+def _report(tally: Tally, smooth: Callable[[], float], loss: Callable[[], float]) -> Report:
+    """Return all figures; two of them may be under way already."""
+    curve, distance, bins = (
+        reliability_curve(tally),
+        lower_calibration_distance(tally, rtol=_CLOSE[len(tally.p) > _FEW]),
+        reliability_bins(tally),
+    )
+    return Report(
+        total=tally.total,
+        forecasts=len(tally.p),
+        mean_outcome=tally.rate,
+        mean_forecast=float(reliability_bins(tally, n_bins=1).forecast[0]),
+        brier=curve.brier,
+        log=curve.log,
+        lower_distance=(distance.lower, distance.upper),
+        smooth_ece=smooth_ece(tally),
+        laplace_calibration_error=laplace_calibration_error(tally),
+        arc_energy=arc_energy(tally),
+        calibration_error_by_value=calibration_error_by_value(tally),
+        binned_calibration_error=bins.error("l1"),
+        debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),
+        quantile_calibration_error=binned_calibration_error(tally, strategy="quantile"),
+        largest_bin_gap=bins.error("max"),
+        u_calibration_error=u_calibration_error(tally),
+        smooth_calibration_error=smooth(),
+        calibration_decision_loss=loss(),
+    )

@@ -91,20 +91,17 @@ def any_broken(rules: Sequence[Rule]) -> Column:
     return reduce(or_, (rule.broken for rule in rules))
 
 
-def _why(rules: Sequence[Rule]) -> Column:
-    """Return the first rule that a row breaks, and what stands there instead; null for a good row."""
-    return F.coalesce(
-        *(
-            F.when(
-                rule.broken,
-                F.struct(
-                    F.lit(rule.name).alias("column"),
-                    F.lit(rule.rule).alias("rule"),
-                    column(rule.name).cast("string").alias("value"),
-                ),
-            )
-            for rule in rules
-        )
+def _why(rules: Sequence[Rule], file: Column) -> Column:
+    """Return where a row breaks a rule, the first of all, and what stands there instead; null for a good row."""
+    return F.coalesce(*(F.when(rule.broken, _entry(rule, F.when(file != "", file))) for rule in rules))
+
+
+def _entry(rule: Rule, file: Column) -> Column:
+    return F.struct(
+        file.alias("file"),
+        F.lit(rule.name).alias("column"),
+        F.lit(rule.rule).alias("rule"),
+        column(rule.name).cast("string").alias("value"),
     )
 
 
@@ -117,10 +114,7 @@ def listed(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def _listed(frame: DataFrame, rules: Sequence[Rule], file: Column) -> DataFrame:
-    why = _why(rules)
-    known = F.when(file != "", file)
-    bad = F.struct(known.alias("file"), why["column"].alias("column"), why["rule"].alias("rule"), why["value"].alias("value"))
-    found = frame.withColumn("bad", F.when(any_broken(rules), bad)).filter(column("bad").isNotNull())
+    found = frame.withColumn("bad", _why(rules, file)).filter(column("bad").isNotNull())
     _ = found.schema  # an analysis that fails does so here, also by Spark Connect
     return found
 

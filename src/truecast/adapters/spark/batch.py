@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -262,58 +261,104 @@ class _Task:
         """Recalibrate the keys of a partition, whose rows are sorted."""
         for table in whole_runs(batches, self._places("key")):
             starts = starts_of(table, self._places("key"))
-            forecasts = np.full(table.num_rows, np.nan)
-            certificates: list[Any] = [None] * table.num_rows
-            for start, end in pairwise([*starts.tolist(), table.num_rows]):
-                certificates[end - 1] = self._play(table.slice(start, end - start), forecasts[start:end])
+            ends = np.append(starts[1:], table.num_rows)
+            log, forecasts = self._log(table, starts), np.full(table.num_rows, np.nan)
+            found = [self._play(log, start, forecasts[start:end]) for start, end in zip(starts, ends, strict=True)]
             said = pa.array(forecasts, mask=np.isnan(forecasts))
-            columns = [table.column("row"), said, pa.array(certificates, _CERTIFICATES)]
+            columns = [table.column("row"), said, _beside(ends - 1, pa.array(found, _CERTIFICATES), table.num_rows)]
             yield from pa.Table.from_arrays(columns, ["row", "recalibrated", "certificates"]).to_batches()
 
-    def _play(self, rows: pa.Table, forecasts: NDArray[np.float64]) -> list[dict[str, Any]]:
-        """Write the forecasts of a key where its rows are good; return its certificates."""
-        good = ~_numbers(rows, "bad").astype(bool)
-        kept = rows if good.all() else rows.filter(pa.array(good))
-        y = _numbers(kept, "y")
-        recalibrator = Recalibrator(**self.options)
-        forecasts[good] = recalibrator.recalibrate_many(
-            self._scores_of(np.column_stack([_numbers(kept, name) for name in self._places("score")])),
-            np.nan_to_num(y),
-            groups=self._groups_of(kept),
-            known_at=self._known(kept, np.isnan(y)),
+    def _log(self, table: pa.Table, starts: NDArray[np.int64]) -> _Log:
+        """Return what recalibrators need of the rows, as arrays."""
+        y = _numbers(table, "y")
+        changes = np.zeros(table.num_rows, bool)
+        changes[starts_of(table, self._places("time"))] = True
+        changes[starts] = True
+        return _Log(
+            good=~_numbers(table, "bad").astype(bool),
+            y=np.nan_to_num(y),
+            unknown=np.isnan(y),
+            scores=self._scores_of(np.column_stack([_numbers(table, name) for name in self._places("score")])),
+            changes=changes,
+            times=_numbers(table, "time 0"),
+            known=None if self.known_at is None else _numbers(table, "known"),
+            groups=self._groups_of(table),
         )
-        return _certificates(recalibrator, int((~good).sum()))
+
+    def _play(self, log: _Log, start: int, forecasts: NDArray[np.float64]) -> list[dict[str, Any]]:
+        """Write the forecasts of a key where its rows are good; return its certificates."""
+        rows = log.of(start, start + len(forecasts))
+        recalibrator = Recalibrator(**self.options)
+        said = recalibrator.recalibrate_many(rows.scores, rows.y, groups=rows.groups, known_at=rows.known_after())
+        forecasts[log.good[start : start + len(forecasts)]] = said
+        return _certificates(recalibrator, len(forecasts) - len(said))
 
     def _scores_of(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """One number a row, or a row of several."""
-        return table[:, 0] if len(self.scores) == 1 else table
+        return np.ascontiguousarray(table[:, 0]) if len(self.scores) == 1 else table
 
-    def _groups_of(self, rows: pa.Table) -> list[Any] | None:
+    def _groups_of(self, table: pa.Table) -> NDArray[np.object_] | None:
+        """Return the group of each row, or a tuple of several."""
         if not self.groups:
             return None
-        columns = [rows.column(name).to_pylist() for name in self._places("group")]
-        if len(columns) == 1:
-            return columns[0]
-        named = ([value if value is None else f"{name}={value}" for value in values] for name, values in zip(self.groups, columns, strict=True))
-        return [tuple(name for name in row if name is not None) for row in zip(*named, strict=True)]
+        columns = [table.column(name).to_pylist() for name in self._places("group")]
+        groups = np.empty(table.num_rows, object)
+        groups[:] = columns[0] if len(columns) == 1 else [*map(self._named, *columns)]
+        return groups
 
-    def _known(self, rows: pa.Table, unknown: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    def _named(self, *values: str | int | None) -> tuple[str, ...]:
+        named = zip(self.groups, values, strict=True)
+        return tuple(f"{name}={value}" for name, value in named if value is not None)
+
+
+class _Log(NamedTuple):
+    """Rows in the order of time: those of several keys, or the good ones of one."""
+
+    good: NDArray[np.bool_]
+    y: NDArray[np.float64]
+    unknown: NDArray[np.bool_]
+    scores: NDArray[np.float64]
+    changes: NDArray[np.bool_]  # whether a row is later than the one before it
+    times: NDArray[Any]
+    known: NDArray[Any] | None
+    groups: NDArray[np.object_] | None
+
+    def of(self, start: int, end: int) -> _Log:
+        """Return the good ones of these rows."""
+        part = self._each(slice(start, end))
+        if part.good.all():
+            return part
+        changes = np.diff(np.cumsum(part.changes)[part.good], prepend=0) > 0
+        kept = part._each(part.good)
+        return kept._replace(changes=changes)
+
+    def _each(self, rows: slice | NDArray[np.bool_]) -> _Log:
+        return _Log._make(None if column is None else column[rows] for column in self)
+
+    def known_after(self) -> NDArray[np.int64] | None:
         """Return after which row each outcome is known; None if that is its own row throughout."""
-        if not rows.num_rows:
+        late = self.known is not None or self.unknown.any() or not self.changes.all()
+        if not late or not len(self.y):
             return None
-        known = self._by_ties(rows) if self.known_at is None else self._by_times(rows, unknown)
-        known[unknown] = _NEVER
-        return None if np.array_equal(known, np.arange(len(known))) else known
+        known = self._by_ties() if self.known is None else self._by_times(self.known)
+        known[self.unknown] = _NEVER
+        return known
 
-    def _by_ties(self, rows: pa.Table) -> NDArray[np.int64]:
-        starts = starts_of(rows, self._places("time"))
-        ends = np.append(starts[1:], rows.num_rows)
+    def _by_ties(self) -> NDArray[np.int64]:
+        starts = np.flatnonzero(self.changes)
+        ends = np.append(starts[1:], len(self.y))
         return np.repeat(ends - 1, ends - starts)
 
-    def _by_times(self, rows: pa.Table, unknown: NDArray[np.bool_]) -> NDArray[np.int64]:
-        times = _numbers(rows, "time 0")
-        known = np.where(unknown, times[-1], _numbers(rows, "known"))
-        return np.where(known > times[-1], _NEVER, np.searchsorted(times, known, side="right") - 1)
+    def _by_times(self, known: NDArray[Any]) -> NDArray[np.int64]:
+        after = np.searchsorted(self.times, known, side="right") - 1
+        return np.where(known > self.times[-1], _NEVER, np.maximum(after, 0))
+
+
+def _beside(at: NDArray[np.int64], entries: pa.Array, rows: int) -> pa.Array:
+    """Return a column with these entries in these rows, null elsewhere."""
+    which = np.full(rows, -1)
+    which[at] = np.arange(len(at))
+    return entries.take(pa.array(which, mask=which < 0))
 
 
 def _numbers(rows: pa.Table, name: str) -> NDArray[Any]:

@@ -27,6 +27,7 @@ from truecast.tally import Tally
 
 __all__ = ["measure"]
 
+
 def measure(
     df: DataFrame,
     *,

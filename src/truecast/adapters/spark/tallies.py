@@ -18,7 +18,7 @@ from truecast.adapters.spark._columns import INTEGERS, NUMBERS, check, checked_f
 from truecast.errors import InputError
 from truecast.tally import Tally
 
-__all__ = ["bad_rows", "columns_of", "counted", "of_counts", "checked_rules", "tally"]
+__all__ = ["bad_rows", "checked_rules", "columns_of", "counted", "of_counts", "tally"]
 
 MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart, as the command does: 400 MB on the driver
 
@@ -110,6 +110,7 @@ def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = No
 
 
 def checked_rules(frame: DataFrame, outcome: str, score: str, weight: str | None) -> list[_rows.Rule]:
+    """Check the columns; return what every row must keep."""
     for argument, name in {"outcome": outcome, "score": score, "weight": weight}.items():
         if name is not None or argument != "weight":
             check(frame, argument, name, NUMBERS)
@@ -192,4 +193,5 @@ def _pooled(groups: DataFrame, cells: int) -> DataFrame:
 
 
 def _as_batch(tally: Tally) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(each) for each in (tally.p, tally.zeros, tally.ones)], ["p", "zeros", "ones"])
+    columns = [pa.array(column) for column in (tally.p, tally.zeros, tally.ones)]
+    return pa.RecordBatch.from_arrays(columns, ["p", "zeros", "ones"])

@@ -149,16 +149,18 @@ class KeyState:
         return min(settled + remember, waiting + give_up)
 
     def expire(self, now: int) -> None:
-        """Give up and forget what is due when the watermark is at `now`."""
+        """Give up and forget what is due when the watermark is at `now`, oldest first."""
         give_up, remember = self._windows
-        for name, (time, ticket, outcome) in list(self._known.items()):
-            settled = ticket >= 0 <= outcome
-            if time + (remember if settled else give_up) > now:
-                continue
+        due = [
+            (time, ticket, outcome, name)
+            for name, (time, ticket, outcome) in self._known.items()
+            if time + (remember if ticket >= 0 <= outcome else give_up) <= now
+        ]
+        for _, ticket, outcome, name in sorted(due):
             del self._known[name]
             if ticket < 0:
                 self.counts.unmatched += 1
-            elif not settled:
+            elif outcome < 0:
                 self._give_up(ticket)
 
     def play(self, events: Events, now: int) -> tuple[list[int], list[float | None]]:

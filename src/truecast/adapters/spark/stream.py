@@ -23,6 +23,8 @@ from truecast.recalibrate import Recalibrator
 
 __all__ = ["recalibrate_stream", "stream_states"]
 
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MOMENTS = ((TimestampType,), "timestamps")
 _NAMES = GROUPS  # what ids and keys can be
 _PACKED = "bucket int, rows binary"
@@ -63,7 +65,7 @@ def recalibrate_stream(
     Parameters
     ----------
     df
-        A streaming frame of forecasts, or of forecasts and outcomes. (One that does not stream is one micro-batch.)
+        A streaming frame of forecasts, or of forecasts and outcomes. For one that does not stream see `recalibrate`.
     outcomes
         A second frame, of outcomes, if they come apart: with the columns `id`, `key`, `outcome` and `time`.
     id
@@ -120,11 +122,12 @@ def recalibrate_stream(
 
     Works through Spark Connect. truecast must be installed on every machine.
     """
+    _check_store(checked_frame(df))
     windows = _windows(give_up, remember)
     config = _config(options)
     fail = _check.choice("on_bad", on_bad, ("fail", "mark")) == "fail"
     names = _Names(id, key, time, score, outcome)
-    events = _events(checked_frame(df), names, [] if groups == () else names_of("groups", groups), outcomes)
+    events = _events(df, names, [] if groups == () else names_of("groups", groups), outcomes)
     delay = f"{_microseconds('late', late)} microseconds"
     packed = (
         events.withWatermark("at", delay)
@@ -149,6 +152,13 @@ class _Names(NamedTuple):
     time: str
     score: str
     outcome: str
+
+
+def _check_store(df: DataFrame) -> None:
+    """Refuse a session whose state is not in RocksDB, the only store that can hold it."""
+    provider = df.sparkSession.conf.get(_PROVIDER)
+    if "RocksDB" not in str(provider):
+        raise InputError(_PROVIDER, f"must be {_ROCKSDB}: set it in the session", provider)
 
 
 def _microseconds(argument: str, value: object) -> int:
@@ -190,6 +200,8 @@ def _events(df: DataFrame, names: _Names, groups: list[str], outcomes: DataFrame
 
 
 def _half(df: DataFrame, names: _Names, groups: list[str], *, forecasts: bool, outcomes: bool) -> DataFrame:
+    if not df.isStreaming:
+        raise InputError("df" if forecasts else "outcomes", "must stream: for a log there is recalibrate", df)
     check(df, "id", names.id, _NAMES)
     check(df, "key", names.key, _NAMES)
     check(df, "time", names.time, _MOMENTS)

@@ -1,0 +1,253 @@
+"""Streams on Spark: how many events a second, how much of it is ours, how large the state is, and 50 kills.
+
+    python benchmarks/spark_stream.py speed --keys 8 --events 1000000
+    python benchmarks/spark_stream.py size --keys 100000 --rounds 10
+    python benchmarks/spark_stream.py kills --kills 50
+
+Everything runs on this machine, in `--folder` (a temporary one if left out). Needs Java 17 and
+pip install 'truecast[spark]'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "3g",
+    "spark.task.maxFailures": "1000",
+    "spark.executor.maxNumFailures": "1000",
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+WINDOWS = {"late": timedelta(minutes=1), "give_up": timedelta(minutes=30), "remember": timedelta(minutes=10)}
+CHANGED = 1_767_225_600
+
+
+def write_events(folder: Path, *, files: int, rounds: int, keys: int, seed: int = 0) -> int:
+    """Write files of forecasts, each with its outcome a file later or in the same; return how many events there are."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    waiting: list[pa.Table] = []
+    events = 0
+    for number in range(files):
+        forecasts, outcomes = rounds_of(rng, number, rounds, keys)
+        soon = np.sort(rng.choice(rounds, rounds // 2, replace=False))
+        rows = pa.concat_tables([forecasts, outcomes.take(soon), *waiting])
+        waiting = [outcomes.take(np.setdiff1d(np.arange(rounds), soon))]
+        rows = rows.take(rng.permutation(len(rows)))
+        file = folder / f"{number:05}.parquet"
+        parquet.write_table(rows, file)
+        os.utime(file, (CHANGED + number, CHANGED + number))
+        events += len(rows)
+    return events
+
+
+def rounds_of(rng: np.random.Generator, number: int, rounds: int, keys: int) -> tuple[pa.Table, pa.Table]:
+    """Forecasts of one minute of events, and their outcomes."""
+    score = rng.random(rounds)
+    happened = (rng.random(rounds) < score**2).astype(np.int32)
+    start = CHANGED * 1_000_000 + number * 60_000_000
+    at = start + np.sort(rng.integers(0, 60_000_000, rounds))
+    common = {
+        "id": pa.array([f"{number}-{row}" for row in range(rounds)]),
+        "key": pa.array([f"key {key}" for key in rng.integers(0, keys, rounds)]),
+    }
+    nothing = pa.nulls(rounds, pa.float64()), pa.nulls(rounds, pa.int32())
+    moment = pa.timestamp("us", tz="UTC")
+    forecasts = pa.table(common | {"time": pa.array(at, moment), "score": score, "outcome": nothing[1]})
+    later = pa.array(at + 20_000_000, moment)
+    return forecasts, pa.table(common | {"time": later, "score": nothing[0], "outcome": pa.array(happened)})
+
+
+def session(master: str | None = None) -> Any:
+    """A session on this machine; `master` if its executors are to be processes of their own."""
+    from truecast.adapters.spark import local_session
+
+    extra = {} if master is None else {"spark.master": master}
+    return local_session(2, SETTINGS | extra)
+
+
+def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
+    """Run the stream over all files that are there, to Parquet; return what Spark says of each micro-batch."""
+    from truecast.adapters.spark.stream import recalibrate_stream
+
+    schema = spark.read.parquet(str(folder / "in")).schema
+    source = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder / "in"))
+    writer = recalibrate_stream(source, **WINDOWS).writeStream.format("parquet").option("path", str(folder / "out"))
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return [json.loads(progress.json) for progress in query.recentProgress]
+
+
+def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
+    """Print events a second, micro-batch by micro-batch; the first warms up."""
+    write_events(folder / "in", files=files, rounds=events // files // 2, keys=keys)
+    spark = session()
+    print(f"| micro-batch | events | seconds | events/s |\n|---|---|---|---|  ({keys:,} keys)")
+    for batch in play(spark, folder):
+        seconds = batch["durationMs"]["triggerExecution"] / 1000
+        rows = batch["numInputRows"]
+        print(f"| {batch['batchId']} | {rows:,} | {seconds:.2f} | {rows / seconds:,.0f} |")
+    spark.stop()
+
+
+def size(folder: Path, *, keys: int, rounds: int) -> None:
+    """Print how large the state is: what Spark keeps, and how many bytes a key."""
+    write_events(folder / "in", files=2, rounds=keys * rounds // 2, keys=keys)
+    spark = session()
+    last = play(spark, folder)[-1]["stateOperators"][0]
+    stored = spark.read.format("statestore").option("path", str(folder / "checkpoint"))
+    rows = stored.option("stateVarName", "keys").option("flattenCollectionTypes", "true").load()
+    count, saved = rows.selectExpr("count(*)", "sum(length(user_map_value.saved))").first()
+    print(f"{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, {saved / count:,.0f} bytes a key")
+    print(f"RocksDB files: {last['customMetrics'].get('rocksdbSstFileSize', 0) / 1e6:,.1f} MB")
+    spark.stop()
+
+
+def kills(folder: Path, *, kills: int, files: int, rounds: int, seed: int) -> None:
+    """Kill the driver, executors and their Python workers while a stream runs; compare with an undisturbed run."""
+    rng = random.Random(seed)
+    quiet, rough = folder / "quiet", folder / "rough"
+    events = write_events(quiet / "in", files=files, rounds=rounds, keys=20)
+    write_events(rough / "in", files=files, rounds=rounds, keys=20)
+    run = start(quiet)
+    if run.wait():
+        raise SystemExit("the undisturbed run failed")
+    done: dict[str, int] = {"driver": 0, "executor": 0, "worker": 0}
+    starts = 0
+    while True:
+        run, starts = start(rough), starts + 1
+        disturb(run, done, kills, rng)
+        if run.wait() == 0:
+            break
+    same, rows = compare(quiet / "out", rough / "out")
+    print(f"{events:,} events, {sum(done.values())} kills ({done}), {starts} starts: {rows:,} rows, the same: {same}")
+    if not same or sum(done.values()) < kills:
+        raise SystemExit(1)
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """Run the stream in a process of its own."""
+    log = (folder / "log").open("ab")
+    return subprocess.Popen([sys.executable, __file__, "run", "--folder", str(folder)], stdout=log, stderr=log)
+
+
+def disturb(run: subprocess.Popen[bytes], done: dict[str, int], kills: int, rng: random.Random) -> None:
+    """Kill processes of a run, until its driver is killed, it ends, or there were enough kills."""
+    while run.poll() is None and sum(done.values()) < kills:
+        found = processes(run.pid)
+        if not found["executor"]:
+            time.sleep(0.2)
+            continue
+        time.sleep(rng.uniform(0, 15))
+        kind = rng.choice(["driver", "executor", "executor", "worker"])
+        victims = processes(run.pid)[kind]
+        if victims and run.poll() is None:
+            kill(run.pid, kind, rng.choice(victims))
+            done[kind] += 1
+        if kind == "driver" and victims:
+            return
+
+
+def kill(root: int, kind: str, victim: int) -> None:
+    """Kill a process by its id; of the driver all that belongs to it, as if the machine had gone."""
+    for pid in [root, *descendants(root)] if kind == "driver" else [victim]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def processes(root: int) -> dict[str, list[int]]:
+    """The processes of a run: its driver's JVM, the executors' and their Python workers."""
+    found: dict[str, list[int]] = {"driver": [], "executor": [], "worker": []}
+    for pid in descendants(root):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if "CoarseGrainedExecutorBackend" in command:
+            found["executor"].append(pid)
+        elif "SparkSubmit" in command:
+            found["driver"].append(pid)
+        elif "pyspark.daemon" in command:
+            found["worker"].append(pid)
+    return found
+
+
+def descendants(root: int) -> list[int]:
+    """The processes that a process has started, and those they have."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, new = [], [root]
+    while new:
+        new = [child for pid in new for child in parents.get(pid, [])]
+        found += new
+    return found
+
+
+def compare(quiet: Path, rough: Path) -> tuple[bool, int]:
+    """Whether two outputs are equal, each row as often; and how many rows there are."""
+    one, other = (sorted(rows_of(folder)) for folder in (quiet, rough))
+    return one == other, len(one)
+
+
+def rows_of(folder: Path) -> list[tuple[Any, ...]]:
+    """The rows of the files that the sink has committed."""
+    names: dict[str, None] = {}
+    for log in (folder / "_spark_metadata").glob("[0-9]*"):
+        for line in log.read_text().splitlines()[1:]:
+            names[json.loads(line)["path"].removeprefix("file://")] = None
+    tables = [parquet.ParquetFile(name).read() for name in names]
+    return [tuple(row.values()) for table in tables for row in table.drop_columns("reason").to_pylist()]
+
+
+def main() -> None:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["speed", "size", "kills", "run"])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--keys", type=int, default=8)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="truecast-stream-"))
+    if given.what == "speed":
+        speed(folder, keys=given.keys, events=given.events, files=given.files)
+    elif given.what == "size":
+        size(folder, keys=given.keys, rounds=given.rounds)
+    elif given.what == "kills":
+        kills(folder, kills=given.kills, files=given.files, rounds=given.rounds, seed=given.seed)
+    else:
+        play(session("local-cluster[1,2,1024]"), folder)
+
+
+if __name__ == "__main__":
+    main()

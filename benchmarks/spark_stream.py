@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -78,12 +79,11 @@ def rounds_of(rng: np.random.Generator, number: int, rounds: int, keys: int) -> 
     return forecasts, pa.table(common | {"time": later, "score": nothing[0], "outcome": pa.array(happened)})
 
 
-def session(master: str | None = None) -> Any:
-    """A session on this machine; `master` if its executors are to be processes of their own."""
+def session(master: str = "local[2]") -> Any:
+    """A session on this machine."""
     from truecast.adapters.spark import local_session
 
-    extra = {} if master is None else {"spark.master": master}
-    return local_session(2, SETTINGS | extra)
+    return local_session(2, SETTINGS | {"spark.master": master})
 
 
 def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
@@ -99,15 +99,104 @@ def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
 
 
 def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
-    """Print events a second, micro-batch by micro-batch; the first warms up."""
-    write_events(folder / "in", files=files, rounds=events // files // 2, keys=keys)
+    """Print events a second, micro-batch by micro-batch, the first to warm up; and how much of the work is ours.
+
+    Seconds depend on what else the machine does. So the share is one of processor time: that of our code alone, without
+    Spark, and that of all processes of Spark.
+    """
+    write_events(folder / "all", files=files, rounds=events // files // 2, keys=keys)
+    first, *rest = sorted((folder / "all").iterdir())
+    (folder / "in").mkdir()
+    first.rename(folder / "in" / first.name)
     spark = session()
-    print(f"| micro-batch | events | seconds | events/s |\n|---|---|---|---|  ({keys:,} keys)")
-    for batch in play(spark, folder):
-        seconds = batch["durationMs"]["triggerExecution"] / 1000
-        rows = batch["numInputRows"]
+    batches = play(spark, folder)
+    for file in rest:
+        file.rename(folder / "in" / file.name)
+    before = processor_time()
+    batches += play(spark, folder)
+    used = processor_time() - before
+    print(f"{keys:,} keys\n\n| micro-batch | events | seconds | events/s |\n|---|---|---|---|")
+    for batch in batches:
+        seconds, rows = batch["durationMs"]["triggerExecution"] / 1000, batch["numInputRows"]
         print(f"| {batch['batchId']} | {rows:,} | {seconds:.2f} | {rows / seconds:,.0f} |")
     spark.stop()
+    ours, rows = alone(folder / "in"), sum(parquet.read_metadata(folder / "in" / file.name).num_rows for file in rest)
+    print(f"\nafter the first file: {rows / used:,.0f} events a second of processor time;", end=" ")
+    print(f"ours {ours:.1f} of {used:.1f} s, {ours / used:.0%}")
+
+
+def processor_time() -> float:
+    """Seconds of processor time of this process and of all that it has started."""
+    ticks = 0
+    for pid in [os.getpid(), *descendants(os.getpid())]:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Memory:
+    """State variables of a stateful processor, in memory."""
+
+    def __init__(self) -> None:
+        self.bucket = 0
+        self.values: dict[tuple[Any, ...], Any] = {}
+
+    def getMapState(self, *_: str) -> Memory:  # noqa: N802
+        return self
+
+    getValueState = getMapState  # noqa: N815
+
+    def get(self) -> Any:
+        return self.values.get((self.bucket,))
+
+    def update(self, value: Any) -> None:
+        self.values[(self.bucket,)] = value
+
+    def getValue(self, key: tuple[str]) -> Any:  # noqa: N802
+        return self.values.get((self.bucket, *key))
+
+    def updateValue(self, key: tuple[str], value: Any) -> None:  # noqa: N802
+        self.values[(self.bucket, *key)] = value
+
+    def registerTimer(self, _: int) -> None:  # noqa: N802
+        pass
+
+    def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
+        return 0
+
+
+def alone(folder: Path) -> float:
+    """Seconds of processor time of our own code on these files but the first, without Spark."""
+    from truecast.adapters.spark import stream_rows
+    from truecast.adapters.spark.stream import _config, _windows
+    from truecast.adapters.spark.stream_processor import Processor
+
+    memory = Memory()
+    processor = Processor(_config({}), _windows(WINDOWS["give_up"], WINDOWS["remember"]))
+    processor.init(memory)  # type: ignore[arg-type]
+    spent = 0.0
+    for number, file in enumerate(sorted(folder.iterdir())):
+        rows = prepared(parquet.read_table(file))
+        start = time.process_time()
+        for packed in stream_rows.Packing("probability", fail=True)(rows):
+            for row in packed.to_pylist():
+                memory.bucket = row["bucket"]
+                given = argparse.Namespace(rows=row["rows"])
+                answers = processor.handleInputRows((memory.bucket,), iter([given]), memory)  # type: ignore[arg-type]
+                blobs = pa.RecordBatch.from_arrays([pa.array([answer.rows for answer in answers])], names=["rows"])
+                sum(batch.num_rows for batch in stream_rows.unpack([blobs]))
+        spent += time.process_time() - start if number else 0.0
+    return spent
+
+
+def prepared(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Rows as Spark hands them over, 10,000 at a time."""
+    buckets = [zlib.crc32(key.encode()) % 256 for key in rows["key"].to_pylist()]
+    rows = rows.set_column(2, "time", rows["time"].cast(pa.int64()))
+    rows = rows.set_column(4, "outcome", rows["outcome"].cast(pa.float64()))
+    rows = rows.append_column("groups", pa.nulls(len(rows), pa.string()))
+    batches: list[pa.RecordBatch] = rows.append_column("bucket", pa.array(buckets, pa.int32())).to_batches(10_000)
+    return batches
 
 
 def size(folder: Path, *, keys: int, rounds: int) -> None:
@@ -123,49 +212,57 @@ def size(folder: Path, *, keys: int, rounds: int) -> None:
     spark.stop()
 
 
-def kills(folder: Path, *, kills: int, files: int, rounds: int, seed: int) -> None:
-    """Kill the driver, executors and their Python workers while a stream runs; compare with an undisturbed run."""
+def kills(folder: Path, *, kills: int, rounds: int, seed: int) -> None:
+    """Kill the driver, executors and Python workers in the midst of micro-batches; compare with an undisturbed run."""
     rng = random.Random(seed)
     quiet, rough = folder / "quiet", folder / "rough"
-    events = write_events(quiet / "in", files=files, rounds=rounds, keys=20)
-    write_events(rough / "in", files=files, rounds=rounds, keys=20)
-    run = start(quiet)
-    if run.wait():
-        raise SystemExit("the undisturbed run failed")
-    done: dict[str, int] = {"driver": 0, "executor": 0, "worker": 0}
-    starts = 0
+    events = write_events(quiet / "in", files=kills + 5, rounds=rounds, keys=20)
+    write_events(rough / "in", files=kills + 5, rounds=rounds, keys=20)
+    if start(quiet, "local[2]").wait():
+        raise SystemExit(f"the undisturbed run failed: see {quiet / 'log'}")
+    plan = ["driver"] * (kills // 5) + ["executor", "worker"] * kills
+    plan = rng.sample(plan[:kills], kills)
+    starts, done = 0, 0
     while True:
-        run, starts = start(rough), starts + 1
-        disturb(run, done, kills, rng)
+        run, starts = start(rough, "local-cluster[1,2,1024]"), starts + 1
+        done = disturb(run, rough, plan, done, rng)
         if run.wait() == 0:
             break
     same, rows = compare(quiet / "out", rough / "out")
-    print(f"{events:,} events, {sum(done.values())} kills ({done}), {starts} starts: {rows:,} rows, the same: {same}")
-    if not same or sum(done.values()) < kills:
+    killed = ", ".join(f"{plan[:done].count(kind)} {kind}" for kind in ("driver", "executor", "worker"))
+    print(f"{events:,} events, {done} kills ({killed}), {starts} starts: {rows:,} rows, the same: {same}")
+    if not same or done < kills:
         raise SystemExit(1)
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
+def start(folder: Path, master: str) -> subprocess.Popen[bytes]:
     """Run the stream in a process of its own."""
-    log = (folder / "log").open("ab")
-    return subprocess.Popen([sys.executable, __file__, "run", "--folder", str(folder)], stdout=log, stderr=log)
+    with (folder / "log").open("ab") as log:
+        command = [sys.executable, __file__, "run", "--folder", str(folder), "--master", master]
+        return subprocess.Popen(command, stdout=log, stderr=log)
 
 
-def disturb(run: subprocess.Popen[bytes], done: dict[str, int], kills: int, rng: random.Random) -> None:
-    """Kill processes of a run, until its driver is killed, it ends, or there were enough kills."""
-    while run.poll() is None and sum(done.values()) < kills:
-        found = processes(run.pid)
-        if not found["executor"]:
-            time.sleep(0.2)
+def disturb(run: subprocess.Popen[bytes], folder: Path, plan: list[str], done: int, rng: random.Random) -> int:
+    """Kill one process in each micro-batch, as planned, until it is the driver's turn; return how many are done."""
+    hit = newest(folder / "checkpoint" / "commits")
+    while run.poll() is None and done < len(plan):
+        begun = newest(folder / "checkpoint" / "offsets")
+        victims = processes(run.pid)[plan[done]]
+        if begun <= hit or not victims:
+            time.sleep(0.05)
             continue
-        time.sleep(rng.uniform(0, 15))
-        kind = rng.choice(["driver", "executor", "executor", "worker"])
-        victims = processes(run.pid)[kind]
-        if victims and run.poll() is None:
-            kill(run.pid, kind, rng.choice(victims))
-            done[kind] += 1
-        if kind == "driver" and victims:
-            return
+        time.sleep(rng.uniform(0, 2))
+        kill(run.pid, plan[done], rng.choice(victims))
+        hit, done = begun, done + 1
+        print(f"kill {done}: {plan[done - 1]} in micro-batch {begun}", flush=True)
+        if plan[done - 1] == "driver":
+            break
+    return done
+
+
+def newest(folder: Path) -> int:
+    """The number of the last micro-batch in a folder of the checkpoint, -1 if there is none."""
+    return max((int(file.name) for file in folder.glob("[0-9]*") if file.name.isdecimal()), default=-1)
 
 
 def kill(root: int, kind: str, victim: int) -> None:
@@ -236,6 +333,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--master", default="local[2]")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="truecast-stream-"))
@@ -244,9 +342,9 @@ def main() -> None:
     elif given.what == "size":
         size(folder, keys=given.keys, rounds=given.rounds)
     elif given.what == "kills":
-        kills(folder, kills=given.kills, files=given.files, rounds=given.rounds, seed=given.seed)
+        kills(folder, kills=given.kills, rounds=given.rounds, seed=given.seed)
     else:
-        play(session("local-cluster[1,2,1024]"), folder)
+        play(session(given.master), folder)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Streams of events for tests, and what must come of them: a plain replay by `Recalibrator`, in the documented order."""
+"""Streams of events for tests, and what must come of them: a plain replay in the documented order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 def story(seed: int, *, batches: int, forecasts: int, keys: int) -> list[list[Row]]:
     """Micro-batches of events: late, out of order, early, twice, in contradiction, or without an outcome."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     told: list[list[Row]] = [[] for _ in range(batches)]
     for number in range(batches * forecasts):
         batch, second = number // forecasts, rng.randrange(3600)
@@ -139,11 +139,9 @@ def write(told: list[list[Row]], folder: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    text, number = pa.string(), pa.float64()
-    schema = pa.schema(
-        [("id", text), ("key", text), ("time", pa.timestamp("us", tz="UTC")), ("score", number)]
-        + [("outcome", pa.int32()), ("group", text)]
-    )
+    kinds = {"time": pa.timestamp("us", tz="UTC"), "score": pa.float64(), "outcome": pa.int32()}
+    names = "id", "key", "time", "score", "outcome", "group"
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in names])
     folder.mkdir(parents=True, exist_ok=True)
     for batch, rows in enumerate(told):
         file = folder / f"{batch:05}.parquet"

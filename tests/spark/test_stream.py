@@ -44,7 +44,9 @@ def read(spark: Any, folder: Path) -> Any:
 def run(answers: Any, folder: Path) -> None:
     """Write all there is, to a folder of Parquet."""
     writer = answers.writeStream.format("parquet").option("path", str(folder / "out"))
-    writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
+    writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
 
 
 def written(spark: Any, folder: Path) -> list[tuple[Any, ...]]:

@@ -16,8 +16,9 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ _HEAD = struct.Struct("<4sBqI")  # magic, version, when the first id is due, len
 _BODY = struct.Struct("<7q6I")  # the counts; checksum of the forecasts; lengths
 _ISSUE, _ISSUE_GROUPS, _GIVE_UP = 2, 3, 4  # calls; 0 and 1 resolve
 _NONE = -1  # no ticket, or no outcome
+_KNOWN = "<i8", "<i8", "<i1"  # the columns of what is known: time, ticket and outcome
 
 
 class Events(NamedTuple):
@@ -87,6 +89,11 @@ class Counts:
     late: int = 0
     given_up: int = 0
     unmatched: int = 0
+
+    @property
+    def numbers(self) -> list[int]:
+        """All of them, in order."""
+        return [getattr(self, name) for name in self.__slots__]
 
 
 @dataclass(slots=True)
@@ -141,12 +148,17 @@ class KeyState:
     @property
     def due(self) -> int:
         """When the first id is to be given up or forgotten."""
-        if not self._known:
-            return NEVER
+        return self._due(*self._columns())
+
+    def _due(self, times: NDArray[Any], tickets: NDArray[Any], outcomes: NDArray[Any]) -> int:
         give_up, remember = self._windows
-        settled = min((t for t, ticket, y in self._known.values() if ticket >= 0 <= y), default=NEVER - remember)
-        waiting = min((t for t, ticket, y in self._known.values() if not ticket >= 0 <= y), default=NEVER - give_up)
-        return min(settled + remember, waiting + give_up)
+        settled = (tickets >= 0) & (outcomes >= 0)
+        return int((times + np.where(settled, remember, give_up)).min(initial=NEVER))
+
+    def _columns(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The times, tickets and outcomes of the known ids."""
+        table = np.array(list(self._known.values()), "<i8").reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
 
     def expire(self, now: int) -> None:
         """Give up and forget what is due when the watermark is at `now`, oldest first."""
@@ -248,17 +260,16 @@ class KeyState:
         if len(self._journal.calls) > _JOURNAL:
             self._snapshot = self.recalibrator.to_bytes()
             self._journal = _Journal()
-        journal = self._journal
-        times, tickets, outcomes = zip(*self._known.values(), strict=True) if self._known else ((), (), ())
+        journal, known = self._journal, self._columns()
         parts = [
             _text(list(self._known)),
-            _packed(times, "<i8") + _packed(tickets, "<i8") + _packed(outcomes, "<i1"),
+            b"".join(map(_packed, known, _KNOWN)),
             bytes(journal.calls),
             _packed(journal.tickets, "<i8") + _packed(journal.scores, "<f8"),
             _text(journal.groups),
         ]
-        body = _BODY.pack(*astuple(self.counts), journal.sealed(), *map(len, parts)) + b"".join(parts)
-        head = _HEAD.pack(_MAGIC, VERSION, self.due, len(self._snapshot))
+        body = _BODY.pack(*self.counts.numbers, journal.sealed(), *map(len, parts)) + b"".join(parts)
+        head = _HEAD.pack(_MAGIC, VERSION, self._due(*known), len(self._snapshot))
         return head + self._snapshot + zlib.compress(body, 1)
 
     @classmethod
@@ -296,10 +307,10 @@ class KeyState:
         at = np.cumsum([_BODY.size, ids, table, calls, arguments, groups]).tolist()
         if at[-1] != len(body):
             raise StateError("the state of a key is corrupted: it ends too early or too late")
-        parts = [body[start:end] for start, end in zip(at, at[1:], strict=False)]
+        parts = [body[start:end] for start, end in pairwise(at)]
         self.counts = Counts(*numbers)
         names = json.loads(parts[0])
-        columns = _unpacked(parts[1], (len(names), "<i8"), (len(names), "<i8"), (len(names), "<i1"))
+        columns = _unpacked(parts[1], *((len(names), kind) for kind in _KNOWN))
         self._known = dict(zip(names, zip(*columns, strict=True), strict=True))
         self._journal.calls = bytearray(parts[2])
         scores = sum(call in (_ISSUE, _ISSUE_GROUPS) for call in parts[2])
@@ -356,11 +367,11 @@ def _text(names: list[str]) -> bytes:
     return json.dumps(names, separators=(",", ":")).encode()
 
 
-def _packed(values: Sequence[float], kind: str) -> bytes:
+def _packed(values: Sequence[float] | NDArray[Any], kind: str) -> bytes:
     """A column: integers as differences, the first bytes of all numbers together, so that they compress."""
     column = np.array(values, kind)
     if kind == "<i8":
-        column = np.diff(column, prepend=column.dtype.type(0))
+        column[1:] -= column[:-1].copy()
     return _planes(column).tobytes()
 
 

@@ -67,16 +67,16 @@ class Processor(StatefulProcessor):
         return iter([Row(rows=blob) for blob in answered])
 
     def handleExpiredTimer(  # noqa: N802
-        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo  # noqa: N803
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         """Give up and forget what is due in a bucket, also of keys that had no events."""
         now = timerValues.getCurrentWatermarkInMs() * _MILLI
         dues = {name: due_of(bytes(saved)) for (name,), (saved,) in self._keys.iterator()}
         for name in [name for name, due in dues.items() if due <= now]:
-            state = self._load(name)
-            state.expire(now)
-            dues[name] = state.due
-            self._keys.updateValue((name,), (state.to_bytes(),))
+            dues[name] = self._save(name, self._load(name, now))
         self._wake(0, min(dues.values(), default=NEVER), now)
         return iter([])
 
@@ -106,11 +106,20 @@ class Processor(StatefulProcessor):
             self._handle.registerTimer(timer)
         self._stream.update((json.dumps(self._config), timer))
 
-    def _load(self, name: str) -> KeyState:
+    def _load(self, name: str, now: int) -> KeyState:
+        """The state of a key; what is due by now is given up and forgotten."""
         saved = self._keys.getValue((name,))
         if saved is None:
             return KeyState(Recalibrator(**self._config), self._windows)
-        return KeyState.from_bytes(bytes(saved[0]), self._config, self._windows)
+        state = KeyState.from_bytes(bytes(saved[0]), self._config, self._windows)
+        state.expire(now)
+        return state
+
+    def _save(self, name: str, state: KeyState) -> int:
+        """Keep the state of a key; return when its first id is due."""
+        data = state.to_bytes()
+        self._keys.updateValue((name,), (data,))
+        return due_of(data)
 
     def _play(self, rows: pa.Table, now: int) -> tuple[list[int], list[float | None], int]:
         """Play sorted rows; return which are answered, by what, and when the first id is due."""
@@ -120,14 +129,12 @@ class Processor(StatefulProcessor):
         said: list[float | None] = []
         due = NEVER
         for name, start, end in _runs(rows["key"]):
-            state = self._load(name)
-            state.expire(now)
+            state = self._load(name, now)
             part = slice(start, end)
             answered, p = state.play(Events(ids[part], times[part], scores[part], outcomes[part], groups[part]), now)
-            self._keys.updateValue((name,), (state.to_bytes(),))
+            due = min(due, self._save(name, state))
             chosen += [start + row for row in answered]
             said += p
-            due = min(due, state.due)
         return chosen, said, due
 
 

@@ -7,6 +7,7 @@ blob of rows a bucket of keys (an Arrow batch), one call a bucket.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -79,10 +80,7 @@ class Packing(NamedTuple):
         order = np.argsort(bucket, kind="stable")
         ordered = whole(rows.select(EVENTS.names).take(pa.array(order)).cast(EVENTS))
         cuts = np.flatnonzero(np.diff(bucket[order], prepend=-1, append=-1))
-        blobs = [
-            ordered.slice(start, end - start).serialize().to_pybytes()
-            for start, end in zip(cuts, cuts[1:], strict=False)
-        ]
+        blobs = [ordered.slice(start, end - start).serialize().to_pybytes() for start, end in pairwise(cuts)]
         return pa.RecordBatch.from_arrays(
             [pa.array(bucket[order][cuts[:-1]], pa.int32()), pa.array(blobs, pa.binary())], schema=_PACKED
         )

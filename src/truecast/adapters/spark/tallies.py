@@ -82,7 +82,8 @@ def tally(df: DataFrame, *, outcome: str, score: str, weight: str | None = None,
     finally:
         groups.unpersist()
     if left_out:
-        warnings.warn(f"{left_out:,} bad rows were left out: bad_rows lists them", stacklevel=2)
+        rows = "bad row was" if left_out == 1 else "bad rows were"
+        warnings.warn(f"{left_out:,} {rows} left out: bad_rows lists them", stacklevel=2)
     return kept
 
 

@@ -17,6 +17,7 @@ from truecast.adapters import spark
 from truecast.measures.finder import stretches_p_value
 
 NAMES = {"outcome": "y", "score": "p"}
+AT_NUMBER = 1
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -111,6 +112,31 @@ def test_bad_rows_are_refused_or_counted_by_segment(session: Any) -> None:
     tables = spark.measure(df, **NAMES, by="s", on_bad="count").collect()
     found = {table.s: (table.left_out, table.total, table.verdict) for table in tables}
     assert found == {"a": (1, 1, "few"), "b": (1, None, None), "c": (0, 1, "few"), None: (1, None, None)}
+
+
+def test_only_what_is_asked_for_is_computed(session: Any) -> None:
+    rows = [(row[AT_NUMBER], row[2], row[3]) for row in log(300)]
+    df = session.createDataFrame(rows, "rows int, y int, p double")  # whatever the names of columns
+    tables = spark.measure(df, **NAMES, by="rows", only=["brier", "lower_distance", "smooth_ece"])
+    assert tables.columns == ["rows", "left_out", "brier", "lower_distance", "smooth_ece"]
+    for table in tables.collect():
+        right = tc.measure(*zip(*(row[1:] for row in rows if row[0] == table.rows), strict=True)).to_dict()
+        found = table.asDict(recursive=True)
+        assert all(found[name] == right[name] for name in ("brier", "lower_distance", "smooth_ece"))
+    judged = spark.measure(df, **NAMES, by="rows", only="verdict")
+    assert {row.verdict for row in judged.collect()} <= {"none", "weak", "off"}
+    with pytest.raises(tc.InputError, match="^only must be"):
+        spark.measure(df, **NAMES, by="rows", only=["ece"])
+
+
+def test_segments_may_be_the_scores(session: Any) -> None:
+    df = session.createDataFrame([(1, 1), (0, 1), (0, 0)], "y int, p int")
+    tables = spark.measure(df, **NAMES, by=["p", "y"]).collect()
+    assert sorted((table.p, table.y, table.total, table.mean_forecast) for table in tables) == [
+        (0, 0, 1, 0.0),
+        (1, 0, 1, 1.0),
+        (1, 1, 1, 1.0),
+    ]
 
 
 def test_no_rows_no_segments(session: Any) -> None:

@@ -122,14 +122,19 @@ def checked_rules(frame: DataFrame, outcome: str, score: str, weight: str | None
 def counted(
     frame: DataFrame, rules: Sequence[_rows.Rule], by: Sequence[str], *, outcome: str, score: str, weight: str | None
 ) -> DataFrame:
-    """Return `zeros`, `ones` and `rows` of each distinct score `p`, of which null has all bad rows; also by columns."""
+    """Return `zeros`, `ones` and `rows` of each distinct score `p`, of which null has all bad rows.
+
+    By columns, which come first and are called `key 0`, `key 1` and so on.
+    """
     bad = _rows.any_broken(rules)
     y, p = (F.when(~bad, column(name).cast("double")) for name in (outcome, score))
-    narrow = frame.select(*map(column, by), y.alias("y"), p.alias("p"), *_weights(frame, weight, bad))
+    keys = [f"key {at}" for at in range(len(by))]
+    named = [column(name).alias(key) for name, key in zip(by, keys, strict=True)]
+    narrow = frame.select(*named, y.alias("y"), p.alias("p"), *_weights(frame, weight, bad))
     whole = weight is None or _counts(frame.schema[weight].dataType)
     sums = (_sum(F.col("y") == side, whole, weight).alias(name) for side, name in ((0.0, "zeros"), (1.0, "ones")))
-    spread = narrow.repartition(*map(column, by)) if by else narrow
-    return spread.groupBy(*map(column, by), "p").agg(*sums, F.count("*").alias("rows"))
+    spread = narrow.repartition(*map(column, keys)) if by else narrow
+    return spread.groupBy(*map(column, keys), "p").agg(*sums, F.count("*").alias("rows"))
 
 
 def _counts(kind: DataType) -> bool:

@@ -20,6 +20,7 @@ from timing import header
 from truecast.adapters import spark
 
 PAIRS = 3  # runs of either kind, in turn
+SPEEDS = "| work | rows | seconds | rows/s |\n|---|---|---|---|"
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -92,7 +93,7 @@ def batches(session: SparkSession, scale: float) -> None:
     names = {"outcome": "y", "score": "p", "key": "key", "order_by": "time"}
     sort = frame.repartition("key").sortWithinPartitions("key", "time")
     computed(spark.recalibrate(keyed(session, 1000, 10), **names).forecasts)  # workers are started by now
-    print(f"\n## A batch recalibrated\n\n{keys:,} keys.\n\n| work | rows | seconds | rows/s |\n|---|---|---|---|", flush=True)
+    print(f"\n## A batch recalibrated\n\n{keys:,} keys.\n\n{SPEEDS}", flush=True)
     speed("shuffled and sorted by Spark alone", rows, lambda: computed(sort))
     counted = spark.recalibrate(frame, **names, on_bad="count").forecasts
     speed("and recalibrated", rows, lambda: computed(counted))
@@ -100,7 +101,7 @@ def batches(session: SparkSession, scale: float) -> None:
 
 
 def segments(session: SparkSession, scale: float) -> None:
-    print("\n## Measures by segment\n\nTen rows each.\n\n| work | rows | seconds | rows/s |\n|---|---|---|---|", flush=True)
+    print(f"\n## Measures by segment\n\nTen rows each.\n\n{SPEEDS}", flush=True)
     names = {"outcome": "y", "score": "p", "by": "key", "on_bad": "count"}
     some = ["total", "brier", "smooth_calibration_error"]
     for number, only in ((10**6, some), (10**5, None)):

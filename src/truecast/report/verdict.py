@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from truecast.measures.finder import SIGNIFICANT, Stretch
-from truecast.measures.report import Report
 from truecast.measures.uncertainty import Uncertainty
 from truecast.report.findings import RARE, Finding, judged_by
 from truecast.report.numerals import apart, figure, p_value, percent, points, probability, roughly, rounds
@@ -93,7 +92,7 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
     return "slight" if small and not finding.impossible else "off"
 
 
-def proved_kind(figures: Report, p_value: float) -> str:
+def proved_kind(rounds: float, p_value: float) -> str:
     """Return the kind of verdict by a p-value alone, where chance was not simulated: for millions of scores.
 
     It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are hardly any rounds.
@@ -101,7 +100,7 @@ def proved_kind(figures: Report, p_value: float) -> str:
     if math.isnan(p_value):
         return "weighted"
     if p_value >= SIGNIFICANT:
-        return "few" if figures.total < _FEWEST else "none"
+        return "few" if rounds < _FEWEST else "none"
     return "weak" if p_value >= _SURE else "off"
 
 

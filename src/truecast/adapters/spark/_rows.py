@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import or_
+from operator import and_
 from typing import NamedTuple, NoReturn
 
 from pyspark.errors import AnalysisException
@@ -21,8 +21,9 @@ __all__ = [
     "a_score",
     "a_time",
     "a_weight",
+    "all_kept",
     "an_outcome",
-    "any_broken",
+    "broken",
     "checked_on_bad",
     "listed",
     "never_null",
@@ -35,11 +36,11 @@ ON_BAD = ("fail", "count")
 
 
 class Rule(NamedTuple):
-    """What a row must keep: where it is `broken`, never null."""
+    """What a row must keep: a condition that is true of a good row, and false or null of a bad one."""
 
     name: str
     rule: str
-    broken: Column
+    kept: Column
 
 
 def checked_on_bad(value: object) -> str:
@@ -49,51 +50,57 @@ def checked_on_bad(value: object) -> str:
 
 def an_outcome(name: str, *, unknown: bool = False) -> Rule:
     """Return the rule of outcomes; null only if they may be unknown."""
-    valid = F.coalesce(column(name).cast("double").isin(0.0, 1.0), F.lit(unknown))
-    return Rule(name, f"must be 0 or 1{', or null while it is unknown' * unknown}", ~valid)
+    y = column(name).cast("double")
+    kept = (y == 0.0) | (y == 1.0)
+    if unknown:
+        return Rule(name, "must be 0 or 1, or null while it is unknown", y.isNull() | kept)
+    return Rule(name, "must be 0 or 1", kept)
 
 
 def a_score(name: str, *, logit: bool = False) -> Rule:
     """Return the rule of probabilities, or of log-odds."""
     p = column(name).cast("double")
-    valid = F.abs(p) < float("inf") if logit else p.between(0.0, 1.0)
-    rule = "must be a finite number" if logit else "must be between 0 and 1"
-    return Rule(name, rule, ~F.coalesce(valid, F.lit(False)))
+    if logit:
+        return Rule(name, "must be a finite number", F.abs(p) < float("inf"))
+    return Rule(name, "must be between 0 and 1", p.between(0.0, 1.0))
 
 
 def a_weight(name: str) -> Rule:
     """Return the rule of weights."""
     w = column(name).cast("double")
     least, most = _check.WEIGHTS
-    valid = F.coalesce((w == 0.0) | w.between(least, most), F.lit(False))
-    return Rule(name, f"must be 0, or from {least:g} to {most:g}", ~valid)
+    return Rule(name, f"must be 0, or from {least:g} to {most:g}", (w == 0.0) | w.between(least, most))
 
 
 def never_null(name: str) -> Rule:
     """Return the rule of a column that must always be given."""
-    return Rule(name, "must not be null", column(name).isNull())
+    return Rule(name, "must not be null", column(name).isNotNull())
 
 
 def a_time(name: str) -> Rule:
     """Return the rule of times: nan has no place in an order."""
-    time = column(name)
-    return Rule(name, "must be a time", time.isNull() | F.coalesce(time.cast("string") == "NaN", F.lit(False)))
+    return Rule(name, "must be a time", column(name).cast("string") != "NaN")
 
 
 def not_early(name: str, time: str, outcome: str) -> Rule:
     """Return the rule of when an outcome is known: not before its row; at some time, if there is an outcome."""
-    valid = F.coalesce(column(name) >= column(time), column(outcome).isNull())
-    return Rule(name, f"must be given where {outcome} is, and not before {time}", ~valid)
+    kept = F.coalesce(column(name) >= column(time), column(outcome).isNull())
+    return Rule(name, f"must be given where {outcome} is, and not before {time}", kept)
 
 
-def any_broken(rules: Sequence[Rule]) -> Column:
-    """Return whether a row breaks any rule."""
-    return reduce(or_, (rule.broken for rule in rules))
+def all_kept(rules: Sequence[Rule]) -> Column:
+    """Return whether a row keeps all rules: true of a good one, false or null of a bad one."""
+    return reduce(and_, (rule.kept for rule in rules))
+
+
+def broken(condition: Column) -> Column:
+    """Return whether a condition is not true: never null."""
+    return ~F.coalesce(condition, F.lit(False))
 
 
 def _why(rules: Sequence[Rule], file: Column) -> Column:
     """Return where a row breaks a rule, the first of all, and what stands there instead; null for a good row."""
-    return F.coalesce(*(F.when(rule.broken, _entry(rule, F.when(file != "", file))) for rule in rules))
+    return F.coalesce(*(F.when(broken(rule.kept), _entry(rule, F.when(file != "", file))) for rule in rules))
 
 
 def _entry(rule: Rule, file: Column) -> Column:

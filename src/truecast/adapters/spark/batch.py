@@ -236,7 +236,7 @@ class _Task:
             column(self.outcome).cast("double").alias("y"),
             *numbers,
             *late,
-            _rows.any_broken(rules).alias("bad"),
+            _rows.broken(_rows.all_kept(rules)).alias("bad"),
         )
         keys, times = (self._places(what) for what in ("key", "time"))
         together = rows.repartition(*map(column, keys)).sortWithinPartitions(

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import DataType
 
 from truecast.adapters.spark import _rows
 from truecast.adapters.spark._columns import INTEGERS, NUMBERS, check, checked_frame, column
@@ -73,17 +73,15 @@ def tally(df: DataFrame, *, outcome: str, score: str, weight: str | None = None,
     """
     frame, on_bad = checked_frame(df), _rows.checked_on_bad(on_bad)
     rules = checked_rules(frame, outcome, score, weight)
-    groups = counted(frame, rules, [], outcome=outcome, score=score, weight=weight).persist()
-    try:
-        left_out, distinct = _sizes(groups)
-        if left_out and on_bad == "fail":
-            _rows.refuse_first(frame, rules)
-        kept = _collected(groups.filter("p is not null"), distinct)
-    finally:
-        groups.unpersist()
+    table = _collected(counted(frame, rules, [], outcome=outcome, score=score, weight=weight))
+    good = table.filter(table.column("p").is_valid())
+    left_out = pc.sum(table.filter(table.column("p").is_null()).column("rows")).as_py() or 0
+    if left_out and on_bad == "fail":
+        _rows.refuse_first(frame, rules)
     if left_out:
-        warnings.warn(f"{left_out:,} bad rows were left out: bad_rows lists them", stacklevel=2)
-    return kept
+        rows = "bad row was" if left_out == 1 else "bad rows were"
+        warnings.warn(f"{left_out:,} {rows} left out: bad_rows lists them", stacklevel=2)
+    return of_counts(*columns_of(good))
 
 
 def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = None) -> DataFrame:
@@ -121,49 +119,45 @@ def checked_rules(frame: DataFrame, outcome: str, score: str, weight: str | None
 def counted(
     frame: DataFrame, rules: Sequence[_rows.Rule], by: Sequence[str], *, outcome: str, score: str, weight: str | None
 ) -> DataFrame:
-    """Return `zeros`, `ones` and `rows` of each distinct score `p`, of which null has all bad rows; also by columns."""
-    bad = _rows.any_broken(rules)
-    y, p = (F.when(~bad, column(name).cast("double")) for name in (outcome, score))
-    narrow = frame.select(*map(column, by), y.alias("y"), p.alias("p"), *_weights(frame, weight, bad))
-    whole = weight is None or _counts(frame.schema[weight].dataType)
-    sums = (_sum(F.col("y") == side, whole, weight).alias(name) for side, name in ((0.0, "zeros"), (1.0, "ones")))
-    spread = narrow.repartition(*map(column, by)) if by else narrow
-    return spread.groupBy(*map(column, by), "p").agg(*sums, F.count("*").alias("rows"))
+    """Return `zeros` and `ones` of each distinct score `p`, and `rows`; p is null for all bad rows together.
+
+    By columns, which come first and are called `key 0`, `key 1` and so on.
+    """
+    good = _rows.all_kept(rules)
+    keys = [f"key {at}" for at in range(len(by))]
+    named = [column(name).alias(key) for name, key in zip(by, keys, strict=True)]
+    y, p = (column(name).cast("double") for name in (outcome, score))
+    narrow = frame.select(*named, (y == 1.0).alias("one"), F.when(good, p).alias("p"), *_weights(frame, weight, good))
+    spread = narrow.repartition(*map(column, keys)) if by else narrow
+    sums = spread.groupBy(*map(column, keys), "p").agg(*_sums(weight), F.count("*").alias("rows"))
+    return sums if weight is not None else sums.withColumn("zeros", F.col("rows") - F.col("ones"))
 
 
-def _counts(kind: DataType) -> bool:
-    return isinstance(kind, INTEGERS[0])
-
-
-def _weights(frame: DataFrame, weight: str | None, bad: Column) -> list[Column]:
+def _weights(frame: DataFrame, weight: str | None, good: Column) -> list[Column]:
     if weight is None:
         return []
-    kind = "long" if _counts(frame.schema[weight].dataType) else "double"
-    return [F.when(~bad, column(weight).cast(kind)).alias("w")]
+    kind = "long" if isinstance(frame.schema[weight].dataType, INTEGERS[0]) else "double"
+    return [F.when(good, column(weight)).otherwise(0).cast(kind).alias("w")]
 
 
-def _sum(these: Column, whole: bool, weight: str | None) -> Column:
-    """Return how many of these rows there are, or their weight: null if that is beyond 64 bits."""
+def _sums(weight: str | None) -> list[Column]:
+    """Return how many ones there are; or the weight of both sides, null if that is beyond 64 bits."""
+    one, w = F.col("one"), F.col("w")
     if weight is None:
-        return F.count_if(these)
-    nothing = F.lit(0).cast("long") if whole else F.lit(0.0)
-    return F.try_sum(F.when(these, F.col("w")).otherwise(nothing))
+        return [F.count_if(one).alias("ones")]
+    sides = {"zeros": F.when(one, 0).otherwise(w), "ones": F.when(one, w).otherwise(0)}
+    return [F.try_sum(side).alias(name) for name, side in sides.items()]
 
 
-def _sizes(groups: DataFrame) -> tuple[int, int]:
-    """Return the number of bad rows, and of distinct scores."""
-    bad = F.sum(F.when(F.col("p").isNull(), F.col("rows")).otherwise(0))
-    found = groups.agg(F.coalesce(bad, F.lit(0)), F.count("p")).collect()
-    return found[0][0], found[0][1]
-
-
-def _collected(groups: DataFrame, distinct: int) -> Tally:
-    """Return the tally of all groups; pooled by the executors first, if the driver cannot hold them."""
-    if distinct > MOST_FORECASTS:
-        groups = _pooled(groups, MOST_FORECASTS)
-        pooled = "so many distinct scores that near ones were pooled; read nothing into the error by value"
-        warnings.warn(pooled, stacklevel=3)
-    return of_counts(*columns_of(groups.select("p", "zeros", "ones").toArrow()))
+def _collected(groups: DataFrame) -> pa.Table:
+    """Return all groups; those of near scores pooled by the executors, if the driver could not hold them."""
+    columns = groups.select("p", "zeros", "ones", "rows")
+    table = columns.limit(MOST_FORECASTS + 2).toArrow()
+    if table.num_rows - table.column("p").null_count <= MOST_FORECASTS:
+        return table
+    pooled = "so many distinct scores that near ones were pooled; read nothing into the error by value"
+    warnings.warn(pooled, stacklevel=3)
+    return _pooled(columns, MOST_FORECASTS).toArrow()
 
 
 def columns_of(table: pa.Table) -> tuple[NDArray[Any], ...]:
@@ -180,18 +174,21 @@ def of_counts(p: NDArray[Any], zeros: NDArray[Any], ones: NDArray[Any]) -> Tally
 
 
 def _pooled(groups: DataFrame, cells: int) -> DataFrame:
-    """Return the groups with near scores pooled, each cell by one executor."""
+    """Return the groups with near scores pooled, each cell by one executor; all bad rows stay a group."""
     cell = F.least(F.floor(F.col("p") * cells), F.lit(cells - 1))
-    columns = groups.select("p", "zeros", "ones")
 
     def pool(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [batch for batch in batches if batch.num_rows]
         if rows:
-            yield _as_batch(of_counts(*columns_of(pa.Table.from_batches(rows)))._in_cells(cells))
+            table = pa.Table.from_batches(rows)
+            valid = table.column("p").is_valid()
+            yield from table.filter(pc.invert(valid)).to_batches()
+            yield _as_batch(of_counts(*columns_of(table.filter(valid)))._in_cells(cells))
 
-    return columns.repartition(cell).mapInArrow(pool, columns.schema)
+    return groups.repartition(cell).mapInArrow(pool, groups.schema)
 
 
 def _as_batch(tally: Tally) -> pa.RecordBatch:
-    columns = [pa.array(column) for column in (tally.p, tally.zeros, tally.ones)]
-    return pa.RecordBatch.from_arrays(columns, ["p", "zeros", "ones"])
+    uncounted = np.zeros(len(tally.p), np.int64)
+    columns = [pa.array(column) for column in (tally.p, tally.zeros, tally.ones, uncounted)]
+    return pa.RecordBatch.from_arrays(columns, ["p", "zeros", "ones", "rows"])

@@ -158,7 +158,8 @@ class Own:
     ("options", "message"),
     [
         ({"id": "name"}, "id must be a column of the data, which has 'id', 'key'"),
-        ({"time": "score"}, "score must be a column of timestamps, got 'double'"),
+        ({"time": "group"}, "group must be a column of timestamps, got 'string'"),
+        ({"score": "time"}, "score must be a column of its own, and not called recalibrated or reason, got 'time'"),
         ({"late": 5}, "late must be a timedelta, not negative, got 5"),
         ({"remember": timedelta(days=8)}, "remember must be at most give_up, which is 7 days"),
         ({"on_bad": "count"}, "on_bad must be one of 'fail', 'mark'"),

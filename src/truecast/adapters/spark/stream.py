@@ -100,8 +100,8 @@ def recalibrate_stream(
     Returns
     -------
     answers
-        One row a forecast, to be written in append mode: `id`, `key`, `time` and `score` as they came, `recalibrated`,
-        and `reason`, null unless `recalibrated` is. Duplicates give no row.
+        One row a forecast, to be written in append mode: id, key, time and score as they came, `recalibrated`, and
+        `reason`, null unless `recalibrated` is. Duplicates give no row.
 
     Raises
     ------
@@ -127,6 +127,7 @@ def recalibrate_stream(
     config = _config(options)
     fail = _check.choice("on_bad", on_bad, ("fail", "mark")) == "fail"
     names = _Names(id, key, time, score, outcome)
+    names.check()
     events = _events(df, names, [] if groups == () else names_of("groups", groups), outcomes)
     delay = f"{_microseconds('late', late)} microseconds"
     packed = (
@@ -152,6 +153,14 @@ class _Names(NamedTuple):
     time: str
     score: str
     outcome: str
+
+    def check(self) -> None:
+        """Refuse a column that has two tasks, or the name of one that is added."""
+        taken = ["recalibrated", "reason"]
+        for argument, name in self._asdict().items():
+            if not isinstance(name, str) or name in taken:
+                raise InputError(argument, "must be a column of its own, and not called recalibrated or reason", name)
+            taken.append(name)
 
 
 def _check_store(df: DataFrame) -> None:
@@ -236,10 +245,15 @@ def _listed(groups: list[str]) -> Column:
 
 
 def _as_they_came(answers: DataFrame, df: DataFrame, names: _Names) -> DataFrame:
-    """Give ids and keys the types that they had."""
+    """Give columns the names that they had, and ids and keys their types."""
     types = {field.name: field.dataType for field in df.schema.fields}
-    return answers.withColumn("id", F.col("id").cast(types[names.id])).withColumn(
-        "key", F.col("key").cast(types[names.key])
+    return answers.select(
+        F.col("id").cast(types[names.id]).alias(names.id),
+        F.col("key").cast(types[names.key]).alias(names.key),
+        F.col("time").alias(names.time),
+        F.col("score").alias(names.score),
+        "recalibrated",
+        "reason",
     )
 
 

@@ -199,8 +199,38 @@ def prepared(rows: pa.Table) -> list[pa.RecordBatch]:
     return batches
 
 
+def state_sizes() -> None:
+    """Print how large the state of one key is, without ids, and the processor time to save and load it."""
+    from truecast.adapters.spark._state import NEVER, Events, KeyState, Windows
+    from truecast.recalibrate import Recalibrator
+
+    print("| rounds | bytes | save, ms | load, ms |\n|---|---|---|---|")
+    for rounds in (1, 10, 100, 400, 1_000, 5_000, 20_000):
+        rng = np.random.default_rng(rounds)
+        score = rng.random(rounds)
+        state = KeyState(Recalibrator(), Windows(0, 0))
+        ids, happened = list(map(str, range(rounds))), (rng.random(rounds) < score**2).astype(int)
+        state.play(Events(ids, [1] * rounds, score.tolist(), happened.tolist(), [None] * rounds), 0)
+        state.expire(NEVER)
+        data = state.to_bytes()
+        save = timed(state.to_bytes)
+        load = timed(lambda data=data: KeyState.from_bytes(data, Recalibrator().config, Windows(0, 0)))
+        print(f"| {rounds:,} | {len(data):,} | {save:.2f} | {load:.2f} |")
+
+
+def timed(call: Any) -> float:
+    """The least milliseconds of processor time of several calls."""
+    times = []
+    for _ in range(7):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return 1000 * min(times)
+
+
 def size(folder: Path, *, keys: int, rounds: int) -> None:
-    """Print how large the state is: what Spark keeps, and how many bytes a key."""
+    """Print how large the state is: of one key, and what Spark keeps of many."""
+    state_sizes()
     write_events(folder / "in", files=2, rounds=keys * rounds // 2, keys=keys)
     spark = session()
     last = play(spark, folder)[-1]["stateOperators"][0]
@@ -275,35 +305,45 @@ def kill(root: int, kind: str, victim: int) -> None:
 
 
 def processes(root: int) -> dict[str, list[int]]:
-    """The processes of a run: its driver's JVM, the executors' and their Python workers."""
-    found: dict[str, list[int]] = {"driver": [], "executor": [], "worker": []}
-    for pid in descendants(root):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
+    """The processes of a run: its driver's JVM, the executors' and their Python workers.
+
+    The process that forks the workers is left alone: they would live on as nobody's children, and not be found again.
+    """
+    found: dict[str, list[int]] = {"driver": [], "executor": [], "forking": [], "worker": []}
+    for pid, parent in descendants(root).items():
+        command = command_of(pid)
         if "CoarseGrainedExecutorBackend" in command:
             found["executor"].append(pid)
         elif "SparkSubmit" in command:
             found["driver"].append(pid)
         elif "pyspark.daemon" in command:
-            found["worker"].append(pid)
+            found["worker" if "pyspark.daemon" in command_of(parent) else "forking"].append(pid)
     return found
 
 
-def descendants(root: int) -> list[int]:
-    """The processes that a process has started, and those they have."""
-    parents: dict[int, list[int]] = {}
+def command_of(pid: int) -> str:
+    """The command line of a process, empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def descendants(root: int) -> dict[int, int]:
+    """The processes that a process has started, and those they have, each with its parent."""
+    children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, new = [], [root]
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found: dict[int, int] = {}
+    new = [root]
     while new:
-        new = [child for pid in new for child in parents.get(pid, [])]
-        found += new
+        born = {child: pid for pid in new for child in children.get(pid, [])}
+        found |= born
+        new = list(born)
     return found
 
 

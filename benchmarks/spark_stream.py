@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
 SETTINGS = {
@@ -39,7 +40,7 @@ SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-WINDOWS = {"late": timedelta(minutes=1), "give_up": timedelta(minutes=30), "remember": timedelta(minutes=10)}
+WINDOWS = {"late": timedelta(minutes=1), "give_up": timedelta(minutes=30), "remember": timedelta(minutes=1)}
 CHANGED = 1_767_225_600
 
 
@@ -138,7 +139,7 @@ class Memory:
     """State variables of a stateful processor, in memory."""
 
     def __init__(self) -> None:
-        self.bucket = 0
+        self.bucket = self.watermark = 0
         self.values: dict[tuple[Any, ...], Any] = {}
 
     def getMapState(self, *_: str) -> Memory:  # noqa: N802
@@ -162,7 +163,7 @@ class Memory:
         pass
 
     def getCurrentWatermarkInMs(self) -> int:  # noqa: N802
-        return 0
+        return self.watermark
 
 
 def alone(folder: Path) -> float:
@@ -178,14 +179,17 @@ def alone(folder: Path) -> float:
     for number, file in enumerate(sorted(folder.iterdir())):
         rows = prepared(parquet.read_table(file))
         start = time.process_time()
+        buckets: dict[int, list[argparse.Namespace]] = {}
         for packed in stream_rows.Packing("probability", fail=True)(rows):
             for row in packed.to_pylist():
-                memory.bucket = row["bucket"]
-                given = argparse.Namespace(rows=row["rows"])
-                answers = processor.handleInputRows((memory.bucket,), iter([given]), memory)  # type: ignore[arg-type]
-                blobs = pa.RecordBatch.from_arrays([pa.array([answer.rows for answer in answers])], names=["rows"])
-                sum(batch.num_rows for batch in stream_rows.unpack([blobs]))
+                buckets.setdefault(row["bucket"], []).append(argparse.Namespace(rows=row["rows"]))
+        for memory.bucket, blobs in buckets.items():
+            answers = processor.handleInputRows((memory.bucket,), iter(blobs), memory)  # type: ignore[arg-type]
+            out = pa.RecordBatch.from_arrays([pa.array([answer.rows for answer in answers])], names=["rows"])
+            sum(batch.num_rows for batch in stream_rows.unpack([out]))
         spent += time.process_time() - start if number else 0.0
+        newest = max(pc.max(batch["time"]).as_py() for batch in rows)
+        memory.watermark = (newest - WINDOWS["late"] // timedelta(microseconds=1)) // 1000
     return spent
 
 

@@ -754,15 +754,32 @@ void write(double note, std::vector<std::uint16_t>& notes, std::vector<std::int6
     std::memcpy(&whole.back(), &note, sizeof note);
 }
 
+// From which ticket on the notes of all are those that the hint would give now: mostly those issued
+// since the last outcome. A hint that Python provides is not asked.
+std::int64_t same_since(const Desk& desk) {
+    const Held& held = desk.held();
+    if (held.hint->notes() == 0) return 0;
+    if (held.hint->runs_python()) return desk.issued;
+    const Held hint = held.copy();
+    std::vector<double> now(held.hint->notes());
+    std::int64_t since = desk.issued;
+    for (auto ticket = desk.tickets.rbegin(); ticket != desk.tickets.rend(); ++ticket) {
+        const std::vector<double>& kept = ticket->second.kept;
+        hint.hint->issue(again(hint, kept.data()).data(), now.data());
+        hint.hint->shorten(now.data());
+        if (!std::equal(now.rbegin(), now.rend(), kept.rbegin())) break;
+        since = ticket->first;
+    }
+    return since;
+}
+
 // Columns, one entry a ticket but for those of groups and notes; `same`: the notes are those that the hint would give
-// now. A hint that Python provides is not asked.
+// now.
 nb::dict table(Desk& desk) {
-    const Held& held = truecast::at_rest(desk.held());
-    const std::size_t models = held.hint->inputs();
-    const bool asks = held.hint->notes() != 0 && !held.hint->runs_python();
-    const Held hint = asks ? held.copy() : Held{};
+    const std::size_t models = truecast::at_rest(desk.held()).hint->inputs();
+    const std::int64_t since = same_since(desk);
     std::vector<std::int64_t> numbers, keys, worst, events, members, groups;
-    std::vector<double> scores, said, now(held.hint->notes());
+    std::vector<double> scores, said;
     std::vector<std::uint8_t> same;
     std::vector<std::uint16_t> aimed, notes;
     std::vector<std::int64_t> whole;
@@ -778,11 +795,7 @@ nb::dict table(Desk& desk) {
         said.push_back(forecast.made.said);
         if (forecast.of.size() > 1)
             for (const double p : aim_of(forecast.made)) aimed.push_back(hints::shortened(p));
-        if (asks) {
-            hint.hint->issue(again(hint, forecast.kept.data()).data(), now.data());
-            hint.hint->shorten(now.data());
-        }
-        same.push_back(from == forecast.kept.end() || (asks && std::equal(now.begin(), now.end(), from)));
+        same.push_back(number >= since);
         if (same.back()) continue;
         for (auto note = from; note != forecast.kept.end(); ++note) write(*note, notes, whole);
     }

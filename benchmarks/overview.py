@@ -114,16 +114,6 @@ def billion() -> str:
     )
 
 
-def on_spark() -> str:
-    """Tallies to Spark's own counting, and rows a second."""
-    counted, batch, segments = (rows(text) for text in sections("benchmarks-spark.md").values())
-    ratios = "; ".join(f"{row['scores']} {row['ratio']}" for row in counted)
-    return (
-        f"a tally to Spark's own count of the scores: {ratios}; {batch[1]['rows/s']} rows recalibrated a second; "
-        f"three measures of {segments[0]['work'].split(' ')[0]} segments in {segments[0]['seconds']} s"
-    )
-
-
 def recalibration() -> list[str]:
     """For each stream: raw, the best peer by Brier score, the best by smCE, and ours."""
     lines = ["| stream | raw | peer, least Brier score | peer, least smCE | Recalibrator |", "|---|---|---|---|---|"]
@@ -149,7 +139,6 @@ PAGES = [
     ("benchmarks-measure.md", "Measures", measure),
     ("benchmarks-distance.md", "The distance to calibration", distance),
     ("benchmarks-billion.md", "A billion rows of Parquet", billion),
-    ("benchmarks-spark.md", "Spark", on_spark),
     ("benchmarks-command.md", "The command", command_line),
     ("benchmarks-recalibrate.md", "Recalibration", lambda: "the table below"),
     ("benchmarks-hard-cases.md", "Hard cases", lambda: "where recalibrating is hard, or can only cost"),

@@ -1,6 +1,6 @@
 """What Spark costs with truecast in it, beside what Spark costs alone: on this machine, two cores.
 
-    python benchmarks/spark.py > docs/benchmarks-spark.md     # about half an hour; --scale 0.01 for a quick look
+    python benchmarks/spark.py     # about half an hour; --scale 0.01 for a quick look
 
 Needs the package with its spark extra, and Java 17.
 """

@@ -258,10 +258,14 @@ def labels(values: Any, rounds: int, scores: Any = None) -> list[Name | None]:
     return [label(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]
 
 
+_PART = 1 << 16  # entries that are looked at in one go: signals come in between
+
+
 def groups(values: Any, rounds: int, scores: Any = None) -> list[Group]:
     """Return the group or groups of each round, which are those of the `scores`."""
     entries = _entries("groups", values, rounds, scores)
-    if _are_plain_names(entries):
+    parts = range(0, len(entries), _PART)
+    if all(_are_plain_names(entries[start : start + _PART]) for start in parts):
         return entries
     return [group(value, position) for position, value in enumerate(entries)]
 

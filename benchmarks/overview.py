@@ -119,7 +119,7 @@ def on_spark() -> str:
     counted, batch, segments = (rows(text) for text in sections("benchmarks-spark.md").values())
     ratios = "; ".join(f"{row['scores']} {row['ratio']}" for row in counted)
     return (
-        f"a tally to Spark's own count of the scores: {ratios}; by key {batch[1]['rows/s']} rows recalibrated a second; "
+        f"a tally to Spark's own count of the scores: {ratios}; {batch[1]['rows/s']} rows recalibrated a second; "
         f"three measures of {segments[0]['work'].split(' ')[0]} segments in {segments[0]['seconds']} s"
     )
 

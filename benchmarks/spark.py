@@ -49,13 +49,13 @@ def speed(name: str, rows: int, work: Callable[[], Any]) -> None:
 
 def few(session: SparkSession, rows: int) -> DataFrame:
     """Return rows with 1,001 scores."""
-    score = F.pmod(F.col("id") * 7919, F.lit(1001))
-    return session.range(rows).select((score / 1000).alias("p"), (score < F.col("id") % 1000).cast("int").alias("y"))
+    score = F.pmod(F.col("id") * 7919, F.lit(1001)) / 1000
+    return session.range(rows).select(score.alias("p"), F.col("id").bitwiseAND(1).alias("y"))
 
 
 def distinct(session: SparkSession, rows: int) -> DataFrame:
     """Return rows of which hardly two have the same score."""
-    return session.range(rows).select(F.rand(1).alias("p"), (F.col("id") % 3 == 0).cast("int").alias("y"))
+    return session.range(rows).select(F.rand(1).alias("p"), F.col("id").bitwiseAND(1).alias("y"))
 
 
 def keyed(session: SparkSession, rows: int, keys: int, digits: int = 17) -> DataFrame:

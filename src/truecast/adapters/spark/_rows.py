@@ -84,7 +84,8 @@ def a_time(name: str) -> Rule:
 
 def not_early(name: str, time: str, outcome: str) -> Rule:
     """Return the rule of when an outcome is known: not before its row; at some time, if there is an outcome."""
-    kept = F.coalesce(column(name) >= column(time), column(outcome).isNull())
+    known = column(name)
+    kept = F.coalesce((known >= column(time)) & (known.cast("string") != "NaN"), column(outcome).isNull())
     return Rule(name, f"must be given where {outcome} is, and not before {time}", kept)
 
 

@@ -55,13 +55,6 @@ class Recalibration:
 
     Attributes
     ----------
-    forecasts : DataFrame
-        The rows that went in, with a column `recalibrated`: in the order of time within each key. It is null in bad
-        rows, if these are counted.
-    certificates : DataFrame
-        What is proved about each key: the columns of the key; `scope`, "all" rounds of the key, or one "group" of them,
-        or the "others" beyond `max_groups`; `group`, its name; `left_out`, bad rows of the key; and the fields of
-        `ArcCertificate`, with `per_round`.
     bad : DataFrame
         The bad rows, with a column `bad` that says why: the column, its rule, the value and the file.
     """
@@ -71,11 +64,18 @@ class Recalibration:
     _keys: tuple[str, ...]
 
     @property
-    def forecasts(self) -> DataFrame:  # noqa: D102
+    def forecasts(self) -> DataFrame:
+        """The rows that went in, with a column `recalibrated`: null in bad rows, if these are counted."""
         return self._both.select("row.*", "recalibrated")
 
     @property
-    def certificates(self) -> DataFrame:  # noqa: D102
+    def certificates(self) -> DataFrame:
+        """What is proved about each key.
+
+        The columns of the key; `scope`, "all" rounds of the key, or one "group" of them, or the "others" beyond
+        `max_groups`; `group`, its name; `left_out`, bad rows of the key; and the fields of `ArcCertificate`, with
+        `per_round`.
+        """
         keys = (column("row")[name].alias(name) for name in self._keys)
         return self._both.filter("certificates is not null").select(*keys, F.inline("certificates"))
 
@@ -149,14 +149,15 @@ def recalibrate(
 
     Examples
     --------
+    >>> import random
     >>> from truecast.adapters import spark
-    >>> session = spark.local_session()
-    >>> rows = [("a", t, 0.9, t % 2) for t in range(1000)]
+    >>> session, rng = spark.local_session(), random.Random(0)
+    >>> rows = [("a", t, 0.9, int(rng.random() < 0.3)) for t in range(1000)]
     >>> df = session.createDataFrame(rows, "model string, time int, p double, y int")
     >>> better = spark.recalibrate(df, outcome="y", score="p", key="model", order_by="time")
     >>> last = better.forecasts.orderBy("time").tail(1)[0]
     >>> last.p, round(last.recalibrated, 1)
-    (0.9, 0.5)
+    (0.9, 0.3)
     >>> better.certificates.select("model", "rounds").collect()
     [Row(model='a', rounds=1000)]
 

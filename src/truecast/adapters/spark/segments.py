@@ -88,13 +88,13 @@ def measure(
     >>> session = spark.local_session()
     >>> df = session.createDataFrame([("a", 1, 0.9), ("b", 0, 0.2), ("a", 1, 0.9)], "model string, y int, p double")
     >>> tables = spark.measure(df, outcome="y", score="p", by="model")
-    >>> tables.select("model", "total", "mean_outcome", "brier.score", "verdict").orderBy("model").show()
-    +-----+-----+------------+--------------------+-------+
-    |model|total|mean_outcome|               score|verdict|
-    +-----+-----+------------+--------------------+-------+
-    |    a|    2|         1.0|0.009999999999999995|    few|
-    |    b|    1|         0.0|0.040000000000000008|    few|
-    +-----+-----+------------+--------------------+-------+
+    >>> tables.selectExpr("model", "total", "round(brier.score, 6) AS brier", "verdict").orderBy("model").show()
+    +-----+-----+-----+-------+
+    |model|total|brier|verdict|
+    +-----+-----+-----+-------+
+    |    a|    2| 0.01|    few|
+    |    b|    1| 0.04|    few|
+    +-----+-----+-----+-------+
     <BLANKLINE>
 
     Notes

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from truecast.adapters.spark import _rows
-from truecast.adapters.spark._columns import INTEGERS, NUMBERS, check, checked_frame, column
+from truecast.adapters.spark._columns import INTEGERS, NUMBERS, check, check_free, checked_frame, column
 from truecast.errors import InputError
 from truecast.tally import Tally
 
@@ -104,6 +104,7 @@ def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = No
         As `tally` does for its columns.
     """
     frame = checked_frame(df)
+    check_free(frame, "bad")
     return _rows.listed(frame, checked_rules(frame, outcome, score, weight))
 
 

@@ -117,8 +117,8 @@ def recalibrate_stream(
     ``spark.sql.streaming.stateStore.providerClass``.
 
     Events of a micro-batch wait in memory, those of one of 256 buckets of keys at a time. A key takes 100 bytes, and
-    about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each id that is known takes 3 to 15 bytes and its letters; they
-    are written again in each micro-batch that has events of the key.
+    about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each id that is known takes 3 to 15 bytes and its letters;
+    they are written again in each micro-batch that has events of the key.
 
     Works through Spark Connect. truecast must be installed on every machine.
     """

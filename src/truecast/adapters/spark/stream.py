@@ -116,9 +116,9 @@ def recalibrate_stream(
     writes a micro-batch once (files, Delta). The state must be in RocksDB: set
     ``spark.sql.streaming.stateStore.providerClass``.
 
-    Events of a micro-batch wait in memory, those of one of 256 buckets of keys at a time. A key costs 100 bytes, and
-    about 12 a round up to 500 rounds; then 12 to 30 kB. Each id that is known costs about 5 to 15 bytes and its
-    letters; they are written again in each micro-batch that has events of the key.
+    Events of a micro-batch wait in memory, those of one of 256 buckets of keys at a time. A key takes 100 bytes, and
+    about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each id that is known takes 3 to 15 bytes and its letters;
+    they are written again in each micro-batch that has events of the key.
 
     Works through Spark Connect. truecast must be installed on every machine.
     """

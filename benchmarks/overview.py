@@ -119,8 +119,8 @@ def on_spark() -> str:
     counted, batch, segments = (rows(text) for text in sections("benchmarks-spark.md").values())
     ratios = "; ".join(f"{row['scores']} {row['ratio']}" for row in counted)
     return (
-        f"a tally to Spark's own count of the scores: {ratios}; {batch[1]['rows/s']} rows recalibrated a second; "
-        f"three measures of {segments[0]['work'].split(' ')[0]} segments in {segments[0]['seconds']} s"
+        f"a tally to Spark's own count of the scores: {ratios}; {batch[1]['rows to a CPU second']} rows recalibrated to a CPU second; "
+        f"three measures of {segments[0]['work'].split(' ')[0]} segments in {segments[0]['CPU seconds']} CPU s"
     )
 
 

@@ -260,6 +260,8 @@ def test_what_is_wrong_with_columns_and_options_is_said_before_anything_runs(ses
     ]:
         with pytest.raises(tc.InputError, match=f"^{said}"):
             spark.recalibrate(df, **NAMES | options)
+    with pytest.raises(tc.InputError, match="df must name each column once"):
+        spark.recalibrate(df.select("*", F.lit(1).alias("Word")), **NAMES)
     with pytest.raises(tc.InputError, match="must not have a column 'recalibrated'"):
         spark.recalibrate(df.withColumn("Recalibrated", F.lit(1)), **NAMES)
 

@@ -206,6 +206,7 @@ class _Task:
         return [*given, *times, _rows.an_outcome(self.outcome, unknown=True), *scores, *late]
 
     def _check(self, frame: DataFrame) -> None:
+        names_of("df", [name.lower() for name in frame.columns])
         check_free(frame, "recalibrated", "bad")
         for argument, names, kinds in (
             ("key", self.keys, KEYS),
@@ -227,32 +228,31 @@ class _Task:
 
     def recalibrated(self, frame: DataFrame, rules: Sequence[_rows.Rule]) -> DataFrame:
         """Return each row with its forecast, and the certificates of a key beside its last row."""
-        numbers = [column(name).cast("double").alias(f"score {at}") for at, name in enumerate(self.scores)]
-        late = [] if self.known_at is None else [column(self.known_at).alias("known")]
-        rows = frame.select(
+        order = [*self.keys, *self.times, *self._ties(frame.schema)]
+        together = frame.repartition(*map(column, self.keys)).sortWithinPartitions(*map(column, order))
+        rows = together.select(  # what Python needs comes beside a row only after rows were shuffled and sorted
             F.struct(*map(column, frame.columns)).alias("row"),
-            *(column(name).alias(f"key {at}") for at, name in enumerate(self.keys)),
-            *(column(name).alias(f"time {at}") for at, name in enumerate(self.times)),
-            *(column(name).alias(f"group {at}") for at, name in enumerate(self.groups)),
+            *self._aliases("key", self.keys),
+            *self._aliases("time", self.times),
+            *self._aliases("group", self.groups),
+            *self._aliases("score", self.scores, "double"),
             column(self.outcome).cast("double").alias("y"),
-            *numbers,
-            *late,
+            *([] if self.known_at is None else [column(self.known_at).alias("known")]),
             _rows.broken(_rows.all_kept(rules)).alias("bad"),
         )
-        keys, times = (self._places(what) for what in ("key", "time"))
-        together = rows.repartition(*map(column, keys)).sortWithinPartitions(
-            *map(column, [*keys, *times]), *self._ties(frame.schema)
-        )
         kinds = [StructField("recalibrated", DoubleType()), StructField("certificates", _spark_type(_CERTIFICATES))]
-        return together.mapInArrow(self, StructType([rows.schema["row"], *kinds]))
+        return rows.mapInArrow(self, StructType([rows.schema["row"], *kinds]))
 
-    def _ties(self, schema: StructType) -> list[Column]:
+    def _aliases(self, what: str, names: Sequence[str], kind: str | None = None) -> list[Column]:
+        columns = [column(name) if kind is None else column(name).cast(kind) for name in names]
+        return [each.alias(place) for each, place in zip(columns, self._places(what), strict=True)]
+
+    def _ties(self, schema: StructType) -> list[str]:
         """Return what orders simultaneous rows: the same on every run, and by the outcome last."""
         others = [field.name for field in schema.fields if _orderable(field.dataType)]
         last = [self.outcome] if self.known_at is None else [self.known_at, self.outcome]
         first = [*self.scores, *self.groups]
-        names = [*first, *(name for name in others if name not in (*first, *last)), *last]
-        return [column("row")[name] for name in names]
+        return [*first, *(name for name in others if name not in (*first, *last)), *last]
 
     def _places(self, what: str) -> list[str]:
         many = {"key": self.keys, "time": self.times, "group": self.groups, "score": self.scores}[what]

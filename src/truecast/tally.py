@@ -206,8 +206,10 @@ class Tally:
         y - p. A tally with no more than `cells` forecasts is returned as it is.
         """
         cells = _check.whole_number("cells", cells, least=1, most=1 << 30)
-        if len(self.p) <= cells:
-            return self
+        return self if len(self.p) <= cells else self._in_cells(cells)
+
+    def _in_cells(self, cells: int) -> Tally:
+        """Return the same with every cell pooled, however few forecasts there are: parts of whole cells add."""
         starts = np.flatnonzero(np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1))
         zeros, ones = np.add.reduceat(self.zeros, starts), np.add.reduceat(self.ones, starts)
         p = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)

@@ -25,6 +25,7 @@ MODULES = [
     "truecast.adapters.polars",
     "truecast.adapters.river",
     "truecast.adapters.sklearn",
+    "truecast.adapters.spark",
 ]
 ENTRIES = [
     (page.name, re.sub(r"\.(\w+)\.\1$", r".\1", entry))  # a function in a module of its own name: a.b.b

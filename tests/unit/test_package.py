@@ -28,7 +28,8 @@ def test_names_are_imported_when_asked_for() -> None:
     before, after = (line.split() for line in done.stdout.splitlines())
     assert [name for name in before if name.startswith(("numpy", "truecast"))] == ["truecast"]
     assert "numpy" in after
-    optional = ("click", "matplotlib", "polars", "rich", "hypothesis", "pytest", "sklearn", "river")
+    frameworks = ("matplotlib", "pandas", "polars", "pyspark", "river", "sklearn")
+    optional = (*frameworks, "click", "rich", "hypothesis", "pytest")
     for name in (*optional, "truecast.cli", "truecast.testing", "truecast.reference"):
         assert name not in after
 

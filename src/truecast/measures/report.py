@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
-from truecast.measures.binned import binned_calibration_error, reliability_bins
+from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
-from truecast.measures.corp import Decomposition, reliability_curve
+from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
 from truecast.measures.energy import ArcEnergy, arc_energy
 from truecast.measures.kernel import laplace_calibration_error
@@ -16,7 +19,7 @@ from truecast.measures.smooth import smooth_calibration_error
 from truecast.measures.smooth_ece import smooth_ece
 from truecast.tally import Tally, as_tally
 
-__all__ = ["Report", "measure"]
+__all__ = ["FIGURES", "Report", "measure", "some_figures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +128,8 @@ class Report:
 
 
 _CLOSE, _FEW = (1e-4, 0.05), 1 << 16  # how close the bounds of the lower distance are to be, for few forecasts or more
+_TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
+_ASIDE = ("smooth_calibration_error", "calibration_decision_loss")  # by that thread
 _SUMS = (
     "smooth_calibration_error",
     "calibration_error_by_value",
@@ -155,34 +160,70 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
     >>> report.totals["brier_total"]
     1.6875
     """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    if len(tally.p) < _TWO_THREADS:
+        return Report(**_figures(tally, _FIGURES))
     from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
 
-    tally = as_tally(y_true, y_prob, sample_weight)
     with ThreadPoolExecutor(1) as side:  # the kernels let other threads run
-        smooth = side.submit(smooth_calibration_error, tally)
-        loss = side.submit(calibration_decision_loss, tally)
-        curve, distance, bins = (
-            reliability_curve(tally),
-            lower_calibration_distance(tally, rtol=_CLOSE[len(tally.p) > _FEW]),
-            reliability_bins(tally),
-        )
-        return Report(
-            total=tally.total,
-            forecasts=len(tally.p),
-            mean_outcome=tally.rate,
-            mean_forecast=float(reliability_bins(tally, n_bins=1).forecast[0]),
-            brier=curve.brier,
-            log=curve.log,
-            lower_distance=(distance.lower, distance.upper),
-            smooth_ece=smooth_ece(tally),
-            laplace_calibration_error=laplace_calibration_error(tally),
-            arc_energy=arc_energy(tally),
-            calibration_error_by_value=calibration_error_by_value(tally),
-            binned_calibration_error=bins.error("l1"),
-            debiased_calibration_error=float("nan") if tally.weighted else bins.error("l1", debias=True),
-            quantile_calibration_error=binned_calibration_error(tally, strategy="quantile"),
-            largest_bin_gap=bins.error("max"),
-            u_calibration_error=u_calibration_error(tally),
-            smooth_calibration_error=smooth.result(),
-            calibration_decision_loss=loss.result(),
-        )
+        others = side.submit(_figures, tally, _ASIDE)
+        figures = _figures(tally, (name for name in _FIGURES if name not in _ASIDE))
+        return Report(**figures, **others.result())
+
+
+def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
+    """Return some fields of the report of a tally, as `Report.to_dict` has them; no others are computed."""
+    return {name: _plain(figure) for name, figure in _figures(tally, names).items()}
+
+
+def _plain(figure: Any) -> Any:
+    if isinstance(figure, Decomposition | ArcEnergy):
+        return asdict(figure)
+    return list(figure) if isinstance(figure, tuple) else figure
+
+
+def _figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
+    shared = _Shared(tally)
+    return {name: _FIGURES[name](shared) for name in names}
+
+
+class _Shared:
+    """A tally, and what several figures are made of."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+
+    @cached_property
+    def curve(self) -> ReliabilityCurve:
+        return reliability_curve(self.tally)
+
+    @cached_property
+    def bins(self) -> Bins:
+        return reliability_bins(self.tally)
+
+    def lower_distance(self) -> tuple[float, float]:
+        found = lower_calibration_distance(self.tally, rtol=_CLOSE[len(self.tally.p) > _FEW])
+        return found.lower, found.upper
+
+
+_FIGURES: dict[str, Callable[[_Shared], Any]] = {
+    "total": lambda of: of.tally.total,
+    "forecasts": lambda of: len(of.tally.p),
+    "mean_outcome": lambda of: of.tally.rate,
+    "mean_forecast": lambda of: float(reliability_bins(of.tally, n_bins=1).forecast[0]),
+    "brier": lambda of: of.curve.brier,
+    "log": lambda of: of.curve.log,
+    "lower_distance": lambda of: of.lower_distance(),
+    "smooth_calibration_error": lambda of: smooth_calibration_error(of.tally),
+    "smooth_ece": lambda of: smooth_ece(of.tally),
+    "laplace_calibration_error": lambda of: laplace_calibration_error(of.tally),
+    "arc_energy": lambda of: arc_energy(of.tally),
+    "calibration_error_by_value": lambda of: calibration_error_by_value(of.tally),
+    "binned_calibration_error": lambda of: of.bins.error("l1"),
+    "debiased_calibration_error": lambda of: math.nan if of.tally.weighted else of.bins.error("l1", debias=True),
+    "quantile_calibration_error": lambda of: binned_calibration_error(of.tally, strategy="quantile"),
+    "largest_bin_gap": lambda of: of.bins.error("max"),
+    "calibration_decision_loss": lambda of: calibration_decision_loss(of.tally),
+    "u_calibration_error": lambda of: u_calibration_error(of.tally),
+}
+FIGURES = tuple(_FIGURES)

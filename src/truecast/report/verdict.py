@@ -19,6 +19,7 @@ __all__ = [
     "interval",
     "notes",
     "place",
+    "proved_kind",
     "size",
     "skill",
     "turned",
@@ -89,6 +90,18 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
     limit, excess = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer), doubt.estimate - doubt.if_calibrated
     small = excess < limit and finding.gap < 2 * limit and finding.gain < _GAIN
     return "slight" if small and not finding.impossible else "off"
+
+
+def proved_kind(rounds: float, p_value: float) -> str:
+    """Return the kind of verdict by a p-value alone, where chance was not simulated: for millions of scores.
+
+    It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are hardly any rounds.
+    """
+    if math.isnan(p_value):
+        return "weighted"
+    if p_value >= SIGNIFICANT:
+        return "few" if rounds < _FEWEST else "none"
+    return "weak" if p_value >= _SURE else "off"
 
 
 def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:

@@ -1,0 +1,148 @@
+"""Rows that break a rule: found by Spark itself, then refused with the file they are in, or counted and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+from typing import NamedTuple, NoReturn
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from truecast import _check
+from truecast.adapters.spark._columns import column
+from truecast.errors import FileError, InputError
+
+__all__ = [
+    "ON_BAD",
+    "Rule",
+    "a_score",
+    "a_time",
+    "a_weight",
+    "all_kept",
+    "an_outcome",
+    "broken",
+    "checked_on_bad",
+    "listed",
+    "never_null",
+    "not_early",
+    "refuse_bad",
+    "refuse_first",
+]
+
+ON_BAD = ("fail", "count")
+
+
+class Rule(NamedTuple):
+    """What a row must keep: a condition that is true of a good row, and false or null of a bad one."""
+
+    name: str
+    rule: str
+    kept: Column
+
+
+def checked_on_bad(value: object) -> str:
+    """Return what is to be done about bad rows."""
+    return _check.choice("on_bad", value, ON_BAD)
+
+
+def an_outcome(name: str, *, unknown: bool = False) -> Rule:
+    """Return the rule of outcomes; null only if they may be unknown."""
+    y = column(name).cast("double")
+    kept = (y == 0.0) | (y == 1.0)
+    if unknown:
+        return Rule(name, "must be 0 or 1, or null while it is unknown", y.isNull() | kept)
+    return Rule(name, "must be 0 or 1", kept)
+
+
+def a_score(name: str, *, logit: bool = False) -> Rule:
+    """Return the rule of probabilities, or of log-odds."""
+    p = column(name).cast("double")
+    if logit:
+        return Rule(name, "must be a finite number", F.abs(p) < float("inf"))
+    return Rule(name, "must be between 0 and 1", p.between(0.0, 1.0))
+
+
+def a_weight(name: str) -> Rule:
+    """Return the rule of weights."""
+    w = column(name).cast("double")
+    least, most = _check.WEIGHTS
+    return Rule(name, f"must be 0, or from {least:g} to {most:g}", (w == 0.0) | w.between(least, most))
+
+
+def never_null(name: str) -> Rule:
+    """Return the rule of a column that must always be given."""
+    return Rule(name, "must not be null", column(name).isNotNull())
+
+
+def a_time(name: str) -> Rule:
+    """Return the rule of times: nan has no place in an order."""
+    return Rule(name, "must be a time", column(name).cast("string") != "NaN")
+
+
+def not_early(name: str, time: str, outcome: str) -> Rule:
+    """Return the rule of when an outcome is known: not before its row; at some time, if there is an outcome."""
+    known = column(name)
+    kept = F.coalesce((known >= column(time)) & (known.cast("string") != "NaN"), column(outcome).isNull())
+    return Rule(name, f"must be given where {outcome} is, and not before {time}", kept)
+
+
+def all_kept(rules: Sequence[Rule]) -> Column:
+    """Return whether a row keeps all rules: true of a good one, false or null of a bad one."""
+    return reduce(and_, (rule.kept for rule in rules))
+
+
+def broken(condition: Column) -> Column:
+    """Return whether a condition is not true: never null."""
+    return ~F.coalesce(condition, F.lit(False))
+
+
+def _why(rules: Sequence[Rule], file: Column) -> Column:
+    """Return where a row breaks a rule, the first of all, and what stands there instead; null for a good row."""
+    return F.coalesce(*(F.when(broken(rule.kept), _entry(rule, F.when(file != "", file))) for rule in rules))
+
+
+def _entry(rule: Rule, file: Column) -> Column:
+    return F.struct(
+        file.alias("file"),
+        F.lit(rule.name).alias("column"),
+        F.lit(rule.rule).alias("rule"),
+        column(rule.name).cast("string").alias("value"),
+    )
+
+
+def listed(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """Return the rows that break a rule, with a column `bad`: the column, its rule, the value and the file."""
+    try:
+        return _listed(frame, rules, F.input_file_name())
+    except AnalysisException:  # rows of a join come from several files: Spark does not tell which
+        return _listed(frame, rules, F.lit(""))
+
+
+def _listed(frame: DataFrame, rules: Sequence[Rule], file: Column) -> DataFrame:
+    found = frame.withColumn("bad", _why(rules, file)).filter(column("bad").isNotNull())
+    _ = found.schema  # an analysis that fails does so here, also by Spark Connect
+    return found
+
+
+def refuse_bad(frame: DataFrame, rules: Sequence[Rule]) -> None:
+    """Look at all rows once, by Spark alone; raise the error of the first that is bad, by file, column and value."""
+    found = listed(frame, rules).agg(F.count("*").alias("rows"), F.min("bad").alias("first")).first()
+    if found is not None and found["rows"]:
+        _refuse(found["first"], found["rows"])
+
+
+def refuse_first(frame: DataFrame, rules: Sequence[Rule]) -> NoReturn:
+    """Raise the error of the first bad row, of which there is one."""
+    refuse_bad(frame, rules)
+    raise InputError("df", "must give the same rows each time: a bad one was not there when it was looked for", frame)
+
+
+def _refuse(first: dict[str, str | None], rows: int) -> NoReturn:
+    name, rule, value, file = (first[field] for field in ("column", "rule", "value", "file"))
+    many = f" (one of {rows:,} bad rows; on_bad='count' leaves them out)" if rows > 1 else ""
+    if file is None:
+        raise InputError(str(name), f"{rule}{many}", value)
+    raise FileError(file, f"{name} {rule}, got {value!r}", f"one of {rows:,} bad rows" if rows > 1 else "a row")

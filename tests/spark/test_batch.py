@@ -207,15 +207,16 @@ def test_bad_rows_are_refused_or_keep_their_place(session: Any) -> None:
     better = spark.recalibrate(df, **NAMES, known_at="known", on_bad="count")
     forecasts = better.forecasts.collect()
     kept = sorted((row.time, row.recalibrated) for row in forecasts if row.recalibrated is not None)
-    assert [said for _, said in kept] == tc.Recalibrator().recalibrate_many([0.5] * 6, [0, 1] * 3).tolist()
+    said = tc.Recalibrator().recalibrate_many([0.5] * 6, [0, 1] * 3, known_at=range(6))
+    assert [forecast for _, forecast in kept] == said.tolist()
     assert len(forecasts) == 14
     assert {row.model: (row.left_out, row.rounds) for row in better.certificates.collect()} == {
         None: (1, 0),
         "a": (6, 6),
         "b": (1, 0),
     }
-    said = {(row.bad.column, row.bad.rule) for row in better.bad.collect()}
-    assert said == {
+    reasons = {(row.bad.column, row.bad.rule) for row in better.bad.collect()}
+    assert reasons == {
         ("model", "must not be null"),
         ("time", "must be a time"),
         ("p", "must be between 0 and 1"),

@@ -31,7 +31,9 @@ OUTCOMES: dict[str, Rates] = {
 def outcomes(rates: Rates, rounds: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     parts = np.array_split(np.arange(rounds), max(1, rounds // 10**6))
-    return np.concatenate([(rng.random(len(t)) < rates(t / rounds)).astype(np.uint8) for t in parts])
+    return np.concatenate(
+        [(rng.random(len(t)) < rates(t / rounds)).astype(np.uint8) for t in parts]
+    )
 
 
 BATCH = """\
@@ -44,7 +46,9 @@ recomputation in extended precision.
 def batch(sizes: list[int]) -> None:
     print("\n## Batch\n")
     print(BATCH.format(seeds=SEEDS))
-    print("| outcomes | rounds | Arc | HorizonFree | ratio | knots | / T^(2/3) | E / T | E off by |")
+    print(
+        "| outcomes | rounds | Arc | HorizonFree | ratio | knots | / T^(2/3) | E / T | E off by |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     first: dict[str, float] = {}
     for name, rates in OUTCOMES.items():
@@ -54,8 +58,14 @@ def batch(sizes: list[int]) -> None:
             for seed in range(SEEDS if rounds < sizes[-1] else 1):
                 y = outcomes(rates, rounds, seed)
                 f = tc.Arc()
-                ours.append(seconds(lambda f=f, y=y, out=out: f.forecast_many(y, out=out), 1) / rounds * 1e9)
-                other.append(seconds(lambda y=y, out=out: tc.HorizonFree().forecast_many(y, out=out), 1) / rounds * 1e9)
+                ours.append(
+                    seconds(lambda f=f, y=y, out=out: f.forecast_many(y, out=out), 1) / rounds * 1e9
+                )
+                other.append(
+                    seconds(lambda y=y, out=out: tc.HorizonFree().forecast_many(y, out=out), 1)
+                    / rounds
+                    * 1e9
+                )
             arc, free = median(ours), median(other)
             first.setdefault(name, arc)
             energy = f.energy.energy
@@ -77,7 +87,12 @@ def recomputed(tally: tc.Tally) -> float:
 
     def shape(q: np.ndarray) -> np.ndarray:
         x = 1 - np.sqrt(q)
-        return np.longdouble(121) / 123 * (4 + x * (6 + x * (45 * x - 30))) / (np.longdouble(1.75) - x) ** 2
+        return (
+            np.longdouble(121)
+            / 123
+            * (4 + x * (6 + x * (45 * x - 30)))
+            / (np.longdouble(1.75) - x) ** 2
+        )
 
     rise, fall = r * shape(1 - p), r * shape(p)
     before = np.cumsum(rise) - rise
@@ -91,9 +106,13 @@ def single(calls: int) -> None:
     f.forecast_many(y)
     certificate = seconds(lambda: f.certificate) * 1e6
     print("\n## From Python\n")
-    print(f"predict + observe, {calls:,} rounds: {ours:.0f} ns a pair, {ratio:.1f} times a pair of empty methods")
+    print(
+        f"predict + observe, {calls:,} rounds: {ours:.0f} ns a pair, {ratio:.1f} times a pair of empty methods"
+    )
     print(f"\ncertificate, from {f.knots:,} knots: {certificate:.0f} us")
-    print(f"\nsaved as JSON: {len(f.to_json()) / f.knots:.0f} letters a knot; in memory 64 bytes a knot")
+    print(
+        f"\nsaved as JSON: {len(f.to_json()) / f.knots:.0f} letters a knot; in memory 64 bytes a knot"
+    )
 
 
 def bounds() -> None:

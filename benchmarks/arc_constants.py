@@ -240,7 +240,10 @@ def spare(price: Interval, kernel: Interval, p: Interval, ends: Interval) -> Int
 
 def inner(p: OnCells, g: OnCells) -> tuple[float, float]:
     """Bounds of the greatest value of g where p is between 0.1 and 0.9."""
-    sure, perhaps = (p.over.low >= 0.1) & (p.over.high <= 0.9), (p.over.high >= 0.1) & (p.over.low <= 0.9)
+    sure, perhaps = (
+        (p.over.low >= 0.1) & (p.over.high <= 0.9),
+        (p.over.high >= 0.1) & (p.over.low <= 0.9),
+    )
     return float(g.at.low[sure].max()), float(g.over.high[perhaps].max())
 
 

@@ -94,7 +94,9 @@ def forecasters(results: Any) -> None:
         if row.rounds == longest and row.bound is not None:
             kept[row.forecaster][row.adversary].append(row)
     print(f"\n## Forecasters and their promises, T = {longest:,}\n")
-    print("| name | built by | from | bound on | is | worst game, or mean if it draws |\n|---|---|---|---|---|---|")
+    print(
+        "| name | built by | from | bound on | is | worst game, or mean if it draws |\n|---|---|---|---|---|---|"
+    )
     for name in results.forecasters:
         built = tc.arena.FORECASTERS[name](longest, 0)
         promise = "| | "
@@ -103,19 +105,28 @@ def forecasters(results: Any) -> None:
             most = max(of_measure(rows, hasattr(built, "seed")) for rows in kept[name].values())
             promise = f"{one.bounds} | {one.bound:.1f} | {'at most ' * (one.bounds == 'lower distance')}{most:.1f}"
             if most > one.bound * (1 + 1e-9):
-                raise RuntimeError(f"{name} breaks its promise: {most} of {one.bounds} above {one.bound}")
+                raise RuntimeError(
+                    f"{name} breaks its promise: {most} of {one.bounds} above {one.bound}"
+                )
         print(f"| {name} | `{built!r}` | {SOURCES[name]} | {promise} |")
 
 
 def of_measure(rows: list[Row], draws: bool) -> float:
     """The largest of what the bound is about; of those who draw, the mean, which it is an expectation for."""
-    fields = {"by value": "by_value", "smooth": "smooth", "distance": "lower", "lower distance": "upper"}
+    fields = {
+        "by value": "by_value",
+        "smooth": "smooth",
+        "distance": "lower",
+        "lower distance": "upper",
+    }
     figures = [getattr(row, fields[row.bounds or "distance"]) for row in rows]
     return fmean(figures) if draws else max(figures)
 
 
 def adversaries() -> None:
-    print("\n## Adversaries\n\n| name | built by | sees of the present forecast | what it does |\n|---|---|---|---|")
+    print(
+        "\n## Adversaries\n\n| name | built by | sees of the present forecast | what it does |\n|---|---|---|---|"
+    )
     for name, adversary in tc.arena.ADVERSARIES.items():
         what = (type(adversary).__doc__ or "").splitlines()[0]
         print(f"| {name} | `{adversary!r}` | {adversary.sees} | {what} |")
@@ -128,9 +139,13 @@ def progress(done: int, total: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=sizes, default=[100, 1_000, 10_000], help="such as 100,1000")
+    parser.add_argument(
+        "--rounds", type=sizes, default=[100, 1_000, 10_000], help="such as 100,1000"
+    )
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--curves", type=Path, help="where to keep what the picture shows, such as docs/arena.json")
+    parser.add_argument(
+        "--curves", type=Path, help="where to keep what the picture shows, such as docs/arena.json"
+    )
     parser.add_argument("--resume", type=Path, help="file to keep finished games in")
     options = parser.parse_args()
     header("The arena", f"arena.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
@@ -152,10 +167,16 @@ def main() -> None:
         picture("arena", "CalDist against T: an overview, and a panel for each forecaster")
     print(READING.rstrip())
     for rounds in options.rounds:
-        played = "" if options.resume else f"; played and measured in {spent[rounds]:.0f} s on all processors"
+        played = (
+            ""
+            if options.resume
+            else f"; played and measured in {spent[rounds]:.0f} s on all processors"
+        )
         print(f"\n### T = {rounds:,}: means over {options.seeds} seeds{played}\n")
         print(results.against(rounds).markdown())
-    print("\n## One game\n\n`BentGrid(horizon=1000)` against `SignPreservation()`, as `game.draw()` draws it.")
+    print(
+        "\n## One game\n\n`BentGrid(horizon=1000)` against `SignPreservation()`, as `game.draw()` draws it."
+    )
     picture("game", "Forecasts above, distance and bounds below")
 
 

@@ -41,10 +41,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rows.parquet")
         duckdb.execute(ROWS.format(rows=rows, path=path))
-        print(f"\nParquet, {rows:,} rows, {Path(path).stat().st_size / 2**20:,.0f} MB, 1,001 distinct forecasts.\n")
+        print(
+            f"\nParquet, {rows:,} rows, {Path(path).stat().st_size / 2**20:,.0f} MB, 1,001 distinct forecasts.\n"
+        )
         print("| adapter | seconds | MB in use at most | result |\n|---|---|---|---|", flush=True)
         for adapter in ("duckdb", "polars"):
-            subprocess.run([sys.executable, "-c", TALLY.format(adapter=adapter, path=path)], check=True)
+            subprocess.run(
+                [sys.executable, "-c", TALLY.format(adapter=adapter, path=path)], check=True
+            )
         taken, most = command("measure", path, "--outcome", "y", "--score", "p")
         print(f"| the command, every measure | {taken:.1f} | {most:.0f} | printed |")
 

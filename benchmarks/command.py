@@ -55,7 +55,9 @@ def least(*words: str, repeat: int = 3) -> tuple[float, float]:
 
 def python(code: str, repeat: int = 3) -> float:
     """Run Python; return the seconds that it prints, the least of some runs."""
-    runs = [subprocess.run([sys.executable, "-c", code], stdout=-1, check=True) for _ in range(repeat)]
+    runs = [
+        subprocess.run([sys.executable, "-c", code], stdout=-1, check=True) for _ in range(repeat)
+    ]
     return min(float(run.stdout) for run in runs)
 
 
@@ -65,7 +67,9 @@ def made(folder: Path, name: str, rows: int, decimals: int | None) -> pl.DataFra
     p = rng.random(rows)
     p = p if decimals is None else p.round(decimals)
     columns = {"id": np.arange(rows), "p": p, "y": (rng.random(rows) < p**1.2).astype(np.int8)}
-    frame = pl.DataFrame(columns).with_columns(place=pl.Series(rng.choice(["JFK", "LGA", "EWR"], rows)))
+    frame = pl.DataFrame(columns).with_columns(
+        place=pl.Series(rng.choice(["JFK", "LGA", "EWR"], rows))
+    )
     path = folder / name
     frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
     return frame
@@ -82,9 +86,15 @@ def help_text() -> None:
 
 def measure(folder: Path, rows: int) -> None:
     print(f"\n## Measure: {rows:,} rows of Parquet\n")
-    print("All in processes of their own, imports included. *Read and measure* is Polars' own read of the two columns,")
-    print("`tc.measure` of them, and 200 resamples. The command adds the verdict, and resamples pooled forecasts.\n")
-    print("| distinct scores | read, s | read and measure, s | `truecast measure`, s | ratio | MB at most |")
+    print(
+        "All in processes of their own, imports included. *Read and measure* is Polars' own read of the two columns,"
+    )
+    print(
+        "`tc.measure` of them, and 200 resamples. The command adds the verdict, and resamples pooled forecasts.\n"
+    )
+    print(
+        "| distinct scores | read, s | read and measure, s | `truecast measure`, s | ratio | MB at most |"
+    )
     print("|---|---|---|---|---|---|")
     work = (
         'y, p = frame["y"].to_numpy(), frame["p"].to_numpy()\ntally = tc.Tally.from_predictions(y, p)\n'
@@ -93,9 +103,15 @@ def measure(folder: Path, rows: int) -> None:
     for decimals, name in ((3, "1,001"), (None, "all")):
         path = str(folder / f"rows-{decimals}.parquet")
         made(folder, Path(path).name, rows, decimals)
-        read, both = python(READ.format(path=path, work="")), python(READ.format(path=path, work=work))
+        read, both = (
+            python(READ.format(path=path, work="")),
+            python(READ.format(path=path, work=work)),
+        )
         ours, most = least("measure", path, "--outcome", "y", "--score", "p")
-        print(f"| {name} | {read:.2f} | {both:.2f} | {ours:.2f} | {ours / both:.2f} | {most:,.0f} |", flush=True)
+        print(
+            f"| {name} | {read:.2f} | {both:.2f} | {ours:.2f} | {ours / both:.2f} | {most:,.0f} |",
+            flush=True,
+        )
 
 
 def recalibrate(folder: Path, rows: int) -> None:
@@ -117,7 +133,10 @@ def recalibrate(folder: Path, rows: int) -> None:
     for name, words in options.items():
         (folder / "out.csv.state").unlink(missing_ok=True)
         taken, most = command("recalibrate", source, "-o", target, *words)
-        print(f"| `truecast recalibrate{name}` | {taken:.2f} | {rows / taken:,.0f} | {most:,.0f} |", flush=True)
+        print(
+            f"| `truecast recalibrate{name}` | {taken:.2f} | {rows / taken:,.0f} | {most:,.0f} |",
+            flush=True,
+        )
 
 
 def report(folder: Path, rows: int) -> None:
@@ -127,7 +146,10 @@ def report(folder: Path, rows: int) -> None:
     print("| | s | KB |\n|---|---|---|")
     for name, words in (("", []), (" --by place", ["--by", "place"])):
         taken, _ = least("report", str(folder / "page.csv"), "-o", str(page), *words)
-        print(f"| `truecast report{name}` | {taken:.2f} | {page.stat().st_size / 1000:.0f} |", flush=True)
+        print(
+            f"| `truecast report{name}` | {taken:.2f} | {page.stat().st_size / 1000:.0f} |",
+            flush=True,
+        )
 
 
 def main() -> None:

@@ -2,8 +2,9 @@
 
     python benchmarks/comparison.py     # some seconds; prints the last table of docs/comparison.md
 
-Needs scikit-learn, river, relplot, probcal, uncertainty-calibration, mapie, venn-abers, betacal, pycalib and streamcal,
-which needs Python 3.12. A package that is not installed is said to be so; a claim that does not hold ends the script.
+Needs scikit-learn, river, relplot, probcal, uncertainty-calibration, mapie, venn-abers, betacal,
+pycalib and streamcal, which needs Python 3.12. A package that is not installed is said to be so; a
+claim that does not hold ends the script.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ import numpy as np
 RNG = np.random.default_rng(0)
 P = RNG.random(2_000)
 Y = (RNG.random(2_000) < P**1.3).astype(int)
-IRIS = RNG.normal(size=(150, 4)) + np.repeat(np.arange(3), 50)[:, None]  # three classes, like the flowers
+IRIS = (
+    RNG.normal(size=(150, 4)) + np.repeat(np.arange(3), 50)[:, None]
+)  # three classes, like the flowers
 KIND = np.repeat(np.arange(3), 50)
 
 CLAIMS: list[tuple[str, str, Callable[[], bool]]] = []
@@ -64,7 +67,9 @@ def _() -> bool:
     model = load("sklearn.linear_model").LogisticRegression(max_iter=1_000)
     wrapped = load("sklearn.calibration").CalibratedClassifierCV
     methods = ("sigmoid", "isotonic", "temperature")
-    shapes = {wrapped(model, method=m, cv=3).fit(IRIS, KIND).predict_proba(IRIS).shape for m in methods}
+    shapes = {
+        wrapped(model, method=m, cv=3).fit(IRIS, KIND).predict_proba(IRIS).shape for m in methods
+    }
     return shapes == {(150, 3)}
 
 
@@ -87,9 +92,15 @@ def _() -> bool:
 @claim("river", "no recalibration: no module of that name, no class with Calibrat in its name")
 def _() -> bool:
     river = load("river")
-    modules = [module.name for module in pkgutil.iter_modules(river.__path__) if not module.name.startswith("_")]
+    modules = [
+        module.name
+        for module in pkgutil.iter_modules(river.__path__)
+        if not module.name.startswith("_")
+    ]
     names = {name for module in modules for name in dir(load(f"river.{module}"))}
-    return "calibration" not in modules and not [name for name in names if "calibrat" in name.lower()]
+    return "calibration" not in modules and not [
+        name for name in names if "calibrat" in name.lower()
+    ]
 
 
 @claim("relplot", "SmoothECE, and a kernel-smoothed diagram with a bootstrapped band")
@@ -104,7 +115,11 @@ def _() -> bool:
     probcal = load("probcal")
     found = [n for n in dir(probcal) if n.endswith("Calibrator") and n != "BaseCalibrator"]
     beta = probcal.BetaCalibrator().fit(P, Y)
-    return len(found) > 10 and "{" in beta.to_json() and not [n for n in dir(probcal) if "multiclass" in n.lower()]
+    return (
+        len(found) > 10
+        and "{" in beta.to_json()
+        and not [n for n in dir(probcal) if "multiclass" in n.lower()]
+    )
 
 
 @claim(
@@ -133,15 +148,24 @@ def _() -> bool:
     calibration = load("calibration")
     low, _, high = calibration.get_calibration_error_uncertainties(P, Y)
     many = calibration.get_calibration_error(RNG.dirichlet(np.ones(3), 150), KIND)
-    return low < high and many > 0 and inspect.signature(calibration.get_calibration_error).parameters["debias"].default
+    return (
+        low < high
+        and many > 0
+        and inspect.signature(calibration.get_calibration_error).parameters["debias"].default
+    )
 
 
 @claim(
-    "mapie", "sets of classes and intervals of numbers, with a coverage asked for; Venn-Abers; tests of exchangeability"
+    "mapie",
+    "sets of classes and intervals of numbers, with a coverage asked for; Venn-Abers; tests of exchangeability",
 )
 def _() -> bool:
-    model = load("sklearn.linear_model").LogisticRegression(max_iter=1_000).fit(IRIS[::2], KIND[::2])
-    conformal = load("mapie.classification").SplitConformalClassifier(model, confidence_level=0.9, prefit=True)
+    model = (
+        load("sklearn.linear_model").LogisticRegression(max_iter=1_000).fit(IRIS[::2], KIND[::2])
+    )
+    conformal = load("mapie.classification").SplitConformalClassifier(
+        model, confidence_level=0.9, prefit=True
+    )
     _, sets = conformal.conformalize(IRIS[1::2], KIND[1::2]).predict_set(IRIS)
     return (
         sets.shape[:2] == (150, 3)
@@ -161,7 +185,10 @@ def _() -> bool:
     model = module.VennAbers()
     model.fit(scores[:1_000], Y[:1_000])
     _, pair = model.predict_proba(scores[1_000:])
-    return bool((pair[:, 0] <= pair[:, 1]).all()) and {"VennAbersMultiClass", "VennAbersRegressor"} <= {*dir(module)}
+    return bool((pair[:, 0] <= pair[:, 1]).all()) and {
+        "VennAbersMultiClass",
+        "VennAbersRegressor",
+    } <= {*dir(module)}
 
 
 @claim("betacal", "beta calibration with two or three parameters, fitted to a batch")
@@ -175,8 +202,13 @@ def _() -> bool:
 def _() -> bool:
     metrics = load("pycalib.metrics")
     probabilities = RNG.dirichlet(np.ones(3), 150)
-    errors = [getattr(metrics, name)(KIND, probabilities) for name in ("conf_ECE", "classwise_ECE", "full_ECE")]
-    return all(error > 0 for error in errors) and "plot_reliability_diagram" in dir(load("pycalib.visualisations"))
+    errors = [
+        getattr(metrics, name)(KIND, probabilities)
+        for name in ("conf_ECE", "classwise_ECE", "full_ECE")
+    ]
+    return all(error > 0 for error in errors) and "plot_reliability_diagram" in dir(
+        load("pycalib.visualisations")
+    )
 
 
 @claim(
@@ -200,9 +232,7 @@ def _() -> bool:
     "in none of them: a distance to calibration, a smooth calibration error by Lipschitz functions, a certificate",
 )
 def _() -> bool:
-    modules = (
-        "sklearn.metrics sklearn.calibration relplot.metrics probcal.metrics calibration mapie.metrics.calibration"
-    )
+    modules = "sklearn.metrics sklearn.calibration relplot.metrics probcal.metrics calibration mapie.metrics.calibration"
     names = {
         name.lower()
         for module in f"{modules} pycalib.metrics river.metrics streamcal venn_abers betacal".split()

@@ -3,7 +3,8 @@
     python benchmarks/distance.py > docs/benchmarks-distance.md     # up to an hour; --rounds 1000,10000 for a minute
     python benchmarks/distance.py --at-once 1000000     # the last table alone: two minutes
 
-Each case has a process of its own, so that its peak memory can be told. Needs the package installed, on Linux or macOS.
+Each case has a process of its own, so that its peak memory can be told. Needs the package
+installed, on Linux or macOS.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def model(rate: Callable[[np.ndarray], Any], rounds: int, seed: int) -> Rounds:
 
 
 def constant(rounds: int, seed: int) -> Rounds:
-    return np.random.default_rng(rounds + seed).integers(0, 2, rounds, np.uint8), np.full(rounds, 0.5)
+    return np.random.default_rng(rounds + seed).integers(0, 2, rounds, np.uint8), np.full(
+        rounds, 0.5
+    )
 
 
 def forecasters(at: Any, kind: str, rounds: int, seed: int) -> Rounds:
@@ -158,8 +161,19 @@ def case(family: str, rounds: int, seed: int) -> dict[str, Any]:
 
 
 def in_a_process(family: str, rounds: int, seed: int) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--case", family, "--rounds", str(rounds), "--seeds", str(seed)]
-    row: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    command = [
+        sys.executable,
+        __file__,
+        "--case",
+        family,
+        "--rounds",
+        str(rounds),
+        "--seeds",
+        str(seed),
+    ]
+    row: dict[str, Any] = json.loads(
+        subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    )
     row["gap"] = (row["upper"] - row["lower"]) / row["upper"] if row["upper"] else 0.0
     rtol, limit = goal(family, rounds)
     row["met"] = row["seconds"] <= limit and (row["gap"] <= rtol if rtol else row["exact"])
@@ -180,10 +194,16 @@ def table(rounds: int, families: list[str], seeds: list[int]) -> None:
     print(f"Target: {both}" + (f"; AOSA {theirs}." if theirs != both else "."))
     besides = f"; not by {', '.join(missed)}" if missed else ""
     print(f"**Met by {len(rows) - len(missed)} of {len(rows)}**{besides}.")
-    print("\n| family | lower | upper | relative gap | seconds | target | peak MB | before | ECE | smCE | Brier |")
+    print(
+        "\n| family | lower | upper | relative gap | seconds | target | peak MB | before | ECE | smCE | Brier |"
+    )
     print("|---" * 11 + "|")
     for row in rows:
-        gap = "exact" if row["exact"] else f"{row['gap']:.1e}" + ("" if row["met"] else f", {row['ended']}")
+        gap = (
+            "exact"
+            if row["exact"]
+            else f"{row['gap']:.1e}" + ("" if row["met"] else f", {row['ended']}")
+        )
         bounds = f"{row['lower']:.6f} | {row['upper']:.6f} | {gap}"
         verdict = "met" if row["met"] else "**missed**"
         cost = f"{row['seconds']:.3f} | {verdict} | {row['peak']:.0f} | {row['before']:.0f}"
@@ -206,17 +226,25 @@ def at_once(rounds: int, seeds: list[int]) -> None:
             print(f"{family}, seed {seed}, {rounds:,} rounds at once", file=sys.stderr, flush=True)
             y, p = FAMILIES[family](rounds, seed)
             alone, lower = clocked(partial(tc.lower_calibration_distance, y, p, total=True))
-            both, found = clocked(partial(tc.calibration_distance, y, p, total=True, time_limit=1e-9))
+            both, found = clocked(
+                partial(tc.calibration_distance, y, p, total=True, time_limit=1e-9)
+            )
             width = found.upper - found.lower
             if found.upper > lower.upper + 1.96 * unit:
-                raise RuntimeError(f"{family}, seed {seed}: the interval is wider than the theorem says")
+                raise RuntimeError(
+                    f"{family}, seed {seed}: the interval is wider than the theorem says"
+                )
             met += both - alone <= MORE
             bounds = f"{found.lower:.3f} | {found.upper:.3f} | {width:.3f} | {width / unit:.3f}"
-            rows.append(f"| {family} (seed {seed}) | {bounds} | {alone:.2f} | {both:.2f} | {both - alone:.2f} |")
+            rows.append(
+                f"| {family} (seed {seed}) | {bounds} | {alone:.2f} | {both:.2f} | {both - alone:.2f} |"
+            )
     print(f"\n## {rounds:,} rounds, without a search")
     print(AT_ONCE)
     print(f"Target: at most {MORE:g} s more. **Met by {met} of {len(rows)}**.")
-    print("\n| family | lower | upper | width | / T^(1/3) | lower distance, s | interval, s | more, s |")
+    print(
+        "\n| family | lower | upper | width | / T^(1/3) | lower distance, s | interval, s | more, s |"
+    )
     print("|---" * 8 + "|")
     print("\n".join(rows), flush=True)
 
@@ -230,7 +258,9 @@ def names(text: str) -> list[str]:
     chosen = text.split(",")
     unknown = sorted(set(chosen) - set(FAMILIES))
     if unknown:
-        raise argparse.ArgumentTypeError(f"no family {', '.join(unknown)}; there are {', '.join(FAMILIES)}")
+        raise argparse.ArgumentTypeError(
+            f"no family {', '.join(unknown)}; there are {', '.join(FAMILIES)}"
+        )
     return chosen
 
 
@@ -238,7 +268,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=sizes, help="numbers of rounds: 1000,10000")
     parser.add_argument(
-        "--at-once", type=sizes, help="numbers of rounds for the interval that needs no search: 1000000"
+        "--at-once",
+        type=sizes,
+        help="numbers of rounds for the interval that needs no search: 1000000",
     )
     parser.add_argument("--families", type=names, default=list(FAMILIES), help=", ".join(FAMILIES))
     parser.add_argument("--seeds", type=sizes, help="one or more, as times differ much: 0,1,2")
@@ -247,7 +279,11 @@ def main() -> None:
     if options.case:
         print(json.dumps(case(options.case, options.rounds[0], options.seeds[0])))
         return
-    header("Benchmarks: the distance to calibration", f"distance.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    header(
+        "Benchmarks: the distance to calibration",
+        f"distance.py {shlex.join(sys.argv[1:])}".strip(),
+        "numpy",
+    )
     print(WHAT.rstrip())
     everything = options.rounds is None and options.at_once is None
     for rounds in list(TARGETS) if everything else options.rounds or []:

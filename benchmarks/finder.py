@@ -2,9 +2,10 @@
 
 Run: python benchmarks/finder.py [worlds]
 
-In calibrated worlds the share must be at most 0.05, but for the error of the simulation, which is printed beside it. In
-the others it is compared with that of the smooth calibration error by itself (p-value of `uncertainty` below 0.05), and
-with Bernstein's inequality over all stretches, which is proved and so on the safe side.
+In calibrated worlds the share must be at most 0.05, but for the error of the simulation, which is
+printed beside it. In the others it is compared with that of the smooth calibration error by itself
+(p-value of `uncertainty` below 0.05), and with Bernstein's inequality over all stretches, which is
+proved and so on the safe side.
 """
 
 from __future__ import annotations
@@ -44,10 +45,19 @@ WORLDS: dict[str, tuple[str, Truth]] = {
     "not extreme enough": ("400 rounds", lambda p: np.clip(0.5 + 1.2 * (p - 0.5), 0, 1)),
     "too high": ("2,000 rounds", lambda p: np.maximum(p - 0.025, 0)),
     "too low by half, rare": ("5,000 rounds, rare (1 %)", lambda p: 1.5 * p),
-    "too low by half, rare, one forecast": ("5,000 rounds, rare, one forecast", lambda p: 1.5 * p + 0.001),
+    "too low by half, rare, one forecast": (
+        "5,000 rounds, rare, one forecast",
+        lambda p: 1.5 * p + 0.001,
+    ),
     "off in one place": ("5,000 rounds", lambda p: np.where((p > 0.7) & (p < 0.8), p - 0.07, p)),
-    "two forecasts, apart": ("400 rounds, two forecasts", lambda p: np.where(p < 0.5, p + 0.09, p - 0.09)),
-    "two forecasts, one off": ("400 rounds, two forecasts", lambda p: np.where(p < 0.5, p + 0.11, p)),
+    "two forecasts, apart": (
+        "400 rounds, two forecasts",
+        lambda p: np.where(p < 0.5, p + 0.09, p - 0.09),
+    ),
+    "two forecasts, one off": (
+        "400 rounds, two forecasts",
+        lambda p: np.where(p < 0.5, p + 0.11, p),
+    ),
     "the wrong way": ("30 rounds, ties", lambda p: 1 - p),
     "few": ("5 rounds", lambda p: 1 - p),
 }
@@ -58,7 +68,9 @@ def marked(y: NDArray[np.bool_], p: Array, seed: int) -> tuple[bool, bool, bool]
     tally = tc.Tally.from_predictions(y, p)
     found = stretches(tally, resamples=199, random_state=seed)
     assert bool(found.off) == (found.p_value < SIGNIFICANT)
-    smooth = tc.uncertainty(tc.smooth_calibration_error, tally, resamples=199, random_state=seed).p_value
+    smooth = tc.uncertainty(
+        tc.smooth_calibration_error, tally, resamples=199, random_state=seed
+    ).p_value
     return bool(found.off), smooth < SIGNIFICANT, stretches_p_value(pooled(tally)) < SIGNIFICANT
 
 
@@ -82,12 +94,19 @@ def main(worlds: int) -> None:
         every.append(share[0])
         print(f"| {name} | {share[0]:.3f} | {share[1]:.3f} | {share[2]:.3f} |", flush=True)
     error = (0.05 * 0.95 / worlds) ** 0.5
-    print(f"\nStandard error of each if it is 0.05: {error:.3f}; mean of all: {np.mean(every):.4f}.\n")
+    print(
+        f"\nStandard error of each if it is 0.05: {error:.3f}; mean of all: {np.mean(every):.4f}.\n"
+    )
     print(f"## Not calibrated: how often it is found, of {worlds:,} worlds\n")
-    print("| forecasts | truth | stretches | smooth error alone | Bernstein |\n|---|---|---:|---:|---:|")
+    print(
+        "| forecasts | truth | stretches | smooth error alone | Bernstein |\n|---|---|---:|---:|---:|"
+    )
     for name, (forecasts_name, truth) in WORLDS.items():
         share = shares(FORECASTS[forecasts_name], truth, worlds)
-        print(f"| {forecasts_name} | {name} | {share[0]:.3f} | {share[1]:.3f} | {share[2]:.3f} |", flush=True)
+        print(
+            f"| {forecasts_name} | {name} | {share[0]:.3f} | {share[1]:.3f} | {share[2]:.3f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

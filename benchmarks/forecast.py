@@ -31,13 +31,19 @@ def compiled_chain() -> Chain:
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "chain.so"
         compiler = os.environ.get("CXX", "c++")
-        subprocess.run([compiler, "-O2", "-std=c++17", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+        subprocess.run(
+            [compiler, "-O2", "-std=c++17", "-shared", "-fPIC", "-o", str(library), str(source)],
+            check=True,
+        )
         function = ctypes.CDLL(str(library)).chain
     function.restype = ctypes.c_int64
 
     def chain(y: np.ndarray, m: int, said: np.ndarray | None) -> None:
         biases = np.zeros(m + 1, np.int64)
-        address = [None if array is None else array.ctypes.data_as(ctypes.c_void_p) for array in (y, biases, said)]
+        address = [
+            None if array is None else array.ctypes.data_as(ctypes.c_void_p)
+            for array in (y, biases, said)
+        ]
         function(address[0], ctypes.c_size_t(len(y)), address[1], ctypes.c_int64(m), address[2])
 
     return chain
@@ -80,8 +86,13 @@ def batch(chain: Chain, sizes: list[int]) -> None:
                 aosa, bent = run(tc.AlmostOneStepAhead, out), run(tc.BentGrid, out)
                 writing = seconds(lambda y=y, m=m: chain(y, m, np.empty(len(y)))) / rounds * 1e9
                 new = run(tc.AlmostOneStepAhead, None)
-                print(f"| {rounds:,} | {name} | {m:,} | {bare:.2f} | {aosa:.2f} | **{aosa / bare:.2f}** | ", end="")
-                print(f"{bent:.2f} | **{bent / bare:.2f}** | {writing:.2f} | {new:.2f} | **{new / writing:.2f}** |")
+                print(
+                    f"| {rounds:,} | {name} | {m:,} | {bare:.2f} | {aosa:.2f} | **{aosa / bare:.2f}** | ",
+                    end="",
+                )
+                print(
+                    f"{bent:.2f} | **{bent / bare:.2f}** | {writing:.2f} | {new:.2f} | **{new / writing:.2f}** |"
+                )
                 sys.stdout.flush()
                 if rounds == sizes[0]:
                     flat.setdefault(name, []).append(aosa)
@@ -93,19 +104,31 @@ def single(calls: int) -> None:
     outcomes = np.random.default_rng(0).integers(0, 2, calls).tolist()
     ratio, ours, empty = pair(lambda: tc.AlmostOneStepAhead(horizon=calls), outcomes)
     print("\n## predict + observe from Python\n")
-    print(f"{ours:.0f} ns a pair, {empty:.0f} ns for a pair of empty methods: ratio **{ratio:.2f}**")
+    print(
+        f"{ours:.0f} ns a pair, {empty:.0f} ns for a pair of empty methods: ratio **{ratio:.2f}**"
+    )
 
 
 def many_streams(streams: int, rounds: int) -> None:
     y = np.random.default_rng(2).integers(0, 2, (streams, rounds), np.uint8)
     f = tc.AlmostOneStepAhead(horizon=rounds)
-    one = seconds(lambda: tc.AlmostOneStepAhead(horizon=rounds).forecast_many(y.reshape(-1)), 6) / y.size * 1e9
+    one = (
+        seconds(lambda: tc.AlmostOneStepAhead(horizon=rounds).forecast_many(y.reshape(-1)), 6)
+        / y.size
+        * 1e9
+    )
     print(f"\n## {streams:,} streams of {rounds:,} rounds\n")
     print("| way | ns a step | to one stream |\n|---|---|---|")
     print(f"| one stream of as many rounds | {one:.2f} | 1 |")
     for threads in (1, 2):
-        many = seconds(lambda threads=threads: tc.forecast_streams(f, y, threads=threads), 6) / y.size * 1e9
-        print(f"| forecast_streams, {threads} thread{'s'[: threads - 1]} | {many:.2f} | **{many / one:.2f}** |")
+        many = (
+            seconds(lambda threads=threads: tc.forecast_streams(f, y, threads=threads), 6)
+            / y.size
+            * 1e9
+        )
+        print(
+            f"| forecast_streams, {threads} thread{'s'[: threads - 1]} | {many:.2f} | **{many / one:.2f}** |"
+        )
     part = y[: max(1, streams // 10)]
     across = seconds(lambda: numpy_across_streams(part, f.grid), 1) / part.size * 1e9
     print(f"| numpy, vectorised across streams | {across:.2f} | {across / one:.2f} |")
@@ -154,8 +177,12 @@ def against_python(rounds: int) -> None:
     ours = seconds(lambda: tc.AlmostOneStepAhead(grid=m).forecast_many(y)) / len(y) * 1e9
     plain = seconds(lambda: plain_python(y.tolist(), m), 2) / len(y) * 1e9
     search = seconds(lambda: numpy_search(few, m), 1) / len(few) * 1e9
-    assert plain_python(few.tolist(), m) == tc.AlmostOneStepAhead(grid=m).forecast_many(few).tolist()
-    assert (numpy_search(few, m) == tc.AlmostOneStepAhead(grid=m, cell="lowest").forecast_many(few)).all()
+    assert (
+        plain_python(few.tolist(), m) == tc.AlmostOneStepAhead(grid=m).forecast_many(few).tolist()
+    )
+    assert (
+        numpy_search(few, m) == tc.AlmostOneStepAhead(grid=m, cell="lowest").forecast_many(few)
+    ).all()
     print(f"\n## Against plain Python and numpy, {m:,} cells\n")
     print("| way | ns a step | times forecast_many |\n|---|---|---|")
     print(f"| forecast_many | {ours:.2f} | 1 |")
@@ -184,8 +211,12 @@ def memory(rounds: int) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     print("\n## Memory\n")
-    print(f"a batch of {rounds:,} rounds: {peak / (8 * rounds):.4f} times the 8 bytes a round that it returns")
-    held = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=True).stdout
+    print(
+        f"a batch of {rounds:,} rounds: {peak / (8 * rounds):.4f} times the 8 bytes a round that it returns"
+    )
+    held = subprocess.run(
+        [sys.executable, "-c", HELD], capture_output=True, text=True, check=True
+    ).stdout
     print(f"state and tables of a forecaster: {held.strip()} bytes a cell")
 
 

@@ -4,8 +4,8 @@
     python benchmarks/guard.py --share     # two minutes: the plain guard of truecast.reference, at other shares
     python benchmarks/guard.py --runs     # two minutes: outcomes that come in runs, and the same in another order
 
-The hints are the very probabilities of the outcomes, so the guard can only make them worse: on average by the sum of
-(p - h)^2 in the Brier score, in total. Means over some seeds.
+The hints are the very probabilities of the outcomes, so the guard can only make them worse: on
+average by the sum of (p - h)^2 in the Brier score, in total. Means over some seeds.
 """
 
 from __future__ import annotations
@@ -49,13 +49,17 @@ class Quick(ArcGuard):
         key = placed.key
         i = self.place_of.setdefault(key, len(self.place_of))
         if i == len(self.knots):
-            self.knots, self.near, self.far = (np.concatenate([a, a * 0]) for a in (self.knots, self.near, self.far))
+            self.knots, self.near, self.far = (
+                np.concatenate([a, a * 0]) for a in (self.knots, self.near, self.far)
+            )
         up, down = shape_at(key)
         r = self.fields[None].residuals[key] / 2**32
         self.knots[i], self.near[i], self.far[i] = key, r * up, r * down
 
 
-def game(draw: Callable[[np.random.Generator], np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
+def game(
+    draw: Callable[[np.random.Generator], np.ndarray], seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     hints = draw(rng)
     return hints, (rng.random(ROUNDS) < hints).astype(np.uint8)
@@ -69,13 +73,17 @@ def plainly(budget: float, share: float, hints: np.ndarray, outcomes: np.ndarray
     return said
 
 
-def table(first: str, play: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]], seeds: int) -> None:
+def table(
+    first: str, play: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]], seeds: int
+) -> None:
     print(f"\n| {first} | " + " | ".join(STREAMS) + " |\n|---" + "|---" * len(STREAMS) + "|")
     for name, said in play.items():
         cells = []
         for draw in STREAMS.values():
             games = [game(draw, seed) for seed in range(seeds)]
-            moved = [float(np.sum((said(hints, outcomes) - hints) ** 2)) for hints, outcomes in games]
+            moved = [
+                float(np.sum((said(hints, outcomes) - hints) ** 2)) for hints, outcomes in games
+            ]
             cells.append(f"{np.mean(moved):.2f}, at most {max(moved):.1f}")
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
@@ -89,7 +97,13 @@ def in_runs(stay: float, seed: int) -> np.ndarray:
 def runs(seeds: int) -> None:
     """Print what the guard gains with a hint of 1/2 all the time, and what one who knows the last outcome gains."""
     orders = ("as they come", "in random order", "one who knows the chance of a repeat")
-    print("\n| an outcome repeats with | " + " | ".join(orders) + " |\n|---" + "|---" * len(orders) + "|")
+    print(
+        "\n| an outcome repeats with | "
+        + " | ".join(orders)
+        + " |\n|---"
+        + "|---" * len(orders)
+        + "|"
+    )
     for stay in (0.5, 0.7, 0.9, 0.99):
         gained = np.zeros(3)
         for seed in range(seeds):
@@ -98,18 +112,27 @@ def runs(seeds: int) -> None:
                 said = plainly(4.0, 0.1, np.full(ROUNDS, 0.5), outcomes)
                 gained[i] += 0.25 - np.mean((said - outcomes) ** 2)
             gained[2] += 0.25 - stay * (1 - stay)
-        print(f"| {stay:g} | " + " | ".join(f"{gain:+.4f}" for gain in gained / seeds) + " |", flush=True)
+        print(
+            f"| {stay:g} | " + " | ".join(f"{gain:+.4f}" for gain in gained / seeds) + " |",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--share", action="store_true", help="the share of the room, with the plain guard")
-    parser.add_argument("--runs", action="store_true", help="outcomes in runs, with the plain guard")
+    parser.add_argument(
+        "--share", action="store_true", help="the share of the room, with the plain guard"
+    )
+    parser.add_argument(
+        "--runs", action="store_true", help="outcomes in runs, with the plain guard"
+    )
     parser.add_argument("--seeds", type=int, help="games a cell")
     given = parser.parse_args()
     header("What the guard costs", "guard.py", "numpy")
     if given.runs:
-        print("\nHow much lower the Brier score is than that of the hint, a round: hint 1/2, budget 4\n")
+        print(
+            "\nHow much lower the Brier score is than that of the hint, a round: hint 1/2, budget 4\n"
+        )
         runs(given.seeds or 4)
     elif given.share:
         plans = product((2.0, 4.0), (0.03, 0.1, 0.3, 1.0))

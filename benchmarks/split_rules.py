@@ -22,7 +22,9 @@ from timing import header
 
 import truecast as tc
 
-Outcome = Callable[[int, float, Any], int]  # from the rounds before, the forecast and who made it to the outcome
+Outcome = Callable[
+    [int, float, Any], int
+]  # from the rounds before, the forecast and who made it to the outcome
 Due = Callable[["Ladder", int, float], bool]  # whether to split cell i, which has cost so much
 
 
@@ -77,7 +79,12 @@ class Ladder:
     turns: bool = False  # to the other half of a cell that is split, away from the outcome
 
     def __post_init__(self) -> None:
-        self.points, self.biases, self.spent, self.visits = [0.0, 0.5, 1.0], [0.0] * 3, [0.0] * 2, [0] * 2
+        self.points, self.biases, self.spent, self.visits = (
+            [0.0, 0.5, 1.0],
+            [0.0] * 3,
+            [0.0] * 2,
+            [0] * 2,
+        )
         self.cell, self.deviation, self.bias, self.moved = 0, 0.0, 0.0, False
 
     def predict(self) -> float:
@@ -142,8 +149,12 @@ def mean_bias(ladder: Ladder) -> float:
 
 RULES: dict[str, Due] = {
     "c = 1/4": lambda f, i, d: d >= 1 / 4,
-    "c grows with depth, (1 + level)^½/8": lambda f, i, d: d >= math.sqrt(1 - math.log2(f.width(i))) / 8,
-    "c falls with depth, (1 + level)^-½": lambda f, i, d: d >= 1 / math.sqrt(1 - math.log2(f.width(i))),
+    "c grows with depth, (1 + level)^½/8": lambda f, i, d: (
+        d >= math.sqrt(1 - math.log2(f.width(i))) / 8
+    ),
+    "c falls with depth, (1 + level)^-½": lambda f, i, d: (
+        d >= 1 / math.sqrt(1 - math.log2(f.width(i)))
+    ),
     "c smaller at the ends, ¼√(2μ)": lambda f, i, d: d >= math.sqrt(centre(f, i)) / 4,
     "c larger at the ends, ¼/√(2μ)": lambda f, i, d: d >= 1 / math.sqrt(centre(f, i)) / 4,
     "c = 1/4 plus half the biases at the ends": lambda f, i, d: d >= 1 / 4 + ends(f, i) / 2,
@@ -184,7 +195,10 @@ def others(rounds: int) -> None:
     print(f"\nOther rules, outer end, T = {rounds:,}: certificate / √T\n")
     head("rule", *streams(1))
     ladders = [(name, due, False) for name, due in RULES.items()]
-    for name, due, turns in [*ladders, ("c = 1/4, on in the half away from the outcome", RULES["c = 1/4"], True)]:
+    for name, due, turns in [
+        *ladders,
+        ("c = 1/4, on in the half away from the outcome", RULES["c = 1/4"], True),
+    ]:
         figures = []
         for outcome in streams(rounds).values():
             ladder = Ladder(due, turns)
@@ -214,13 +228,20 @@ def worst(rounds: int) -> None:
         for saved in states:
             f.load(saved)
             most = max(most, f.deviation + min(f.bias_sums))
-        print(f"T = {t}: {most}, {float(most) / math.sqrt(t):.3f} √T, {len(states):,} states", flush=True)
+        print(
+            f"T = {t}: {most}, {float(most) / math.sqrt(t):.3f} √T, {len(states):,} states",
+            flush=True,
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=1_000_000, help="of the tables of HorizonFree")
-    parser.add_argument("--worst", type=int, metavar="ROUNDS", help="nothing but the worst of so few rounds")
+    parser.add_argument(
+        "--rounds", type=int, default=1_000_000, help="of the tables of HorizonFree"
+    )
+    parser.add_argument(
+        "--worst", type=int, metavar="ROUNDS", help="nothing but the worst of so few rounds"
+    )
     given = parser.parse_args()
     if given.worst:
         worst(given.worst)

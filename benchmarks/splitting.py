@@ -3,13 +3,14 @@
     python benchmarks/splitting.py            # all rows of the shipped table again, and the theorem from them
     python benchmarks/splitting.py --rows     # makes the table of truecast/splitting.py
 
-Half a minute. Needs the package installed. A row is a number n = N^2 and, in thousandths, an upper bound of
+Half a minute. Needs the package installed. A row is a number n = N^2 and, in thousandths, an upper
+bound of
 
     H(n) = D + S + the least of sqrt(c + 1 + 2 ln(K + 1)) / 2 and R,    K = min(n - 1, the integer part of 4 N).
 
-D, the mean part, c, the number of nodes of the core, and R, the sum of 1/(a + b) over the core, are sums over coprime
-(a, b) with ab < n, and S is that over spines. All is summed in integers and rounded up; logarithms are those of
-`decimal`, which are correctly rounded.
+D, the mean part, c, the number of nodes of the core, and R, the sum of 1/(a + b) over the core, are
+sums over coprime (a, b) with ab < n, and S is that over spines. All is summed in integers and
+rounded up; logarithms are those of `decimal`, which are correctly rounded.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from truecast.splitting import CUBE_ROOTS, LARGE, ROWS, THOUSAND
 Rows = list[tuple[int, int]]
 
 _UNIT = 1 << 60  # of sums of 1/b
-_RATIO, _SQUARE = 1 << 30, 1 << 24  # of ratios of two b, and of those that are squared: sums stay below 2^63
+_RATIO, _SQUARE = (
+    1 << 30,
+    1 << 24,
+)  # of ratios of two b, and of those that are squared: sums stay below 2^63
 _UP = decimal.Context(prec=30, rounding=decimal.ROUND_CEILING)
 _FEW = 16  # n up to which R may be the least
 
@@ -52,7 +56,8 @@ class Row:
         if most <= a:
             return
         first, last = _window(a, a, coprime), _window(most, a, coprime)
-        # 1/b - 1/(b + a) over b = a + 1, ..., most: all but the first and the last a of the b cancel
+        # 1/b - 1/(b + a) over b = a + 1, ..., most: all but the first and the last a of the b
+        # cancel
         self.mean += 2 * (_most(first) - _least(last))
         self.core += 2 * (_count(min(self.k, most), a, coprime) - _count(a, a, coprime))
         if most > self.k:
@@ -61,7 +66,8 @@ class Row:
     def _add_spines(self, a: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
         """Add the bound of lemma 3 for the chains from b = `first` to b = `last`, on both sides."""
         chains = len(first)
-        # sums of 1/b are at most ln((b_k + a/2) / (b_0 + a/2)) / a; the mean of logarithms is at most that of the mean
+        # sums of 1/b are at most ln((b_k + a/2) / (b_0 + a/2)) / a; the mean of logarithms is at
+        # most that of the mean
         ratios = -((2 * last + a) * -_RATIO // (2 * first + a))
         mean = _UP.divide(decimal.Decimal(int(ratios.sum())), decimal.Decimal(chains * _RATIO))
         self.spines += Fraction(chains, a) * _logarithm(mean)
@@ -75,7 +81,9 @@ class Row:
             return 0
         core = _root(self.core + 1 + 2 * _logarithm(decimal.Decimal(self.k + 1))) / 2
         if self.n <= _FEW:
-            core = min(core, sum(Fraction(1, a + b) for a, b in nodes(self.n) if max(a, b) <= self.k))
+            core = min(
+                core, sum(Fraction(1, a + b) for a, b in nodes(self.n) if max(a, b) <= self.k)
+            )
         return math.ceil(THOUSAND * (self.mean + core + self.spines))
 
 
@@ -154,16 +162,22 @@ def envelope(rows: Rows) -> Rows:
 
 def least(rows: Rows, rounds: Fraction | int) -> tuple[Fraction, int]:
     """Return the least bound for T rounds, and its n."""
-    return min((Fraction(rounds) / (2 * n) + Fraction(constant, THOUSAND), n) for n, constant in rows)
+    return min(
+        (Fraction(rounds) / (2 * n) + Fraction(constant, THOUSAND), n) for n, constant in rows
+    )
 
 
 def greatest(rows: Rows, more: Fraction = Fraction(0)) -> tuple[Fraction, Fraction]:
     """Return the greatest (least bound + more)^3 / T over 1 <= T <= LARGE, and where it is.
 
-    The cube root, s T^(2/3) + c T^(-1/3) for each row, is convex in T^(1/3): so it is greatest where two rows cross, or
-    at an end.
+    The cube root, s T^(2/3) + c T^(-1/3) for each row, is convex in T^(1/3): so it is greatest
+    where two rows cross, or at an end.
     """
-    places = [Fraction(1), *(crossing(one, other) for one, other in pairwise(rows)), Fraction(LARGE)]
+    places = [
+        Fraction(1),
+        *(crossing(one, other) for one, other in pairwise(rows)),
+        Fraction(LARGE),
+    ]
     return max(((least(rows, t)[0] + more) ** 3 / t, t) for t in places if 1 <= t <= LARGE)
 
 
@@ -173,7 +187,9 @@ def main() -> None:
     if parser.parse_args().rows:
         rows = envelope(constants(grid()))
         for start in range(0, len(rows), 5):
-            print("    " + " ".join(f"({n}, {constant})," for n, constant in rows[start : start + 5]))
+            print(
+                "    " + " ".join(f"({n}, {constant})," for n, constant in rows[start : start + 5])
+            )
     else:
         rows = constants(n for n, _ in ROWS)
         if rows != list(ROWS):
@@ -183,10 +199,14 @@ def main() -> None:
     if cube > CUBE_ROOTS**3:
         raise RuntimeError("the table does not prove the theorem")
     ratio = float(cube) ** (1 / 3)
-    print(f"CalDist - L <= {ratio:.5f} T^(1/3) for 1 <= T <= {LARGE:.3g}; most at T = {float(place):.6g}.")
+    print(
+        f"CalDist - L <= {ratio:.5f} T^(1/3) for 1 <= T <= {LARGE:.3g}; most at T = {float(place):.6g}."
+    )
     for power in range(14):
         bound, n = least(rows, 10**power)
-        print(f"T = 1e{power}: {float(bound):.6g} = {float(bound) / 10 ** (power / 3):.4f} T^(1/3), n = {n}")
+        print(
+            f"T = 1e{power}: {float(bound):.6g} = {float(bound) / 10 ** (power / 3):.4f} T^(1/3), n = {n}"
+        )
 
 
 if __name__ == "__main__":

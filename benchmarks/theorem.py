@@ -25,7 +25,10 @@ FORECASTERS: dict[str, Callable[[int], Any]] = {
     "AOSA, middle": lambda rounds: tc.AlmostOneStepAhead(horizon=rounds, at="middle"),
     "BentGrid": lambda rounds: tc.BentGrid(horizon=rounds),
 }
-EXACTLY, RTOL = 10_000, 1e-6  # rounds up to which the distance itself is asked for, and how closely beyond
+EXACTLY, RTOL = (
+    10_000,
+    1e-6,
+)  # rounds up to which the distance itself is asked for, and how closely beyond
 WHAT = """
 How far the forecasts of `AlmostOneStepAhead` (AOSA) and `BentGrid`, built for T rounds, are from calibrated ones:
 CalDist, in total, as `calibration_distance` finds it; the distance itself to {exactly:,} rounds, and to {rtol:g}
@@ -63,8 +66,19 @@ def measured(rounds: int, name: str, kind: str, limit: float) -> Row:
     rtol = 0.0 if rounds <= EXACTLY else RTOL
     found = tc.calibration_distance(y, p, rtol=rtol, time_limit=limit, total=True)
     proved = forecaster.certificate
-    row = Row(rounds, name, kind, found.lower, found.upper, found.exact, proved.bound, proved.a_priori, proved.paper)
-    # the certificate is of the fractions that the forecasts stand for; an upper bound that is not tight proves nothing
+    row = Row(
+        rounds,
+        name,
+        kind,
+        found.lower,
+        found.upper,
+        found.exact,
+        proved.bound,
+        proved.a_priori,
+        proved.paper,
+    )
+    # the certificate is of the fractions that the forecasts stand for; an upper bound that is not
+    # tight proves nothing
     least = found.upper * (1 - 1e-8) if found.exact else found.lower
     if not least <= proved.bound * (1 + 1e-12) + rounds * 2.0**-54:
         raise RuntimeError(f"the distance is above the certificate, so one of them is wrong: {row}")
@@ -81,22 +95,33 @@ def table(rows: list[Row]) -> None:
     for row in rows:
         gap = "exact" if row.exact else f"{(row.upper - row.lower) / row.upper:.1e}"
         proved = f"{row.certificate:.6f} | {row.bound:.6f} | {row.paper:.6f}"
-        print(f"| {row.forecaster} | {row.outcomes} | {row.lower:.6f} | {row.upper:.6f} | {gap} | ", end="")
+        print(
+            f"| {row.forecaster} | {row.outcomes} | {row.lower:.6f} | {row.upper:.6f} | {gap} | ",
+            end="",
+        )
         print(f"{proved} | **{row.upper / math.sqrt(rounds):.3f}** |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=sizes, default=[100, 1_000, 10_000, 100_000], help="such as 100,1000")
+    parser.add_argument(
+        "--rounds", type=sizes, default=[100, 1_000, 10_000, 100_000], help="such as 100,1000"
+    )
     parser.add_argument("--time-limit", type=float, default=120.0, help="seconds for a distance")
     options = parser.parse_args()
     header("The theorem, measured", f"theorem.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
     print(WHAT.format(exactly=EXACTLY, rtol=RTOL, limit=options.time_limit).rstrip())
     picture("theorem", "CalDist against T, a panel for each forecaster")
-    print("\nCertificates are dashed, in the colours of the outcomes; where none is seen, the distance is on it.")
+    print(
+        "\nCertificates are dashed, in the colours of the outcomes; where none is seen, the distance is on it."
+    )
     rows: list[Row] = []
     for rounds in options.rounds:
-        rows += [measured(rounds, name, kind, options.time_limit) for name in FORECASTERS for kind in OUTCOMES]
+        rows += [
+            measured(rounds, name, kind, options.time_limit)
+            for name in FORECASTERS
+            for kind in OUTCOMES
+        ]
         table(rows[-len(FORECASTERS) * len(OUTCOMES) :])
 
 

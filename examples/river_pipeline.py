@@ -1,8 +1,8 @@
 """Probabilities to rely on in a river pipeline: web pages, phishing or not.
 
-Logistic regression learns as the pages come in. Recalibrated, its probabilities are better in both ways that are
-measured here: Brier score, for sharpness and calibration together, and smCE, for calibration alone (0 is perfect). Then
-the same with labels that come fifty pages late.
+Logistic regression learns as the pages come in. Recalibrated, its probabilities are better in both
+ways that are measured here: Brier score, for sharpness and calibration together, and smCE, for
+calibration alone (0 is perfect). Then the same with labels that come fifty pages late.
 """
 # ruff: noqa: T201  it prints
 
@@ -16,7 +16,9 @@ from truecast.adapters.river import Recalibrated
 
 def show(name, y, p):
     """Print how good the forecasts `p` of the outcomes `y` are."""
-    print(f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}")
+    print(
+        f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}"
+    )
 
 
 def follow(model):

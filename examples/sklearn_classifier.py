@@ -1,8 +1,9 @@
 """Probabilities to rely on from a scikit-learn classifier: tumours, benign or not.
 
-Naive Bayes tells them apart well and is far too sure of itself. Recalibrated, its probabilities are better in both ways
-that are measured here: Brier score, for sharpness and calibration together, and smCE, for calibration alone (0 is
-perfect). Then the model goes to work: each new case is forecast before its outcome is known, and the proof goes on.
+Naive Bayes tells them apart well and is far too sure of itself. Recalibrated, its probabilities are
+better in both ways that are measured here: Brier score, for sharpness and calibration together, and
+smCE, for calibration alone (0 is perfect). Then the model goes to work: each new case is forecast
+before its outcome is known, and the proof goes on.
 """
 # ruff: noqa: T201  it prints
 
@@ -19,7 +20,9 @@ X_old, X_new, y_old, y_new = train_test_split(X, y, test_size=0.5, random_state=
 
 def show(name, y, p):
     """Print how good the forecasts `p` of the outcomes `y` are."""
-    print(f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}")
+    print(
+        f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}"
+    )
 
 
 # Fitted once. The recalibrator learns from rows that the classifier it hears had not seen.
@@ -40,5 +43,7 @@ print("New cases, each learned before the next")
 show("  naive Bayes", y_new, unaided)
 show("  recalibrated", y_new, said)
 
-print(f"\nThe forecasts in all rounds, {len(y_old)} of fit (out of fold) and {len(y_new)} of partial_fit,")
+print(
+    f"\nThe forecasts in all rounds, {len(y_old)} of fit (out of fold) and {len(y_new)} of partial_fit,"
+)
 print(model.certificate_)

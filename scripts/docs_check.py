@@ -11,8 +11,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-FETCHED = {"src", "srcset", "poster", "data", "action"}  # attributes whose address a browser loads by itself
-_CSS_FETCH = re.compile(r"url\(\s*['\"]?((?:https?:)?//[^)'\"\s]+)|@import\s+['\"]((?:https?:)?//[^'\"]+)")
+FETCHED = {
+    "src",
+    "srcset",
+    "poster",
+    "data",
+    "action",
+}  # attributes whose address a browser loads by itself
+_CSS_FETCH = re.compile(
+    r"url\(\s*['\"]?((?:https?:)?//[^)'\"\s]+)|@import\s+['\"]((?:https?:)?//[^'\"]+)"
+)
 
 
 class Page(HTMLParser):
@@ -32,7 +40,9 @@ class Page(HTMLParser):
                 self.anchors.add(value)
             elif name == "href" and tag == "a":
                 self.links.append(value or "")
-            elif (name in FETCHED or (name == "href" and tag in {"link", "base", "use", "image"})) and value:
+            elif (
+                name in FETCHED or (name == "href" and tag in {"link", "base", "use", "image"})
+            ) and value:
                 self.loads.append(value)
 
 
@@ -47,7 +57,11 @@ def main(site: Path) -> list[str]:
                 wrong.append(f"{path.name}: loads {target}")
             elif not target.startswith(("data:", "#")) and not _file(site, path, target).exists():
                 wrong.append(f"{path.name}: loads {target}, which is missing")
-        wrong += [f"{path.name}: {reason}" for link in page.links if (reason := _dead(site, path, link, pages))]
+        wrong += [
+            f"{path.name}: {reason}"
+            for link in page.links
+            if (reason := _dead(site, path, link, pages))
+        ]
     for path in site.rglob("*.css"):
         wrong += [f"{path.name}: loads {a or b}" for a, b in _CSS_FETCH.findall(path.read_text())]
     return wrong if pages else [f"no pages in {site}"]

@@ -1,6 +1,7 @@
 """Docstrings for the site: formulas become MathML, which browsers draw by themselves, and names become links.
 
-The compiled core's docstrings are taken from its source, so that the site can be built without a compiler.
+The compiled core's docstrings are taken from its source, so that the site can be built without a
+compiler.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Docstrings(griffe.Extension):
             text = _core_docstrings().get(obj.path.removeprefix(KERNELS))
             obj.docstring = griffe.Docstring(text, parent=obj) if text else None
         if obj.docstring:
-            text = _PARAMETERS.sub(lambda section: _SHARED.sub(_apart, section[0]), obj.docstring.value)
+            text = _PARAMETERS.sub(
+                lambda section: _SHARED.sub(_apart, section[0]), obj.docstring.value
+            )
             obj.docstring.value = "\n\n".join(_rewrite(part) for part in text.split("\n\n"))
 
 
@@ -47,8 +50,12 @@ def _apart(match: re.Match[str]) -> str:
 def _rewrite(paragraph: str) -> str:
     if paragraph.lstrip().startswith((">>>", "Examples\n")):
         return paragraph
-    paragraph = _BLOCK.sub(lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", paragraph)
-    paragraph = _INLINE.sub(lambda m: f"<span>{convert(m[1])}</span>", paragraph)  # bare, it could begin a block
+    paragraph = _BLOCK.sub(
+        lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", paragraph
+    )
+    paragraph = _INLINE.sub(
+        lambda m: f"<span>{convert(m[1])}</span>", paragraph
+    )  # bare, it could begin a block
     paragraph = _PAGE.sub(r'<a href="../\1.html">\1</a>', paragraph)
     parts = re.split(r"(`+[^`]+`+)", _NAME.sub(_link, paragraph))
     return "".join(part if "`" in part else _POWER.sub(_raised, part) for part in parts)
@@ -66,7 +73,9 @@ def _link(match: re.Match[str]) -> str:
         return f"[`{match[1]}`][{entries[match[2]]}]"
     if head not in entries:
         return match[0]
-    place = f"{dot}{member}" if f"{head}.{member}" in _methods() else ""  # fields have no entry of their own
+    place = (
+        f"{dot}{member}" if f"{head}.{member}" in _methods() else ""
+    )  # fields have no entry of their own
     return f"[`{match[1]}`][{entries[head]}{place}]"
 
 
@@ -74,10 +83,18 @@ def _link(match: re.Match[str]) -> str:
 def _entries() -> dict[str, str]:
     """Every public name as a docstring may say it, with the path of its entry."""
     pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
-    paths = [path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
-    short = {path.rpartition(".")[2]: path for path in reversed(paths) if path.rpartition(".")[2][0].isupper()}
+    paths = [
+        path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)
+    ]
+    short = {
+        path.rpartition(".")[2]: path
+        for path in reversed(paths)
+        if path.rpartition(".")[2][0].isupper()
+    }
     # a function in a module of its own name has an entry by its full path, a.b.b
-    return short | {re.sub(r"\.(\w+)\.\1$", r".\1", path.removeprefix("truecast.")): path for path in paths}
+    return short | {
+        re.sub(r"\.(\w+)\.\1$", r".\1", path.removeprefix("truecast.")): path for path in paths
+    }
 
 
 @cache
@@ -85,7 +102,12 @@ def _methods() -> set[str]:
     """Class.method of every class with methods or properties of its own."""
     trees = (ast.parse(source.read_text()) for source in (ROOT / "src" / "truecast").rglob("*.py"))
     classes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    return {f"{it.name}.{part.name}" for it in classes for part in it.body if isinstance(part, ast.FunctionDef)}
+    return {
+        f"{it.name}.{part.name}"
+        for it in classes
+        for part in it.body
+        if isinstance(part, ast.FunctionDef)
+    }
 
 
 @cache

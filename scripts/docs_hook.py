@@ -1,7 +1,8 @@
 """What the site has beside docs/: changes, how to contribute, a sample report, and files that pages link to.
 
-Pages link to each other and to files as they lie in the repository, so that the links work where the code is read, too.
-In the site a linked file outside docs/ becomes a page under source/ that shows it, or a copy if it is no text to read.
+Pages link to each other and to files as they lie in the repository, so that the links work where
+the code is read, too. In the site a linked file outside docs/ becomes a page under source/ that
+shows it, or a copy if it is no text to read.
 """
 
 from __future__ import annotations
@@ -51,13 +52,18 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     """Point links to files outside docs/ at their pages, and show pictures as the page's own switch says.
 
-    Where the code is read, <picture> follows the system's setting; the site has a switch for light and dark.
+    Where the code is read, <picture> follows the system's setting; the site has a switch for light
+    and dark.
     """
     here = posixpath.dirname(page.file.src_uri)
 
     def moved(match: re.Match[str]) -> str:
         name = _outside(page.file.src_uri, match[2])
-        return f"{match[1]}{posixpath.relpath(_source(name), here or '.')}{match[3]}" if name else match[0]
+        return (
+            f"{match[1]}{posixpath.relpath(_source(name), here or '.')}{match[3]}"
+            if name
+            else match[0]
+        )
 
     return _PICTURE.sub(r"![\2](\3#only-light)\n![\2](\1#only-dark)", _LINK.sub(moved, markdown))
 
@@ -96,7 +102,9 @@ def _outside(page: str, target: str) -> str | None:
 
 
 def _source(name: str) -> str:
-    return PAGES.get(name) or (f"source/{name}.md" if Path(name).suffix in SHOWN else f"source/{name}")
+    return PAGES.get(name) or (
+        f"source/{name}.md" if Path(name).suffix in SHOWN else f"source/{name}"
+    )
 
 
 def _show(name: str) -> str | bytes:

@@ -21,7 +21,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
 )
 
 
@@ -30,7 +35,11 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     with playwright.sync_playwright() as running:
         if CHROMIUM is None and not Path(running.chromium.executable_path).exists():
-            pytest.skip("needs a browser: chromium, CHROMIUM=path, or `playwright install chromium`")
-        launched = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+            pytest.skip(
+                "needs a browser: chromium, CHROMIUM=path, or `playwright install chromium`"
+            )
+        launched = running.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield launched
         launched.close()

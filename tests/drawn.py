@@ -16,7 +16,9 @@ def texts(figure: Figure) -> list[tuple[str, object]]:
 
 def words(figure: Figure) -> list[Text]:
     """All that is written."""
-    found = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    found = [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+    ]
     ticks = {id(label) for axes in figure.findobj(mpl.axes.Axes) for label in hidden_ticks(axes)}
     return [text for text in found if id(text) not in ticks]
 
@@ -34,7 +36,11 @@ def hidden_ticks(axes: mpl.axes.Axes) -> list[Text]:
         slack = 1e-9 * (high - low)
         for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
             inside = axes.axison and low - slack <= tick.get_loc() <= high + slack
-            hidden += [label for label in (tick.label1, tick.label2) if not inside or not label.get_visible()]
+            hidden += [
+                label
+                for label in (tick.label1, tick.label2)
+                if not inside or not label.get_visible()
+            ]
     return hidden
 
 
@@ -42,7 +48,12 @@ def flaws(figure: Figure) -> list[str]:
     """What is clipped by the edge of the figure, or written over something else."""
     boxes, edge, found = texts(figure), figure.bbox, []
     for text, box in boxes:
-        if box.x0 < edge.x0 - 1 or box.x1 > edge.x1 + 1 or box.y0 < edge.y0 - 1 or box.y1 > edge.y1 + 1:
+        if (
+            box.x0 < edge.x0 - 1
+            or box.x1 > edge.x1 + 1
+            or box.y0 < edge.y0 - 1
+            or box.y1 > edge.y1 + 1
+        ):
             found.append(f"clipped: {text!r}")
     for (one, first), (other, second) in combinations(boxes, 2):
         wide = min(first.x1, second.x1) - max(first.x0, second.x0)
@@ -53,6 +64,11 @@ def flaws(figure: Figure) -> list[str]:
         legend = axes.get_legend()
         if legend is not None:
             box, around = legend.get_window_extent(), axes.get_window_extent()
-            if box.x0 < around.x0 - 1 or box.x1 > around.x1 + 1 or box.y0 < around.y0 - 1 or box.y1 > around.y1 + 1:
+            if (
+                box.x0 < around.x0 - 1
+                or box.x1 > around.x1 + 1
+                or box.y0 < around.y0 - 1
+                or box.y1 > around.y1 + 1
+            ):
                 found.append("a legend leaves its axes")
     return found

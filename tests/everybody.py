@@ -22,7 +22,9 @@ def _plain(kind: object) -> bool:
     """Whether it is a kind of adversary that can be built without arguments."""
     if not isinstance(kind, type) or not issubclass(kind, Adversary) or isabstract(kind):
         return False
-    return all(option.default is not Parameter.empty for option in signature(kind).parameters.values())
+    return all(
+        option.default is not Parameter.empty for option in signature(kind).parameters.values()
+    )
 
 
 def everybody() -> list[Adversary]:

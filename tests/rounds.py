@@ -30,7 +30,9 @@ FORECASTS = GRIDDED | NEIGHBOURS | st.floats(0, 1)
 DYADIC = st.integers(0, 64).map(lambda k: k / 64)
 
 
-def rounds(forecasts: st.SearchStrategy[float] = FORECASTS, *, least: int = 1, most: int = 24) -> st.SearchStrategy:
+def rounds(
+    forecasts: st.SearchStrategy[float] = FORECASTS, *, least: int = 1, most: int = 24
+) -> st.SearchStrategy:
     """Lists of (outcome, forecast); every now and then all outcomes alike."""
     either = st.lists(st.tuples(st.integers(0, 1), forecasts), min_size=least, max_size=most)
     return either | st.tuples(st.integers(0, 1), either).map(lambda t: [(t[0], p) for _, p in t[1]])
@@ -46,7 +48,8 @@ def tally_of(rows: list[tuple[int, float]]) -> tc.Tally:
 
 def exact(tally: tc.Tally) -> ReferenceTally:
     return [
-        (Fraction(p), z, o) for p, z, o in zip(tally.p.tolist(), tally.zeros.tolist(), tally.ones.tolist(), strict=True)
+        (Fraction(p), z, o)
+        for p, z, o in zip(tally.p.tolist(), tally.zeros.tolist(), tally.ones.tolist(), strict=True)
     ]
 
 

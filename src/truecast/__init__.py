@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from truecast import report as report
     from truecast import tally as tally
     from truecast.certificate import ArcCertificate, Certificate
-    from truecast.distance import Distance, Witness, calibration_distance, splitting_gap, verify_witness
+    from truecast.distance import (
+        Distance,
+        Witness,
+        calibration_distance,
+        splitting_gap,
+        verify_witness,
+    )
     from truecast.errors import (
         FileError,
         InputError,
@@ -138,7 +144,17 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_ROOMS = ("errors", "certificate", "tally", "measures", "distance", "forecasters", "recalibrate", "report", "reading")
+_ROOMS = (
+    "errors",
+    "certificate",
+    "tally",
+    "measures",
+    "distance",
+    "forecasters",
+    "recalibrate",
+    "report",
+    "reading",
+)
 
 
 if not TYPE_CHECKING:  # to a type checker, a module with a __getattr__ has every name there is
@@ -152,7 +168,9 @@ if not TYPE_CHECKING:  # to a type checker, a module with a __getattr__ has ever
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         rooms = (import_module(f"truecast.{room}") for room in _ROOMS)
-        value = globals()[name] = next(getattr(room, name) for room in rooms if name in room.__all__)
+        value = globals()[name] = next(
+            getattr(room, name) for room in rooms if name in room.__all__
+        )
         return value
 
 

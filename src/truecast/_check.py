@@ -21,7 +21,8 @@ _PROBABILITY = "must be between 0 and 1"
 _LOG_ODDS = "must be log-odds: a finite number"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOMENTS = tuple(
-    (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for moment in (datetime.min, datetime.max)
+    (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+    for moment in (datetime.min, datetime.max)
 )  # the first and the last, in microseconds since 1970
 MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
@@ -61,11 +62,17 @@ def outcome(value: Any, *, name: str = "outcome") -> int:
     raise InputError(name, _OUTCOME, value)
 
 
-def outcomes(values: ArrayLike, *, name: str = "outcomes", dimensions: int = 1) -> NDArray[np.uint8]:
+def outcomes(
+    values: ArrayLike, *, name: str = "outcomes", dimensions: int = 1
+) -> NDArray[np.uint8]:
     """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
     array = _numeric(name, values, _OUTCOME)
     if array.ndim != dimensions:
-        shape = "(streams, rounds)" if dimensions == 2 else "(rounds,)" + _one_column(array, values, _OUTCOME)
+        shape = (
+            "(streams, rounds)"
+            if dimensions == 2
+            else "(rounds,)" + _one_column(array, values, _OUTCOME)
+        )
         raise InputError(name, f"must have shape {shape}", array.shape)
     flat = np.ascontiguousarray(array).reshape(-1)
     if flat.dtype.kind in "biu" and flat.dtype.itemsize == 1:
@@ -138,7 +145,9 @@ def scores(
     _refuse_misaligned(name, values, "outcomes", outcomes)
     column = _column(name, values, _LOG_ODDS)
     if y is not None and len(column) != len(y):
-        raise InputError(name, f"must have an entry for each of the {len(y)} outcomes", column.shape)
+        raise InputError(
+            name, f"must have an entry for each of the {len(y)} outcomes", column.shape
+        )
     z = column.astype(np.float64, copy=False)
     bad = ~np.isfinite(z)
     if bad.any():
@@ -156,10 +165,16 @@ def _scores_of_models(
     if table.shape == (0,):
         table = table.reshape(0, models)
     if table.ndim != 2 or table.shape[1] != models:
-        raise InputError(name, f"must have shape (rounds, {models}), a column for each model", table.shape)
+        raise InputError(
+            name, f"must have shape (rounds, {models}), a column for each model", table.shape
+        )
     if y is not None and len(table) != len(y):
         raise InputError(name, f"must have a row for each of the {len(y)} outcomes", table.shape)
-    good = (table >= 0) & (table <= 1) if scale == "probability" else np.isfinite(table.astype(np.float64))
+    good = (
+        (table >= 0) & (table <= 1)
+        if scale == "probability"
+        else np.isfinite(table.astype(np.float64))
+    )
     if not good.all():
         _refuse_first(name, rule, table, ~good)
     return np.require(table.astype(np.float64, copy=False), requirements=["C", "A"])
@@ -172,7 +187,11 @@ def scored(
     try:
         y = outcomes(bits)
     except InputError as error:
-        if error.rule == _OUTCOME and _holds(outcomes, values) and _holds(probabilities, name, bits):
+        if (
+            error.rule == _OUTCOME
+            and _holds(outcomes, values)
+            and _holds(probabilities, name, bits)
+        ):
             rule = f"{_OUTCOME} ({name} are all 0 and 1: the order is {name}, outcomes)"
             raise InputError(error.argument, rule, error.value, error.position) from None
         raise
@@ -204,7 +223,12 @@ def score_of_models(name: str, values: Any, models: int, logit: bool) -> list[fl
 
 def weight(value: Any) -> float:
     """Return how much of an observation an outcome is: a number above 0 and at most 1."""
-    if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not 0 < value <= 1 or not 0 < float(value) <= 1:
+    if (
+        isinstance(value, (bool, np.bool_))
+        or not _is_number(value)
+        or not 0 < value <= 1
+        or not 0 < float(value) <= 1
+    ):
         raise InputError("weight", "must be a number above 0 and at most 1", value)
     return float(value)
 
@@ -228,7 +252,9 @@ def group(value: Any, position: int | None = None) -> Group:
         names = tuple(_name(name, position) for name in value)
         if len(set(names)) != len(names) or len(names) > MOST_GROUPS:
             argument = "group" if position is None else "groups"
-            raise InputError(argument, f"must name each group once, and at most {MOST_GROUPS}", value, position)
+            raise InputError(
+                argument, f"must name each group once, and at most {MOST_GROUPS}", value, position
+            )
         return names
     return _name(value, position)
 
@@ -245,7 +271,9 @@ def _name(value: Any, position: int | None, argument: str = "group") -> Name:
     if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
     several = ", or a tuple of these" if argument == "group" else ""
-    raise InputError(where, f"must be a str or an int of 64 bits{several}, or None", value, position)
+    raise InputError(
+        where, f"must be a str or an int of 64 bits{several}, or None", value, position
+    )
 
 
 def label(value: Any, position: int | None = None) -> Name | None:
@@ -255,7 +283,10 @@ def label(value: Any, position: int | None = None) -> Name | None:
 
 def labels(values: Any, rounds: int, scores: Any = None) -> list[Name | None]:
     """Return the one group of each round."""
-    return [label(value, position) for position, value in enumerate(_entries("groups", values, rounds, scores))]
+    return [
+        label(value, position)
+        for position, value in enumerate(_entries("groups", values, rounds, scores))
+    ]
 
 
 _PART = 1 << 16  # entries that are looked at in one go: signals come in between
@@ -281,7 +312,9 @@ def _are_plain_names(values: list[Any]) -> bool:
 def event(value: Any, position: int | None = None) -> int:
     """Return a number for the name of an event: a hash of 63 bits, never 0."""
     name = _name(value, position, "event")
-    letters = b"#" + name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b"%d" % name
+    letters = (
+        b"#" + name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b"%d" % name
+    )
     return int.from_bytes(hashlib.blake2b(letters, digest_size=8).digest()) >> 1 | 1
 
 
@@ -305,8 +338,12 @@ def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
         raise InputError(name, f"must be a sequence with the {name[:-1]} of each round", values)
     _refuse_misaligned(name, values, "scores", scores)
     if len(values) != rounds:
-        raise InputError(name, f"must have an entry for each of the {rounds} rounds", (len(values),))
-    if not hasattr(values, "tolist") and hasattr(values, "to_numpy"):  # a frame, a column for each of several
+        raise InputError(
+            name, f"must have an entry for each of the {rounds} rounds", (len(values),)
+        )
+    if not hasattr(values, "tolist") and hasattr(
+        values, "to_numpy"
+    ):  # a frame, a column for each of several
         values = values.to_numpy()
     if not hasattr(values, "tolist"):
         return list(values)
@@ -321,19 +358,27 @@ def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
     rule = "must be the numbers of rounds, each that of its own round or of a later one"
     column = _column("known_at", values, rule)
     if len(column) != rounds:
-        raise InputError("known_at", f"must have an entry for each of the {rounds} outcomes", column.shape)
+        raise InputError(
+            "known_at", f"must have an entry for each of the {rounds} outcomes", column.shape
+        )
     if column.dtype.kind not in "iu" and len(column):
         raise InputError("known_at", rule, f"an array of {column.dtype}")
     late = np.empty(rounds, np.int64)
     for start in range(0, rounds, _CHUNK):  # so that an interrupt need not wait for all
         part = column[start : start + _CHUNK]
-        late[start : start + _CHUNK] = np.minimum(part, part.dtype.type(min(1 << 62, np.iinfo(part.dtype).max)))
+        late[start : start + _CHUNK] = np.minimum(
+            part, part.dtype.type(min(1 << 62, np.iinfo(part.dtype).max))
+        )
         if (late[start : start + _CHUNK] < np.arange(start, start + len(part))).any():
-            _refuse_first("known_at", rule, column, late[: start + len(part)] < np.arange(start + len(part)))
+            _refuse_first(
+                "known_at", rule, column, late[: start + len(part)] < np.arange(start + len(part))
+            )
     return late
 
 
-def output(out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def output(
+    out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Return `out` if the forecasts of the outcomes `y` can be written to it while hints or scores `x` are read."""
     rule = f"must be a writeable, contiguous float64 array of shape {y.shape}, aligned"
     if not isinstance(out, np.ndarray):
@@ -343,7 +388,9 @@ def output(out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = No
         raise InputError("out", rule, found)
     if np.may_share_memory(out, y):
         raise InputError("out", "must not share memory with outcomes", found)
-    if x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x):  # in place is fine
+    if (
+        x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x)
+    ):  # in place is fine
         raise InputError("out", "must not overlap what is read after it is written", found)
     return out
 
@@ -351,15 +398,17 @@ def output(out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = No
 def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return outcomes (as bytes, int64 or float64) and forecasts: one-dimensional, contiguous, of one length.
 
-    Their values are checked by the kernel that reads them first; if it finds a round that is not valid,
-    `refuse_predictions` says which.
+    Their values are checked by the kernel that reads them first; if it finds a round that is not
+    valid, `refuse_predictions` says which.
     """
     _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
     y = _column("y_true", y_true, _OUTCOME)
     p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
-    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(map(np.any, _invalid(y, p))):  # before rounding hides it
+    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(
+        map(np.any, _invalid(y, p))
+    ):  # before rounding hides it
         refuse_predictions(y, p)
     if y.dtype in (np.uint8, np.bool_):
         return y.view(np.uint8), p.astype(np.float64, copy=False)
@@ -397,7 +446,9 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         raise InputError(name, f"must have {size} entries", array.shape)
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
-        if not len(array) or (low <= array.min() and array.max() <= high):  # all positive, which is quick to see
+        if not len(array) or (
+            low <= array.min() and array.max() <= high
+        ):  # all positive, which is quick to see
             return array.astype(np.float64, copy=False)
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
@@ -414,7 +465,9 @@ def increasing_forecasts(values: Any) -> NDArray[np.float64]:
     if bad.any():
         _refuse_first("p", _PROBABILITY, p, bad)
     if (np.diff(p) <= 0).any():
-        _refuse_first("p", "must increase from entry to entry", p, np.append(False, np.diff(p) <= 0))
+        _refuse_first(
+            "p", "must increase from entry to entry", p, np.append(False, np.diff(p) <= 0)
+        )
     return p
 
 
@@ -435,14 +488,20 @@ def within(name: str, value: Any, low: float, high: float) -> float:
 def option(name: str, value: Any, options: Sequence[float]) -> float:
     """Return `value` if it is one of these numbers."""
     if isinstance(value, (bool, np.bool_)) or not _is_number(value) or value not in options:
-        raise InputError(name, "must be one of " + ", ".join(f"{number:g}" for number in options), value)
+        raise InputError(
+            name, "must be one of " + ", ".join(f"{number:g}" for number in options), value
+        )
     return float(value)
 
 
 def between(name: str, value: object, low: float, high: float) -> float:
     """Return `value` as a float strictly between `low` and `high`."""
-    rule = f"must be a number above {low:g}" + (f" and below {high:g}" if high < np.inf else ", finite")
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    rule = f"must be a number above {low:g}" + (
+        f" and below {high:g}" if high < np.inf else ", finite"
+    )
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
         raise InputError(name, rule, value)
     try:
         number = float(value)
@@ -460,15 +519,17 @@ def generator(name: str, value: object) -> np.random.Generator:
     if value is None:
         return np.random.default_rng()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 0:
-        raise InputError(name, "must be a whole number from 0, a numpy.random.Generator or None", value)
+        raise InputError(
+            name, "must be a whole number from 0, a numpy.random.Generator or None", value
+        )
     return np.random.default_rng(int(value))
 
 
 def moment(text: str | None) -> tuple[str, float]:
     """Return the kind of a time that is written down, and the time.
 
-    It is a "number", or microseconds since 1970: of a "local" date and time without a time zone, or of a "zoned" one.
-    The kind is "" if it is no time.
+    It is a "number", or microseconds since 1970: of a "local" date and time without a time zone, or
+    of a "zoned" one. The kind is "" if it is no time.
 
     Examples
     --------
@@ -498,7 +559,9 @@ def _of_iso(text: str) -> tuple[str, float] | None:
 def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
     array = _numeric(name, values, rule)
     if array.ndim != 1:
-        raise InputError(name, "must have shape (rounds,)" + _one_column(array, values, rule), array.shape)
+        raise InputError(
+            name, "must have shape (rounds,)" + _one_column(array, values, rule), array.shape
+        )
     return np.require(array, requirements=["C", "A"])
 
 
@@ -508,7 +571,9 @@ def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
         return ""
     if array.shape[1] == 1:
         return (
-            ": pass its only column, [:, 0]" if not hasattr(values, "iloc") else ": pass its only column, .iloc[:, 0]"
+            ": pass its only column, [:, 0]"
+            if not hasattr(values, "iloc")
+            else ": pass its only column, .iloc[:, 0]"
         )
     if rule is not _PROBABILITY:
         return ""
@@ -521,11 +586,19 @@ def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
 def _refuse_unordered(name: str, values: Any) -> None:
     """Refuse what numpy would take for one object, or cannot take at all, and say what to pass instead."""
     if getattr(values, "requires_grad", False) is True:
-        raise InputError(name, "must not need a gradient: pass .detach().cpu().numpy()", type(values))
+        raise InputError(
+            name, "must not need a gradient: pass .detach().cpu().numpy()", type(values)
+        )
     if isinstance(values, Iterator):
-        raise InputError(name, "must be an array or a list, which can be read twice: pass list(...) of it", values)
+        raise InputError(
+            name,
+            "must be an array or a list, which can be read twice: pass list(...) of it",
+            values,
+        )
     if isinstance(values, Set | Mapping):
-        raise InputError(name, "must be an array or a list, with an entry for each round in order", values)
+        raise InputError(
+            name, "must be an array or a list, with an entry for each round in order", values
+        )
 
 
 def _refuse_misaligned(name: str, values: Any, other_name: str, other: Any) -> None:
@@ -543,7 +616,9 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         rule = "must be an array of numbers, all rows of one length"
-        rule = "must be an array: pass .detach().cpu().numpy()" if hasattr(values, "detach") else rule
+        rule = (
+            "must be an array: pass .detach().cpu().numpy()" if hasattr(values, "detach") else rule
+        )
         raise InputError(name, rule, values) from error
     if array.size == 0:
         return np.zeros(array.shape, np.uint8)
@@ -556,7 +631,9 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
     if array.dtype.kind in "US" and rule is _OUTCOME and not _reads_as_number(array.flat[0]):
         label = array.flat[0].item()
         raise InputError(name, _of_labels(rule, label), label, 0)
-    rule = "must be an array of bool, integers or floats" + " (convert it first)" * (array.dtype.kind == "O")
+    rule = "must be an array of bool, integers or floats" + " (convert it first)" * (
+        array.dtype.kind == "O"
+    )
     raise InputError(name, rule, array.dtype)
 
 

@@ -21,7 +21,9 @@ def cut_in_the_middle(name: str, fits: Callable[[str], bool]) -> str:
     if fits(name) or len(name) <= _LEAST:
         return name
     losses = range(1, len(name) - _LEAST)
-    return _without(name, 1 + bisect_left(losses, True, key=lambda lost: fits(_without(name, lost))))
+    return _without(
+        name, 1 + bisect_left(losses, True, key=lambda lost: fits(_without(name, lost)))
+    )
 
 
 def short_names(names: Iterable[str], fits: Callable[[str], bool]) -> list[str]:

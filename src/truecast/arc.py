@@ -71,7 +71,9 @@ def energy_of(tally: Tally, *, total: bool = True) -> ArcEnergy:
     O(n): a tally is sorted.
     """
     unit = _unit(tally)
-    zeros, ones = (tally.zeros, tally.ones) if unit == 1 else (tally.zeros / unit, tally.ones / unit)
+    zeros, ones = (
+        (tally.zeros, tally.ones) if unit == 1 else (tally.zeros / unit, tally.ones / unit)
+    )
     energy, gross, expected = _core.arc_energy(tally.p, zeros, ones)
     root = root_of(energy, gross) * unit
     energy = max(energy, 0.0) * unit * unit

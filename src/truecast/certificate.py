@@ -39,34 +39,36 @@ class _Proved:
 class Certificate(_Proved):
     r"""What is proved about the forecasts made so far.
 
-    The distance to calibration, CalDist, is the least total change, :math:`\sum_t |p_t - q_t|`, that turns the
-    forecasts p into perfectly calibrated ones q. It is at most `deviation + min(bias, pooled)`, whatever the
-    outcomes were and whoever chose them (docs/theory.md, theorem 3).
+    The distance to calibration, CalDist, is the least total change, :math:`\sum_t |p_t - q_t|`,
+    that turns the forecasts p into perfectly calibrated ones q. It is at most `deviation +
+    min(bias, pooled)`, whatever the outcomes were and whoever chose them (docs/theory.md, theorem
+    3).
 
-    It does not say that the forecasts are sharp: forecasting 1/2 for ever is calibrated on fair coins. Read `brier`
-    beside it. Nor does it bound the calibration error by value (ECE), which no deterministic forecaster can keep
-    small against an opponent who sees its forecasts.
+    It does not say that the forecasts are sharp: forecasting 1/2 for ever is calibrated on fair
+    coins. Read `brier` beside it. Nor does it bound the calibration error by value (ECE), which no
+    deterministic forecaster can keep small against an opponent who sees its forecasts.
 
-    All sums are kept as exact integers and rounded up to a float here. They speak of the forecasts as fractions; the
-    floats that `predict` returns are the nearest doubles, each within 2**-54 (and exact where the denominator is a
-    power of two), so for the doubles add `rounds * 2**-54`.
+    All sums are kept as exact integers and rounded up to a float here. They speak of the forecasts
+    as fractions; the floats that `predict` returns are the nearest doubles, each within 2**-54 (and
+    exact where the denominator is a power of two), so for the doubles add `rounds * 2**-54`.
 
     Attributes
     ----------
     rounds : int
         Outcomes observed.
     deviation : float
-        D, the distance from the forecasts to the points of the ladder that they were credited to: mostly what
-        One-Step-Ahead would have said.
+        D, the distance from the forecasts to the points of the ladder that they were credited to:
+        mostly what One-Step-Ahead would have said.
     bias : float
-        A, the sum of the ladder's absolute biases: the distance of the credited points to one calibrated sequence.
+        A, the sum of the ladder's absolute biases: the distance of the credited points to one
+        calibrated sequence.
     pooled : float
         B, its distance to another one, in which one round of every biased point is pooled.
     bound : float
         D + min(A, B): CalDist of the forecasts so far is at most this.
     a_priori : float
-        What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are more or no
-        horizon was given. Never below `bound`.
+        What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are
+        more or no horizon was given. Never below `bound`.
     horizon : int or None
         The number of rounds the forecaster was built for.
     brier : float
@@ -103,9 +105,9 @@ class Certificate(_Proved):
 class ArcCertificate(_Proved):
     """What is proved about the forecasts of `Arc`, `Guard` or `Recalibrator`: totals, rounded up.
 
-    The three bounds follow from the energy of the residuals and hold for any outcomes, an opponent's too (docs/arc.md,
-    theorem 2; docs/adaptive.md). Like `Certificate`, it does not say that the forecasts are sharp: read `brier` beside
-    it.
+    The three bounds follow from the energy of the residuals and hold for any outcomes, an
+    opponent's too (docs/arc.md, theorem 2; docs/adaptive.md). Like `Certificate`, it does not say
+    that the forecasts are sharp: read `brier` beside it.
 
     Attributes
     ----------
@@ -118,15 +120,16 @@ class ArcCertificate(_Proved):
     lower_distance : float
         The lower distance to calibration, which lets rounds be split, is at most this.
     bound : float
-        The distance to calibration, CalDist, is at most this: `lower_distance` plus `splitting_gap(rounds)`,
-        or the number of forecasts if that is less.
+        The distance to calibration, CalDist, is at most this: `lower_distance` plus
+        `splitting_gap(rounds)`, or the number of forecasts if that is less.
     a_priori : float
-        `bound` for all the energy that the budget allowed: the forecaster never lets it pass, whatever the outcomes.
-        Never below `bound`. Of `Arc` it is what was proved before the first round. Of `Guard` and `Recalibrator` the
-        budget goes by the forecasts that were made, and with other outcomes they would have made others: what is
-        proved before the first round is ``Guard.a_priori(T)``. Where outcomes come late, the budget grows with the
-        number of forecasts outstanding, and with what outcomes that came in between have added. Beyond 2**30 forecasts
-        it is their number.
+        `bound` for all the energy that the budget allowed: the forecaster never lets it pass,
+        whatever the outcomes. Never below `bound`. Of `Arc` it is what was proved before the first
+        round. Of `Guard` and `Recalibrator` the budget goes by the forecasts that were made, and
+        with other outcomes they would have made others: what is proved before the first round is
+        ``Guard.a_priori(T)``. Where outcomes come late, the budget grows with the number of
+        forecasts outstanding, and with what outcomes that came in between have added. Beyond 2**30
+        forecasts it is their number.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
     horizon : None
@@ -156,7 +159,11 @@ class ArcCertificate(_Proved):
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (so far)",
                 f"    if rounds may be split  <= {self.lower_distance:,.4f}",
                 f"    smooth error            <= {self.smooth_error:,.4f}",
-                *([f"    of which unresolved        {self.unknown:,.4f}"] if self.unresolved else []),
+                *(
+                    [f"    of which unresolved        {self.unknown:,.4f}"]
+                    if self.unresolved
+                    else []
+                ),
                 f"  its budget allows         <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
@@ -202,4 +209,8 @@ def round_up(exact: Fraction) -> float:
     """Return the least float that is not below `exact`."""
     near = exact.numerator / exact.denominator  # correctly rounded, so off by less than one float
     top, bottom = near.as_integer_ratio()
-    return math.nextafter(near, math.inf) if top * exact.denominator < exact.numerator * bottom else near
+    return (
+        math.nextafter(near, math.inf)
+        if top * exact.denominator < exact.numerator * bottom
+        else near
+    )

@@ -1,7 +1,8 @@
 """Columns of numbers as text in a saved state: packed, and read back no longer than they say they are.
 
-Of each column the first bytes of all numbers, then the second ones, and so on, compressed. The lower bytes of floats
-are as good as random: they are not compressed, which takes long and gains little.
+Of each column the first bytes of all numbers, then the second ones, and so on, compressed. The
+lower bytes of floats are as good as random: they are not compressed, which takes long and gains
+little.
 """
 
 from __future__ import annotations
@@ -41,15 +42,27 @@ def packed(columns: Mapping[str, NDArray[Any]], kinds: Mapping[str, str]) -> dic
 def unpacked(what: str, saved: object, kinds: Mapping[str, str], most: int) -> Columns:
     """Return the columns that `packed` wrote, each of at most so many numbers, or raise StateError; `what` they are."""
     if not isinstance(saved, dict) or set(saved) != _ENTRIES:
-        raise StateError(f"the saved {what} must have exactly the entries {', '.join(sorted(_ENTRIES))}")
+        raise StateError(
+            f"the saved {what} must have exactly the entries {', '.join(sorted(_ENTRIES))}"
+        )
     lengths = saved["lengths"]
-    if not isinstance(lengths, list) or len(lengths) != len(kinds) or any(type(n) is not int for n in lengths):
-        raise StateError(f"the saved lengths of the {what} must be {len(kinds)} integers, got {lengths!r:.80}")
+    if (
+        not isinstance(lengths, list)
+        or len(lengths) != len(kinds)
+        or any(type(n) is not int for n in lengths)
+    ):
+        raise StateError(
+            f"the saved lengths of the {what} must be {len(kinds)} integers, got {lengths!r:.80}"
+        )
     if not all(0 <= length <= most for length in lengths):
         raise StateError(f"the saved {what} must be at most {most}, got {max(lengths)}")
-    layout = {name: (kind, count) for (name, kind), count in zip(kinds.items(), lengths, strict=True)}
+    layout = {
+        name: (kind, count) for (name, kind), count in zip(kinds.items(), lengths, strict=True)
+    }
     cuts = {name: _RANDOM.get(kind, 0) * count for name, (kind, count) in layout.items()}
-    sizes = {name: np.dtype(kind).itemsize * count - cuts[name] for name, (kind, count) in layout.items()}
+    sizes = {
+        name: np.dtype(kind).itemsize * count - cuts[name] for name, (kind, count) in layout.items()
+    }
     reader = zlib.decompressobj()
     try:
         table = reader.decompress(_decoded(what, saved["table"]), sum(sizes.values()) + 1)
@@ -74,7 +87,11 @@ def _planes(column: NDArray[Any], kind: str) -> bytes:
 
 def _column(data: bytes, kind: str, count: int) -> NDArray[Any]:
     width = np.dtype(kind).itemsize
-    column = np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(width, count).T).view(kind).reshape(count)
+    column = (
+        np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(width, count).T)
+        .view(kind)
+        .reshape(count)
+    )
     return column.astype(np.dtype(kind).newbyteorder("="), copy=False)
 
 

@@ -18,7 +18,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FileError", "InputError", "OrderError", "StateError", "TicketError", "TruecastError", "VersionError"]
+__all__ = [
+    "FileError",
+    "InputError",
+    "OrderError",
+    "StateError",
+    "TicketError",
+    "TruecastError",
+    "VersionError",
+]
 
 _SHOWN = 80  # characters of a value in a message
 
@@ -47,7 +55,9 @@ class InputError(TruecastError, ValueError):
     outcomes must be 0 or 1, got 2 at position 7
     """
 
-    def __init__(self, argument: str, rule: str, value: object, position: int | tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, argument: str, rule: str, value: object, position: int | tuple[int, ...] | None = None
+    ) -> None:
         super().__init__(argument, rule, value, position)  # so that it travels between processes
         self.argument = argument
         self.rule = rule
@@ -62,8 +72,8 @@ class InputError(TruecastError, ValueError):
 class TicketError(InputError):
     """A ticket was issued, but its outcome is not awaited any more: it was resolved or given up before.
 
-    So an outcome that is delivered twice can be told from bad input, and passed over. A ticket that was never issued
-    is an InputError alone.
+    So an outcome that is delivered twice can be told from bad input, and passed over. A ticket that
+    was never issued is an InputError alone.
 
     Examples
     --------
@@ -111,7 +121,11 @@ class FileError(TruecastError, ValueError):
         self.place = place
 
     def __str__(self) -> str:
-        return f"{self.file} {self.reason}" if self.place is None else f"{self.file}, {self.place}: {self.reason}"
+        return (
+            f"{self.file} {self.reason}"
+            if self.place is None
+            else f"{self.file}, {self.place}: {self.reason}"
+        )
 
 
 class StateError(TruecastError, ValueError):

@@ -24,7 +24,9 @@ _MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enoug
 _MOST_KNOTS = 1 << 28
 _HALF = 1 << 62
 _MOST_LATE = 1 << 20  # forecasts that may await their outcomes
-_FARTHEST = math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25  # a forecast from its key: half the first spacing, and rounding
+_FARTHEST = (
+    math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25
+)  # a forecast from its key: half the first spacing, and rounding
 
 # A number for each group, and then for each of their knots.
 _COUNTS = {
@@ -60,7 +62,9 @@ def certify(parts: tuple[Any, ...]) -> ArcCertificate:
         smooth_error=min((SMOOTH_ERROR * root + beyond) * _UP, float(made)),
         lower_distance=min(lower, float(made)),
         bound=min((lower + gap) * _UP, float(made)),
-        a_priori=min(((LOWER_DISTANCE * most + beyond) * _UP + gap) * _UP, float(made)),  # never below the bound
+        a_priori=min(
+            ((LOWER_DISTANCE * most + beyond) * _UP + gap) * _UP, float(made)
+        ),  # never below the bound
         brier=squared_error / rounds if rounds else math.nan,
         unresolved=late + lost,
         unknown=unknown * 2.0**-32,
@@ -84,7 +88,9 @@ def _most_hidden(rounds: int) -> float:
     """What crediting forecasts to knots can hide at most (docs/adaptive.md, theorem 7, and section 6)."""
     total, made, digits = 0.0, 0, 12
     while made < rounds:
-        until = min(rounds, math.isqrt(8 ** (digits - 1)) + 1)  # forecasts before which 2**digits steps suffice
+        until = min(
+            rounds, math.isqrt(8 ** (digits - 1)) + 1
+        )  # forecasts before which 2**digits steps suffice
         total += (until - made) * math.pi / 2 ** (digits + 1)
         made, digits = until, digits + 1
     return total + rounds * (2.0**-26 + 2.0**-40 + _RESIDUAL)
@@ -107,12 +113,18 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     """Return the numbers that `ledger_state` saved, of at most so many groups, or raise StateError."""
     names = {*_WHOLE, "aims", "asked", "groups", "offsets", "knots"}
     if not isinstance(state, dict) or set(state) != names:
-        raise StateError(f"the saved guard must have exactly the entries {', '.join(sorted(names))}")
+        raise StateError(
+            f"the saved guard must have exactly the entries {', '.join(sorted(names))}"
+        )
     for name in _WHOLE:
         if type(state[name]) is not int or not 0 <= state[name] <= _HALF:
-            raise StateError(f"the saved {name} must be an integer from 0 to 2**62, got {state[name]!r:.80}")
+            raise StateError(
+                f"the saved {name} must be an integer from 0 to 2**62, got {state[name]!r:.80}"
+            )
     aims = state["aims"]
-    if not isinstance(aims, list) or not all(type(number) is float and math.isfinite(number) for number in aims):
+    if not isinstance(aims, list) or not all(
+        type(number) is float and math.isfinite(number) for number in aims
+    ):
         raise StateError(f"the saved aims must be a list of finite floats, got {aims!r:.80}")
     groups = unpacked("groups", state["groups"], _COUNTS, most)
     offsets = unpacked("offsets", state["offsets"], _OFFSETS, _OFFSET * most)
@@ -124,9 +136,18 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     made = sum(int(groups[name][0]) for name in ("rounds", "late", "lost"))
     most_late = min(made, _MOST_LATE)
     if state["most_late"] > most_late:
-        raise StateError(f"the saved most_late must be at most {most_late}, got {state['most_late']}")
+        raise StateError(
+            f"the saved most_late must be at most {most_late}, got {state['most_late']}"
+        )
     asked = _asked(state["asked"], len(groups["rounds"]))
-    return {**groups, **offsets, **knots, **{name: state[name] for name in _WHOLE}, "aims": aims, "asked": asked}
+    return {
+        **groups,
+        **offsets,
+        **knots,
+        **{name: state[name] for name in _WHOLE},
+        "aims": aims,
+        "asked": asked,
+    }
 
 
 def is_placed(said: NDArray[np.float64], key: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -142,13 +163,21 @@ def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int], list
     """The forecast that awaits its outcome, if there is one."""
     if asked is None:
         return None
-    if not isinstance(asked, list) or [type(entry) for entry in asked] != [float, int, int, list, list]:
+    if not isinstance(asked, list) or [type(entry) for entry in asked] != [
+        float,
+        int,
+        int,
+        list,
+        list,
+    ]:
         what = "a forecast, its key, what it can add, its groups and what it was made from"
         raise StateError(f"the saved asked must be {what}, got {asked!r:.80}")
     said, key, worst, members, aim = asked
     within = 0 <= key <= _core.ARC_END and 0 <= worst < _HALF
     if not within or not is_placed(np.array([said]), np.array([key])).all():
-        raise StateError(f"the saved asked must be a forecast from 0 to 1 and its key, got {asked!r:.80}")
+        raise StateError(
+            f"the saved asked must be a forecast from 0 to 1 and its key, got {asked!r:.80}"
+        )
     known = all(type(member) is int and 0 <= member < groups for member in members)
     if not known or members[:1] != [0] or members != sorted(set(members)):
         raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
@@ -176,11 +205,16 @@ def _check_groups(groups: Columns) -> None:
     # Sums that are added to from here on must not pass 64 bits.
     rules += [(name, groups[name] <= np.uint64(2 * _HALF)) for name in ("hidden", "unknown")]
     # Every round is one of everyone's.
-    rules += [(name, groups[name] <= groups[name][0]) for name in ("rounds", "late", "lost", "hidden", "unknown")]
+    rules += [
+        (name, groups[name] <= groups[name][0])
+        for name in ("rounds", "late", "lost", "hidden", "unknown")
+    ]
     for name, good in rules:
         if not good.all():
             group = int(good.argmin())
-            raise StateError(f"the saved {name} of group {group} must fit its rounds, got {groups[name][group]}")
+            raise StateError(
+                f"the saved {name} of group {group} must fit its rounds, got {groups[name][group]}"
+            )
 
 
 def _check_knots(groups: Columns, knots: Columns) -> None:
@@ -196,4 +230,6 @@ def _check_knots(groups: Columns, knots: Columns) -> None:
     good &= (np.bincount(owner, size, len(counts)) <= most * (1 + 2.0**-20))[owner]
     if not good.all():
         row = int(good.argmin())
-        raise StateError(f"the saved knots must increase, with residuals that fit the rounds, got {key[row]}")
+        raise StateError(
+            f"the saved knots must increase, with residuals that fit the rounds, got {key[row]}"
+        )

@@ -44,7 +44,8 @@ class RoundArrays(NamedTuple):
 class RoundsFile:
     """A file of rounds that can be read, any number of times. Made by `read_rounds`, which says what the fields mean.
 
-    Its columns are known; the rows are read by `arrays`, `tally` or `blocks`, and checked as they are read.
+    Its columns are known; the rows are read by `arrays`, `tally` or `blocks`, and checked as they
+    are read.
     """
 
     path: str
@@ -73,14 +74,16 @@ class RoundsFile:
         (array([0., 0., 0.]), array([0.1121, 0.2442, 0.0788]), array(['EWR', 'EWR', 'JFK'], dtype=object))
         """
         blocks = [*self.blocks()]
-        y, p, weight, group = (_joined(column) for column in zip(*blocks, strict=True)) if blocks else _none(self)
+        y, p, weight, group = (
+            (_joined(column) for column in zip(*blocks, strict=True)) if blocks else _none(self)
+        )
         return RoundArrays(y, p, weight, group)
 
     def tally(self) -> Tally:
         """Return the tally of the rounds, those without an outcome left out: all that measures need.
 
-        Memory grows with the number of distinct forecasts, not with the file; beyond 16,777,216 of them those within
-        2**-24 of each other are pooled.
+        Memory grows with the number of distinct forecasts, not with the file; beyond 16,777,216 of
+        them those within 2**-24 of each other are pooled.
 
         Raises
         ------
@@ -101,7 +104,9 @@ class RoundsFile:
         with self._opened() as (table, names):
             parts = rounds(table, names, skip_bad=self.skip_bad, unknown=self.unknown)
             try:
-                return tallies(table.name, names, (part.known() for part in parts)).scores[self.score]
+                return tallies(table.name, names, (part.known() for part in parts)).scores[
+                    self.score
+                ]
             except NoRowsError:
                 return Tally()
 
@@ -111,7 +116,8 @@ class RoundsFile:
         Raises
         ------
         FileError
-            At the first row that breaks a rule, with its line; blocks before it have been given then.
+            At the first row that breaks a rule, with its line; blocks before it have been given
+            then.
 
         Examples
         --------
@@ -131,7 +137,9 @@ class RoundsFile:
     @contextmanager
     def _opened(self) -> Iterator[tuple[Table, Names]]:
         cells = {"positive": self.positive, "percent": self.percent, "decimal": self.decimal}
-        with _opened(self.path, self.outcome, self.score, self.weight, self.group, **cells) as opened:
+        with _opened(
+            self.path, self.outcome, self.score, self.weight, self.group, **cells
+        ) as opened:
             yield opened
 
 
@@ -150,23 +158,25 @@ def read_rounds(
 ) -> RoundsFile:
     """Return a file of outcomes and probabilities, to be read as arrays, as a tally, or block by block.
 
-    CSV (with commas, semicolons, tabs or bars), JSON lines or Parquet, plain or packed by gzip, bzip2, xz or zstd, of
-    any size; the format is detected from the content. It reads what the command reads, and refuses what that refuses.
+    CSV (with commas, semicolons, tabs or bars), JSON lines or Parquet, plain or packed by gzip,
+    bzip2, xz or zstd, of any size; the format is detected from the content. It reads what the
+    command reads, and refuses what that refuses.
 
     Parameters
     ----------
     path
         The file.
     outcome, score
-        The columns of outcomes and of probabilities. Guessed by their names if left out; `.outcome` and `.score` of
-        what is returned tell.
+        The columns of outcomes and of probabilities. Guessed by their names if left out; `.outcome`
+        and `.score` of what is returned tell.
     weight
         The column of weights: 0, or from 1e-100 to 1e100. Whole numbers count as repeated rows.
     group
         The column of groups.
     positive
-        The outcome that counts as 1, such as "yes". One other value may occur, and counts as 0; a third is refused.
-        Case and blanks around a word do not matter. Without it outcomes are 0 and 1, or false and true.
+        The outcome that counts as 1, such as "yes". One other value may occur, and counts as 0; a
+        third is refused. Case and blanks around a word do not matter. Without it outcomes are 0 and
+        1, or false and true.
     percent
         Whether probabilities are percentages, from 0 to 100, with or without a sign.
     decimal
@@ -174,8 +184,8 @@ def read_rounds(
     unknown
         Allow for rows without an outcome: nan in arrays; not counted in a tally.
     skip_bad
-        Leave out rows that break a rule, rather than refuse the file. If more than half do, the file is refused all the
-        same; 2 skips any number.
+        Leave out rows that break a rule, rather than refuse the file. If more than half do, the
+        file is refused all the same; 2 skips any number.
 
     Raises
     ------
@@ -201,12 +211,19 @@ def read_rounds(
     cells = {"positive": positive, "percent": percent, "decimal": decimal}
     with _opened(os.fspath(path), outcome, score, weight, group, **cells) as (_, names):
         found = names.outcome, names.scores[0]
-    return RoundsFile(os.fspath(path), *found, weight, group, positive, percent, decimal, unknown, int(skip_bad))
+    return RoundsFile(
+        os.fspath(path), *found, weight, group, positive, percent, decimal, unknown, int(skip_bad)
+    )
 
 
 @contextmanager
 def _opened(
-    path: str, outcome: str | None, score: str | None, weight: str | None, group: str | None, **cells: Any
+    path: str,
+    outcome: str | None,
+    score: str | None,
+    weight: str | None,
+    group: str | None,
+    **cells: Any,
 ) -> Iterator[tuple[Table, Names]]:
     try:
         from truecast.files import as_argument, guess, open_table
@@ -235,4 +252,6 @@ def _joined(column: tuple[Any, ...]) -> Any:
 def _none(file: RoundsFile) -> RoundArrays:
     """Return the arrays of no rounds."""
     weight = None if file.weight is None else np.empty(0, np.int64)
-    return RoundArrays(np.empty(0), np.empty(0), weight, None if file.group is None else np.empty(0, object))
+    return RoundArrays(
+        np.empty(0), np.empty(0), weight, None if file.group is None else np.empty(0, object)
+    )

@@ -1,8 +1,9 @@
 """The ladder that splits its own cells: its exact sums, what is proved of them, and how it is saved.
 
-A cell keeps what the forecasts made in it have deviated from their credited points. When that reaches a threshold, the
-cell is split at its middle; the new point starts without bias, so whatever was proved of the ladder stays true, and the
-grid becomes as fine as the outcomes make it worth (docs/adaptive.md). No horizon is needed.
+A cell keeps what the forecasts made in it have deviated from their credited points. When that
+reaches a threshold, the cell is split at its middle; the new point starts without bias, so whatever
+was proved of the ladder stays true, and the grid becomes as fine as the outcomes make it worth
+(docs/adaptive.md). No horizon is needed.
 
 Points and biases are integers over 2**40.
 """
@@ -62,7 +63,13 @@ class SplitLadder(_Core, Saveable):
     @property
     def parts(self) -> Parts:
         """The exact sums that the certificate is made of. Costs O(cells)."""
-        return Parts(self.rounds, self.deviation, self.bias_sums, self.squared_error, self.a_priori(self.rounds))
+        return Parts(
+            self.rounds,
+            self.deviation,
+            self.bias_sums,
+            self.squared_error,
+            self.a_priori(self.rounds),
+        )
 
     @property
     def certificate(self) -> Certificate:
@@ -101,7 +108,9 @@ def entries(state: object, kinds: dict[str, Any]) -> dict[str, Any]:
         raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}")
     for name, kind in kinds.items():
         if type(state[name]) is not kind:
-            raise StateError(f"the saved {name} must be of type {kind.__name__}, got {state[name]!r:.80}")
+            raise StateError(
+                f"the saved {name} must be of type {kind.__name__}, got {state[name]!r:.80}"
+            )
         if kind is list and any(type(number) is not int for number in state[name]):
             raise StateError(f"the saved {name} must be a list of int")
     return state
@@ -110,7 +119,9 @@ def entries(state: object, kinds: dict[str, Any]) -> dict[str, Any]:
 def number(state: dict[str, Any], name: str, least: float, most: float) -> None:
     """Refuse a saved number outside of a range."""
     if not least <= state[name] <= most:
-        raise StateError(f"the saved {name} must be from {least} to {most}, got {state[name]!r:.80}")
+        raise StateError(
+            f"the saved {name} must be from {least} to {most}, got {state[name]!r:.80}"
+        )
 
 
 def core_state(state: dict[str, Any], threshold: int) -> dict[str, Any]:
@@ -123,17 +134,31 @@ def core_state(state: dict[str, Any], threshold: int) -> dict[str, Any]:
     number(state, "squared_error", 0, state["rounds"])
     _require_dyadic(points)
     if len(biases) != len(points) or len(spent) != len(points) - 1:
-        raise StateError(f"the saved biases must be {len(points)} integers, and what the cells spent one less")
+        raise StateError(
+            f"the saved biases must be {len(points)} integers, and what the cells spent one less"
+        )
     if biases[0] != 0 or biases[-1] != 0 or (state["rounds"] == 0 and any(biases)):
-        raise StateError("the saved biases of 0 and 1 must be 0, and all of them before the first round")
+        raise StateError(
+            "the saved biases of 0 and 1 must be 0, and all of them before the first round"
+        )
     most = 1 << 62
     for j, bias in enumerate(biases):
-        if abs(bias) >= most:  # so that it fits a machine word; what points can have, the ladders know
-            raise StateError(f"the saved bias of point {j} must be from {-most} to {most}, got {bias!s:.80}")
+        if (
+            abs(bias) >= most
+        ):  # so that it fits a machine word; what points can have, the ladders know
+            raise StateError(
+                f"the saved bias of point {j} must be from {-most} to {most}, got {bias!s:.80}"
+            )
     split_no_more = len(spent) == _core.MOST_CELLS
     for i, deviation in enumerate(spent):
-        if not 0 <= deviation < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold):
-            raise StateError(f"the saved spent of cell {i} must be below the threshold, got {deviation!s:.80}")
+        if (
+            not 0
+            <= deviation
+            < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold)
+        ):
+            raise StateError(
+                f"the saved spent of cell {i} must be below the threshold, got {deviation!s:.80}"
+            )
     number(state, "deviation", sum(spent), 2 * WHOLE * state["rounds"])
     high, low = divmod(state["deviation"], 1 << 64)
     return {
@@ -150,8 +175,12 @@ def core_state(state: dict[str, Any], threshold: int) -> dict[str, Any]:
 def _require_dyadic(points: list[int]) -> None:
     """Refuse points other than those that splits at the middle make of 0 and 1."""
     if points[:1] != [0] or points[-1:] != [WHOLE] or len(points) > _core.MOST_CELLS + 1:
-        raise StateError(f"the saved points must go from 0 to {WHOLE}, and be at most {_core.MOST_CELLS + 1}")
+        raise StateError(
+            f"the saved points must go from 0 to {WHOLE}, and be at most {_core.MOST_CELLS + 1}"
+        )
     for low, high in pairwise(points):
         width = high - low
         if width <= 0 or width & (width - 1) or low % width:
-            raise StateError(f"the saved points must be ends of split cells, got {low} and {high} next to each other")
+            raise StateError(
+                f"the saved points must be ends of split cells, got {low} and {high} next to each other"
+            )

@@ -50,18 +50,20 @@ ROWS = (
 )
 # fmt: on
 # T from which the next row is less; a wrong row would be as true, and hardly worse: floats will do
-_CROSSINGS = [(high - low) / THOUSAND / (0.5 / n - 0.5 / m) for (n, low), (m, high) in pairwise(ROWS)]
+_CROSSINGS = [
+    (high - low) / THOUSAND / (0.5 / n - 0.5 / m) for (n, low), (m, high) in pairwise(ROWS)
+]
 
 
 def splitting_gap(rounds: int) -> float:
     """Bound how much greater the distance to calibration can be than the lower distance, which splits rounds.
 
-    CalDist(p, y) <= LowerCalDist(p, y) + splitting_gap(T), in total, for all forecasts p and outcomes y of T rounds. It
-    is at most T/2 and at most 1.96 T^(1/3), and known before the first round: a bound on the lower distance becomes one
-    on the distance.
+    CalDist(p, y) <= LowerCalDist(p, y) + splitting_gap(T), in total, for all forecasts p and
+    outcomes y of T rounds. It is at most T/2 and at most 1.96 T^(1/3), and known before the first
+    round: a bound on the lower distance becomes one on the distance.
 
-    It is not the difference: that is often near 0, and the largest that we know is 0.45 T^(1/3). For given rounds
-    `calibration_distance` finds the distance, or a narrower interval.
+    It is not the difference: that is often near 0, and the largest that we know is 0.45 T^(1/3).
+    For given rounds `calibration_distance` finds the distance, or a narrower interval.
 
     Parameters
     ----------
@@ -85,8 +87,8 @@ def splitting_gap(rounds: int) -> float:
 
     Notes
     -----
-    The least of 140 proved bounds T/(2n) + H(n), and of 1.96 T^(1/3) from 1.2e13 rounds on (docs/distance.md, theorem
-    12). A few microseconds.
+    The least of 140 proved bounds T/(2n) + H(n), and of 1.96 T^(1/3) from 1.2e13 rounds on
+    (docs/distance.md, theorem 12). A few microseconds.
     """
     rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
     if rounds >= LARGE:

@@ -5,10 +5,11 @@ The JSON text is one object::
     {"format": "truecast", "version": 2, "kind": "AlmostOneStepAhead",
      "config": {...}, "state": {...}, "crc32": ...}
 
-where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run", of what it wants to
-know when it goes on; forecasters take no notice of it. The bytes are ``b"TRUECAST"``, the version in one byte,
-and that text compressed by zlib: at most 16 times, or to no more than 16 MB. What unpacks to more is refused, so a
-small forgery cannot fill the memory: reading takes at most about 25 bytes for each letter.
+where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run",
+of what it wants to know when it goes on; forecasters take no notice of it. The bytes are
+``b"TRUECAST"``, the version in one byte, and that text compressed by zlib: at most 16 times, or to
+no more than 16 MB. What unpacks to more is refused, so a small forgery cannot fill the memory:
+reading takes at most about 25 bytes for each letter.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _RATIO = 16  # letters a byte, beyond that
 _ENTRIES = {"format", "version", "kind", "config", "state", "crc32"}
 
 
-def to_json(kind: str, config: dict[str, Any], state: dict[str, Any], run: dict[str, Any] | None = None) -> str:
+def to_json(
+    kind: str, config: dict[str, Any], state: dict[str, Any], run: dict[str, Any] | None = None
+) -> str:
     """Return what `from_json` reads."""
     saved = {"format": _FORMAT, "version": VERSION, "kind": kind, "config": config, "state": state}
     if run is not None:
@@ -50,7 +53,9 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
         raise StateError('this is not a saved forecaster: it has no "format": "truecast"')
     _check_version(saved.get("version"))
     if set(saved) - {"run"} != _ENTRIES:
-        raise StateError(f"a saved forecaster has the entries {sorted(_ENTRIES)}, got {sorted(saved)}")
+        raise StateError(
+            f"a saved forecaster has the entries {sorted(_ENTRIES)}, got {sorted(saved)}"
+        )
     try:
         checksum = _crc32({name: saved[name] for name in saved if name != "crc32"})
     except RecursionError as error:
@@ -72,7 +77,9 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
 def to_bytes(text: str) -> bytes:
     """Return the compact form of what `to_json` gave."""
     if len(text) > _LONGEST:
-        raise StateError(f"a saved forecaster in compact form has at most {_LONGEST} letters: save it as JSON")
+        raise StateError(
+            f"a saved forecaster in compact form has at most {_LONGEST} letters: save it as JSON"
+        )
     letters = text.encode()
     packed = zlib.compress(letters, 9)
     if len(letters) > _most_letters(packed):
@@ -165,7 +172,8 @@ class Saveable:
         Raises
         ------
         StateError
-            If the text is corrupted or was not saved by this class; VersionError if a newer truecast wrote it.
+            If the text is corrupted or was not saved by this class; VersionError if a newer
+            truecast wrote it.
         """
         return cls._rebuild(*from_json(text, cls.__name__, cls._oldest))
 
@@ -174,7 +182,9 @@ class Saveable:
         try:
             built = cls(**config)
         except (TypeError, InputError, RecursionError) as error:
-            raise StateError(f"{cls.__name__} cannot be built from the saved configuration: {error}") from error
+            raise StateError(
+                f"{cls.__name__} cannot be built from the saved configuration: {error}"
+            ) from error
         built.load(saved)
         return built
 
@@ -192,7 +202,9 @@ class Saveable:
         return load, (type(self), self.to_bytes())
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.config.items() if value is not None)
+        options = ", ".join(
+            f"{name}={value!r}" for name, value in self.config.items() if value is not None
+        )
         return f"{type(self).__name__}({options})"
 
 

@@ -21,13 +21,13 @@ _TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
 class Tally:
     """How many zeros and ones there were at each distinct forecast.
 
-    Two sets of rounds with the same tally have the same measures, in whatever order the rounds came. A tally is a
-    value: it never changes, compares by content, and adds.
+    Two sets of rounds with the same tally have the same measures, in whatever order the rounds
+    came. A tally is a value: it never changes, compares by content, and adds.
 
-    Forecasts are the same only if they are equal as doubles (-0.0 is 0.0). Integer weights are counts, as if the
-    round came so many times; all sums of counts are exact, so merging parts gives the tally of the whole bit for bit.
-    Real weights make a weighted tally, whose sums are exact and then rounded, once, to doubles: in whatever order the
-    rounds come.
+    Forecasts are the same only if they are equal as doubles (-0.0 is 0.0). Integer weights are
+    counts, as if the round came so many times; all sums of counts are exact, so merging parts gives
+    the tally of the whole bit for bit. Real weights make a weighted tally, whose sums are exact and
+    then rounded, once, to doubles: in whatever order the rounds come.
 
     Parameters
     ----------
@@ -56,8 +56,9 @@ class Tally:
 
     Notes
     -----
-    24 bytes for each distinct forecast. Forecasts with a few decimals have few distinct values, whatever the number of
-    rounds; `truecast.adapters.duckdb` and `truecast.adapters.polars` make the tally of files that do not fit in memory.
+    24 bytes for each distinct forecast. Forecasts with a few decimals have few distinct values,
+    whatever the number of rounds; `truecast.adapters.duckdb` and `truecast.adapters.polars` make
+    the tally of files that do not fit in memory.
     """
 
     __slots__ = ("ones", "p", "total", "weighted", "zeros")
@@ -78,11 +79,19 @@ class Tally:
         # copies, so the caller keeps no way in; and no -0.0 among weights
         self._set(forecasts[seen], of_zero[seen] + 0, of_one[seen] + 0)
 
-    def _set(self, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], rounds: int | None = None) -> None:
+    def _set(
+        self,
+        p: NDArray[np.float64],
+        zeros: NDArray[Any],
+        ones: NDArray[Any],
+        rounds: int | None = None,
+    ) -> None:
         weighted = zeros.dtype == np.float64
         total = _total(zeros, ones) if rounds is None else rounds
         if not total <= (np.finfo(np.float64).max if weighted else _check.MOST_ROUNDS):
-            raise InputError("the number of rounds", f"must be {_check.MOST_ROUNDS} at the most in all", total)
+            raise InputError(
+                "the number of rounds", f"must be {_check.MOST_ROUNDS} at the most in all", total
+            )
         for column in (p, zeros, ones):
             column.setflags(write=False)
         content = {"p": p, "zeros": zeros, "ones": ones, "total": total, "weighted": weighted}
@@ -90,7 +99,13 @@ class Tally:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def _of(cls, p: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], rounds: int | None = None) -> Tally:
+    def _of(
+        cls,
+        p: NDArray[np.float64],
+        zeros: NDArray[Any],
+        ones: NDArray[Any],
+        rounds: int | None = None,
+    ) -> Tally:
         """Return a tally of arrays that are known to be right and are nobody else's."""
         tally = cls.__new__(cls)
         tally._set(p, zeros, ones, rounds)
@@ -107,13 +122,14 @@ class Tally:
         y_prob
             What was forecast for each, between 0 and 1.
         sample_weight
-            A weight for each round: integers count as repeated rounds, floats make a weighted tally.
+            A weight for each round: integers count as repeated rounds, floats make a weighted
+            tally.
 
         Raises
         ------
         InputError
-            If a value is missing, not a number or out of range (no tolerance, no clipping), lengths differ, or pandas
-            columns have different indexes.
+            If a value is missing, not a number or out of range (no tolerance, no clipping), lengths
+            differ, or pandas columns have different indexes.
 
         Notes
         -----
@@ -121,7 +137,9 @@ class Tally:
         """
         y, p = _check.predictions(y_true, y_prob)
         if sample_weight is not None:
-            return cls._of(*_weighted(y, p, _check.sample_weight(sample_weight, y_true, y_prob, len(y))))
+            return cls._of(
+                *_weighted(y, p, _check.sample_weight(sample_weight, y_true, y_prob, len(y)))
+            )
         return cls._of(*_counted(y, p), rounds=len(y))
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
@@ -138,7 +156,10 @@ class Tally:
             if not isinstance(tally, Tally):
                 raise InputError("tallies", "must be of type Tally", tally)
         while len(level) > 1:  # by pairs: every forecast takes part in log2(k) sums
-            level = [level[i] + level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+            level = [
+                level[i] + level[i + 1] if i + 1 < len(level) else level[i]
+                for i in range(0, len(level), 2)
+            ]
         return level[0] if level else cls()
 
     def __add__(self, other: object) -> Tally:
@@ -149,8 +170,13 @@ class Tally:
         kind = np.float64 if self.weighted or other.weighted else np.int64
         room = len(self.p) + len(other.p)
         p, zeros, ones = np.empty(room), np.empty(room, kind), np.empty(room, kind)
-        parts = [part.astype(kind, copy=False) for part in (self.zeros, self.ones, other.zeros, other.ones)]
-        distinct = _core.merge_tallies(self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones)
+        parts = [
+            part.astype(kind, copy=False)
+            for part in (self.zeros, self.ones, other.zeros, other.ones)
+        ]
+        distinct = _core.merge_tallies(
+            self.p, parts[0], parts[1], other.p, parts[2], parts[3], p, zeros, ones
+        )
         _shrunk(distinct, (p, zeros, ones))
         return Tally._of(p, zeros, ones)
 
@@ -161,7 +187,8 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         return self.weighted == other.weighted and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("p", "zeros", "ones")
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("p", "zeros", "ones")
         )
 
     def __hash__(self) -> int:
@@ -174,7 +201,11 @@ class Tally:
         raise AttributeError(f"a Tally does not change: cannot delete {name}")
 
     def __repr__(self) -> str:
-        rounds = f"weight {self.total:g}" if self.weighted else f"{self.total:,} round{'' if self.total == 1 else 's'}"
+        rounds = (
+            f"weight {self.total:g}"
+            if self.weighted
+            else f"{self.total:,} round{'' if self.total == 1 else 's'}"
+        )
         return f"Tally of {rounds} at {len(self.p):,} forecast{'' if len(self.p) == 1 else 's'}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -194,7 +225,9 @@ class Tally:
     def mirrored(self) -> Tally:
         """Return the tally of 1 - p and 1 - y (equal forecasts may arise by rounding, and are merged)."""
         p, zeros, ones = (1.0 - self.p)[::-1], self.ones[::-1], self.zeros[::-1]
-        starts = np.flatnonzero(np.append(True, np.diff(p) > 0)) if len(p) else np.empty(0, np.int64)
+        starts = (
+            np.flatnonzero(np.append(True, np.diff(p) > 0)) if len(p) else np.empty(0, np.int64)
+        )
         if not len(p):
             return self
         return Tally._of(p[starts], np.add.reduceat(zeros, starts), np.add.reduceat(ones, starts))
@@ -202,30 +235,41 @@ class Tally:
     def coarsened(self, cells: int) -> Tally:
         """Return a tally of at most `cells` forecasts, none of which has moved by as much as 1 / `cells`.
 
-        Rounds in a cell [k / cells, (k + 1) / cells) all get their mean forecast, so that each cell keeps the sum of
-        y - p. A tally with no more than `cells` forecasts is returned as it is.
+        Rounds in a cell [k / cells, (k + 1) / cells) all get their mean forecast, so that each cell
+        keeps the sum of y - p. A tally with no more than `cells` forecasts is returned as it is.
         """
         cells = _check.whole_number("cells", cells, least=1, most=1 << 30)
         return self if len(self.p) <= cells else self._in_cells(cells)
 
     def _in_cells(self, cells: int) -> Tally:
         """Return the same with every cell pooled, however few forecasts there are: parts of whole cells add."""
-        starts = np.flatnonzero(np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1))
+        starts = np.flatnonzero(
+            np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1)
+        )
         zeros, ones = np.add.reduceat(self.zeros, starts), np.add.reduceat(self.ones, starts)
         p = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)
         ends = np.append(starts[1:], len(self.p)) - 1
-        return Tally._of(np.clip(p, self.p[starts], self.p[ends]), zeros, ones)  # rounding must not leave the cell
+        return Tally._of(
+            np.clip(p, self.p[starts], self.p[ends]), zeros, ones
+        )  # rounding must not leave the cell
 
     def to_json(self) -> str:
         """Return the tally as versioned JSON."""
-        columns = {name: base64.b64encode(_little(getattr(self, name)).tobytes()).decode() for name in _COLUMNS}
+        columns = {
+            name: base64.b64encode(_little(getattr(self, name)).tobytes()).decode()
+            for name in _COLUMNS
+        }
         return state.to_json("Tally", {"weighted": self.weighted}, columns)
 
     @classmethod
     def from_json(cls, text: str) -> Tally:
         """Return the tally that `to_json` saved."""
         config, columns = state.from_json(text, "Tally")
-        kinds = {"p": "<f8", "zeros": "<f8", "ones": "<f8"} if config.get("weighted") is True else _COLUMNS
+        kinds = (
+            {"p": "<f8", "zeros": "<f8", "ones": "<f8"}
+            if config.get("weighted") is True
+            else _COLUMNS
+        )
         try:
             if not isinstance(columns, dict) or set(columns) != set(_COLUMNS):
                 raise StateError(f"a saved tally has the columns {sorted(_COLUMNS)}")
@@ -233,7 +277,12 @@ class Tally:
                 name: np.frombuffer(base64.b64decode(columns[name], validate=True), kind)
                 for name, kind in kinds.items()
             }
-            return cls(**{name: array.astype(array.dtype.newbyteorder("=")) for name, array in arrays.items()})
+            return cls(
+                **{
+                    name: array.astype(array.dtype.newbyteorder("="))
+                    for name, array in arrays.items()
+                }
+            )
         except (TypeError, ValueError, binascii.Error) as error:
             raise StateError(f"this is not a saved tally: {error}") from error
 
@@ -261,8 +310,8 @@ class RunningTally:
 
     Notes
     -----
-    Parts are merged when the older is not much larger than the newer, so a forecast takes part in O(log n) merges.
-    `compute` merges them all, which is linear in the number of distinct forecasts.
+    Parts are merged when the older is not much larger than the newer, so a forecast takes part in
+    O(log n) merges. `compute` merges them all, which is linear in the number of distinct forecasts.
     """
 
     def __init__(self) -> None:
@@ -327,7 +376,9 @@ def _little(column: NDArray[Any]) -> NDArray[Any]:
     return column.astype(column.dtype.newbyteorder("<"), copy=False)
 
 
-def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+def _counted(
+    y: NDArray[Any], p: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
     forecasts, counts = np.empty(_core.FEW), np.empty((2, _core.FEW), np.int64)
     distinct = _core.count_few(p, y, forecasts, counts)
     if distinct >= 0:
@@ -336,7 +387,11 @@ def _counted(y: NDArray[Any], p: NDArray[np.float64]) -> tuple[NDArray[np.float6
 
     # Every round as one integer: the bits of p, which order like p, and y.
     n = len(p)
-    columns: list[NDArray[Any]] = [np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)]
+    columns: list[NDArray[Any]] = [
+        np.empty(n, np.uint64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+    ]
 
     def count(pivot: float, below: bool) -> tuple[int, int]:
         size = _core.pack_rounds(p, y, pivot, below, columns[0])
@@ -360,7 +415,8 @@ def _by_halves(
 ) -> int:
     """Count the rounds on either side of a pivot, each in a thread if they are many; return the distinct forecasts.
 
-    Those below it go to the front of the columns, the others anywhere behind them: `count` says where, and how many.
+    Those below it go to the front of the columns, the others anywhere behind them: `count` says
+    where, and how many.
     """
     if len(p) < _TWO_THREADS:
         _, lower = count(2.0, True)

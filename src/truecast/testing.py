@@ -1,9 +1,9 @@
 """The contracts that every forecaster and every hint keeps, as checks to run on any of them, yours too.
 
 A forecaster has ``predict() -> float``, ``observe(outcome)``, ``forecast_many(outcomes) -> array``,
-``to_json() -> str`` and a class method ``from_json(text)``. A hint has ``predict(score) -> float`` and
-``learn(score, outcome)``; to be saved, ``state()`` and ``load(state)``; for late outcomes, if it wants to,
-``issue(score) -> (float, notes)`` and ``learn(score, outcome, notes)``.
+``to_json() -> str`` and a class method ``from_json(text)``. A hint has ``predict(score) -> float``
+and ``learn(score, outcome)``; to be saved, ``state()`` and ``load(state)``; for late outcomes, if
+it wants to, ``issue(score) -> (float, notes)`` and ``learn(score, outcome, notes)``.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def check_methods(make: Make) -> None:
 
 def check_cold_start(make: Make) -> None:
     """It forecasts before it has seen anything, and two fresh ones forecast alike."""
-    _require(make().predict() == make().predict(), "two fresh forecasters differ in their first forecast")
+    _require(
+        make().predict() == make().predict(), "two fresh forecasters differ in their first forecast"
+    )
     _require(len(make().forecast_many([])) == 0, "forecast_many([]) is not empty")
 
 
@@ -95,7 +97,10 @@ def check_probabilities(make: Make) -> None:
         forecaster = make()
         for t, y in enumerate(outcomes):
             p = forecaster.predict()
-            _require(isinstance(p, float) and 0.0 <= p <= 1.0, f"forecast {p!r} in round {t} is no float in [0, 1]")
+            _require(
+                isinstance(p, float) and 0.0 <= p <= 1.0,
+                f"forecast {p!r} in round {t} is no float in [0, 1]",
+            )
             forecaster.observe(y)
 
 
@@ -106,7 +111,10 @@ def check_predict_repeatable(make: Make) -> None:
         for t, y in enumerate(outcomes):
             p = once.predict()
             asked = {often.predict() for _ in range(3)}
-            _require(asked == {p}, f"predict() in round {t} gave {p!r} asked once, {sorted(asked)} asked three times")
+            _require(
+                asked == {p},
+                f"predict() in round {t} gave {p!r} asked once, {sorted(asked)} asked three times",
+            )
             once.observe(y)
             often.observe(y)
 
@@ -118,23 +126,41 @@ def check_order(make: Make) -> None:
             forecaster = prepare(_after(make, rounds))
             before = forecaster.to_json()
             _require_refusal(forecaster.observe, 1, RuntimeError, f"observe() {what}")
-            _require(forecaster.to_json() == before, f"a refused observe() {what} changed the state")
+            _require(
+                forecaster.to_json() == before, f"a refused observe() {what} changed the state"
+            )
 
 
 def check_bad_outcomes(make: Make) -> None:
     """Outcomes other than 0 and 1 are refused, alone or in a batch, and change nothing."""
-    bad: list[Any] = [2, -1, 0.5, float("nan"), float("inf"), "1", b"1", None, [1], np.array([0, 1]), object()]
+    bad: list[Any] = [
+        2,
+        -1,
+        0.5,
+        float("nan"),
+        float("inf"),
+        "1",
+        b"1",
+        None,
+        [1],
+        np.array([0, 1]),
+        object(),
+    ]
     forecaster = _after(make, 20)
     p = forecaster.predict()
     before = forecaster.to_json()
     for value in bad:
         _require_refusal(forecaster.observe, value, (ValueError, TypeError), f"observe({value!r})")
         batch = [0, 1, value, 1]
-        _require_refusal(forecaster.forecast_many, batch, (ValueError, TypeError), f"forecast_many({batch!r})")
+        _require_refusal(
+            forecaster.forecast_many, batch, (ValueError, TypeError), f"forecast_many({batch!r})"
+        )
         _require(forecaster.predict() == p, f"the refused outcome {value!r} changed the forecast")
         _require(forecaster.to_json() == before, f"the refused outcome {value!r} changed the state")
     for value in (1, np.zeros((2, 2), np.int64), np.array(["0", "1"])):
-        _require_refusal(forecaster.forecast_many, value, (ValueError, TypeError), f"forecast_many({value!r})")
+        _require_refusal(
+            forecaster.forecast_many, value, (ValueError, TypeError), f"forecast_many({value!r})"
+        )
         _require(forecaster.to_json() == before, f"the refused batch {value!r} changed the state")
 
 
@@ -149,7 +175,9 @@ def check_outcome_types(make: Make) -> None:
             forecaster.predict()
             forecaster.observe(kind(int(y)))
         states.add(forecaster.to_json())
-    _require(len(states) == 1, "outcomes of different types, equal in value, lead to different states")
+    _require(
+        len(states) == 1, "outcomes of different types, equal in value, lead to different states"
+    )
 
 
 def check_batch(make: Make) -> None:
@@ -164,39 +192,53 @@ def check_batch(make: Make) -> None:
             batch = make()
             parts = [np.asarray(batch.forecast_many(part)) for part in np.split(outcomes, cuts)]
             _require(
-                np.concatenate(parts).tolist() == expected, f"a batch cut at {cuts} and the loop forecast differently"
+                np.concatenate(parts).tolist() == expected,
+                f"a batch cut at {cuts} and the loop forecast differently",
             )
-            _require(batch.to_json() == loop.to_json(), f"a batch cut at {cuts} and the loop end in different states")
+            _require(
+                batch.to_json() == loop.to_json(),
+                f"a batch cut at {cuts} and the loop end in different states",
+            )
 
 
 def check_save_and_load(make: Make) -> None:
     """Saved and loaded after any round, also between forecast and outcome, it goes on identically."""
     for outcomes in _streams():
         straight, resumed = make(), make()
-        _require(type(resumed).from_json(resumed.to_json()) is not resumed, "from_json() gives back the saved object")
+        _require(
+            type(resumed).from_json(resumed.to_json()) is not resumed,
+            "from_json() gives back the saved object",
+        )
         for t, y in enumerate(outcomes):
             resumed = type(resumed).from_json(resumed.to_json())
             p = straight.predict()
-            _require(resumed.predict() == p, f"saved and loaded before round {t}, it forecasts differently")
+            _require(
+                resumed.predict() == p,
+                f"saved and loaded before round {t}, it forecasts differently",
+            )
             resumed = type(resumed).from_json(resumed.to_json())
             straight.observe(y)
             resumed.observe(y)
-        _require(resumed.to_json() == straight.to_json(), "saved and loaded, it ends in a different state")
+        _require(
+            resumed.to_json() == straight.to_json(),
+            "saved and loaded, it ends in a different state",
+        )
 
 
 def check_memory(make: Make) -> None:
     """Neither memory nor saved state keeps growing like the number of rounds.
 
-    Watched up to 64,000 rounds: what fills a window of some thousands first, or grows like a root, passes. What other
-    threads of the process allocate meanwhile counts too, so growth must show three times to be held against the
-    forecaster.
+    Watched up to 64,000 rounds: what fills a window of some thousands first, or grows like a root,
+    passes. What other threads of the process allocate meanwhile counts too, so growth must show
+    three times to be held against the forecaster.
     """
     stops = (1_000, 8_000, 64_000)
     for attempt in range(3):
         grown = [
             f"{what} grew to {sizes} bytes after {stops} rounds"
             for what, sizes in _sizes(make, stops).items()
-            # eight times the rounds: linear growth is eight times as large, that of a square root not three times
+            # eight times the rounds: linear growth is eight times as large, that of a square root
+            # not three times
             if sizes[2] - sizes[1] > 5 * max(sizes[1] - sizes[0], 0) + 4_096
         ]
         if not grown:
@@ -238,7 +280,9 @@ CHECKS = (
 )
 
 
-def check_hint(make: Callable[[], Any], *, checks: Sequence[Callable[[Callable[[], Any]], None]] | None = None) -> None:
+def check_hint(
+    make: Callable[[], Any], *, checks: Sequence[Callable[[Callable[[], Any]], None]] | None = None
+) -> None:
     """Run every check of the contract of hints on those that `make` builds.
 
     Parameters
@@ -267,7 +311,10 @@ def check_hint_probabilities(make: Callable[[], Any]) -> None:
         hint = make()
         for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
             p = hint.predict(x)
-            _require(isinstance(p, float) and 0.0 <= p <= 1.0, f"{p!r} in round {t} is no float in [0, 1]")
+            _require(
+                isinstance(p, float) and 0.0 <= p <= 1.0,
+                f"{p!r} in round {t} is no float in [0, 1]",
+            )
             hint.learn(x, y)
 
 
@@ -279,7 +326,9 @@ def check_hint_repeatable(make: Callable[[], Any]) -> None:
             asked.predict(_score(0.3, asked))
             p = asked.predict(x)
             _require(asked.predict(x) == p, f"asked twice in round {t}, it says two things")
-            _require(other.predict(x) == p, f"in round {t} it depends on what it was asked, or on chance")
+            _require(
+                other.predict(x) == p, f"in round {t} it depends on what it was asked, or on chance"
+            )
             asked.learn(x, y)
             other.learn(x, y)
 
@@ -294,9 +343,13 @@ def check_hint_issue(make: Callable[[], Any]) -> None:
         for x, y in zip(scores, outcomes, strict=True):
             p, notes = hint.issue(x)
             _require(p == hint.predict(x), f"issue({x!r}) and predict({x!r}) say different things")
-            numbers = isinstance(notes, list) and all(type(note) is float and np.isfinite(note) for note in notes)
+            numbers = isinstance(notes, list) and all(
+                type(note) is float and np.isfinite(note) for note in notes
+            )
             _require(numbers, f"the notes {notes!r:.80} are no list of finite floats")
-            _require(len(notes) == count, f"there are {len(notes)} notes, and {count} when it was new")
+            _require(
+                len(notes) == count, f"there are {len(notes)} notes, and {count} when it was new"
+            )
             hint.learn(x, y, *([notes] if notes else []))
 
 
@@ -334,7 +387,10 @@ def check_hint_recalibrator(make: Callable[[], Any]) -> None:
         for x, y in zip(scores, outcomes, strict=True):
             expected.append(loop.predict(x))
             loop.observe(y)
-        _require(batch.recalibrate_many(scores, outcomes).tolist() == expected, "batch and loop forecast differently")
+        _require(
+            batch.recalibrate_many(scores, outcomes).tolist() == expected,
+            "batch and loop forecast differently",
+        )
 
 
 HINT_CHECKS = (
@@ -356,10 +412,21 @@ def _score(p: float, hint: Any) -> Any:
 def _scored_streams(make: Callable[[], Any]) -> list[tuple[list[Any], list[int]]]:
     """Scores and outcomes to try hints on: of all sizes, with 0 and 1 among them, right and wrong."""
     rng = np.random.default_rng(20250917)
-    p = [0.0, 1.0, 0.5, 1e-300, 1 - 2**-53, *rng.random(60).tolist(), *rng.beta(0.05, 0.05, 35).tolist()]
+    p = [
+        0.0,
+        1.0,
+        0.5,
+        1e-300,
+        1 - 2**-53,
+        *rng.random(60).tolist(),
+        *rng.beta(0.05, 0.05, 35).tolist(),
+    ]
     hint = make()
     scores = [_score(x, hint) for x in p]
-    return [(scores, (rng.random(len(p)) < chance).astype(int).tolist()) for chance in (p, 0.5, 0.0, 1.0)]
+    return [
+        (scores, (rng.random(len(p)) < chance).astype(int).tolist())
+        for chance in (p, 0.5, 0.0, 1.0)
+    ]
 
 
 def _require_alike(hint: Any, other: Any, what: str) -> None:
@@ -389,8 +456,12 @@ _WITHOUT_FORECAST: dict[str, Callable[[Forecaster], Forecaster]] = {
     "without predict()": lambda forecaster: forecaster,
     "twice after one predict()": _observed,
     "after predict() and a batch": _batched,
-    "without predict(), saved and loaded": lambda forecaster: type(forecaster).from_json(forecaster.to_json()),
-    "twice after one predict(), saved and loaded": lambda f: type(f).from_json(_observed(f).to_json()),
+    "without predict(), saved and loaded": lambda forecaster: type(forecaster).from_json(
+        forecaster.to_json()
+    ),
+    "twice after one predict(), saved and loaded": lambda f: type(f).from_json(
+        _observed(f).to_json()
+    ),
 }
 
 
@@ -416,12 +487,17 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _require_refusal(
-    call: Callable[[Any], Any], argument: Any, error: type[Exception] | tuple[type[Exception], ...], what: str
+    call: Callable[[Any], Any],
+    argument: Any,
+    error: type[Exception] | tuple[type[Exception], ...],
+    what: str,
 ) -> None:
     try:
         call(argument)
     except error:
         return
     except Exception as other:
-        raise AssertionError(f"{what} raises {other!r}, of a class that does not tell what is wrong") from other
+        raise AssertionError(
+            f"{what} raises {other!r}, of a class that does not tell what is wrong"
+        ) from other
     raise AssertionError(f"{what} is accepted")

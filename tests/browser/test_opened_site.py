@@ -14,7 +14,8 @@ pytest.importorskip("mkdocs", reason="needs mkdocs")
 ROOT = Path(__file__).parents[2]
 OWN_LOOK = {"sample-report.html", "404.html"}
 
-# code and tables that must be scrolled sideways to be read, and what of the page is beside the window
+# code and tables that must be scrolled sideways to be read, and what of the page is beside the
+# window
 CUT_OFF = """() => [...document.querySelectorAll(".md-content :is(pre > code, table)")]
   .map((e) => [e, e.closest(".md-typeset__scrollwrap") ?? e])
   .filter(([e, box]) => box.scrollWidth > box.clientWidth + 1)
@@ -28,7 +29,16 @@ SHADES = """() => [...document.querySelectorAll(".md-content :is(pre > code, .md
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+    ]
     subprocess.run(command, cwd=ROOT, check=True)
     return folder
 
@@ -63,7 +73,9 @@ def test_the_search_works_in_files(browser: Any, site: Path, asked: list[str], s
 
 
 def pages(site: Path) -> list[Path]:
-    found = sorted(path for path in site.rglob("*.html") if path.relative_to(site).as_posix() not in OWN_LOOK)
+    found = sorted(
+        path for path in site.rglob("*.html") if path.relative_to(site).as_posix() not in OWN_LOOK
+    )
     assert len(found) > 40
     return found
 

@@ -59,8 +59,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     folder = tmp_path_factory.mktemp("pages")
     pages = {
-        "full": html_report(y, p, after=after, certificate=recalibrator.certificate, resamples=199, **hostile),
-        "several": html_report(y, {"old": p, "new": after, "z" * 200: truth}, groups=hostile["groups"], resamples=50),
+        "full": html_report(
+            y, p, after=after, certificate=recalibrator.certificate, resamples=199, **hostile
+        ),
+        "several": html_report(
+            y, {"old": p, "new": after, "z" * 200: truth}, groups=hostile["groups"], resamples=50
+        ),
         "tiny": html_report([1], [1.0]),
     }
     return {name: page.save(folder / f"{name}.html") for name, page in pages.items()}
@@ -74,7 +78,9 @@ def visit(browser: Any, files: dict[str, Path]) -> Iterator[Any]:
     opened: list[Any] = []
 
     def go(name: str, size: str = "wide", **options: object) -> Any:
-        context = browser.new_context(viewport=dict(zip(("width", "height"), SIZES[size], strict=True)), **options)
+        context = browser.new_context(
+            viewport=dict(zip(("width", "height"), SIZES[size], strict=True)), **options
+        )
         opened.append(context)
         page = context.new_page()
         page.on("request", lambda request: asked.append(request.url))
@@ -136,7 +142,9 @@ def test_a_point_tells_its_range(visit: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["full", "several"])
-def test_what_matters_in_a_table_is_on_the_screen_of_a_phone(browser: Any, files: dict[str, Path], name: str) -> None:
+def test_what_matters_in_a_table_is_on_the_screen_of_a_phone(
+    browser: Any, files: dict[str, Path], name: str
+) -> None:
     """The verdict of each score, gaps with their asterisks, adjusted p-values: without scrolling sideways."""
     context = browser.new_context(viewport={"width": 390, "height": 800})
     page = context.new_page()
@@ -234,7 +242,9 @@ def test_it_prints_light_and_whole(visit: Any, tmp_path: Path) -> None:
     page.set_viewport_size({"width": 680, "height": 900})  # A4 without its margins
     assert page.evaluate("document.documentElement.scrollWidth") <= 680
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
-    assert page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
+    )
     pdf = page.pdf(format="A4")
     assert pdf.startswith(b"%PDF")
     assert 3 <= pdf.count(b"/Type /Page\n") <= 9

@@ -60,7 +60,8 @@ def test_a_recalibrated_file_has_a_course_of_both(tmp_path: Path) -> None:
 def blocks(page: str) -> list[tuple[float, float]]:
     """What the blocks of the course tell: mean forecast, and mean recalibrated forecast."""
     return [
-        (float(a), float(b)) for a, b in re.findall(r"came true, ([\d.]+) forecast[^<]*?([\d.]+) recalibrated<", page)
+        (float(a), float(b))
+        for a, b in re.findall(r"came true, ([\d.]+) forecast[^<]*?([\d.]+) recalibrated<", page)
     ]
 
 
@@ -68,7 +69,9 @@ def test_percentages_are_so_before_only(tmp_path: Path) -> None:
     file, page = tmp_path / "rows.csv", tmp_path / "page.html"
     header, *lines = rows("date", DAYS).splitlines()
     cells = [line.split(",") for line in lines]
-    file.write_text("\n".join([header, *(f"{time},{y},{float(p) * 100:g}" for time, y, p in cells)]) + "\n")
+    file.write_text(
+        "\n".join([header, *(f"{time},{y},{float(p) * 100:g}" for time, y, p in cells)]) + "\n"
+    )
     options = ["-o", str(tmp_path / "out.csv"), "--report", str(page), "--percent"]
     done = CliRunner().invoke(main, ["recalibrate", str(file), *options])
     assert done.exit_code == 0, done.output

@@ -47,7 +47,9 @@ def test_help_needs_neither_numpy_nor_an_engine() -> None:
 
 
 def test_python_m_truecast_is_the_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "truecast", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "truecast", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("truecast, version ")
 
 

@@ -62,10 +62,14 @@ def test_several_scores_side_by_side_with_the_figures_of_python(file: str) -> No
     assert found["mean forecast"] == [f"{report.mean_forecast:.6f}" for report in reports]
     for about, figures in reports[0].figures.items():
         for name in figures:
-            assert found[name.strip()] == [f"{report.figures[about][name]:.6f}" for report in reports], name
+            assert found[name.strip()] == [
+                f"{report.figures[about][name]:.6f}" for report in reports
+            ], name
     sure = [tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=999)]
     sure.append(tc.uncertainty(tc.smooth_calibration_error, Y, NEW, resamples=999))
-    assert "p-value" not in found  # that of the verdict, which allows for all that was looked at, is said once
+    assert (
+        "p-value" not in found
+    )  # that of the verdict, which allows for all that was looked at, is said once
     assert found["if calibrated, by chance"] == [f"{each.if_calibrated:.6f}" for each in sure]
     assert found["90% interval from"] == [f"{each.lower:.6f}" for each in sure]
     assert found["miscalibration"] == [f"{report.log.miscalibration:.6f}" for report in reports]
@@ -91,18 +95,25 @@ def test_the_verdict_comes_first_is_that_of_the_page_and_says_where() -> None:
     places = re.findall(r"Forecasts between .*? rounds\)\.", said)
     assert places
     assert all(place in html for place in places)
-    data = json.loads(run("measure", "bad.csv", *COLUMNS, "--score", "bad", "--json").stdout)["scores"]
+    data = json.loads(run("measure", "bad.csv", *COLUMNS, "--score", "bad", "--json").stdout)[
+        "scores"
+    ]
     assert f"bad: {data['bad']['verdict']['headline']}" == bad
     assert data["bad"]["verdict"]["sentences"] == places
     assert len(data["bad"]["verdict"]["where"]) == len(places)
     part = data["bad"]["verdict"]["where"][0]
     inside = (part["low"] <= bad_scores) & (part["high"] >= bad_scores)
-    assert (part["rounds"], part["gap"]) == (inside.sum(), pytest.approx(Y[inside].mean() - bad_scores[inside].mean()))
+    assert (part["rounds"], part["gap"]) == (
+        inside.sum(),
+        pytest.approx(Y[inside].mean() - bad_scores[inside].mean()),
+    )
     assert data["bad"]["verdict"]["p_value"] < 0.01 < data["old"]["verdict"]["p_value"]
 
 
 def test_no_verdict_without_resamples_and_none_on_chance_with_real_weights() -> None:
-    assert run("measure", "scores.csv", *COLUMNS, "--resamples", "0").stdout.splitlines()[0].split() == ["old"]
+    assert run("measure", "scores.csv", *COLUMNS, "--resamples", "0").stdout.splitlines()[
+        0
+    ].split() == ["old"]
     data = json.loads(run("measure", "scores.csv", *COLUMNS, "--resamples", "0", "--json").stdout)
     assert data["scores"]["old"]["verdict"] is None
     weighted = run("measure", "scores.csv", *COLUMNS, "--weight", "part").stdout
@@ -115,7 +126,10 @@ def test_decisions_are_not_taken_for_probabilities_in_silence() -> None:
     assert run("measure", "both.csv").stderr == "both.csv: outcome 'y', score 'y_proba'\n"
     frame.select("y", "prediction").write_csv("only.csv")
     for command in (["measure"], ["report"], ["distance", "--rtol", "0.5"]):
-        assert "prediction is 0 or 1 in every row" in run(*command[:1], "only.csv", *command[1:]).stderr
+        assert (
+            "prediction is 0 or 1 in every row"
+            in run(*command[:1], "only.csv", *command[1:]).stderr
+        )
     data = json.loads(run("measure", "only.csv", "--json").stdout)
     assert "All forecasts are 0 or 1" in data["scores"]["prediction"]["verdict"]["notes"][0]
     assert "in every row" not in run("measure", "both.csv").stderr
@@ -123,22 +137,43 @@ def test_decisions_are_not_taken_for_probabilities_in_silence() -> None:
 
 @pytest.mark.parametrize("command", main.commands)
 def test_an_option_that_takes_one_value_is_refused_twice(command: str) -> None:
-    words = {"recalibrate": ["scores.csv", "-o", "new.csv"], "arena": []}.get(command, ["scores.csv"])
-    once = [o for o in main.commands[command].params if isinstance(o, Option) and not (o.multiple or o.count)]
+    words = {"recalibrate": ["scores.csv", "-o", "new.csv"], "arena": []}.get(
+        command, ["scores.csv"]
+    )
+    once = [
+        o
+        for o in main.commands[command].params
+        if isinstance(o, Option) and not (o.multiple or o.count)
+    ]
     values = {"at": "lower", "cell": "walk", "forecaster": "aosa", "rounds": "20"}
     for option in (o for o in once if not o.is_flag):
         name, value = max(option.opts, key=len), values.get(option.name or "", "1")
         words_of = words if option.name != "output" else words[:1]
         done = run(command, *words_of, name, value, option.opts[0], value)
         assert (done.exit_code, done.stdout) == (2, "")
-        assert done.stderr.endswith(f"Error: {name} must be given once, got it 2 times, last as {value!r}\n")
+        assert done.stderr.endswith(
+            f"Error: {name} must be given once, got it 2 times, last as {value!r}\n"
+        )
     assert not Path("new.csv").exists()
 
 
 def test_json_has_everything_and_no_words_that_are_not_json() -> None:
-    frame = FRAME.with_columns(sure=(1 - FRAME["happened"]).cast(pl.Float64))  # always wrong: infinite log loss
+    frame = FRAME.with_columns(
+        sure=(1 - FRAME["happened"]).cast(pl.Float64)
+    )  # always wrong: infinite log loss
     frame.write_csv("sure.csv")
-    done = run("measure", "sure.csv", *COLUMNS, "--score", "sure", "--by", "place", "--resamples", "20", "--json")
+    done = run(
+        "measure",
+        "sure.csv",
+        *COLUMNS,
+        "--score",
+        "sure",
+        "--by",
+        "place",
+        "--resamples",
+        "20",
+        "--json",
+    )
     data = json.loads(done.stdout, parse_constant=pytest.fail)
     assert (data["rows"], data["skipped"], data["pooled"]) == (3000, 0, False)
     report = tc.measure(Y, OLD)
@@ -146,7 +181,8 @@ def test_json_has_everything_and_no_words_that_are_not_json() -> None:
     assert data["scores"]["old"]["brier"]["score"] == report.brier.score
     sure = tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=20)
     assert data["scores"]["old"]["smooth_calibration_error_uncertainty"] == {
-        name: getattr(sure, name) for name in ("estimate", "lower", "upper", "level", "if_calibrated")
+        name: getattr(sure, name)
+        for name in ("estimate", "lower", "upper", "level", "if_calibrated")
     }
     assert data["scores"]["sure"]["log"]["score"] is None
     groups = {entry["group"]: entry["total"] for entry in data["groups"]["old"]}
@@ -154,13 +190,24 @@ def test_json_has_everything_and_no_words_that_are_not_json() -> None:
 
 
 def _places() -> dict[str, np.ndarray]:
-    return {place: (FRAME["place"] == place).to_numpy() for place in FRAME["place"].unique(maintain_order=True)}
+    return {
+        place: (FRAME["place"] == place).to_numpy()
+        for place in FRAME["place"].unique(maintain_order=True)
+    }
 
 
 def test_groups_are_measured_each() -> None:
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
     found = rows(done.stdout[done.stdout.index("old: by group") :])
-    assert found["group"] == ["rounds", "outcome", "forecast", "Brier", "error", "chance", "p-value"]
+    assert found["group"] == [
+        "rounds",
+        "outcome",
+        "forecast",
+        "Brier",
+        "error",
+        "chance",
+        "p-value",
+    ]
     for place, at in _places().items():
         figures = [Y[at].mean(), OLD[at].mean(), tc.brier_score(Y[at], OLD[at])]
         figures.append(tc.smooth_calibration_error(Y[at], OLD[at]))
@@ -198,23 +245,44 @@ def test_names_of_groups_and_scores_cannot_break_the_table() -> None:
     frame = pl.DataFrame({"y": [0, 1] * 8, "score\nof mine": [0.2, 0.9] * 8, "g": [*names, *names]})
     frame.write_parquet("odd.parquet")
     done = run(
-        "measure", "odd.parquet", "--outcome", "y", "--score", "score\nof mine", "--by", "g", "--resamples", "20"
+        "measure",
+        "odd.parquet",
+        "--outcome",
+        "y",
+        "--score",
+        "score\nof mine",
+        "--by",
+        "g",
+        "--resamples",
+        "20",
     )
     table = done.stdout[done.stdout.index("by group") :].splitlines()[2:-3]
     names = sorted(re.split(r"  +(?=\d)", line)[0] for line in table)
     (long,) = (name for name in names if name.startswith("x"))
     assert re.fullmatch("x+\u2026x+", long)
-    assert names == sorted(["''", "'a\\nb'", "'\\x1b[31mred'", "'(none)'", "(none)", long, "' 7 '", "plain"])
+    assert names == sorted(
+        ["''", "'a\\nb'", "'\\x1b[31mred'", "'(none)'", "(none)", long, "' 7 '", "plain"]
+    )
     assert {len(line) for line in table} == {80}
     assert done.stdout.startswith("'score\\nof mine': ")
     assert "'score\\nof mine'" in [line.strip() for line in done.stdout.splitlines()]
 
 
-def test_groups_beyond_those_for_which_chance_is_simulated_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("truecast.cli.measure"), "_TESTED", 2)  # by its name there is the command
+def test_groups_beyond_those_for_which_chance_is_simulated_are_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        import_module("truecast.cli.measure"), "_TESTED", 2
+    )  # by its name there is the command
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "20")
-    assert done.stdout.endswith("p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n")
-    assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-6:-3]] == [False, False, True]
+    assert done.stdout.endswith(
+        "p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n"
+    )
+    assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-6:-3]] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_weights() -> None:
@@ -224,7 +292,9 @@ def test_weights() -> None:
     assert rows(whole.stdout)["Brier score"] == [f"{report.brier.score:.6f}"]
     real = run("measure", "scores.csv", *COLUMNS, "--weight", "part")
     report = tc.measure(Y, OLD, sample_weight=FRAME["part"].to_numpy())
-    assert rows(real.stdout)["smooth calibration error"] == [f"{report.smooth_calibration_error:.6f}"]
+    assert rows(real.stdout)["smooth calibration error"] == [
+        f"{report.smooth_calibration_error:.6f}"
+    ]
     assert rows(real.stdout)["weight"] == [f"{report.total:,}"]
     assert "p-value" not in rows(real.stdout)  # real weights cannot be resampled
 
@@ -260,7 +330,10 @@ def test_bad_rows_are_skipped_if_asked_for_and_counted() -> None:
     text = FRAME.select("happened", "old").write_csv() + "1,nan\n2,0.5\n,0.1\n1\n"
     refused = run("measure", "-", *COLUMNS, text=text)
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert refused.stderr == "Error: standard input, line 3002: old must be a probability from 0 to 1, got 'nan'\n"
+    assert (
+        refused.stderr
+        == "Error: standard input, line 3002: old must be a probability from 0 to 1, got 'nan'\n"
+    )
     done = run("measure", "-", *COLUMNS, "--skip-bad", text=text)
     assert done.stderr == "standard input: 4 bad rows skipped, 3,000 kept\n"
     assert rows(done.stdout)["Brier score"] == [f"{tc.brier_score(Y, OLD):.6f}"]
@@ -277,11 +350,18 @@ def test_nothing_but_bad_rows_is_refused_in_any_case() -> None:
 def test_too_many_groups_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("truecast.files.tallies"), "_MOST_GROUPS", 2)
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place")
-    assert (done.exit_code, done.stderr) == (2, "Error: scores.csv has more than 2 groups in column 'place'\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "Error: scores.csv has more than 2 groups in column 'place'\n",
+    )
 
 
 def test_groups_with_weights() -> None:
-    data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--weight", "times", "--json").stdout)
+    data = json.loads(
+        run(
+            "measure", "scores.csv", *COLUMNS, "--by", "place", "--weight", "times", "--json"
+        ).stdout
+    )
     totals = dict(FRAME.group_by("place").agg(pl.col("times").sum()).rows())
     assert {entry["group"]: entry["total"] for entry in data["groups"]["old"]} == totals
 
@@ -299,10 +379,16 @@ def test_groups_share_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) 
     module = import_module("truecast.files.tallies")
     monkeypatch.setattr(module, "MOST_FORECASTS", 64)
     monkeypatch.setattr(module, "_LEAST", 8)
-    data = json.loads(run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0", "--json").stdout)
+    data = json.loads(
+        run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0", "--json").stdout
+    )
     forecasts = {entry["group"]: entry["forecasts"] for entry in data["groups"]["old"]}
     first, second, third = _places()
-    assert (forecasts[first] <= 64, forecasts[second] <= 32, forecasts[third] <= 21) == (True, True, True)
+    assert (forecasts[first] <= 64, forecasts[second] <= 32, forecasts[third] <= 21) == (
+        True,
+        True,
+        True,
+    )
     assert data["pooled"]
 
 
@@ -316,9 +402,16 @@ def test_distance_is_that_of_python_and_its_witness_can_be_checked() -> None:
     assert moves["rounds"].sum() == 400
     far = ((moves["forecast"] - moves["nearest"]).abs() * moves["rounds"]).sum() / 400
     assert far == pytest.approx(exact.upper, abs=1e-12)
-    groups = moves.group_by("nearest").agg(share=(pl.col("outcome") * pl.col("rounds")).sum() / pl.col("rounds").sum())
+    groups = moves.group_by("nearest").agg(
+        share=(pl.col("outcome") * pl.col("rounds")).sum() / pl.col("rounds").sum()
+    )
     assert (groups["nearest"] == groups["share"]).all()  # calibrated
-    start = moves.group_by("forecast", "outcome").agg(pl.col("rounds").sum()).sort("forecast", "outcome").rows()
+    start = (
+        moves.group_by("forecast", "outcome")
+        .agg(pl.col("rounds").sum())
+        .sort("forecast", "outcome")
+        .rows()
+    )
     counted = FRAME[:400].group_by("old", "happened").len().sort("old", "happened").rows()
     assert start == counted
     data = json.loads(run("distance", "few.csv", *COLUMNS, "--json").stdout)
@@ -334,7 +427,9 @@ def test_distance_within_limits() -> None:
         done = run("distance", "scores.csv", *COLUMNS, f"--{limit}-limit", value, "--json")
         assert json.loads(done.stdout)["ended"] == limit
     weighted = json.loads(
-        run("distance", "scores.csv", *COLUMNS, "--weight", "times", "--rtol", "0.9", "--json").stdout
+        run(
+            "distance", "scores.csv", *COLUMNS, "--weight", "times", "--rtol", "0.9", "--json"
+        ).stdout
     )
     assert weighted["rounds"] == FRAME["times"].sum()
 
@@ -342,10 +437,16 @@ def test_distance_within_limits() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rtol", "-1"], "--rtol must be 0, for the exact distance, or a number above 0 and below 1, got -1.0"),
+        (
+            ["--rtol", "-1"],
+            "--rtol must be 0, for the exact distance, or a number above 0 and below 1, got -1.0",
+        ),
         (["--time-limit", "nan"], "--time-limit must be"),
         (["--weight", "part"], "--weight must be a column of whole numbers"),
-        (["--witness", "no/w.csv"], "no/w.csv cannot be written (--witness): there is no folder 'no'"),
+        (
+            ["--witness", "no/w.csv"],
+            "no/w.csv cannot be written (--witness): there is no folder 'no'",
+        ),
     ],
 )
 def test_distance_refuses(options: list[str], message: str) -> None:
@@ -355,7 +456,18 @@ def test_distance_refuses(options: list[str], message: str) -> None:
 
 
 def test_report_is_a_page_about_the_scores_and_groups() -> None:
-    options = ["--score", "new", "--by", "place", "--title", "Rain & <sun>", "--weight", "times", "-o", "page.html"]
+    options = [
+        "--score",
+        "new",
+        "--by",
+        "place",
+        "--title",
+        "Rain & <sun>",
+        "--weight",
+        "times",
+        "-o",
+        "page.html",
+    ]
     done = run("report", "scores.csv", *COLUMNS, *options)
     assert done.exit_code == 0, done.output
     assert done.stderr == "report written to page.html\n"
@@ -417,7 +529,17 @@ def test_too_few_simulations_are_refused_by_their_option(times: str) -> None:
 def test_percentages_that_are_none_are_remarked_on() -> None:
     Path("fractions.csv").write_text("y,p\n1,0.7\n0,0.2\n1,1\n")
     said = "fractions.csv: p is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent\n"
-    done = run("measure", "fractions.csv", "--outcome", "y", "--score", "p", "--percent", "--resamples", "0")
+    done = run(
+        "measure",
+        "fractions.csv",
+        "--outcome",
+        "y",
+        "--score",
+        "p",
+        "--percent",
+        "--resamples",
+        "0",
+    )
     assert (done.exit_code, done.stderr) == (0, said)
     Path("fractions.csv").write_text("y,p\n1,70\n0,0.2\n")
     assert not run("measure", "fractions.csv", "--outcome", "y", "--score", "p", "--percent").stderr
@@ -426,7 +548,9 @@ def test_percentages_that_are_none_are_remarked_on() -> None:
 def test_a_column_of_dates_is_not_taken_for_the_score() -> None:
     Path("rain.csv").write_text("day,rain\n2031-02-03,1\n2031-02-04,0\n")
     done = run("measure", "rain.csv", "--outcome", "rain")
-    said = "has no column of probabilities: name one by --score; it has day, rain. For outcomes alone"
+    said = (
+        "has no column of probabilities: name one by --score; it has day, rain. For outcomes alone"
+    )
     assert (done.exit_code, said in done.stderr) == (2, True)
     Path("rain.csv").write_text('chances,rain\n"12,5 %",1\n')
     assert "use --decimal , --percent" in run("measure", "rain.csv", "--outcome", "rain").stderr
@@ -434,5 +558,8 @@ def test_a_column_of_dates_is_not_taken_for_the_score() -> None:
 
 def test_a_title_needs_a_page() -> None:
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--title", "Mine")
-    assert (done.exit_code, "--title is for the page: it needs --report FILE" in done.stderr) == (2, True)
+    assert (done.exit_code, "--title is for the page: it needs --report FILE" in done.stderr) == (
+        2,
+        True,
+    )
     assert not Path("out.csv").exists()

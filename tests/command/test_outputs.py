@@ -14,7 +14,19 @@ from truecast.cli import main
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
 
-ARENA = ["arena", "--rounds", "20", "--seeds", "1", "--forecaster", "aosa", "--adversary", "coins", "--workers", "1"]
+ARENA = [
+    "arena",
+    "--rounds",
+    "20",
+    "--seeds",
+    "1",
+    "--forecaster",
+    "aosa",
+    "--adversary",
+    "coins",
+    "--workers",
+    "1",
+]
 OUTPUTS = [
     (["report", "scores.csv"], "-o", "out.html"),
     (["distance", "scores.csv"], "--witness", "out.csv"),
@@ -40,7 +52,9 @@ def refused(words: list[str], option: str, name: str) -> str:
     return done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(
+    ("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20]
+)
 def test_links_that_go_in_circles(words: list[str], option: str, name: str) -> None:
     os.symlink(name, name)
     said = refused(words, option, name)
@@ -51,34 +65,47 @@ def test_links_that_go_in_circles(words: list[str], option: str, name: str) -> N
 @pytest.mark.parametrize(("words", "option", "name"), OUTPUTS, ids=lambda value: str(value)[:20])
 def test_a_disk_that_is_full(words: list[str], option: str, name: str) -> None:
     os.symlink("/dev/full", name)
-    assert refused(words, option, name).startswith(f"Error: {name} cannot be written ({option}): No space left on")
+    assert refused(words, option, name).startswith(
+        f"Error: {name} cannot be written ({option}): No space left on"
+    )
     assert set(os.listdir()) <= {"scores.csv", name, "new.csv"}
 
 
-@pytest.mark.parametrize(("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(
+    ("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20]
+)
 def test_a_folder_that_must_not_be_written(
     words: list[str], option: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("closed").mkdir()
     real = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed" and real(path, mode))  # for root
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: Path(path).name != "closed" and real(path, mode)
+    )  # for root
     said = refused(words, option, f"closed/{name}")
     assert said == f"Error: closed/{name} cannot be written ({option}): Permission denied"
     assert sorted(os.listdir()) == ["closed", "scores.csv"]
     assert os.listdir("closed") == []
 
 
-@pytest.mark.parametrize(("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(
+    ("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20]
+)
 def test_a_folder_is_no_file(words: list[str], option: str, name: str) -> None:
     Path(name).mkdir()
     assert name in refused(words, option, name)
     assert sorted(os.listdir()) == sorted(["scores.csv", name])
 
 
-@pytest.mark.parametrize(("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize(
+    ("words", "option", "name"), [*OUTPUTS, RESUMED], ids=lambda value: str(value)[:20]
+)
 def test_a_name_that_is_too_long(words: list[str], option: str, name: str) -> None:
     long = "x" * 300 + name
-    assert refused(words, option, long) == f"Error: {long} cannot be written ({option}): File name too long"
+    assert (
+        refused(words, option, long)
+        == f"Error: {long} cannot be written ({option}): File name too long"
+    )
 
 
 def test_an_input_that_is_a_link_in_circles() -> None:

@@ -56,7 +56,11 @@ def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def expected(frame: pl.DataFrame, *, groups: bool = False) -> list[float]:
     by = frame["place"].to_list() if groups else None
-    return tc.Recalibrator().recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by).tolist()
+    return (
+        tc.Recalibrator()
+        .recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by)
+        .tolist()
+    )
 
 
 @pytest.mark.parametrize("ending", WRITE)
@@ -79,7 +83,9 @@ def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
     r = tc.Recalibrator()
     y, p = FRAME["y"].to_numpy(), FRAME["p"].to_numpy()
     said = r.recalibrate_many(p, y)
-    brier, smooth = ([f"{of(y, each):.6f}" for each in (p, said)] for of in (tc.brier_score, SMOOTH))
+    brier, smooth = (
+        [f"{of(y, each):.6f}" for each in (p, said)] for of in (tc.brier_score, SMOOTH)
+    )
     assert done.stdout == (
         f"{r.certificate}\n"
         f"of 4,000 outcomes of this run           before       after\n"
@@ -93,8 +99,13 @@ def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
     assert found["rows"] == ROWS
     assert found["certificate"]["bound"] == r.certificate.bound
     assert found["certificate"]["per_round"] == r.certificate.per_round
-    assert found["brier"] == pytest.approx({"score": tc.brier_score(y, p), "recalibrated": tc.brier_score(y, said)})
-    assert found["smooth_calibration_error"] == {"score": SMOOTH(y, p), "recalibrated": SMOOTH(y, said)}
+    assert found["brier"] == pytest.approx(
+        {"score": tc.brier_score(y, p), "recalibrated": tc.brier_score(y, said)}
+    )
+    assert found["smooth_calibration_error"] == {
+        "score": SMOOTH(y, p),
+        "recalibrated": SMOOTH(y, said),
+    }
 
 
 def test_standard_input_to_standard_output() -> None:
@@ -138,7 +149,10 @@ def test_groups_beyond_the_most_share_a_guard() -> None:
     assert list(r.groups) == [FRAME["place"][0]]
     assert r.others.rounds == (FRAME["place"] != FRAME["place"][0]).sum()
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--max-groups", "-1")
-    assert (done.exit_code, "--max-groups must be a whole number from 0" in done.stderr) == (2, True)
+    assert (done.exit_code, "--max-groups must be a whole number from 0" in done.stderr) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.parametrize("ending", WRITE)
@@ -156,7 +170,11 @@ def test_groups_of_several_columns_overlap(ending: str) -> None:
     assert "1,500 rows recalibrated before; 2,500 new" in done.stdout
     cells = zip(places, hours, strict=True)
     groups = [
-        tuple(f"{name}={cell}" for name, cell in (("place", place), ("hour", hour)) if cell is not None)
+        tuple(
+            f"{name}={cell}"
+            for name, cell in (("place", place), ("hour", hour))
+            if cell is not None
+        )
         for place, hour in cells
     ]
     r = tc.Recalibrator()
@@ -181,7 +199,9 @@ def test_columns_of_groups_that_are_refused() -> None:
 
 
 def test_rows_without_an_outcome_are_forecast_and_not_learned_from() -> None:
-    y = [None if 1000 <= k < 1010 or k == 2500 else bit for k, bit in enumerate(FRAME["y"].to_list())]
+    y = [
+        None if 1000 <= k < 1010 or k == 2500 else bit for k, bit in enumerate(FRAME["y"].to_list())
+    ]
     frame = FRAME.with_columns(pl.Series("y", y))
     frame.write_csv("scores.csv")
     done = run("recalibrate", "scores.csv", "-o", "out.csv")
@@ -208,7 +228,9 @@ def test_the_report_is_about_before_and_after() -> None:
     page = Path("report.html").read_text()
     again = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
     assert again.stdout.startswith(f"{ROWS:,} rows recalibrated before; 0 new\n")
-    assert Path("report.html").read_text() == page  # of all rows of the output, whenever they were written
+    assert (
+        Path("report.html").read_text() == page
+    )  # of all rows of the output, whenever they were written
     for word in ("JFK", "recalibrated", "proved"):
         assert word in page
     assert len(page) < 300_000
@@ -218,7 +240,10 @@ def test_tomorrow_goes_on_where_today_has_ended() -> None:
     FRAME[:1500].write_csv("monday.csv")
     FRAME[1500:].write_csv("tuesday.csv")
     for day in ("monday", "tuesday"):
-        assert run("recalibrate", f"{day}.csv", "-o", f"{day}-out.csv", "--state", "s.json").exit_code == 0
+        assert (
+            run("recalibrate", f"{day}.csv", "-o", f"{day}-out.csv", "--state", "s.json").exit_code
+            == 0
+        )
     said = pl.concat([pl.read_csv("monday-out.csv"), pl.read_csv("tuesday-out.csv")])
     assert said["recalibrated"].to_list() == expected(FRAME)
     r = tc.Recalibrator.from_json(Path("s.json").read_text())  # and live
@@ -247,7 +272,9 @@ def test_an_output_that_somebody_has_changed_is_not_added_to() -> None:
     FRAME.write_csv("log.csv")
     done = run("recalibrate", "log.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 2
-    assert done.stderr.endswith("out.csv is not as the last run has left it: choose another output\n")
+    assert done.stderr.endswith(
+        "out.csv is not as the last run has left it: choose another output\n"
+    )
     assert (Path("out.csv").read_text(), Path("s.json").read_bytes()) == ("mine now", state)
 
 
@@ -275,7 +302,9 @@ def test_a_state_that_is_none_is_refused_and_stays(content: bytes) -> None:
 @pytest.mark.parametrize("with_state", [False, True])
 def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) -> None:
     source, target = Path("scores" + ending), Path("out" + ending)
-    WRITE[ending](FRAME.with_columns(p=pl.when(pl.int_range(ROWS) == 3456).then(1.5).otherwise("p")), source)
+    WRITE[ending](
+        FRAME.with_columns(p=pl.when(pl.int_range(ROWS) == 3456).then(1.5).otherwise("p")), source
+    )
     target.write_text("precious")
     options = ["--state", "s.json"] if with_state else []
     if with_state:
@@ -283,7 +312,9 @@ def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) ->
         run("recalibrate", "before.csv", "-o", "before-out.csv", *options)
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     done = run("recalibrate", source, "-o", target, *options)
-    place = "row 3457" if ending == ".parquet" else "line 3457" if ending == ".jsonl" else "line 3458"
+    place = (
+        "row 3457" if ending == ".parquet" else "line 3457" if ending == ".jsonl" else "line 3458"
+    )
     assert done.exit_code == 2
     assert f"{source}, {place}: p must be a probability from 0 to 1, got" in done.stderr
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
@@ -295,13 +326,22 @@ def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "out.jsonl"], "out.jsonl must end in .csv, .tsv, .txt, since scores.csv is of that kind"),
+        (
+            ["-o", "out.jsonl"],
+            "out.jsonl must end in .csv, .tsv, .txt, since scores.csv is of that kind",
+        ),
         (["-o", "-", "--state", "s.json"], "--state and --report need a file to write to: -o OUT"),
         (["-o", "-", "--report", "r.html"], "--state and --report need a file to write to: -o OUT"),
         (["-o", "scores.csv"], "FILE and -o must not be the same file; got 'scores.csv'"),
-        (["-o", "out.csv", "--state", "out.csv"], "-o and --state must not be the same file; got 'out.csv'"),
+        (
+            ["-o", "out.csv", "--state", "out.csv"],
+            "-o and --state must not be the same file; got 'out.csv'",
+        ),
         (["-o", "no/out.csv"], "no/out.csv cannot be written (-o): there is no folder 'no'"),
-        (["-o", "out.csv", "--report", "no/r.html"], "no/r.html cannot be written (--report): there is no folder 'no'"),
+        (
+            ["-o", "out.csv", "--report", "no/r.html"],
+            "no/r.html cannot be written (--report): there is no folder 'no'",
+        ),
         ([], "Missing option '-o' / '--output'"),
     ],
 )
@@ -342,7 +382,9 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
         assert done.exit_code == 0, (steps, done.output)
         assert target.read_bytes() == whole, steps
         assert saved(state) == learned, steps
-        assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name, state.name]), steps
+        assert sorted(path.name for path in Path().iterdir()) == sorted(
+            [source.name, target.name, state.name]
+        ), steps
     assert kills > 15
 
 
@@ -354,7 +396,9 @@ def test_killed_for_real_again_and_again(tmp_path: Path) -> None:
     subprocess.run([*command, "-o", "plain.csv"], check=True, capture_output=True)
     rng, kills = np.random.default_rng(3), 0
     while True:
-        process = subprocess.Popen([*command, "-o", "out.csv", "--state", "s.json"], stdout=-1, stderr=-1)
+        process = subprocess.Popen(
+            [*command, "-o", "out.csv", "--state", "s.json"], stdout=-1, stderr=-1
+        )
         try:
             process.communicate(timeout=rng.uniform(0.5, 1.5) + kills / 2)
         except subprocess.TimeoutExpired:
@@ -405,18 +449,25 @@ def test_a_stopped_run_of_another_file_is_begun_anew(monkeypatch: pytest.MonkeyP
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == ROWS
 
 
-def test_standard_input_that_differs_from_the_stopped_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_that_differs_from_the_stopped_run_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     command = ["recalibrate", "-", "-o", "out.csv", "--state", "s.json"]
     with killed_after(20, monkeypatch), contextlib.suppress(Killed):
         CliRunner().invoke(main, command, input=FRAME.write_csv(), catch_exceptions=False)
     done = run(*command, text=rounds(ROWS, seed=6).write_csv())
     assert done.exit_code == 2
-    assert "does not begin with the rows of the run that was stopped; to forget that, remove s.json.part" in done.stderr
+    assert (
+        "does not begin with the rows of the run that was stopped; to forget that, remove s.json.part"
+        in done.stderr
+    )
     assert run(*command, text=FRAME.write_csv()).exit_code == 0
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)
 
 
-def test_another_run_that_changed_the_state_meanwhile_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_run_that_changed_the_state_meanwhile_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     FRAME.write_csv("scores.csv")
     sync = files.output._TextOutput.sync
 

@@ -26,9 +26,17 @@ from truecast.files.prints import Prints
 
 RNG = np.random.default_rng(9)
 FRAME = pl.DataFrame(
-    {"id": [f"k{k}" for k in range(300)], "y": RNG.integers(0, 2, 300), "p": RNG.random(300).round(3)}
+    {
+        "id": [f"k{k}" for k in range(300)],
+        "y": RNG.integers(0, 2, 300),
+        "p": RNG.random(300).round(3),
+    }
 ).with_columns(y=pl.when(pl.int_range(300) % 7 > 0).then("y"))
-KINDS = {"in order": ["--unknown"], "by id": ["--id", "id"], "in time": ["--unknown", "--time", "when"]}
+KINDS = {
+    "in order": ["--unknown"],
+    "by id": ["--id", "id"],
+    "in time": ["--unknown", "--time", "when"],
+}
 
 
 def run(*arguments: object) -> Result:
@@ -58,7 +66,11 @@ def fresh() -> None:
 
 
 def everything(*skip: str) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file() and str(path) not in skip}
+    return {
+        str(path): path.read_bytes()
+        for path in Path().rglob("*")
+        if path.is_file() and str(path) not in skip
+    }
 
 
 def signed(saved: dict[str, Any]) -> str:
@@ -76,8 +88,17 @@ def good(kind: str) -> dict[str, Any]:
 
 def paths(value: Any, so_far: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """All places in nested data."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [so_far, *(found for name, each in list(entries)[:40] for found in paths(each, (*so_far, name)))]
+    entries = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [
+        so_far,
+        *(found for name, each in list(entries)[:40] for found in paths(each, (*so_far, name))),
+    ]
 
 
 SCALARS = st.one_of(
@@ -90,7 +111,10 @@ SCALARS = st.one_of(
     st.text(max_size=5),
 )
 VALUES = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    ),
 )
 
 
@@ -105,7 +129,9 @@ def changed(data: st.DataObject, run: Any) -> Any:
         old = owner[last]
         kinds = [VALUES]
         if isinstance(old, str) and old:
-            kinds.append(st.integers(0, len(old) - 1).map(lambda at, old=old: old[:at] + "B" + old[at + 1 :]))
+            kinds.append(
+                st.integers(0, len(old) - 1).map(lambda at, old=old: old[:at] + "B" + old[at + 1 :])
+            )
             kinds.append(st.integers(0, len(old)).map(lambda at, old=old: old[:at]))
         if type(old) is int and abs(old) < 1 << 60:
             kinds.append(st.sampled_from([old + 1, old - 1, -old, old * 2, float(old)]))
@@ -120,9 +146,13 @@ def changed(data: st.DataObject, run: Any) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", [False, True])
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
-def test_a_forged_record_of_a_run_is_refused_or_harmless(kind: str, part: bool, data: st.DataObject) -> None:
+def test_a_forged_record_of_a_run_is_refused_or_harmless(
+    kind: str, part: bool, data: st.DataObject
+) -> None:
     fresh()
     saved = good(kind)
     record = changed(data, saved["run"])
@@ -145,8 +175,14 @@ def test_a_record_cannot_name_what_is_removed_or_replaced(where: str, complete: 
     """The command line alone tells what may be touched."""
     saved = good("in order")
     piece = places.mark(Path("precious.csv.part", "000000000.piece"))
-    written = [1, piece[1]] if not complete else list(places.mark(Path("precious.csv.part", "whole")))
-    record = saved["run"] | {"output": str(Path(where).resolve()), "written": written, "complete": complete}
+    written = (
+        [1, piece[1]] if not complete else list(places.mark(Path("precious.csv.part", "whole")))
+    )
+    record = saved["run"] | {
+        "output": str(Path(where).resolve()),
+        "written": written,
+        "complete": complete,
+    }
     Path("here/s.json.part").write_text(signed(saved | {"run": record}))
     before = everything("here/s.json.part")
     done = run(*command("--unknown"))
@@ -172,7 +208,9 @@ def test_a_folder_in_the_way_is_removed_only_if_it_is_ours() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no such links")
 @pytest.mark.parametrize("kind", ["in order", "by id"])
 @pytest.mark.parametrize("target", ["precious.csv", "precious.csv.part", "other/nothing"])
-@pytest.mark.parametrize("name", ["out.csv.part", "out.csv.lock", "s.json.part", "s.json.part.part", "s.json.lock"])
+@pytest.mark.parametrize(
+    "name", ["out.csv.part", "out.csv.lock", "s.json.part", "s.json.part.part", "s.json.lock"]
+)
 def test_a_link_in_the_way_is_not_followed(name: str, target: str, kind: str) -> None:
     Path("here", name).symlink_to(Path(target).resolve())
     before = everything()
@@ -201,19 +239,34 @@ def forged(out: str, written: list[int], columns: list[str], *, complete: bool) 
     places.remove(Path("here/out.csv"))
     for name in ("out.csv", "s.json"):
         Path("here", name).unlink()
-    record = saved["run"] | {"output": str(Path(out).resolve()), "written": written, "columns": columns}
-    empty = {"rows": 0, "skipped": 0, "unknown": 0, "base": None, "prints": Prints().record(), "complete": complete}
+    record = saved["run"] | {
+        "output": str(Path(out).resolve()),
+        "written": written,
+        "columns": columns,
+    }
+    empty = {
+        "rows": 0,
+        "skipped": 0,
+        "unknown": 0,
+        "base": None,
+        "prints": Prints().record(),
+        "complete": complete,
+    }
     return signed(json.loads(tc.Recalibrator().to_json()) | {"run": record | empty})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such links")
-@pytest.mark.parametrize("how", ["emptied", "put in place", "whole", "pieces", "a piece that is a link"])
+@pytest.mark.parametrize(
+    "how", ["emptied", "put in place", "whole", "pieces", "a piece that is a link"]
+)
 def test_a_forged_record_leads_nowhere_through_links(how: str) -> None:
     crc = zlib.crc32(b"precious")
     parquet = how not in ("emptied", "put in place")
     out = f"here/out.{'parquet' if parquet else 'csv'}"
     complete = how in ("put in place", "whole")
-    written = {"emptied": [0, 0], "pieces": [1, crc], "a piece that is a link": [1, crc]}.get(how, [8, crc])
+    written = {"emptied": [0, 0], "pieces": [1, crc], "a piece that is a link": [1, crc]}.get(
+        how, [8, crc]
+    )
     columns = ["id (String)", "y (Int64)", "p (Float64)", "recalibrated"]
     if not parquet:
         columns = ["id", "y", "p", "when", "recalibrated"]
@@ -225,9 +278,19 @@ def test_a_forged_record_leads_nowhere_through_links(how: str) -> None:
         Path(f"{out}.part", "000000000.piece").write_text("precious")
         Path(f"{out}.part", "whole").symlink_to(Path("precious.csv").resolve())
     else:
-        Path(f"{out}.part").symlink_to(Path("precious.csv.part" if parquet else "precious.csv").resolve())
+        Path(f"{out}.part").symlink_to(
+            Path("precious.csv.part" if parquet else "precious.csv").resolve()
+        )
     before = everything()
-    done = run("recalibrate", f"here/log{Path(out).suffix}", "-o", out, "--state", "here/s.json", "--unknown")
+    done = run(
+        "recalibrate",
+        f"here/log{Path(out).suffix}",
+        "-o",
+        out,
+        "--state",
+        "here/s.json",
+        "--unknown",
+    )
     assert (done.exit_code, f"{out}.part is " in done.stderr) == (2, True), done.output
     assert everything() == before
 
@@ -252,7 +315,9 @@ def test_a_state_that_is_a_link_stays_one() -> None:
     Path("here/s.json").symlink_to(Path("other/real.json").resolve())
     assert run(*command("--unknown")).exit_code == 0
     assert Path("here/s.json").is_symlink()
-    assert tc.Recalibrator.from_json(Path("other/real.json").read_text()).rounds == FRAME["y"].count()
+    assert (
+        tc.Recalibrator.from_json(Path("other/real.json").read_text()).rounds == FRAME["y"].count()
+    )
 
 
 # --- the machine would not
@@ -267,7 +332,9 @@ def test_a_state_that_is_a_link_stays_one() -> None:
         ("--report", ["-o", "out.csv", "--report", "loop.csv"]),
     ],
 )
-def test_a_link_that_leads_to_itself_is_named_with_its_option(option: str, arguments: list[str]) -> None:
+def test_a_link_that_leads_to_itself_is_named_with_its_option(
+    option: str, arguments: list[str]
+) -> None:
     Path("loop.csv").symlink_to("loop.csv")
     done = run("recalibrate", "here/log.csv", "--unknown", *arguments)
     said = f"Error: loop.csv cannot be written ({option}): Too many levels of symbolic links"
@@ -331,12 +398,19 @@ def test_a_disk_that_fills_up_is_told_and_the_next_run_is_as_if_nothing_had_been
     assert not Path("here/out.csv").exists()
     assert run(*command(*KINDS[kind])).exit_code == 0
     assert Path("here/out.csv").read_bytes() == Path("here/sound.csv").read_bytes()
-    assert {path.name for path in Path("here").iterdir()} == {"log.csv", "out.csv", "s.json", "sound.csv"}
+    assert {path.name for path in Path("here").iterdir()} == {
+        "log.csv",
+        "out.csv",
+        "s.json",
+        "sound.csv",
+    }
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 def test_a_device_that_is_full_is_named() -> None:
-    done = run("recalibrate", "here/log.csv", "--unknown", "-o", "here/out.csv", "--report", "/dev/full")
+    done = run(
+        "recalibrate", "here/log.csv", "--unknown", "-o", "here/out.csv", "--report", "/dev/full"
+    )
     said = "Error: /dev/full cannot be written (--report): No space left on device"
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, said)
 
@@ -344,7 +418,10 @@ def test_a_device_that_is_full_is_named() -> None:
 @pytest.mark.parametrize(
     ("version", "remedy"),
     [
-        (1, "or go on with truecast 0.1. Here that is a new --state, and FILE with all rows so far"),
+        (
+            1,
+            "or go on with truecast 0.1. Here that is a new --state, and FILE with all rows so far",
+        ),
         (99, "upgrade truecast to read it"),
     ],
 )

@@ -79,7 +79,9 @@ def grown(frame: pl.DataFrame, rows: int, late: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("ending", WRITE)
 @pytest.mark.parametrize("groups", [False, True])
-def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(ending: str, groups: bool) -> None:
+def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolve(
+    ending: str, groups: bool
+) -> None:
     oracle, options = Oracle(), ["--state", "s.json", *(["--by", "place"] if groups else [])]
     for rows in (1, 150, 150, 400, ROWS):
         frame = grown(TRUTH, rows, 90)
@@ -97,7 +99,9 @@ def test_a_growing_log_whose_outcomes_are_filled_in_later_is_as_issue_and_resolv
 @pytest.mark.parametrize("ending", WRITE)
 def test_rows_about_one_event_are_told_to_the_recalibrator(ending: str) -> None:
     games = [None if k % 11 == 0 else k // 40 for k in range(ROWS)]
-    truth = TRUTH.with_columns(pl.Series("game", games), pl.Series("hour", [k % 3 for k in range(ROWS)]))
+    truth = TRUTH.with_columns(
+        pl.Series("game", games), pl.Series("hour", [k % 3 for k in range(ROWS)])
+    )
     options = ["--event", "game", "--by", "place", "--by", "hour", "--state", "s.json"]
     r, tickets = tc.Recalibrator(max_unresolved=1 << 20), {}
     alone = Oracle()
@@ -109,7 +113,10 @@ def test_rows_about_one_event_are_told_to_the_recalibrator(ending: str) -> None:
         for name, y, p, place, game, hour in frame.rows():
             if name not in tickets:
                 event = None if game is None else str(game)
-                tickets[name] = r.issue(p, group=(f"place={place}", f"hour={hour}"), event=event), []
+                tickets[name] = (
+                    r.issue(p, group=(f"place={place}", f"hour={hour}"), event=event),
+                    [],
+                )
             ticket, known = tickets[name]
             if y is not None and not known:
                 r.resolve(ticket, y)
@@ -123,14 +130,21 @@ def test_rows_about_one_event_are_told_to_the_recalibrator(ending: str) -> None:
 def test_events_that_are_refused() -> None:
     TRUTH.with_columns(game=pl.lit([1, 2])).write_parquet("log.parquet")
     done = run(*command(".parquet", "--event", "game"))
-    assert (done.exit_code, "has no events in column 'game' (--event)" in done.stderr) == (2, True), done.stderr
+    assert (done.exit_code, "has no events in column 'game' (--event)" in done.stderr) == (
+        2,
+        True,
+    ), done.stderr
     done = run(*command(".parquet", "--event", "match"))
-    assert (done.exit_code, "has no column 'match' (--event)" in done.stderr) == (2, True), done.stderr
+    assert (done.exit_code, "has no column 'match' (--event)" in done.stderr) == (2, True), (
+        done.stderr
+    )
     assert not Path("out.parquet").exists()
 
 
 def test_an_event_log_has_the_outcome_in_a_row_of_its_own() -> None:
-    Path("log.csv").write_text("order,y,p,place\na,,0.5,Rome\nb,,0.25,Oslo\na,1,,\nc,0,0.75,Rome\nb,0,0.25,\nb,0,,\n")
+    Path("log.csv").write_text(
+        "order,y,p,place\na,,0.5,Rome\nb,,0.25,Oslo\na,1,,\nc,0,0.75,Rome\nb,0,0.25,\nb,0,,\n"
+    )
     assert run(*command(".csv", "--by", "place")).exit_code == 0
     r = tc.Recalibrator()
     a, b = r.issue(0.5, group="Rome"), r.issue(0.25, group="Oslo")
@@ -140,7 +154,9 @@ def test_an_event_log_has_the_outcome_in_a_row_of_its_own() -> None:
 
 
 def test_the_report_is_about_each_id_once() -> None:
-    Path("log.csv").write_text("order,y,p,place\n" + "".join(f"a{k},,0.{k}5,Rome\na{k},{k % 2},,\n" for k in range(10)))
+    Path("log.csv").write_text(
+        "order,y,p,place\n" + "".join(f"a{k},,0.{k}5,Rome\na{k},{k % 2},,\n" for k in range(10))
+    )
     assert run(*command(".csv", "--by", "place", "--report", "page.html")).exit_code == 0
     page = Path("page.html").read_text()
     assert "10 rounds" in page
@@ -157,14 +173,23 @@ def test_it_is_told_what_was_learned_and_what_is_to_come() -> None:
     assert f"{known} outcomes learned; {400 - known} still to come\n" in first.stdout
     TRUTH.write_csv("log.csv")
     found = json.loads(run(*command(".csv", "--state", "s.json", "--json")).stdout)
-    counts = {"rows": 200, "earlier": 400, "skipped": 0, "unknown": 0, "learned": ROWS - known, "lost": 0}
+    counts = {
+        "rows": 200,
+        "earlier": 400,
+        "skipped": 0,
+        "unknown": 0,
+        "learned": ROWS - known,
+        "lost": 0,
+    }
     assert {name: found[name] for name in counts} == counts
     said = pl.read_csv("out.csv")
     late = np.r_[np.flatnonzero(grown(TRUTH, 400, 90)["y"].is_null()), 400:ROWS]
     for name, column in (("score", "p"), ("recalibrated", "recalibrated")):
         y, p = said["y"].to_numpy()[late], said[column].to_numpy()[late]
         assert found["brier"][name] == pytest.approx(tc.brier_score(y, p))
-        assert found["smooth_calibration_error"][name] == pytest.approx(tc.smooth_calibration_error(y, p))
+        assert found["smooth_calibration_error"][name] == pytest.approx(
+            tc.smooth_calibration_error(y, p)
+        )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +205,9 @@ def test_it_is_told_what_was_learned_and_what_is_to_come() -> None:
     ],
 )
 @pytest.mark.parametrize("across", [False, True])
-def test_what_contradicts_an_earlier_row_is_refused(row: str, said: str | None, across: bool) -> None:
+def test_what_contradicts_an_earlier_row_is_refused(
+    row: str, said: str | None, across: bool
+) -> None:
     _, y, p, place = TRUTH.rows()[7]
     values = {"y": y, "p": p, "place": place, "other": 1 - y}
     text = TRUTH[:20].write_csv()
@@ -195,7 +222,9 @@ def test_what_contradicts_an_earlier_row_is_refused(row: str, said: str | None, 
     if said is not None:
         name = "" if "--id" in said else f"order '{row.partition(',')[0]}': "
         assert f"log.csv, line 22: {name}{said.format(**values)}" in done.stderr
-        after = {path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"}
+        after = {
+            path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"
+        }
         assert after == {name: data for name, data in before.items() if name != "log.csv"}
 
 
@@ -206,9 +235,18 @@ def test_a_state_with_ids_is_not_used_without_them_nor_the_other_way_round() -> 
     assert run(*plain, "--state", "plain.json", "--again").exit_code == 0
     for arguments, said in (
         ([*plain, "--state", "ids.json"], "ids.json knows rows by their 'order': use --id so"),
-        (command(".csv", "--state", "plain.json"), "plain.json was saved by a run without --id: its rows cannot"),
-        ([*plain, "--state", "ids.json", "--id", "place"], "knows rows by their 'order', so --id must be that"),
-        (command(".csv", "--state", "ids.json", "--by", "place"), "ids.json knows rows without groups: use --by so"),
+        (
+            command(".csv", "--state", "plain.json"),
+            "plain.json was saved by a run without --id: its rows cannot",
+        ),
+        (
+            [*plain, "--state", "ids.json", "--id", "place"],
+            "knows rows by their 'order', so --id must be that",
+        ),
+        (
+            command(".csv", "--state", "ids.json", "--by", "place"),
+            "ids.json knows rows without groups: use --by so",
+        ),
     ):
         before = {path.name: path.read_bytes() for path in Path().iterdir()}
         done = run(*arguments)
@@ -232,13 +270,19 @@ HOURS = [DAY + timedelta(hours=7 * k, milliseconds=120 * k) for k in range(20)]
         (pl.Series(range(20), dtype=pl.UInt8), pl.Series(range(20), dtype=pl.Float32)),
         (pl.Series(range(20)), pl.Series([f"{k}" for k in range(20)])),
         (pl.Series(range(20)), pl.Series([f"{k}" for k in range(20)]).cast(pl.Decimal(10, 2))),
-        (pl.Series(range(20)).cast(pl.Float32) / 7, (pl.Series(range(20)).cast(pl.Float32) / 7).cast(pl.Float64)),
+        (
+            pl.Series(range(20)).cast(pl.Float32) / 7,
+            (pl.Series(range(20)).cast(pl.Float32) / 7).cast(pl.Float64),
+        ),
         (pl.Series(range(20)) / 8, (pl.Series(range(20)) / 8).cast(pl.Decimal(10, 4))),
         (pl.Series(HOURS, dtype=pl.Datetime("us")), pl.Series(HOURS, dtype=pl.Datetime("ns"))),
         (pl.Series(HOURS, dtype=pl.Datetime("ms")), pl.Series(HOURS, dtype=pl.Datetime("us"))),
         (
             pl.Series(HOURS).dt.replace_time_zone("UTC"),
-            pl.Series(HOURS).dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Rome").dt.cast_time_unit("ns"),
+            pl.Series(HOURS)
+            .dt.replace_time_zone("UTC")
+            .dt.convert_time_zone("Europe/Rome")
+            .dt.cast_time_unit("ns"),
         ),
         (
             pl.Series([(DAY + timedelta(k)).date() for k in range(20)]),
@@ -247,7 +291,9 @@ HOURS = [DAY + timedelta(hours=7 * k, milliseconds=120 * k) for k in range(20)]
     ],
 )
 def test_an_id_is_the_same_in_another_type(first: pl.Series, second: pl.Series) -> None:
-    TRUTH[:20].with_columns(order=first, y=pl.when(pl.int_range(20) % 2 == 0).then("y")).write_parquet("log.parquet")
+    TRUTH[:20].with_columns(
+        order=first, y=pl.when(pl.int_range(20) % 2 == 0).then("y")
+    ).write_parquet("log.parquet")
     assert run(*command(".parquet", "--state", "s.json")).exit_code == 0
     TRUTH[:20].with_columns(order=second).write_parquet("log.parquet")
     done = run(*command(".parquet", "--state", "s.json"))
@@ -292,7 +338,9 @@ def test_a_missing_id_is_refused(ending: str, ids: list[object]) -> None:
     done = run(*command(ending, "--state", "s.json"))
     place = {".parquet": "row 3", ".jsonl": "line 3", ".csv": "line 4"}[ending]
     said = f"log{ending}, {place}: order (--id) must be an id, got nothing"
-    assert (done.exit_code, said in done.stderr, Path("s.json").exists()) == (2, True, False), done.output
+    assert (done.exit_code, said in done.stderr, Path("s.json").exists()) == (2, True, False), (
+        done.output
+    )
 
 
 def test_ids_with_the_state_of_another_recalibrator_are_an_error_of_the_state() -> None:
@@ -317,7 +365,9 @@ def test_new_rows_must_not_be_earlier_than_the_last_learned() -> None:
     done = run(*command(*options))
     said = "line 3: when (--time) must not be before 5, up to which the state has learned, got '4'"
     assert (done.exit_code, said in done.stderr) == (2, True)
-    Path("log.csv").write_text("\n".join([rows[0], "a,1,0.5,3"]) + "\n")  # an old row alone, and one without times
+    Path("log.csv").write_text(
+        "\n".join([rows[0], "a,1,0.5,3"]) + "\n"
+    )  # an old row alone, and one without times
     assert run(*command(*options)).exit_code == 0
     assert run(*command(*options[:3])).exit_code == 0
     Path("log.csv").write_text("\n".join([rows[0], "c,1,0.5,4"]) + "\n")
@@ -374,7 +424,9 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
         assert done.exit_code == 0, (steps, done.output)
         assert target.read_bytes() == whole, steps
         assert saved(kept) == learned, steps
-        assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name, kept.name]), steps
+        assert sorted(path.name for path in Path().iterdir()) == sorted(
+            [source.name, target.name, kept.name]
+        ), steps
     assert kills > 10
 
 
@@ -384,7 +436,9 @@ def saved(path: Path) -> tuple[str, object]:
     return tc.Recalibrator.from_json(text).to_json(), json.loads(text)["run"]["known"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_any_rows_in_any_runs_are_as_issue_and_resolve(data: st.DataObject) -> None:
     for path in Path().iterdir():
@@ -393,7 +447,9 @@ def test_any_rows_in_any_runs_are_as_issue_and_resolve(data: st.DataObject) -> N
     for _ in range(data.draw(st.integers(1, 4))):
         rows = []
         for name in data.draw(st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=12)):
-            p, y = table.setdefault(name, (data.draw(st.sampled_from([0.0, 0.25, 0.7, 1.0])), data.draw(st.booleans())))
+            p, y = table.setdefault(
+                name, (data.draw(st.sampled_from([0.0, 0.25, 0.7, 1.0])), data.draw(st.booleans()))
+            )
             rows.append((name, int(y) if data.draw(st.booleans()) else None, p, None))
         schema = {"order": pl.String, "y": pl.Int64, "p": pl.Float64, "place": pl.String}
         frame = pl.DataFrame(rows, schema=schema, orient="row")

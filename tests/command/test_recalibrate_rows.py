@@ -25,7 +25,11 @@ from truecast.files.rounds import Rounds
 
 RNG = np.random.default_rng(11)
 FRAME = pl.DataFrame(
-    {"y": RNG.integers(0, 2, 3000), "p": RNG.random(3000).round(4), "place": RNG.choice(["A", "B"], 3000)}
+    {
+        "y": RNG.integers(0, 2, 3000),
+        "p": RNG.random(3000).round(4),
+        "place": RNG.choice(["A", "B"], 3000),
+    }
 )
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": lambda data: data,
@@ -68,12 +72,26 @@ def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (".csv", b"y,p\n1,0.5\n0,0.25", b"y,p\n1,0.5\n0,0.2512\n1,0.7\n"),
         (".csv", b"y,p\r\n1,0.5\r\n0,0.2", b"y,p\r\n1,0.5\r\n0,0.2512\r\n1,0.7\r\n"),
-        (".csv", b'y,p,note\n1,0.5,a\n0,0.2512,"he', b'y,p,note\n1,0.5,a\n0,0.2512,"he said"\n1,0.7,b\n'),
-        (".jsonl", b'{"y":1,"p":0.5}\n{"y":0,"p":0.2', b'{"y":1,"p":0.5}\n{"y":0,"p":0.2512}\n{"y":1,"p":0.7}\n'),
-        (".jsonl", b'{"y":1,"p":0.5}\n{"y":0}', b'{"y":1,"p":0.5}\n{"y":0,"p":0.2512}\n{"y":1,"p":0.7}\n'),
+        (
+            ".csv",
+            b'y,p,note\n1,0.5,a\n0,0.2512,"he',
+            b'y,p,note\n1,0.5,a\n0,0.2512,"he said"\n1,0.7,b\n',
+        ),
+        (
+            ".jsonl",
+            b'{"y":1,"p":0.5}\n{"y":0,"p":0.2',
+            b'{"y":1,"p":0.5}\n{"y":0,"p":0.2512}\n{"y":1,"p":0.7}\n',
+        ),
+        (
+            ".jsonl",
+            b'{"y":1,"p":0.5}\n{"y":0}',
+            b'{"y":1,"p":0.5}\n{"y":0,"p":0.2512}\n{"y":1,"p":0.7}\n',
+        ),
     ],
 )
-def test_a_half_written_line_waits_for_the_next_run(ending: str, packed: str, before: bytes, after: bytes) -> None:
+def test_a_half_written_line_waits_for_the_next_run(
+    ending: str, packed: str, before: bytes, after: bytes
+) -> None:
     ending += packed
     Path("log" + ending).write_bytes(PACK[packed](before))
     done = run(*command(ending))
@@ -113,7 +131,10 @@ def test_a_file_of_nothing_but_a_half_written_row_is_refused(ending: str) -> Non
 def test_an_open_quote_over_several_lines_is_no_half_written_line() -> None:
     Path("log.csv").write_text('y,p,note\n1,0.5,"a\n0,0.25,b\n1,0.7,c\n')
     done = run(*command())
-    assert (done.exit_code, "line 2: a quoted field begins here and does not end" in done.stderr) == (2, True)
+    assert (
+        done.exit_code,
+        "line 2: a quoted field begins here and does not end" in done.stderr,
+    ) == (2, True)
 
 
 # --- rows of the last run, changed
@@ -121,26 +142,33 @@ def test_an_open_quote_over_several_lines_is_no_half_written_line() -> None:
 
 def test_the_first_row_that_differs_is_named_with_what_it_was() -> None:
     rows = FRAME.rows()
-    for at, change in ((0, {"p": 0.5}), (1, {"y": 1 - rows[1][0]}), (1500, {"place": "C"}), (2999, {"p": 0.123})):
+    for at, change in (
+        (0, {"p": 0.5}),
+        (1, {"y": 1 - rows[1][0]}),
+        (1500, {"place": "C"}),
+        (2999, {"p": 0.123}),
+    ):
         for path in Path().iterdir():
             path.unlink()
         FRAME.write_csv("log.csv")
         assert run(*command(".csv", "--by", "place")).exit_code == 0
-        before = {path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"}
+        before = {
+            path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"
+        }
         row = dict(zip(FRAME.columns, rows[at], strict=True)) | change
-        pl.concat([FRAME[:at], pl.DataFrame([row], schema=FRAME.schema), FRAME[at + 1 :], FRAME[:5]]).write_csv(
-            "log.csv"
-        )
+        pl.concat(
+            [FRAME[:at], pl.DataFrame([row], schema=FRAME.schema), FRAME[at + 1 :], FRAME[:5]]
+        ).write_csv("log.csv")
         done = run(*command(".csv", "--by", "place"))
         assert done.exit_code == 2
         new = f"y {row['y']}, p {row['p']}, place '{row['place']}'"
         old = f"y {rows[at][0]}, p {rows[at][1]}, place '{rows[at][2]}'"
-        said = (
-            f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}; no row is learned from twice"
-        )
+        said = f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}; no row is learned from twice"
         assert done.stderr.splitlines()[-1].startswith(said)
         assert "--again" in done.stderr
-        assert {path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"} == before
+        assert {
+            path.name: path.read_bytes() for path in Path().iterdir() if path.name != "log.csv"
+        } == before
 
 
 def test_without_its_output_the_row_or_the_stretch_is_named() -> None:
@@ -152,7 +180,9 @@ def test_without_its_output_the_row_or_the_stretch_is_named() -> None:
         FRAME[:rows].write_csv("log.csv")
         assert run(*command(".csv", "--again")).exit_code == 0
         Path("out.csv").unlink()
-        FRAME[:rows].with_columns(p=pl.when(pl.int_range(rows) == at).then(0.5).otherwise("p")).write_csv("log.csv")
+        FRAME[:rows].with_columns(
+            p=pl.when(pl.int_range(rows) == at).then(0.5).otherwise("p")
+        ).write_csv("log.csv")
         done = run(*command())
         assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
@@ -214,12 +244,17 @@ def pairs(options: list[str]) -> dict[str, str]:
         (["--outcome", "z"], "--outcome and --positive must be as before"),
         (["--percent"], "--score and --percent must be as before"),
         (["--score", "q"], "--score and --percent must be as before"),
-        (["--score", "q", "--positive", "0"], "--outcome and --positive, --score and --percent must be as before"),
+        (
+            ["--score", "q", "--positive", "0"],
+            "--outcome and --positive, --score and --percent must be as before",
+        ),
         (["--by", "other"], "--by must be as before"),
         (["--by", "other", "--score", "q"], "--score and --percent, --by must be as before"),
     ],
 )
-def test_the_same_file_read_in_another_way_is_refused(options: list[str], said: str, more: int) -> None:
+def test_the_same_file_read_in_another_way_is_refused(
+    options: list[str], said: str, more: int
+) -> None:
     rng = np.random.default_rng(2)
     frame = pl.concat([FRAME, FRAME])[: 3000 + more].with_columns(
         q=pl.Series(rng.random(3000 + more).round(4)),
@@ -233,7 +268,10 @@ def test_the_same_file_read_in_another_way_is_refused(options: list[str], said: 
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     words = [word for pair in (pairs(first) | pairs(options)).items() for word in pair if word]
     done = run(*command(".csv", *words))
-    assert (done.exit_code, f"but not so: {said}; if all rows are new, use --again" in done.stderr) == (2, True)
+    assert (
+        done.exit_code,
+        f"but not so: {said}; if all rows are new, use --again" in done.stderr,
+    ) == (2, True)
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     assert run(*command(".csv", *words, "--again")).exit_code == 0
 
@@ -241,10 +279,19 @@ def test_the_same_file_read_in_another_way_is_refused(options: list[str], said: 
 @pytest.mark.parametrize(
     ("before", "now"),
     [
-        (lines(*["0,0.1", "0,0.2"] * 500), lines(*["0,0.35", "0,0.42"] * 500)),  # no outcome tells anything
-        (lines(*["0,0.1"] * 500, *["1,0.8"] * 500), lines(*["0,0.3"] * 500, *["1,0.4"] * 500)),  # nor does one change
+        (
+            lines(*["0,0.1", "0,0.2"] * 500),
+            lines(*["0,0.35", "0,0.42"] * 500),
+        ),  # no outcome tells anything
+        (
+            lines(*["0,0.1"] * 500, *["1,0.8"] * 500),
+            lines(*["0,0.3"] * 500, *["1,0.4"] * 500),
+        ),  # nor does one change
         (lines("1,0.41", "0,0.27", "1,0.83"), lines("1,0.92", "0,0.35", "1,0.64")),  # nor do few
-        (lines(*["0,0.1", "1,0.1"] * 5), lines(*["1,0.1", "1,0.1"] * 5)),  # nor does a score that is always the same
+        (
+            lines(*["0,0.1", "1,0.1"] * 5),
+            lines(*["1,0.1", "1,0.1"] * 5),
+        ),  # nor does a score that is always the same
     ],
 )
 def test_what_chance_explains_is_not_taken_for_another_way_to_read(before: str, now: str) -> None:
@@ -336,7 +383,9 @@ def test_prints_do_not_depend_on_the_parts_and_find_a_changed_row(rows: int) -> 
 
 
 @pytest.mark.parametrize("packed", ["", ".gz"])
-def test_a_file_that_shrinks_while_it_is_read_is_an_error(packed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_shrinks_while_it_is_read_is_an_error(
+    packed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = FRAME.write_csv().encode()
     Path("log.csv" + packed).write_bytes(PACK[packed](text))
     path = Path("log.csv" + packed)
@@ -353,7 +402,9 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error(packed: str, monkeypat
     monkeypatch.setattr(source._Reader, "readinto", shrinking)
     monkeypatch.setattr("io.DEFAULT_BUFFER_SIZE", 1)
     done = run(*command(".csv" + packed))
-    said = f"Error: log.csv{packed} became shorter while it was read: read it when nobody writes to it"
+    said = (
+        f"Error: log.csv{packed} became shorter while it was read: read it when nobody writes to it"
+    )
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, said)
     assert not Path("s.json").exists()
     assert not Path("out.csv" + packed).exists()
@@ -407,7 +458,9 @@ def test_rows_out_of_order_are_refused_or_sorted(kind: str) -> None:
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
     assert not Path("out.csv").exists()
     assert run("recalibrate", "log.csv", "-o", "out.csv", "--time", "when", "--sort").exit_code == 0
-    assert Path("out.csv").read_bytes() == Path("sound.csv").read_bytes()  # rows of one time stay in order
+    assert (
+        Path("out.csv").read_bytes() == Path("sound.csv").read_bytes()
+    )  # rows of one time stay in order
 
 
 @pytest.mark.parametrize("kind", TIMES)
@@ -426,10 +479,22 @@ def test_rows_earlier_than_the_last_learned_are_refused(kind: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["1,0.5,", "0,0.5,3"], "line 2: when (--time) must be a number, or a date and time such as"),
-        (["1,0.5,3", "0,0.5,soon"], "line 3: when (--time) must be a number, or a date and time such as"),
-        (["1,0.5,3", "0,0.5,nan"], "line 3: when (--time) must be a number, or a date and time such as"),
-        (["1,0.5,2025-01-01", "0,0.5,2025-01-01T00:00Z"], "must be of one kind, times without a time zone as before"),
+        (
+            ["1,0.5,", "0,0.5,3"],
+            "line 2: when (--time) must be a number, or a date and time such as",
+        ),
+        (
+            ["1,0.5,3", "0,0.5,soon"],
+            "line 3: when (--time) must be a number, or a date and time such as",
+        ),
+        (
+            ["1,0.5,3", "0,0.5,nan"],
+            "line 3: when (--time) must be a number, or a date and time such as",
+        ),
+        (
+            ["1,0.5,2025-01-01", "0,0.5,2025-01-01T00:00Z"],
+            "must be of one kind, times without a time zone as before",
+        ),
         (["1,0.5,3", "0,0.5,2025-01-01"], "must be of one kind, numbers as before"),
     ],
 )
@@ -448,16 +513,24 @@ def test_what_is_sorted_is_what_a_sorted_file_gives(ending: str, state: bool) ->
     )
     options = ["--by", "place", "--time", "when", *(["--state", "s.json"] if state else [])]
     getattr(frame, write)("log" + ending)
-    assert run("recalibrate", "log" + ending, "-o", "out" + ending, "--sort", *options).exit_code == 0
+    assert (
+        run("recalibrate", "log" + ending, "-o", "out" + ending, "--sort", *options).exit_code == 0
+    )
     getattr(frame.sort("when", maintain_order=True), write)("sorted" + ending)
-    assert run("recalibrate", "sorted" + ending, "-o", "sound" + ending, "--by", "place").exit_code == 0
+    assert (
+        run("recalibrate", "sorted" + ending, "-o", "sound" + ending, "--by", "place").exit_code
+        == 0
+    )
     assert Path("out" + ending).read_bytes() == Path("sound" + ending).read_bytes()
 
 
 def test_sort_needs_a_time_and_a_column_must_be_there() -> None:
     Path("log.csv").write_text(lines("1,0.5"))
     done = run("recalibrate", "log.csv", "-o", "out.csv", "--sort")
-    assert (done.exit_code, "--sort needs the column to sort by: --time NAME" in done.stderr) == (2, True)
+    assert (done.exit_code, "--sort needs the column to sort by: --time NAME" in done.stderr) == (
+        2,
+        True,
+    )
     for option in ("--time", "--id"):
         done = run("recalibrate", "log.csv", "-o", "out.csv", option, "when")
         said = f"Error: log.csv has no column 'when' ({option}); it has y, p\n"

@@ -90,18 +90,33 @@ def test_a_folder_is_no_output_and_what_is_in_it_stays(ending: str) -> None:
     for options in ([], ["--state", "s.json"]):
         done = run("recalibrate", "scores" + ending, "-o", "data" + ending, *options)
         assert done.exit_code == 2
-        assert f"data{ending} is there, and is no file that could be replaced: choose another output" in done.stderr
+        assert (
+            f"data{ending} is there, and is no file that could be replaced: choose another output"
+            in done.stderr
+        )
         assert [path.name for path in Path("data" + ending).iterdir()] == ["precious"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["report", "mine.csv", "-o", "mine.csv"], "FILE and -o must not be the same file; got 'mine.csv'"),
-        (["distance", "mine.csv", "--witness", "mine.csv"], "FILE and --witness must not be the same file"),
+        (
+            ["report", "mine.csv", "-o", "mine.csv"],
+            "FILE and -o must not be the same file; got 'mine.csv'",
+        ),
+        (
+            ["distance", "mine.csv", "--witness", "mine.csv"],
+            "FILE and --witness must not be the same file",
+        ),
         (["forecast", "mine.csv", "-o", "mine.csv"], "FILE and -o must not be the same file"),
-        (["recalibrate", "out.csv.part", "-o", "out.csv"], "got 'out.csv', with 'out.csv.part' while it is written"),
-        (["recalibrate", "out.csv.lock", "-o", "out.csv"], "got 'out.csv', with 'out.csv.lock' while it is written"),
+        (
+            ["recalibrate", "out.csv.part", "-o", "out.csv"],
+            "got 'out.csv', with 'out.csv.part' while it is written",
+        ),
+        (
+            ["recalibrate", "out.csv.lock", "-o", "out.csv"],
+            "got 'out.csv', with 'out.csv.lock' while it is written",
+        ),
         (
             ["recalibrate", "s.part.part", "-o", "o.csv", "--state", "s"],
             "got 's', with 's.part.part' while it is written",
@@ -117,7 +132,9 @@ def test_what_is_read_is_never_written_over(arguments: list[str], message: str) 
 
 
 @ENDINGS
-def test_another_name_of_the_column_begins_anew_or_is_refused(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_name_of_the_column_begins_anew_or_is_refused(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
     assert Path("s.json.part").exists()
@@ -127,13 +144,18 @@ def test_another_name_of_the_column_begins_anew_or_is_refused(ending: str, monke
     for rows in (3000, 3001):
         write(FRAME[[*range(3000), 0][:rows]], "scores" + ending)
         done = run(*command(ending, "--column", "best"))
-        assert (done.exit_code, "has a column 'better' so far where 'best' would be" in done.stderr) == (2, True)
+        assert (
+            done.exit_code,
+            "has a column 'better' so far where 'best' would be" in done.stderr,
+        ) == (2, True)
         assert (Path("out" + ending).read_bytes(), Path("s.json").read_bytes()) == before
     assert {path.suffix for path in Path().iterdir()} == {".csv", ".json", ".parquet"}
 
 
 @ENDINGS
-def test_other_columns_in_the_file_begin_anew_or_are_refused(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_columns_in_the_file_begin_anew_or_are_refused(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wider = FRAME.with_columns(more=pl.lit(7))
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
@@ -212,7 +234,9 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_killed_while_the_pieces_are_removed_the_whole_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_while_the_pieces_are_removed_the_whole_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The folder of pieces is emptied one by one when the file is in its place: what is left of it is not the file."""
 
     def some(part: Path) -> None:
@@ -238,12 +262,18 @@ def test_parquet_is_neither_packed_nor_written_to_standard_output() -> None:
     assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
 
 
-def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what_was_skipped() -> None:
+def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what_was_skipped() -> (
+    None
+):
     Path("scores.csv").write_text(FRAME[:500].write_csv() + "9,9,9\n")
     assert run(*command(".csv", "--skip-bad", "--report", "first.html")).exit_code == 0
     write(FRAME[500:900], "scores.csv")
-    assert run(*command(".csv", "--report", "second.html")).exit_code == 0  # the certificate is about 900 rounds
-    first, second = (re.sub("<[^>]*>", " ", Path(f"{day}.html").read_text()) for day in ("first", "second"))
+    assert (
+        run(*command(".csv", "--report", "second.html")).exit_code == 0
+    )  # the certificate is about 900 rounds
+    first, second = (
+        re.sub("<[^>]*>", " ", Path(f"{day}.html").read_text()) for day in ("first", "second")
+    )
     assert re.search(r"rows skipped\s+1\b", first)
     assert "rows skipped" not in second
     assert "proved" in first
@@ -251,7 +281,9 @@ def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what
 
 
 def test_json_lines_may_end_in_blanks_as_elsewhere() -> None:
-    Path("scores.jsonl").write_bytes(b'{"p": 0.5, "y": 1}\r\n{"y": 0, "p": 0.25} \r\n{"p": 0.75, "y": 1}')
+    Path("scores.jsonl").write_bytes(
+        b'{"p": 0.5, "y": 1}\r\n{"y": 0, "p": 0.25} \r\n{"p": 0.75, "y": 1}'
+    )
     assert run(*command(".jsonl", "--complete")).exit_code == 0
     lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     said = tc.Recalibrator().recalibrate_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
@@ -266,7 +298,8 @@ def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[s
     done = run(*command(".csv", *([] if first else ["--by", "place"])))
     assert done.exit_code == 2
     assert (
-        "scores.csv begins with rows that the state has learned from, but not so: --by must be as it was" in done.stderr
+        "scores.csv begins with rows that the state has learned from, but not so: --by must be as it was"
+        in done.stderr
     )
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     write(FRAME[1:], "scores.csv")
@@ -281,7 +314,10 @@ def test_rows_whose_outcomes_have_come_are_not_learned_from_with_all_others_agai
     state = Path("s.json").read_bytes()
     Path("scores.csv").write_text(text + "0.25,1,Oslo\n0.5,0,Rome\n")
     done = run(*command(".csv", "--unknown"))
-    assert (done.exit_code, "of which some had no outcome: give new rows only" in done.stderr) == (2, True)
+    assert (done.exit_code, "of which some had no outcome: give new rows only" in done.stderr) == (
+        2,
+        True,
+    )
     assert Path("s.json").read_bytes() == state
     Path("scores.csv").write_text("p,y,place\n0.25,1,Oslo\n0.5,0,Rome\n")
     assert run(*command(".csv", "--unknown")).exit_code == 0
@@ -316,13 +352,18 @@ def test_a_stopped_run_from_another_state_is_begun_anew(
 
 
 @ENDINGS
-def test_a_stopped_run_to_another_output_is_forgotten(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_to_another_output_is_forgotten(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = {path.name for path in Path().iterdir()}
     other = ["recalibrate", "scores" + ending, "-o", "other" + ending, "--state", "s.json"]
     for arguments in (command(ending), other):
         with stopped_after(5 if arguments is not other else 0, monkeypatch):
             assert run(*arguments).exit_code == 130
-    assert {path.name for path in Path().iterdir()} == names | {f"out{ending}.part", f"other{ending}.part"}
+    assert {path.name for path in Path().iterdir()} == names | {
+        f"out{ending}.part",
+        f"other{ending}.part",
+    }
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
     done = run(*other)
@@ -330,24 +371,39 @@ def test_a_stopped_run_to_another_output_is_forgotten(ending: str, monkeypatch: 
     said = f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part can be removed\n"
     assert said in done.stderr
     assert read("other" + ending)["recalibrated"].to_list() == expected(FRAME)
-    assert {path.name for path in Path().iterdir()} == names | {"other" + ending, "s.json", f"out{ending}.part"}
+    assert {path.name for path in Path().iterdir()} == names | {
+        "other" + ending,
+        "s.json",
+        f"out{ending}.part",
+    }
 
 
 def test_standard_input_is_new_even_if_it_looks_the_same() -> None:
     for times in (1, 2):
-        done = run("recalibrate", "-", "-o", "out.csv", "--state", "s.json", text=FRAME[:50].write_csv())
+        done = run(
+            "recalibrate", "-", "-o", "out.csv", "--state", "s.json", text=FRAME[:50].write_csv()
+        )
         assert done.exit_code == 0, done.output
         assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 50 * times
         assert len(read("out.csv")) == 50
 
 
-def test_packed_it_is_the_same_bytes_with_a_state_grown_stopped_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_it_is_the_same_bytes_with_a_state_grown_stopped_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert run("recalibrate", "scores.csv", "-o", "plain.csv.gz").exit_code == 0
     assert run("recalibrate", "scores.csv", "-o", "out.csv.gz", "--state", "s.json").exit_code == 0
     assert Path("out.csv.gz").read_bytes() == Path("plain.csv.gz").read_bytes()
     found = []
     for stops in ([], [1, 3]):
-        arguments = ["recalibrate", "log.csv", "-o", "grown.csv.gz", "--state", f"{len(stops)}.json"]
+        arguments = [
+            "recalibrate",
+            "log.csv",
+            "-o",
+            "grown.csv.gz",
+            "--state",
+            f"{len(stops)}.json",
+        ]
         write(FRAME[:700], "log.csv")
         assert run(*arguments).exit_code == 0
         write(FRAME, "log.csv")
@@ -361,7 +417,10 @@ def test_packed_it_is_the_same_bytes_with_a_state_grown_stopped_or_not(monkeypat
 
 
 def test_rows_without_an_outcome_are_forecast_in_their_group() -> None:
-    rows = [(0.3, y, place) for y, place in [(1, "A"), (0, "B")] * 200] + [(0.3, None, "A"), (0.3, None, "B")]
+    rows = [(0.3, y, place) for y, place in [(1, "A"), (0, "B")] * 200] + [
+        (0.3, None, "A"),
+        (0.3, None, "B"),
+    ]
     pl.DataFrame(rows, schema=["p", "y", "place"], orient="row").write_csv("scores.csv")
     assert run(*command(".csv", "--unknown", "--by", "place")).exit_code == 0
     r = tc.Recalibrator()
@@ -372,7 +431,9 @@ def test_rows_without_an_outcome_are_forecast_in_their_group() -> None:
 
 
 @ENDINGS
-def test_what_was_written_after_the_checkpoint_is_not_kept(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_written_after_the_checkpoint_is_not_kept(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rows after it may have gone meanwhile."""
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
@@ -398,12 +459,16 @@ def test_a_log_that_has_grown_is_gone_on_with_whatever_is_beside_its_output(endi
     assert not part.exists()
 
 
-def test_what_is_replaced_stays_if_the_new_one_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_replaced_stays_if_the_new_one_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     Path("w.csv").write_text("mine")
     monkeypatch.setattr(tc.Witness, "moves", lambda *_: iter([(0.5, 1, 1.0, 1), None]))
     with pytest.raises(TypeError):
         CliRunner().invoke(
-            main, ["distance", "scores.csv", "--rtol", "0.9", "--witness", "w.csv"], catch_exceptions=False
+            main,
+            ["distance", "scores.csv", "--rtol", "0.9", "--witness", "w.csv"],
+            catch_exceptions=False,
         )
     assert Path("w.csv").read_text() == "mine"
     assert not Path("w.csv.part").exists()
@@ -428,7 +493,17 @@ def test_bad_rows_are_counted_in_the_run_that_met_them() -> None:
 @pytest.mark.parametrize("options", [["-o", "out.csv"], ["-o", "other.csv", "--state", "s.json"]])
 def test_two_runs_at_once_do_not_touch_each_others_files(options: list[str]) -> None:
     pl.concat([FRAME] * 400).write_csv("big.csv")
-    first = [sys.executable, "-m", "truecast", "recalibrate", "big.csv", "-o", "out.csv", "--state", "s.json"]
+    first = [
+        sys.executable,
+        "-m",
+        "truecast",
+        "recalibrate",
+        "big.csv",
+        "-o",
+        "out.csv",
+        "--state",
+        "s.json",
+    ]
     process = subprocess.Popen(first, stdout=-1, stderr=-1)
     while not (Path("out.csv.part").exists() and Path("s.json.lock").exists()):
         time.sleep(0.01)
@@ -442,7 +517,12 @@ def test_two_runs_at_once_do_not_touch_each_others_files(options: list[str]) -> 
     process.communicate()
     assert len(pl.read_csv("out.csv")) == 400 * 3000
     assert not list(Path().glob("*.lock"))
-    assert run("recalibrate", "scores.csv", *options, *(["--again"] if "--state" in options else [])).exit_code == 0
+    assert (
+        run(
+            "recalibrate", "scores.csv", *options, *(["--again"] if "--state" in options else [])
+        ).exit_code
+        == 0
+    )
 
 
 def test_a_lock_that_a_killed_run_has_left_is_none() -> None:
@@ -452,7 +532,9 @@ def test_a_lock_that_a_killed_run_has_left_is_none() -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--state", "s"]])
-@pytest.mark.parametrize("name", ["out.csv.part", "out.csv.lock", "s.lock", "s.part", "s.part.part"])
+@pytest.mark.parametrize(
+    "name", ["out.csv.part", "out.csv.lock", "s.lock", "s.part", "s.part.part"]
+)
 def test_a_file_of_that_name_that_is_not_ours_is_neither_removed_nor_written_over(
     name: str, options: list[str]
 ) -> None:
@@ -462,8 +544,12 @@ def test_a_file_of_that_name_that_is_not_ours_is_neither_removed_nor_written_ove
     if name.startswith("out") or options:
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
         assert (done.exit_code, name in line) == (2, True)
-        said = f"remove it, or choose another name ({'-o' if name.startswith('out') else '--state'})"
-        assert name == "s.part" or line.endswith(f"is in the way, and not of a run like this: {said}")
+        said = (
+            f"remove it, or choose another name ({'-o' if name.startswith('out') else '--state'})"
+        )
+        assert name == "s.part" or line.endswith(
+            f"is in the way, and not of a run like this: {said}"
+        )
         assert {path.name for path in Path().iterdir()} == {"scores.csv", "scores.parquet", name}
     else:
         assert done.exit_code == 0
@@ -510,7 +596,9 @@ def test_a_part_of_other_columns_and_another_state_is_still_known_by_its_own(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
-@pytest.mark.parametrize("name", ["s.json", "s.json.part", "s.json.part.part", "s.json.lock", "out.csv.part"])
+@pytest.mark.parametrize(
+    "name", ["s.json", "s.json.part", "s.json.part.part", "s.json.lock", "out.csv.part"]
+)
 def test_a_pipe_in_the_way_is_refused_and_not_waited_for(name: str) -> None:
     os.mkfifo(name)
     words = [sys.executable, "-m", "truecast", *command(".csv")]
@@ -538,7 +626,9 @@ def test_a_full_disk_leaves_nothing_behind(ending: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("how", ["write_parquet", "sink_parquet"])
-def test_what_the_engine_cannot_write_is_an_error_of_the_machine(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_engine_cannot_write_is_an_error_of_the_machine(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise pl.exceptions.ComputeError("underlying IO error: No space left on device")
 
@@ -551,10 +641,14 @@ def test_what_the_engine_cannot_write_is_an_error_of_the_machine(how: str, monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
-@pytest.mark.parametrize("arguments", [["recalibrate", "big.csv", "-o", "-"], ["forecast", "big.csv"]])
+@pytest.mark.parametrize(
+    "arguments", [["recalibrate", "big.csv", "-o", "-"], ["forecast", "big.csv"]]
+)
 def test_a_reader_who_has_left_is_no_error_to_speak_of(arguments: list[str]) -> None:
     pl.concat([FRAME] * 50).write_csv("big.csv")
-    line = " ".join(["exec", sys.executable, "-m", "truecast", *arguments, "--outcome", "y", "| head -1"])
+    line = " ".join(
+        ["exec", sys.executable, "-m", "truecast", *arguments, "--outcome", "y", "| head -1"]
+    )
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=True)
     assert "rror" not in done.stderr
 
@@ -564,11 +658,16 @@ def test_a_reader_who_has_left_is_no_error_to_speak_of(arguments: list[str]) -> 
     ("arguments", "begin"),
     [
         (["forecast", "scores.csv", "--outcome", "y", "-o", "pipe"], "outcome,forecast\n"),
-        (["distance", "scores.csv", "--rtol", "0.9", "--witness", "pipe"], "forecast,outcome,nearest,rounds\n"),
+        (
+            ["distance", "scores.csv", "--rtol", "0.9", "--witness", "pipe"],
+            "forecast,outcome,nearest,rounds\n",
+        ),
         (["report", "scores.csv", "-o", "pipe"], "<!doctype html>\n"),
     ],
 )
-def test_a_pipe_or_a_device_is_written_to_and_never_replaced(arguments: list[str], begin: str) -> None:
+def test_a_pipe_or_a_device_is_written_to_and_never_replaced(
+    arguments: list[str], begin: str
+) -> None:
     os.mkfifo("pipe")
     reader = subprocess.Popen(["/bin/cat", "pipe"], stdout=subprocess.PIPE, text=True)
     try:
@@ -589,9 +688,15 @@ def test_a_page_goes_where_a_link_points_to() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
 def test_without_anywhere_to_say_something_it_still_works() -> None:
-    for rest in (["recalibrate", "scores.csv", "-o", "out.csv"], ["measure", "scores.csv", "--resamples", "0"]):
+    for rest in (
+        ["recalibrate", "scores.csv", "-o", "out.csv"],
+        ["measure", "scores.csv", "--resamples", "0"],
+    ):
         line = " ".join([sys.executable, "-m", "truecast", *rest, "2>&-"])
-        assert subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=False).returncode == 0
+        assert (
+            subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=False).returncode
+            == 0
+        )
     assert read("out.csv")["recalibrated"].to_list() == expected(FRAME)
 
 

@@ -28,9 +28,17 @@ def log(name: str, *times: object) -> str:
     return name
 
 
-@pytest.mark.parametrize("last", ["9999-12-31", "9999-12-31T23:59:59.999999", "2300-01-01", 1e300, 1700000000000000123])
+@pytest.mark.parametrize(
+    "last", ["9999-12-31", "9999-12-31T23:59:59.999999", "2300-01-01", 1e300, 1700000000000000123]
+)
 def test_a_state_is_read_again_whatever_time_it_ends_with(last: object) -> None:
-    first = -1e300 if isinstance(last, float) else 1700000000000000100 if isinstance(last, int) else "0001-01-01"
+    first = (
+        -1e300
+        if isinstance(last, float)
+        else 1700000000000000100
+        if isinstance(last, int)
+        else "0001-01-01"
+    )
     assert run(log("a.csv", first, last)).exit_code == 0
     assert "2 rows recalibrated before; 0 new" in run("a.csv").stdout
     Path("b.csv").write_text(f"t,y,p\n{first},1,0.9\n")
@@ -46,7 +54,9 @@ def test_nanoseconds_are_told_apart() -> None:
         "1700000000000000050",
         "1700000000000000100",
     ]
-    frame = pl.DataFrame({"t": [1700000000000000100, 1700000000000000050], "y": [0, 1], "p": [0.1371, 0.2371]})
+    frame = pl.DataFrame(
+        {"t": [1700000000000000100, 1700000000000000050], "y": [0, 1], "p": [0.1371, 0.2371]}
+    )
     frame.write_parquet("n.parquet")
     assert "is before" in run("n.parquet", state="other.json").stderr
     assert "one kind" in run(log("m.csv", 1700000000000000100, 17), state="other.json").stderr
@@ -54,7 +64,9 @@ def test_nanoseconds_are_told_apart() -> None:
 
 def test_rows_that_are_skipped_first_do_not_hide_old_ones() -> None:
     Path("a.jsonl").write_text('{"t":100,"y":1,"p":0.5123}\n{"t":101,"y":0,"p":0.2511}\n')
-    Path("b.jsonl").write_text('{"t":0,"y":7,"p":0.9771}\n{"t":1,"y":0,"p":0.9771}\n{"t":2,"y":1,"p":0.9972}\n')
+    Path("b.jsonl").write_text(
+        '{"t":0,"y":7,"p":0.9771}\n{"t":1,"y":0,"p":0.9771}\n{"t":2,"y":1,"p":0.9972}\n'
+    )
     assert run("a.jsonl").exit_code == 0
     state = Path("state.json").read_bytes()
     done = run("b.jsonl", "--skip-bad")
@@ -67,20 +79,28 @@ def test_dates_that_no_calendar_has_are_refused_in_a_line(days: int) -> None:
     times = pl.Series("t", [date(2031, 2, 3).toordinal() - 719_163, days], pl.Int32).cast(pl.Date)
     pl.DataFrame({"t": times, "y": [0, 1], "p": [0.25, 0.75]}).write_parquet("d.parquet")
     done = run("d.parquet")
-    assert (done.exit_code, "row 2: t (--time) must be a number, or a date" in done.stderr) == (2, True), done.stderr
+    assert (done.exit_code, "row 2: t (--time) must be a number, or a date" in done.stderr) == (
+        2,
+        True,
+    ), done.stderr
     assert f"got '{days}'" in done.stderr
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00+14:00", "9999-12-31T23:00-05:00"])
 def test_times_that_leave_the_calendar_by_their_zone_are_refused(time: str) -> None:
     done = run(log("z.csv", time))
-    assert (done.exit_code, "line 2: t (--time) must be a number, or a date" in done.stderr) == (2, True)
+    assert (done.exit_code, "line 2: t (--time) must be a number, or a date" in done.stderr) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 def test_units_of_time_are_one_time(unit: str) -> None:
     for name, day in (("a.parquet", 3), ("b.parquet", 4), ("c.parquet", 2)):
-        times = pl.Series("t", [datetime(2031, 2, day, 5)], pl.Datetime("us")).cast(pl.Datetime(unit))
+        times = pl.Series("t", [datetime(2031, 2, day, 5)], pl.Datetime("us")).cast(
+            pl.Datetime(unit)
+        )
         pl.DataFrame({"t": times, "y": [1], "p": [0.1 * day]}).write_parquet(name)
     assert run("a.parquet").exit_code == 0
     assert run("b.parquet").exit_code == 0

@@ -17,14 +17,29 @@ from click.testing import CliRunner, Result
 
 from truecast.cli import main
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal that a test can read")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="needs a terminal that a test can read"
+)
 
 RNG = np.random.default_rng(5)
 P = RNG.random(400).round(2)
-FRAME = pl.DataFrame({"y": (RNG.random(400) < P).astype(int), "p": P, "g": RNG.choice(["a", "b"], 400)})
+FRAME = pl.DataFrame(
+    {"y": (RNG.random(400) < P).astype(int), "p": P, "g": RNG.choice(["a", "b"], 400)}
+)
 LONG = "a_very_long_word_" * 9
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp.\u2066x\x9b31m\r\x08\x7f\u200b\u2028"
-ARENA = ["--rounds", "20,50", "--seeds", "1", "--forecaster", "aosa", "--adversary", "coins", "--workers", "1"]
+ARENA = [
+    "--rounds",
+    "20,50",
+    "--seeds",
+    "1",
+    "--forecaster",
+    "aosa",
+    "--adversary",
+    "coins",
+    "--workers",
+    "1",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +93,9 @@ def on_terminal(*words: str, stdout: bool = True) -> tuple[int, str]:
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "truecast", *words],
         stdin=subprocess.DEVNULL,
@@ -198,7 +215,17 @@ def all_commands(name: str) -> list[list[str]]:
         ["forecast", file, "--outcome", name],
         ["forecast", file, "--outcome", "y", "--at", name],
         ["recalibrate", file, *both, "-o", f"{name[:60]}.parquet"],
-        ["recalibrate", file, *both, "--by", f"{name}g", "-o", "n.parquet", "--report", f"{name[:60]}.html"],
+        [
+            "recalibrate",
+            file,
+            *both,
+            "--by",
+            f"{name}g",
+            "-o",
+            "n.parquet",
+            "--report",
+            f"{name[:60]}.html",
+        ],
         ["recalibrate", file, *both, "-o", "n.parquet", "--column", name],
         ["arena", *ARENA, "--plot", f"{name[:60]}.svg", "--csv", f"{name[:60]}.csv"],
         ["arena", *ARENA, "--resume", f"{name[:60]}.jsonl", "--no-plot"],
@@ -247,17 +274,27 @@ def test_names_cannot_steer_the_terminal() -> None:
     raw = set(EVIL) - set("[2J]0;ownedgnp.x31m")
     for words in all_commands(EVIL):
         done = run(*words)
-        assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exception)
+        assert done.exception is None or isinstance(done.exception, SystemExit), (
+            words,
+            done.exception,
+        )
         assert not raw & set(done.output), (words, done.output)
         assert "Traceback" not in done.output
-    data = json.loads(run("measure", "names.parquet", "--outcome", "y", "--score", EVIL, "--json").stdout)
+    data = json.loads(
+        run("measure", "names.parquet", "--outcome", "y", "--score", EVIL, "--json").stdout
+    )
     assert list(data["scores"]) == [EVIL]
 
 
 def test_names_of_files_cannot_either() -> None:
     name = EVIL.replace("/", "").encode().decode() + ".csv"
     FRAME.write_csv(name)
-    for command in (["measure"], ["report"], ["distance", "--rtol", "0.5"], ["forecast", "--outcome", "y"]):
+    for command in (
+        ["measure"],
+        ["report"],
+        ["distance", "--rtol", "0.5"],
+        ["forecast", "--outcome", "y"],
+    ):
         done = run(command[0], name, *command[1:])
         assert done.exit_code == 0, done.output
         assert "\x1b" not in done.output

@@ -24,10 +24,14 @@ OURS: dict[str, Callable[[], Any]] = {
 }
 for end in ("outer", "middle"):
     for split in (1.0, 0.25, 2.0**-10):
-        OURS[f"no horizon, {end}, split at {split}"] = lambda end=end, split=split: tc.HorizonFree(at=end, split=split)
+        OURS[f"no horizon, {end}, split at {split}"] = lambda end=end, split=split: tc.HorizonFree(
+            at=end, split=split
+        )
 for end in ("lower", "upper", "middle"):
     for rule in CELL_RULES:
-        OURS[f"{end} {rule}"] = lambda end=end, rule=rule: tc.AlmostOneStepAhead(grid=30, at=end, cell=rule)
+        OURS[f"{end} {rule}"] = lambda end=end, rule=rule: tc.AlmostOneStepAhead(
+            grid=30, at=end, cell=rule
+        )
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -52,8 +56,15 @@ class Following:
 
     def forecast_many(self, outcomes: Any) -> np.ndarray:
         start = self.followed.rounds
-        hints = [7 * t % 11 / 10 for t in range(start, start + len(outcomes) if np.ndim(outcomes) else start)]
-        many = self.followed.guard_many if isinstance(self.followed, tc.Guard) else self.followed.recalibrate_many
+        hints = [
+            7 * t % 11 / 10
+            for t in range(start, start + len(outcomes) if np.ndim(outcomes) else start)
+        ]
+        many = (
+            self.followed.guard_many
+            if isinstance(self.followed, tc.Guard)
+            else self.followed.recalibrate_many
+        )
         return many(hints, outcomes)
 
     def to_json(self) -> str:
@@ -373,4 +384,9 @@ def test_check_catches_a_broken_forecaster(check: Callable[..., None], broken: t
 def test_every_check_has_a_broken_forecaster() -> None:
     assert {check for check, _ in BROKEN} == set(testing.CHECKS)
     in_module = {value for name, value in vars(testing).items() if name.startswith("check_")}
-    assert in_module == {*testing.CHECKS, testing.check_forecaster, *testing.HINT_CHECKS, testing.check_hint}
+    assert in_module == {
+        *testing.CHECKS,
+        testing.check_forecaster,
+        *testing.HINT_CHECKS,
+        testing.check_hint,
+    }

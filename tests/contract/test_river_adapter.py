@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from river import base, checks, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing, stream, tree
+from river import (
+    base,
+    checks,
+    datasets,
+    evaluate,
+    linear_model,
+    metrics,
+    naive_bayes,
+    preprocessing,
+    stream,
+    tree,
+)
 
 import truecast as tc
 from truecast.adapters.river import Recalibrated
@@ -28,7 +39,11 @@ class Told(base.Classifier):
         self.weights: list[Any] = []
 
     def predict_proba_one(self, x: Any, shift: float = 0.0) -> Any:
-        return x["said"] if isinstance(x["said"], dict) else {False: 1 - x["said"], True: x["said"] + shift}
+        return (
+            x["said"]
+            if isinstance(x["said"], dict)
+            else {False: 1 - x["said"], True: x["said"] + shift}
+        )
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
         if x.get("bad"):
@@ -69,18 +84,24 @@ def test_checks_of_river(params: dict[str, Any], number: int) -> None:
 
 
 @pytest.mark.parametrize("make", [scaled, naive_bayes.GaussianNB, tree.HoeffdingTreeClassifier])
-def test_rounds_are_those_of_a_recalibrator_on_scores_before_learning(make: Callable[[], Any]) -> None:
+def test_rounds_are_those_of_a_recalibrator_on_scores_before_learning(
+    make: Callable[[], Any],
+) -> None:
     model, alone, plain = Recalibrated(make(), budget=2.0), make(), tc.Recalibrator(budget=2.0)
     for x, y in PHISHING:
         said = model.predict_proba_one(x)
-        expected = plain.predict(alone.predict_proba_one(x).get(True, 0.0) if alone.predict_proba_one(x) else 0.5)
+        expected = plain.predict(
+            alone.predict_proba_one(x).get(True, 0.0) if alone.predict_proba_one(x) else 0.5
+        )
         assert said == {False: 1 - expected, True: expected}
         assert model.predict_one(x) == (expected > 0.5)
         plain.observe(y)
         alone.learn_one(x, y)
         model.learn_one(x, y)
     assert model.certificate == plain.certificate
-    assert model.classifier.predict_proba_one(PHISHING[0][0]) == alone.predict_proba_one(PHISHING[0][0])
+    assert model.classifier.predict_proba_one(PHISHING[0][0]) == alone.predict_proba_one(
+        PHISHING[0][0]
+    )
 
 
 @given(asked=st.lists(st.integers(0, 3), min_size=60, max_size=60))
@@ -136,7 +157,11 @@ def test_scores_that_a_classifier_may_give() -> None:
     model = Recalibrated(Told(), hint=tc.hints.Identity())
     for said, p in [({}, 0.5), ({True: 1.0}, 1.0), ({False: 1.0}, 0.0), ({0: 0.75, 1: 0.25}, 0.25)]:
         assert model.predict_proba_one({"said": said}) == {False: 1 - p, True: p}
-    for said, p in [({np.True_: np.float32(0.25)}, 0.25), ({True: 1 + 1e-12}, 1.0), ({True: -1e-12}, 0.0)]:
+    for said, p in [
+        ({np.True_: np.float32(0.25)}, 0.25),
+        ({True: 1 + 1e-12}, 1.0),
+        ({True: -1e-12}, 0.0),
+    ]:
         assert model.predict_proba_one({"said": said})[True] == p
 
 
@@ -152,18 +177,28 @@ def test_binary_also_around_a_classifier_for_more_classes() -> None:
 
 def test_in_a_pipeline_progressively_validated() -> None:
     model = preprocessing.StandardScaler() | Recalibrated(linear_model.LogisticRegression())
-    found = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss() + metrics.Accuracy())
-    plain = evaluate.progressive_val_score(datasets.Phishing(), scaled(), metrics.LogLoss() + metrics.Accuracy())
+    found = evaluate.progressive_val_score(
+        datasets.Phishing(), model, metrics.LogLoss() + metrics.Accuracy()
+    )
+    plain = evaluate.progressive_val_score(
+        datasets.Phishing(), scaled(), metrics.LogLoss() + metrics.Accuracy()
+    )
     assert found[0].get() < 0.9 * plain[0].get()
     assert model["Recalibrated"].certificate.rounds == 1250
     around = Recalibrated(scaled())
-    again = evaluate.progressive_val_score(datasets.Phishing(), around, metrics.LogLoss() + metrics.Accuracy())
-    assert again[0].get() == pytest.approx(found[0].get(), abs=0.01)  # scaled before or after the row is learned
+    again = evaluate.progressive_val_score(
+        datasets.Phishing(), around, metrics.LogLoss() + metrics.Accuracy()
+    )
+    assert again[0].get() == pytest.approx(
+        found[0].get(), abs=0.01
+    )  # scaled before or after the row is learned
 
 
 def test_progressive_validation_with_late_labels() -> None:
     model = Recalibrated(scaled())
-    evaluate.progressive_val_score(datasets.Phishing().take(300), model, metrics.LogLoss(), delay=10)
+    evaluate.progressive_val_score(
+        datasets.Phishing().take(300), model, metrics.LogLoss(), delay=10
+    )
     assert model.certificate.rounds == 300
     assert model.certificate.unresolved == 0
 
@@ -177,8 +212,14 @@ def test_clones_start_anew_and_copies_go_on() -> None:
     assert fresh.recalibrator.config == model.recalibrator.config
     assert model.clone({"budget": 3.0}).recalibrator.config["budget"] == 3.0
     assert model.hint.to_json() == tc.hints.Platt().to_json()  # a copy of it learned
-    copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), model.clone(include_attributes=True)]  # noqa: S301
-    assert copies.pop().certificate == model.certificate  # river's clone: our attributes, a new classifier
+    copies = [
+        copy.deepcopy(model),
+        pickle.loads(pickle.dumps(model)),
+        model.clone(include_attributes=True),
+    ]
+    assert (
+        copies.pop().certificate == model.certificate
+    )  # river's clone: our attributes, a new classifier
     for x, y in PHISHING[100:150]:
         said = model.predict_proba_one(x)
         for other in copies:
@@ -217,7 +258,10 @@ def test_late_labels_in_any_order(delays: list[int]) -> None:
         assert model.certificate.unresolved == len(pending)
     assert model.certificate.rounds == 60
     y = [y for _, y in rows]
-    assert 60 * tc.calibration_distance(y, [said[i] for i in range(60)]).upper <= model.certificate.bound
+    assert (
+        60 * tc.calibration_distance(y, [said[i] for i in range(60)]).upper
+        <= model.certificate.bound
+    )
 
 
 def test_a_label_is_learned_once() -> None:
@@ -244,7 +288,10 @@ def flights() -> list[tuple[dict[str, Any], bool]]:
     rng = np.random.default_rng(0)
     airports = rng.choice(["JFK", "LGA", None], 120).tolist()  # type: ignore[arg-type]
     scores, hours = rng.random(120).tolist(), rng.integers(0, 3, 120).tolist()
-    rows = [{"said": p, "airport": a, "hour": h} for p, a, h in zip(scores, airports, hours, strict=True)]
+    rows = [
+        {"said": p, "airport": a, "hour": h}
+        for p, a, h in zip(scores, airports, hours, strict=True)
+    ]
     return [(row, bool(rng.random() < row["said"] ** 2)) for row in rows]
 
 
@@ -255,9 +302,16 @@ def flights() -> list[tuple[dict[str, Any], bool]]:
         ("hour", lambda x: x["hour"]),
         (
             ("airport", "hour"),
-            lambda x: (f"airport={x['airport']}", f"hour={x['hour']}") if x["airport"] else (f"hour={x['hour']}",),
+            lambda x: (
+                (f"airport={x['airport']}", f"hour={x['hour']}")
+                if x["airport"]
+                else (f"hour={x['hour']}",)
+            ),
         ),
-        (lambda x: (x["airport"] or "none", x["hour"]), lambda x: (x["airport"] or "none", x["hour"])),
+        (
+            lambda x: (x["airport"] or "none", x["hour"]),
+            lambda x: (x["airport"] or "none", x["hour"]),
+        ),
     ],
 )
 def test_groups_of_rows(group: Any, named: Callable[[Any], Any]) -> None:
@@ -271,7 +325,10 @@ def test_groups_of_rows(group: Any, named: Callable[[Any], Any]) -> None:
             plain.observe(y)
         else:
             late.append(
-                (model.issue_one(x, event=number // 9), plain.issue(x["said"], group=named(x), event=number // 9))
+                (
+                    model.issue_one(x, event=number // 9),
+                    plain.issue(x["said"], group=named(x), event=number // 9),
+                )
             )
             assert late[-1][0].p == late[-1][1].p == said
         if number % 5 == 4:

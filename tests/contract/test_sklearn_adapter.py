@@ -62,7 +62,9 @@ class Told(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         SEEN.append((len(y), sample_weight))
         return self
 
-    def partial_fit(self, X: Array, y: Array, classes: Array, sample_weight: Array | None = None) -> "Told":
+    def partial_fit(
+        self, X: Array, y: Array, classes: Array, sample_weight: Array | None = None
+    ) -> "Told":
         if sample_weight is not None and len(sample_weight) != len(y):
             raise ValueError("one weight a row")
         return self.fit(X, classes, sample_weight)
@@ -75,7 +77,8 @@ class Told(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 SEEN: list[tuple[int, Any]] = []  # by all clones
 
 
-# scikit-learn's checks, without exceptions: probabilities, decision function, with and without partial_fit
+# scikit-learn's checks, without exceptions: probabilities, decision function, with and without
+# partial_fit
 
 
 @parametrize_with_checks(
@@ -142,7 +145,9 @@ def test_rows_sorted_by_label_do_not_look_like_drift() -> None:
     model = RecalibratedClassifier(GaussianNB()).fit(X[order], y[order])
     in_order = RecalibratedClassifier(GaussianNB(), shuffle=False).fit(X[order], y[order])
     unsorted = RecalibratedClassifier(GaussianNB()).fit(X, y)
-    brier, drifted, usual = (tc.brier_score(y, one.predict_proba(X)[:, 1]) for one in (model, in_order, unsorted))
+    brier, drifted, usual = (
+        tc.brier_score(y, one.predict_proba(X)[:, 1]) for one in (model, in_order, unsorted)
+    )
     assert brier < 1.05 * usual
     assert drifted > 1.5 * usual  # why shuffling is the default
 
@@ -154,7 +159,9 @@ def test_fit_repairs_scores_that_are_too_sure() -> None:
     X = expit(4 * z)[:, None]
     model = RecalibratedClassifier(Told()).fit(X[:2_000], y[:2_000])
     raw, p = X[2_000:, 0], model.predict_proba(X[2_000:])[:, 1]
-    assert tc.smooth_calibration_error(y[2_000:], p) < 0.25 * tc.smooth_calibration_error(y[2_000:], raw)
+    assert tc.smooth_calibration_error(y[2_000:], p) < 0.25 * tc.smooth_calibration_error(
+        y[2_000:], raw
+    )
     assert tc.brier_score(y[2_000:], p) < 1.02 * tc.brier_score(y[2_000:], expit(z)[2_000:])
 
 
@@ -182,7 +189,9 @@ def test_partial_fit_scores_before_it_learns(batch: int) -> None:
             scores = alone.predict_proba(X[part])[:, 1]
             before = model.predict_proba(X[part])[:, 1]
             expected = plain.recalibrate_many(scores, y[part])
-            assert before[0] == expected[0]  # so with one row at a time, the certificate is about what was said
+            assert (
+                before[0] == expected[0]
+            )  # so with one row at a time, the certificate is about what was said
         alone.partial_fit(X[part], y[part], classes=[0, 1])
         model.partial_fit(X[part], y[part], classes=[0, 1])
         if start:
@@ -228,7 +237,9 @@ def test_a_frozen_classifier_is_never_changed() -> None:
     ones = X[y == 1]
     model.partial_fit(ones, np.ones(len(ones)))
     assert np.array_equal(fitted.coef_, before)
-    only_ones = RecalibratedClassifier(FrozenEstimator(fitted)).fit(ones, np.ones(len(ones)))  # it knows both classes
+    only_ones = RecalibratedClassifier(FrozenEstimator(fitted)).fit(
+        ones, np.ones(len(ones))
+    )  # it knows both classes
     assert only_ones.classes_.tolist() == [0, 1]
 
 
@@ -238,7 +249,9 @@ def test_partial_fit_is_there_if_the_classifier_has_it() -> None:
     assert not hasattr(RecalibratedClassifier(LogisticRegression()), "partial_fit")
     for estimator in (LogisticRegression(), make_pipeline(StandardScaler(), learner())):
         name = type(estimator).__name__
-        with pytest.raises(AttributeError, match=rf"{name}, has no partial_fit; .*sklearn\.frozen\.FrozenEstimator"):
+        with pytest.raises(
+            AttributeError, match=rf"{name}, has no partial_fit; .*sklearn\.frozen\.FrozenEstimator"
+        ):
             RecalibratedClassifier(estimator).partial_fit(*rows())
 
 
@@ -270,7 +283,9 @@ def test_without_probabilities_the_decision_function_is_used() -> None:
     model = RecalibratedClassifier(LinearSVC(random_state=0), shuffle=False).fit(X, y)
     decisions = cross_val_predict(LinearSVC(random_state=0), X, y, method="decision_function")
     plain = tc.Recalibrator()
-    np.testing.assert_allclose(model.forecasts_, plain.recalibrate_many(expit(decisions), y), atol=1e-9)
+    np.testing.assert_allclose(
+        model.forecasts_, plain.recalibrate_many(expit(decisions), y), atol=1e-9
+    )
     huge = RecalibratedClassifier(LinearSVC(random_state=0)).fit(X, y).predict_proba(X * 1e6)
     assert ((huge >= 0) & (huge <= 1)).all()
 
@@ -306,13 +321,18 @@ def test_rounding_of_probabilities_is_forgiven_and_no_more() -> None:
 def test_in_pipelines_searches_and_scores() -> None:
     X, y = rows()
     pipeline = make_pipeline(StandardScaler(), RecalibratedClassifier(LogisticRegression(), cv=3))
-    grid = {"recalibratedclassifier__estimator__C": [1e-6, 1.0], "recalibratedclassifier__budget": [2.0, 4.0]}
+    grid = {
+        "recalibratedclassifier__estimator__C": [1e-6, 1.0],
+        "recalibratedclassifier__budget": [2.0, 4.0],
+    }
     search = GridSearchCV(pipeline, grid, scoring="neg_brier_score", cv=3).fit(X, y)
     assert search.best_params_["recalibratedclassifier__estimator__C"] == 1.0
     budget = search.best_estimator_[-1].recalibrator_.config["budget"]
     assert budget == search.best_params_["recalibratedclassifier__budget"]
     assert cross_val_score(pipeline, X, y, scoring="roc_auc", cv=3).min() > 0.7
-    around = RecalibratedClassifier(make_pipeline(StandardScaler(), LogisticRegression()), cv=3).fit(X, y)
+    around = RecalibratedClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()), cv=3
+    ).fit(X, y)
     assert around.n_features_in_ == 5
 
 
@@ -325,7 +345,9 @@ def test_more_classes_by_one_against_the_rest() -> None:
 
 def test_clones_have_the_options_and_nothing_else() -> None:
     X, y = rows()
-    model = RecalibratedClassifier(learner(), hint=tc.hints.Platt(), budget=2.0, cv=4, shuffle=False).fit(X, y)
+    model = RecalibratedClassifier(
+        learner(), hint=tc.hints.Platt(), budget=2.0, cv=4, shuffle=False
+    ).fit(X, y)
     copy = clone(model)
     assert not hasattr(copy, "recalibrator_")
     assert repr(copy) == repr(model)
@@ -336,7 +358,7 @@ def test_clones_have_the_options_and_nothing_else() -> None:
 def test_saved_models_go_on_from_there() -> None:
     X, y = rows()
     model = RecalibratedClassifier(learner()).fit(X[:100], y[:100])
-    copy = pickle.loads(pickle.dumps(model))  # noqa: S301
+    copy = pickle.loads(pickle.dumps(model))
     assert copy.certificate_ == model.certificate_
     for one in (model, copy):
         one.partial_fit(X[100:], y[100:])
@@ -365,7 +387,9 @@ def test_frames_keep_their_names() -> None:
 def test_a_precomputed_kernel_is_split_on_both_sides() -> None:
     X, y = rows(60)
     kernel = RecalibratedClassifier(SVC(kernel="precomputed")).fit(X @ X.T, y)
-    assert np.allclose(kernel.forecasts_, RecalibratedClassifier(SVC(kernel="linear")).fit(X, y).forecasts_)
+    assert np.allclose(
+        kernel.forecasts_, RecalibratedClassifier(SVC(kernel="linear")).fit(X, y).forecasts_
+    )
 
 
 @pytest.mark.parametrize("routing", [False, True])
@@ -393,12 +417,15 @@ def test_groups_go_to_the_splitter_if_it_asks_for_them() -> None:
     groups = np.arange(240) % 3
     with sklearn.config_context(enable_metadata_routing=True):
         routed = RecalibratedClassifier(GaussianNB(), cv=GroupKFold(3)).fit(X, y, groups=groups)
-        usual = RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y, groups=groups)  # this one does not
+        usual = RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(
+            X, y, groups=groups
+        )  # this one does not
     splits = list(GroupKFold(3).split(X, y, groups))
     listed = RecalibratedClassifier(GaussianNB(), cv=splits).fit(X, y, groups=groups)
     assert np.array_equal(routed.forecasts_, listed.forecasts_)
     assert np.array_equal(
-        usual.forecasts_, RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y, groups=groups).forecasts_
+        usual.forecasts_,
+        RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y, groups=groups).forecasts_,
     )
     assert not np.array_equal(usual.forecasts_, listed.forecasts_)
 
@@ -423,8 +450,12 @@ def test_groups_of_fit_are_those_of_the_rows_in_the_order_of_the_rounds() -> Non
     assert model.recalibrator_.to_json() == plain.to_json()
     assert model.recalibrator_.groups["east"].rounds == 120
     raw = GaussianNB().fit(X, y).predict_proba(X)[:, 1]
-    assert np.array_equal(model.predict_proba(X, groups=groups)[:, 1], plain.predict_many(raw, groups=groups))
-    assert np.array_equal(model.predict(X, groups=groups), plain.predict_many(raw, groups=groups) > 0.5)
+    assert np.array_equal(
+        model.predict_proba(X, groups=groups)[:, 1], plain.predict_many(raw, groups=groups)
+    )
+    assert np.array_equal(
+        model.predict(X, groups=groups), plain.predict_many(raw, groups=groups) > 0.5
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 50])
@@ -447,9 +478,9 @@ def test_groups_as_columns_of_a_table() -> None:
     X, y = rows()
     table = pd.DataFrame({"airport": ["JFK", "LGA"] * 120, "hour": np.repeat([6, 18], 120)})
     model = RecalibratedClassifier(GaussianNB()).fit(X, y, groups=table)
-    assert {name: group.rounds for name, group in model.recalibrator_.groups.items()} == dict.fromkeys(
-        ["JFK", "LGA", 6, 18], 120
-    )
+    assert {
+        name: group.rounds for name, group in model.recalibrator_.groups.items()
+    } == dict.fromkeys(["JFK", "LGA", 6, 18], 120)
 
 
 @pytest.mark.parametrize("groups", [["a"] * 3, "a", [0.5] * 40, [("a", "a")] * 40])
@@ -470,7 +501,11 @@ def test_groups_are_routed_to_where_they_are_asked_for() -> None:
     X, y = rows()
     groups = np.arange(240) % 3
     with sklearn.config_context(enable_metadata_routing=True):
-        model = RecalibratedClassifier(GaussianNB()).set_fit_request(groups=True).set_predict_request(groups=True)
+        model = (
+            RecalibratedClassifier(GaussianNB())
+            .set_fit_request(groups=True)
+            .set_predict_request(groups=True)
+        )
         pipeline = make_pipeline(StandardScaler(), model).fit(X, y, groups=groups)
         assert len(pipeline[-1].recalibrator_.groups) == 3
         assert len(pipeline.predict(X, groups=groups)) == 240
@@ -481,12 +516,17 @@ def test_groups_are_routed_to_where_they_are_asked_for() -> None:
 
 def test_tickets_are_those_of_the_recalibrator() -> None:
     X, y = rows()
-    groups, games = sides(), [None if i % 5 == 0 else i // 7 if i % 2 else f"game {i // 7}" for i in range(240)]
+    groups, games = (
+        sides(),
+        [None if i % 5 == 0 else i // 7 if i % 2 else f"game {i // 7}" for i in range(240)],
+    )
     frozen = FrozenEstimator(GaussianNB().fit(*rows(100, 1)))
     model, plain = RecalibratedClassifier(frozen), tc.Recalibrator()
     scores = frozen.predict_proba(X)[:, 1]
     tickets = model.issue(X, groups=groups, events=games)
-    theirs = [plain.issue(p, group=g, event=e) for p, g, e in zip(scores, groups, games, strict=True)]
+    theirs = [
+        plain.issue(p, group=g, event=e) for p, g, e in zip(scores, groups, games, strict=True)
+    ]
     assert [(ticket, ticket.p) for ticket in tickets] == [(ticket, ticket.p) for ticket in theirs]
     assert model.certificate_.unresolved == 240
     order = np.random.default_rng(0).permutation(200)
@@ -499,7 +539,8 @@ def test_tickets_are_those_of_the_recalibrator() -> None:
     assert model.recalibrator_.to_json() == plain.to_json()
     assert (model.certificate_.rounds, model.certificate_.unresolved) == (200, 40)
     assert (
-        len(y[:200]) * tc.calibration_distance(y[:200], [t.p for t in tickets[:200]]).upper <= model.certificate_.bound
+        len(y[:200]) * tc.calibration_distance(y[:200], [t.p for t in tickets[:200]]).upper
+        <= model.certificate_.bound
     )
 
 
@@ -522,7 +563,10 @@ def test_tickets_resolve_by_labels_of_any_kind() -> None:
 
 def test_tickets_need_a_fitted_classifier() -> None:
     X, _ = rows()
-    for call in (RecalibratedClassifier(learner()).issue, RecalibratedClassifier(learner()).give_up):
+    for call in (
+        RecalibratedClassifier(learner()).issue,
+        RecalibratedClassifier(learner()).give_up,
+    ):
         with pytest.raises(NotFittedError):
             call(X)
     with pytest.raises(NotFittedError):
@@ -571,7 +615,9 @@ def refused(call: Any, *arguments: Any, **options: Any) -> tc.InputError:
 def test_other_than_two_classes_are_refused() -> None:
     X, y = rows()
     model = RecalibratedClassifier(learner())
-    assert "Only binary classification is supported" in str(refused(model.fit, X, np.arange(240) % 3))
+    assert "Only binary classification is supported" in str(
+        refused(model.fit, X, np.arange(240) % 3)
+    )
     assert refused(model.fit, X, np.zeros(240)).value == "1 class"
     for classes in ([0], [0, 1, 2], []):
         assert refused(model.partial_fit, X, y, classes=classes).argument == "classes"
@@ -581,7 +627,9 @@ def test_other_than_two_classes_are_refused() -> None:
 
 def test_splits_that_are_refused() -> None:
     X, y = rows()
-    error = refused(RecalibratedClassifier(learner(), cv=RepeatedKFold(n_repeats=2, random_state=0)).fit, X, y)
+    error = refused(
+        RecalibratedClassifier(learner(), cv=RepeatedKFold(n_repeats=2, random_state=0)).fit, X, y
+    )
     assert (error.argument, error.value) == ("cv", 2)
     order = np.argsort(y, kind="stable")
     blocks = RecalibratedClassifier(learner(), cv=TimeSeriesSplit(3))
@@ -619,7 +667,11 @@ def test_a_refused_batch_changes_nothing() -> None:
     assert (error.argument, error.value, error.position) == ("y", 2, 2)
     assert refused(model.partial_fit, X[:2], y[:2], classes=[0, 2]).argument == "classes"
     assert refused(model.partial_fit, X[:2] + 2, y[:2]).argument == "scores"
-    for X_bad, y_bad, options in [(X[:2], y[:3], {}), (X[:2], [0, np.nan], {}), (X[:2], y[:2], {"sample_weight": [1]})]:
+    for X_bad, y_bad, options in [
+        (X[:2], y[:3], {}),
+        (X[:2], [0, np.nan], {}),
+        (X[:2], y[:2], {"sample_weight": [1]}),
+    ]:
         with pytest.raises(ValueError):
             model.partial_fit(X_bad, y_bad, **options)
     assert pickle.dumps(model) == state

@@ -17,10 +17,14 @@ FLAGS = doctest.ELLIPSIS
 TIMEOUT = 300  # seconds; a block that takes longer hangs
 
 #: what a block for reading may say, line by line: setting up, and scripts that take minutes
-SETUP = re.compile(r"#|\S*python3? -m venv |\S*pip install |git clone |cd |source |bash scripts/|python benchmarks/")
+SETUP = re.compile(
+    r"#|\S*python3? -m venv |\S*pip install |git clone |cd |source |bash scripts/|python benchmarks/"
+)
 _FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)$")
 _MARK = re.compile(r"<!-- not run: (.{10,}) -->")
-_CODE = re.compile(r"^(>>> |\$ |import |from \w+ import |(\S*/)?(truecast|python|pip) )", re.MULTILINE)
+_CODE = re.compile(
+    r"^(>>> |\$ |import |from \w+ import |(\S*/)?(truecast|python|pip) )", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,17 @@ def blocks(markdown: str) -> list[Block]:
         if fence := _FENCE.match(line):
             body, number = _fenced(lines, number, fence)
             mark = _MARK.search(before)
-            found.append(Block(start + 1, fence["info"].strip() or None, body, mark[1] if mark else None))
-        elif line.startswith("    ") and not (start and lines[start - 1].strip()) and not _holds_more(owner):
-            while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
+            found.append(
+                Block(start + 1, fence["info"].strip() or None, body, mark[1] if mark else None)
+            )
+        elif (
+            line.startswith("    ")
+            and not (start and lines[start - 1].strip())
+            and not _holds_more(owner)
+        ):
+            while number < len(lines) and (
+                lines[number].startswith("    ") or not lines[number].strip()
+            ):
                 number += 1
             found.append(Block(start + 1, None, "\n".join(lines[start:number])))
         elif line.strip():
@@ -57,7 +69,9 @@ def blocks(markdown: str) -> list[Block]:
 def _fenced(lines: list[str], number: int, fence: re.Match[str]) -> tuple[str, int]:
     """The lines up to the closing fence, without the indent of the opening one, and where to read on."""
     body = []
-    while number < len(lines) and not re.match(rf"^ *{fence['marks'][0]}{{{len(fence['marks'])},}} *$", lines[number]):
+    while number < len(lines) and not re.match(
+        rf"^ *{fence['marks'][0]}{{{len(fence['marks'])},}} *$", lines[number]
+    ):
         body.append(lines[number].removeprefix(fence["indent"]))
         number += 1
     return "\n".join(body) + "\n", number + 1
@@ -72,9 +86,16 @@ def why_not_run(block: Block, page: list[Block]) -> str | None:
     """The reason why a block need not run, or None if it must; an AssertionError if it cannot be told."""
     if block.reason:
         return block.reason
-    assert block.language, f"line {block.line}: a block without a language: pycon, python, console, sh, text ..."
+    assert block.language, (
+        f"line {block.line}: a block without a language: pycon, python, console, sh, text ..."
+    )
     if block.language == "sh":
-        ran = [command for other in page if other.language == "console" for command, _ in commands(other)]
+        ran = [
+            command
+            for other in page
+            if other.language == "console"
+            for command, _ in commands(other)
+        ]
         for command in re.split(r"\n|&&", block.text.replace("\\\n", " ").replace("&&\n", "&&")):
             said = re.sub(r"^\S*/(?=truecast )", "", command.strip())
             assert not said or SETUP.match(said) or said in ran, (
@@ -84,7 +105,9 @@ def why_not_run(block: Block, page: list[Block]) -> str | None:
     if block.language == "text":
         assert not _CODE.search(block.text), f"line {block.line}: text that looks like code"
         return "no code"
-    assert block.language in {"pycon", "python", "console"}, f"line {block.line}: nothing runs {block.language!r}"
+    assert block.language in {"pycon", "python", "console"}, (
+        f"line {block.line}: nothing runs {block.language!r}"
+    )
     return None
 
 
@@ -129,7 +152,9 @@ def run_console(block: Block, folder: Path, page: str) -> None:
     session = commands(block)
     printed = printed_by(session, folder)
     for number, ((command, expected), (got, code)) in enumerate(zip(session, printed, strict=True)):
-        assert expected.strip() != "...", f"{page}, line {block.line}: dots alone would let anything pass"
+        assert expected.strip() != "...", (
+            f"{page}, line {block.line}: dots alone would let anything pass"
+        )
         where = f"{page}, line {block.line}: $ {command}\n"
         assert alike(expected, got), f"{where}--- the page:\n{expected}\n--- the command:\n{got}"
         asked = number + 1 < len(session) and session[number + 1][0] == "echo $?"
@@ -138,11 +163,15 @@ def run_console(block: Block, folder: Path, page: str) -> None:
 
 def printed_by(session: list[tuple[str, str]], folder: Path) -> list[tuple[str, int]]:
     """What each command prints, run in one shell, and its exit code."""
-    script = "".join(f"{command}\n_code=$?; printf '\\036%d\\036' $_code; (exit $_code)\n" for command, _ in session)
+    script = "".join(
+        f"{command}\n_code=$?; printf '\\036%d\\036' $_code; (exit $_code)\n"
+        for command, _ in session
+    )
     done = subprocess.run(
         ["bash", "-c", script],  # noqa: S607
         cwd=folder,
-        env=os.environ | {"PATH": f"{shims(folder)}:{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "100"},
+        env=os.environ
+        | {"PATH": f"{shims(folder)}:{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "100"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

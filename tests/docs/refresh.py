@@ -19,8 +19,9 @@ ROOT = Path(__file__).parents[2]
 def refreshed(expected: str, got: str) -> str:
     """What the page is to say: as it does, if that is right; else the same lines with the figures of now.
 
-    Lines are the same if they differ in figures only, and stay left out where the page has dots. If the page has a line
-    that is not printed any more, everything that is printed takes the place of it all.
+    Lines are the same if they differ in figures only, and stay left out where the page has dots. If
+    the page has a line that is not printed any more, everything that is printed takes the place of
+    it all.
     """
     if alike(expected, got):
         return expected

@@ -13,7 +13,9 @@ from refresh import refreshed, rewritten
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-needs_a_shell = pytest.mark.skipif(sys.platform == "win32", reason="pages show commands as bash takes them")
+needs_a_shell = pytest.mark.skipif(
+    sys.platform == "win32", reason="pages show commands as bash takes them"
+)
 WITH_CODE = [page for page in PAGES if blocks(page.read_text())]
 
 
@@ -30,7 +32,9 @@ def test_every_block_runs_or_says_why_not(page: Path) -> None:
 
 @needs_a_shell
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
-def test_blocks_do_what_the_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_do_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In order, in one folder and with the same names, as a reader would try them."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
@@ -93,19 +97,28 @@ def test_what_need_not_run(markdown: str) -> None:
 
 
 def test_a_command_in_a_block_for_reading_may_run_elsewhere_on_its_page() -> None:
-    found = blocks("```sh\n.venv/bin/truecast --version\n```\n\n```console\n$ truecast --version\n```\n")
+    found = blocks(
+        "```sh\n.venv/bin/truecast --version\n```\n\n```console\n$ truecast --version\n```\n"
+    )
     assert why_not_run(found[0], found)
     assert why_not_run(found[1], found) is None
 
 
 def test_lists_boxes_and_entries_are_no_blocks() -> None:
     text = "- item\n\n    more of it\n\n    ```python\n    x = 1\n    ```\n\n!!! note\n\n    text\n\n::: a.b\n    c:\n"
-    assert [(block.language, block.text, block.line) for block in blocks(text)] == [("python", "x = 1\n", 5)]
+    assert [(block.language, block.text, block.line) for block in blocks(text)] == [
+        ("python", "x = 1\n", 5)
+    ]
 
 
 @pytest.mark.parametrize(
     ("language", "text"),
-    [("pycon", ">>> 1 + 1\n3\n"), ("pycon", "1 + 1\n"), ("pycon", ">>> 1 / 0\n"), ("python", "1 / 0\n")],
+    [
+        ("pycon", ">>> 1 + 1\n3\n"),
+        ("pycon", "1 + 1\n"),
+        ("pycon", ">>> 1 / 0\n"),
+        ("python", "1 / 0\n"),
+    ],
 )
 def test_wrong_python_fails(language: str, text: str, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, ZeroDivisionError)):
@@ -136,7 +149,11 @@ def test_wrong_console_fails(text: str, tmp_path: Path) -> None:
 def test_a_console_is_one_shell_and_shows_both_streams(tmp_path: Path) -> None:
     text = "$ x=1; echo a >&2\na\n$ echo $x\n1\n$ (exit 3)\n$ echo $?\n3\n$ echo b \\\n>   c\nb c\n$ true\n"
     run(Block(1, "console", text), {}, tmp_path, "page")
-    assert [command for command, _ in commands(Block(1, "console", text))][4].split() == ["echo", "b", "c"]
+    assert [command for command, _ in commands(Block(1, "console", text))][4].split() == [
+        "echo",
+        "b",
+        "c",
+    ]
 
 
 def test_names_are_shared_by_the_blocks_of_a_page(tmp_path: Path) -> None:
@@ -159,10 +176,22 @@ def test_dots_stand_for_parts_of_lines_and_for_lines() -> None:
 @pytest.mark.parametrize(
     ("expected", "got", "new"),
     [
-        ("Brier 0.5\n...\ndone", "Brier 0.5\nerror 1\ndone\n", "Brier 0.5\n...\ndone"),  # right as it is
-        ("Brier 0.5\n...\n12 rows", "Brier  0.25\nerror 1\n1,300 rows\n", "Brier  0.25\n...\n1,300 rows"),
+        (
+            "Brier 0.5\n...\ndone",
+            "Brier 0.5\nerror 1\ndone\n",
+            "Brier 0.5\n...\ndone",
+        ),  # right as it is
+        (
+            "Brier 0.5\n...\n12 rows",
+            "Brier  0.25\nerror 1\n1,300 rows\n",
+            "Brier  0.25\n...\n1,300 rows",
+        ),
         ("Brier 0.5\n...", "Brier 0.25\nerror 1\nerror 2\n", "Brier 0.25\n..."),
-        ("Brier 0.5\ndone", "Brier 0.25\nerror 1\ndone\n", "Brier 0.25\nerror 1\ndone"),  # a new line
+        (
+            "Brier 0.5\ndone",
+            "Brier 0.25\nerror 1\ndone\n",
+            "Brier 0.25\nerror 1\ndone",
+        ),  # a new line
         ("Brier 0.5\n...\ndone", "Brier 0.25\nerror 1\n", "Brier 0.25\nerror 1"),  # a line is gone
         ("Brier 0.5", "Brier 0.25\nerror 1\n", "Brier 0.25\nerror 1"),
     ],
@@ -174,9 +203,7 @@ def test_pages_are_refreshed(expected: str, got: str, new: str) -> None:
 
 @needs_a_shell
 def test_a_page_is_refreshed_where_it_is_wrong_and_nowhere_else(tmp_path: Path) -> None:
-    page = (
-        "Text 1\n\n```console\n$ echo 2 and \\\n>   3\n2 and 4\n$ echo 4\n4\n$ echo 2 and 5\n2 and 7\n```\n\n2 and 4\n"
-    )
+    page = "Text 1\n\n```console\n$ echo 2 and \\\n>   3\n2 and 4\n$ echo 4\n4\n$ echo 2 and 5\n2 and 7\n```\n\n2 and 4\n"
     new = page.replace("2 and 4\n$", "2 and 3\n$").replace("2 and 7", "2 and 5")
     assert rewritten(page, one(page), tmp_path) == new
     assert rewritten(new, one(new), tmp_path) == new

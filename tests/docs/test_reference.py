@@ -28,7 +28,10 @@ MODULES = [
     "truecast.adapters.spark",
 ]
 ENTRIES = [
-    (page.name, re.sub(r"\.(\w+)\.\1$", r".\1", entry))  # a function in a module of its own name: a.b.b
+    (
+        page.name,
+        re.sub(r"\.(\w+)\.\1$", r".\1", entry),
+    )  # a function in a module of its own name: a.b.b
     for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
     for entry in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
 ]
@@ -67,13 +70,18 @@ def navigation() -> list[str]:
 
 def test_every_page_is_in_the_navigation_once() -> None:
     docs = ROOT / "docs"
-    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} | {"changelog.md", "contributing.md"}
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} | {
+        "changelog.md",
+        "contributing.md",
+    }
     assert sorted(navigation()) == sorted(pages)
 
 
 def test_every_script_that_makes_a_page_is_named_on_it() -> None:
     for script in (ROOT / "benchmarks").glob("*.py"):
-        for page in re.findall(rf"python benchmarks/{script.name}.*> (docs/\S+\.md)", script.read_text()):
+        for page in re.findall(
+            rf"python benchmarks/{script.name}.*> (docs/\S+\.md)", script.read_text()
+        ):
             text = (ROOT / page).read_text()
             assert f"python benchmarks/{script.name}" in text, (script.name, page)
 
@@ -90,16 +98,21 @@ def claims() -> list[tuple[str, str, Any]]:
 
 def test_the_comparison_says_what_its_command_checks() -> None:
     rows = re.findall(
-        r"^\| ([\w-]+) \| \d[\w.]* \| (.*) \|$", (ROOT / "docs" / "comparison.md").read_text(), re.MULTILINE
+        r"^\| ([\w-]+) \| \d[\w.]* \| (.*) \|$",
+        (ROOT / "docs" / "comparison.md").read_text(),
+        re.MULTILINE,
     )
     assert rows == [(package, said) for package, said, _ in claims()]
 
 
 @pytest.mark.filterwarnings("ignore")  # what peers warn of is not ours to mend
 @pytest.mark.parametrize(
-    ("package", "said", "check"), [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(claims())]
+    ("package", "said", "check"),
+    [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(claims())],
 )
-def test_what_is_said_of_a_peer_that_is_installed_is_so(package: str, said: str, check: Any) -> None:
+def test_what_is_said_of_a_peer_that_is_installed_is_so(
+    package: str, said: str, check: Any
+) -> None:
     try:
         holds = check()
     except ModuleNotFoundError as missing:

@@ -17,7 +17,10 @@ PAGES = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "
 PAGES = sorted([*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"])
 EXTENSIONS = re.findall(
     r"^  - ([\w.]+):?$",
-    (ROOT / "mkdocs.yml").read_text().partition("\nmarkdown_extensions:\n")[2].partition("\nvalidation:")[0],
+    (ROOT / "mkdocs.yml")
+    .read_text()
+    .partition("\nmarkdown_extensions:\n")[2]
+    .partition("\nvalidation:")[0],
     re.MULTILINE,
 )
 
@@ -38,7 +41,9 @@ def hook() -> dict[str, Any]:
 
 
 def in_the_site(text: str) -> str:
-    return markdown.markdown(text, extensions=[name for name in EXTENSIONS if name != "pymdownx.highlight"])
+    return markdown.markdown(
+        text, extensions=[name for name in EXTENSIONS if name != "pymdownx.highlight"]
+    )
 
 
 def beside_the_code(text: str) -> str:
@@ -46,7 +51,9 @@ def beside_the_code(text: str) -> str:
 
 
 def elements(html: str) -> Counter[str]:
-    return Counter(re.findall(r"<(li|table|tr|td|code|em|strong|h\d|a|img|blockquote|ol|ul)[ >]", html))
+    return Counter(
+        re.findall(r"<(li|table|tr|td|code|em|strong|h\d|a|img|blockquote|ol|ul)[ >]", html)
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,10 +115,18 @@ def test_docstrings_have_formulas_powers_and_links(docstrings: dict[str, Any]) -
     assert "\\" not in block
     assert rewrite("is :math:`\\sqrt T` here").startswith("is <span><math")
     assert rewrite("up to 2**36 and T**(1/3)") == "up to 2<sup>36</sup> and T<sup>1/3</sup>"
-    assert rewrite("see `Tally`, `predict` and ``2**3``") == "see [`Tally`][truecast.Tally], `predict` and ``2**3``"
-    assert rewrite("`Tally.from_predictions`") == "[`Tally.from_predictions`][truecast.Tally.from_predictions]"
+    assert (
+        rewrite("see `Tally`, `predict` and ``2**3``")
+        == "see [`Tally`][truecast.Tally], `predict` and ``2**3``"
+    )
+    assert (
+        rewrite("`Tally.from_predictions`")
+        == "[`Tally.from_predictions`][truecast.Tally.from_predictions]"
+    )
     assert rewrite("`Certificate.bound`") == "[`Certificate.bound`][truecast.Certificate]"
-    assert rewrite("(docs/theory.md, theorem 7)") == '(<a href="../theory.html">theory</a>, theorem 7)'
+    assert (
+        rewrite("(docs/theory.md, theorem 7)") == '(<a href="../theory.html">theory</a>, theorem 7)'
+    )
     assert rewrite("`Calibeating`, `plot.before_after`").count("][truecast.") == 2
     assert rewrite(">>> 2**3  # `Tally`") == ">>> 2**3  # `Tally`"
 
@@ -121,7 +136,10 @@ def test_the_core_has_docstrings(docstrings: dict[str, Any]) -> None:
     stub = (ROOT / "src" / "truecast" / "_core" / "kernels.pyi").read_text()
     public = set()
     for name, body in re.findall(r"^class (\w+).*?:\n((?:    .*\n|\n)+)", stub, re.MULTILINE):
-        public |= {f"{name}.{member}" for member in re.findall(r"^    def ([a-z]\w*)\(", body, re.MULTILINE)}
+        public |= {
+            f"{name}.{member}"
+            for member in re.findall(r"^    def ([a-z]\w*)\(", body, re.MULTILINE)
+        }
     assert public
     assert public <= {*found}, public - {*found}
 
@@ -138,10 +156,16 @@ def test_links_out_of_docs_lead_to_pages_that_show_the_file(hook: dict[str, Any]
     assert (ROOT / "examples" / "make_rain.py").read_text() in shown
 
 
-def test_parameters_that_share_a_description_are_shown_each_with_its_type(docstrings: dict[str, Any]) -> None:
+def test_parameters_that_share_a_description_are_shown_each_with_its_type(
+    docstrings: dict[str, Any],
+) -> None:
     text = "Do.\n\nParameters\n----------\na, b\n    Two.\n    Lines.\nc\n    One.\n\nReturns\n-------\nd, e\n    No.\n"
-    shared = docstrings["_PARAMETERS"].sub(lambda it: docstrings["_SHARED"].sub(docstrings["_apart"], it[0]), text)
-    assert shared == text.replace("a, b\n    Two.\n    Lines.\n", "a\n    Two.\n    Lines.\nb\n    Two.\n    Lines.\n")
+    shared = docstrings["_PARAMETERS"].sub(
+        lambda it: docstrings["_SHARED"].sub(docstrings["_apart"], it[0]), text
+    )
+    assert shared == text.replace(
+        "a, b\n    Two.\n    Lines.\n", "a\n    Two.\n    Lines.\nb\n    Two.\n    Lines.\n"
+    )
 
 
 def test_the_site_s_switch_chooses_pictures_and_long_heads_break(hook: dict[str, Any]) -> None:
@@ -149,5 +173,7 @@ def test_the_site_s_switch_chooses_pictures_and_long_heads_break(hook: dict[str,
     shown = hook["_PICTURE"].sub("found", f'{where}<img alt="A" src="a-light.svg">\n</picture>')
     assert shown == "found"
     for page in PAGES:
-        assert len(hook["_PICTURE"].findall(page.read_text())) == page.read_text().count("<picture>"), page.name
+        assert len(hook["_PICTURE"].findall(page.read_text())) == page.read_text().count(
+            "<picture>"
+        ), page.name
     assert hook["on_page_content"]("<th>a_b</th><td>a_b</td>") == "<th>a_<wbr>b</th><td>a_b</td>"

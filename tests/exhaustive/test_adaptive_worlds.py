@@ -50,7 +50,9 @@ def another(plain: PlainSplitWalk) -> PlainSplitWalk:
     return new
 
 
-def walks(at: str, split: float, longest: int) -> Iterator[tuple[tc.HorizonFree, PlainSplitWalk, tuple[Told, ...]]]:
+def walks(
+    at: str, split: float, longest: int
+) -> Iterator[tuple[tc.HorizonFree, PlainSplitWalk, tuple[Told, ...]]]:
     """The forecaster after every string of outcomes, beside the plain one."""
     waiting = [(tc.HorizonFree(at=at, split=split), PlainSplitWalk(at, Fraction(split)), ())]
     while waiting:
@@ -67,7 +69,8 @@ def walks(at: str, split: float, longest: int) -> Iterator[tuple[tc.HorizonFree,
 
 
 @pytest.mark.parametrize(
-    ("at", "split", "longest"), [("outer", 0.25, 11), ("outer", 1.0, 8), ("middle", 0.5, 9), ("middle", 0.125, 8)]
+    ("at", "split", "longest"),
+    [("outer", 0.25, 11), ("outer", 1.0, 8), ("middle", 0.5, 9), ("middle", 0.125, 8)],
 )
 def test_all_strings_on_ladders_that_split(at: str, split: float, longest: int) -> None:
     worst, known = Fraction(0), tc.HorizonFree(at=at, split=split)
@@ -115,7 +118,9 @@ def highest_weight(g: Fraction, low: Fraction, high: Fraction) -> Fraction:
     return from_below if g <= low else max(from_above, from_below)
 
 
-def profit(r: Fraction, c: Fraction, price: Fraction, weight: tuple[Fraction, Fraction], *, mirrored: bool) -> Fraction:
+def profit(
+    r: Fraction, c: Fraction, price: Fraction, weight: tuple[Fraction, Fraction], *, mirrored: bool
+) -> Fraction:
     """The largest profit of a point r <= 1/2: what its ones cost and split, less `price` for each round."""
     width = min(Fraction(1, r.denominator), HALF)
     best = gain = Fraction(0)
@@ -143,8 +148,13 @@ def all_profits(c: Fraction, price: Fraction, intervals: int) -> Fraction:
     sums = []
     for i in range(intervals):
         weight = Fraction(i, 2 * intervals), Fraction(i + 1, 2 * intervals)
-        first = max(Fraction(0), max(c, HALF) - price * max(1, 2 * c)) + highest_weight(HALF, *weight)
-        sums.append(first + sum(profit(r, c, price, weight, mirrored=m) for r in points for m in (False, True)))
+        first = max(Fraction(0), max(c, HALF) - price * max(1, 2 * c)) + highest_weight(
+            HALF, *weight
+        )
+        sums.append(
+            first
+            + sum(profit(r, c, price, weight, mirrored=m) for r in points for m in (False, True))
+        )
     return max(sums)
 
 
@@ -186,7 +196,11 @@ def theorem_4(rounds: int) -> Fraction:
     """At prices of the table, and around the best of the formula."""
     best = max(67, math.isqrt(64 * rounds // 29))
     table = (Fraction(k, 2**j) * rounds + high for (k, j), high in TABLE.items())
-    return min(Fraction(rounds), *table, *(Fraction(rounds, n) + formula(n) for n in range(best - 3, best + 4)))
+    return min(
+        Fraction(rounds),
+        *table,
+        *(Fraction(rounds, n) + formula(n) for n in range(best - 3, best + 4)),
+    )
 
 
 def in_closed_form(rounds: int) -> Fraction:

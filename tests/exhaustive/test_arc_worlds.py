@@ -66,16 +66,22 @@ def test_distances_are_within_the_certificate(worlds: list[tuple[Sides, ArcCerti
     for (sides, certificate), distance in zip(worlds, far.tolist(), strict=True):
         rounds = certificate.rounds
         assert rounds == len(sides[0]) + len(sides[1])
-        assert distance <= certificate.lower_distance + TINY  # so that the lower distance is, all the more
+        assert (
+            distance <= certificate.lower_distance + TINY
+        )  # so that the lower distance is, all the more
         assert certificate.lower_distance <= certificate.bound <= certificate.a_priori
         assert certificate.lower_distance <= 0.54 * rounds**0.5
         assert certificate.smooth_error <= 0.589 * rounds**0.5
         assert certificate.energy <= 65 / 64 * rounds
 
 
-def test_smooth_errors_are_within_the_certificate(worlds: list[tuple[Sides, ArcCertificate]]) -> None:
+def test_smooth_errors_are_within_the_certificate(
+    worlds: list[tuple[Sides, ArcCertificate]],
+) -> None:
     for sides, certificate in worlds:
-        assert tc.smooth_calibration_error(*rows(sides), total=True) <= certificate.smooth_error + TINY
+        assert (
+            tc.smooth_calibration_error(*rows(sides), total=True) <= certificate.smooth_error + TINY
+        )
 
 
 def test_the_worst_distance_of_twelve_rounds() -> None:

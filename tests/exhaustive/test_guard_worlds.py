@@ -1,7 +1,8 @@
 """The guard on the arc in all small worlds: hints, outcomes, groups, and every order of late outcomes.
 
-docs/adaptive.md, section 3, has the theorems. The plain guard plays, in fractions, so nothing is rounded: what is
-claimed must hold exactly. Bounds on distances are compared with exact measures of what was said.
+docs/adaptive.md, section 3, has the theorems. The plain guard plays, in fractions, so nothing is
+rounded: what is claimed must hold exactly. Bounds on distances are compared with exact measures of
+what was said.
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ Said = tuple[Placed, int]
 
 def clone(guard: ArcGuard) -> ArcGuard:
     new = copy.copy(guard)
-    new.fields = {name: replace(one, residuals=dict(one.residuals)) for name, one in guard.fields.items()}
+    new.fields = {
+        name: replace(one, residuals=dict(one.residuals)) for name, one in guard.fields.items()
+    }
     new.waiting, new.given_up = guard.waiting[:], guard.given_up[:]
     return new
 
 
-def play(guard: ArcGuard, hint: float, y: int, groups: tuple[Hashable, ...] = ()) -> tuple[ArcGuard, Placed]:
+def play(
+    guard: ArcGuard, hint: float, y: int, groups: tuple[Hashable, ...] = ()
+) -> tuple[ArcGuard, Placed]:
     after = clone(guard)
     after.predict(hint, groups)
     placed = after.asked
@@ -50,21 +55,29 @@ def budget_left(guard: ArcGuard) -> Fraction:
 def assert_rule_was_kept(before: ArcGuard, after: ArcGuard, placed: Placed) -> None:
     """Theorem 6 for one round, exactly."""
     assert placed.w <= before.budget * placed.price + before.share * before.room()
-    growth = sum(one.energy for one in after.fields.values()) - sum(one.energy for one in before.fields.values())
+    growth = sum(one.energy for one in after.fields.values()) - sum(
+        one.energy for one in before.fields.values()
+    )
     assert growth <= placed.w
     assert budget_left(after) >= (1 - before.share) * budget_left(before) >= 0
 
 
-def assert_distances_are_within(guard: ArcGuard, said: list[Said], name: Hashable = EVERYONE) -> None:
+def assert_distances_are_within(
+    guard: ArcGuard, said: list[Said], name: Hashable = EVERYONE
+) -> None:
     own = [(placed.p, y) for placed, y in said if name in placed.fields]
     p, y = [p for p, _ in own], [y for _, y in own]
-    assert tc.lower_calibration_distance(y, p, total=True).lower <= guard.lower_distance(name) + TINY
+    assert (
+        tc.lower_calibration_distance(y, p, total=True).lower <= guard.lower_distance(name) + TINY
+    )
     assert tc.smooth_calibration_error(y, p, total=True) <= guard.smooth_error(name) + TINY
     exact = calibration_distance([Fraction(x) for x in p], y)
     assert exact <= guard.lower_distance(name) + tc.splitting_gap(len(own)) + TINY
 
 
-def worlds(guard: ArcGuard, hints: tuple[float, ...], rounds: int) -> Iterator[tuple[ArcGuard, list[Said]]]:
+def worlds(
+    guard: ArcGuard, hints: tuple[float, ...], rounds: int
+) -> Iterator[tuple[ArcGuard, list[Said]]]:
     """All games that go on from here; each step is checked."""
     waiting: list[tuple[ArcGuard, list[Said]]] = [(guard, [])]
     while waiting:
@@ -113,12 +126,17 @@ def test_the_worse_outcome_adds_what_was_allowed_for() -> None:
             assert max(energies) == placed.w
 
 
-def with_look_ahead(guard: ArcGuard, hints: tuple[float, ...], depth: int) -> tuple[float, ArcGuard]:
+def with_look_ahead(
+    guard: ArcGuard, hints: tuple[float, ...], depth: int
+) -> tuple[float, ArcGuard]:
     """The least that an opponent can leave of the budget, who chooses hints and outcomes."""
     if not depth:
         return float(guard.allowance() - guard.potential()), guard
     after = [play(guard, hint, y)[0] for hint, y in product(hints, (0, 1))]
-    return min(((with_look_ahead(one, hints, depth - 1)[0], one) for one in after), key=lambda game: game[0])
+    return min(
+        ((with_look_ahead(one, hints, depth - 1)[0], one) for one in after),
+        key=lambda game: game[0],
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,8 +162,8 @@ def test_opponents_with_look_ahead_never_pass_the_budget(
 def overlapping(log: list[tuple[str, Placed, int]]) -> Fraction:
     """2 |r s| K in the fields that they share, summed over pairs of which one was resolved while the other waited.
 
-    `log` has what happened, in order: issue, resolve and give_up, with the number of the forecast as the outcome's
-    last digits: forecast number * 2 + y.
+    `log` has what happened, in order: issue, resolve and give_up, with the number of the forecast
+    as the outcome's last digits: forecast number * 2 + y.
     """
     issued, resolved = {}, {}
     for moment, (what, placed, code) in enumerate(log):
@@ -197,7 +215,9 @@ def test_all_orders_of_issue_resolve_and_give_up(forecasts: int, options: dict[s
             placed = new.issue(LATE_HINTS[number], LATE_GROUPS[number])
             assert new.prices == guard.prices + placed.price * (1 + len(awaited))
             assert placed.w <= guard.budget * placed.price + guard.share * guard.room()
-            waiting.append((new, [*log, ("issue", placed, 2 * number)], {**awaited, number: placed}))
+            waiting.append(
+                (new, [*log, ("issue", placed, 2 * number)], {**awaited, number: placed})
+            )
         for i, placed in awaited.items():
             rest = {j: other for j, other in awaited.items() if j != i}
             for y in (0, 1):
@@ -250,7 +270,10 @@ def test_late_outcomes_are_within_the_certificate() -> None:
         guard.give_up(tickets[3])
         assert guard.unknown() == pytest.approx(sum(max(t.p, 1 - t.p) for t in tickets[2:]))
         p = [ticket.p for ticket in tickets]
-        assert tc.lower_calibration_distance(outcomes[:4], p, total=True).lower <= guard.lower_distance() + TINY
+        assert (
+            tc.lower_calibration_distance(outcomes[:4], p, total=True).lower
+            <= guard.lower_distance() + TINY
+        )
         guard.resolve(tickets[2], outcomes[2])
         assert guard.reserved() == 0
 
@@ -280,7 +303,9 @@ def test_a_group_that_is_everyone_doubles_everything() -> None:
         assert once.predict(hint) == twice.predict(hint, ("all",))
         once.observe(y)
         twice.observe(y)
-    assert twice.fields["all"].energy == twice.fields[EVERYONE].energy == once.fields[EVERYONE].energy
+    assert (
+        twice.fields["all"].energy == twice.fields[EVERYONE].energy == once.fields[EVERYONE].energy
+    )
     assert budget_left(twice) == 2 * budget_left(once)
 
 
@@ -290,7 +315,9 @@ class Plain(ArcGuard):
     @property
     def certificate(self) -> SimpleNamespace:
         energy = max(float(self.energies()[EVERYONE]), 0.0)
-        return SimpleNamespace(energy=energy, lower_distance=self.lower_distance(), smooth_error=self.smooth_error())
+        return SimpleNamespace(
+            energy=energy, lower_distance=self.lower_distance(), smooth_error=self.smooth_error()
+        )
 
 
 PLAYERS: dict[str, Callable[[float], Any]] = {
@@ -312,7 +339,10 @@ def test_all_strings_are_within_the_certificate(player: str, hint: float, budget
         certificate = guard.certificate
         lower = tc.lower_calibration_distance(outcomes, said, total=True).lower
         assert lower <= certificate.lower_distance + TINY
-        assert tc.smooth_calibration_error(outcomes, said, total=True) <= certificate.smooth_error + TINY
+        assert (
+            tc.smooth_calibration_error(outcomes, said, total=True)
+            <= certificate.smooth_error + TINY
+        )
         assert certificate.energy <= budget * (1000 + 1.00054 * len(outcomes))
         moved += said[-1] != hint
     assert 0 < moved < 2**8

@@ -27,13 +27,17 @@ def residuals(tally: tc.Tally) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(4))
 def test_smooth_error_is_the_linear_programme(seed: int) -> None:
     for tally in random_tallies(seed, 500):
-        # f_1 and the slopes, all in [-1, 1]: forecasts that are close would be lost in the solver's tolerance otherwise
+        # f_1 and the slopes, all in [-1, 1]: forecasts that are close would be lost in the solver's
+        # tolerance otherwise
         f = np.tril(np.ones((len(tally.p), len(tally.p)))) * np.r_[1.0, np.diff(tally.p)]
         rows, limits = np.vstack((f, -f)), np.ones(2 * len(f))
         best = -solved(-residuals(tally) @ f, rows, limits, bounds=(-1, 1))
-        # the solver allows itself 1e-7; where forecasts are not close, it ends in a corner that is exact
+        # the solver allows itself 1e-7; where forecasts are not close, it ends in a corner that is
+        # exact
         close = np.diff(tally.p).min(initial=1) < 1e-4
-        assert tc.smooth_calibration_error(tally) == pytest.approx(best, abs=1e-8 if close else 1e-12)
+        assert tc.smooth_calibration_error(tally) == pytest.approx(
+            best, abs=1e-8 if close else 1e-12
+        )
         assert tc.smooth_calibration_error(tally, total=True) == pytest.approx(
             float(plain.smooth_calibration_error(exact(tally))), rel=1e-12, abs=1e-13
         )
@@ -45,7 +49,13 @@ def split_rounds(tally: tc.Tally, values: np.ndarray) -> float:
     distance = np.abs(tally.p[:, None] - values[None, :]).reshape(-1)
     from_zeros = np.kron(np.eye(n), np.ones(m))
     calibrated = np.hstack((-np.tile(np.diag(values), n), np.tile(np.diag(1 - values), n)))
-    rows = np.vstack((np.hstack((from_zeros, 0 * from_zeros)), np.hstack((0 * from_zeros, from_zeros)), calibrated))
+    rows = np.vstack(
+        (
+            np.hstack((from_zeros, 0 * from_zeros)),
+            np.hstack((0 * from_zeros, from_zeros)),
+            calibrated,
+        )
+    )
     right = np.concatenate((tally.zeros, tally.ones, np.zeros(m))) / tally.total
     return solved(np.r_[distance, distance], A_eq=rows, b_eq=right, bounds=(0, None))
 
@@ -70,7 +80,9 @@ def test_lower_distance_of_many_forecasts(power: float) -> None:
     bounds = tc.lower_calibration_distance(tally)
     assert bounds.lower <= bounds.upper <= (1 + 1e-6) * bounds.lower
     check_witnesses(tally, bounds)
-    few = tc.lower_calibration_distance(tally.coarsened(256), rtol=1e-6)  # of few forecasts, none of them far
+    few = tc.lower_calibration_distance(
+        tally.coarsened(256), rtol=1e-6
+    )  # of few forecasts, none of them far
     assert bounds.lower <= few.upper + 1 / 256
     assert few.lower <= bounds.upper + 1 / 256
 
@@ -79,11 +91,16 @@ def check_witnesses(tally: tc.Tally, bounds: tc.LowerDistance) -> None:
     """In fractions: prices keep their rules up to a few units in the last place, and are worth what is claimed."""
     tiny = Fraction(1, 2**50)
     nodes = [Fraction(x) for x in bounds.nodes.tolist()]
-    sides = [[Fraction(x) for x in side.tolist()] for side in (bounds.zero_prices, bounds.one_prices)]
+    sides = [
+        [Fraction(x) for x in side.tolist()] for side in (bounds.zero_prices, bounds.one_prices)
+    ]
     for side in sides:  # between any two nodes, not only neighbours
         for sign in (1, -1):
             heights = [sign * a - v for v, a in zip(nodes, side, strict=True)]
-            assert all(later <= least + tiny for later, least in zip(heights, accumulate(heights, min), strict=True))
+            assert all(
+                later <= least + tiny
+                for later, least in zip(heights, accumulate(heights, min), strict=True)
+            )
     for (v, a, b), (w, c, d) in pairwise(zip(nodes, *sides, strict=True)):
         # (1 - x) A + x B at the ends, and at the top of the parabola between
         assert (1 - v) * a + v * b <= tiny
@@ -95,12 +112,16 @@ def check_witnesses(tally: tc.Tally, bounds: tc.LowerDistance) -> None:
                 assert (1 - x) * (a + slope_a * (x - v)) + x * (b + slope_b * (x - v)) <= tiny
     worth = Fraction(0)
     for p, zeros, ones in exact(tally):
-        k = max(0, min(int(np.searchsorted(bounds.nodes, float(p), side="right")) - 1, len(nodes) - 2))
+        k = max(
+            0, min(int(np.searchsorted(bounds.nodes, float(p), side="right")) - 1, len(nodes) - 2)
+        )
         share = (p - nodes[k]) / (nodes[k + 1] - nodes[k])
         for side, count in zip(sides, (zeros, ones), strict=True):
             worth += count * (side[k] * (1 - share) + side[k + 1] * share)
     assert bounds.lower <= max(0, worth / int(tally.total))
-    values, masses = ([Fraction(x) for x in column.tolist()] for column in (bounds.values, bounds.masses))
+    values, masses = (
+        [Fraction(x) for x in column.tolist()] for column in (bounds.values, bounds.masses)
+    )
     cost = Fraction(0)
     for ones in (False, True):
         moves = [(p, Fraction(o if ones else z, int(tally.total))) for p, z, o in exact(tally)]
@@ -118,11 +139,15 @@ def test_lower_distance_in_closed_form() -> None:
     for zeros, ones in product(range(6), range(6)):
         for p in (0.0, 0.25, 0.3, 1.0):
             if zeros + ones:
-                bounds = tc.lower_calibration_distance(tc.Tally([p], [zeros], [ones]), rtol=1e-9, total=True)
+                bounds = tc.lower_calibration_distance(
+                    tc.Tally([p], [zeros], [ones]), rtol=1e-9, total=True
+                )
                 assert bounds.lower <= abs((zeros + ones) * p - ones) + 1e-13
                 assert bounds.upper >= abs((zeros + ones) * p - ones) - 1e-13
                 assert bounds.upper - bounds.lower <= 1e-8
-    most = tc.lower_calibration_distance([0, 1], [0.1, 0.9], rtol=1e-9)  # twice the smooth error: no more is possible
+    most = tc.lower_calibration_distance(
+        [0, 1], [0.1, 0.9], rtol=1e-9
+    )  # twice the smooth error: no more is possible
     assert most.lower <= 0.08 <= most.upper
     assert tc.smooth_calibration_error([0, 1], [0.1, 0.9]) == pytest.approx(0.04, abs=1e-15)
     apart = tc.lower_calibration_distance([0, 1], [0.9, 0.1], rtol=1e-9)
@@ -168,8 +193,12 @@ def test_decision_losses_are_the_linear_programmes_over_all_proper_scores() -> N
         np.add.at(swap, np.searchsorted(reports, tally.p), -counts)
         np.add.at(constant, np.searchsorted(reports, tally.p), -counts)
         constant[np.searchsorted(reports, tally.rate)] += counts.sum(axis=0)
-        assert tc.calibration_decision_loss(tally) == pytest.approx(proper_scores(reports, swap), abs=1e-8)
-        assert tc.u_calibration_error(tally) == pytest.approx(proper_scores(reports, constant), abs=1e-8)
+        assert tc.calibration_decision_loss(tally) == pytest.approx(
+            proper_scores(reports, swap), abs=1e-8
+        )
+        assert tc.u_calibration_error(tally) == pytest.approx(
+            proper_scores(reports, constant), abs=1e-8
+        )
 
 
 def test_all_tallies_of_up_to_three_values_on_a_grid() -> None:
@@ -185,6 +214,8 @@ def test_all_tallies_of_up_to_three_values_on_a_grid() -> None:
                 "calibration_decision_loss",
             ):
                 value = getattr(tc, name)(tally, total=True)
-                assert value == pytest.approx(float(getattr(plain, name)(fractions)), rel=1e-13, abs=1e-14)
+                assert value == pytest.approx(
+                    float(getattr(plain, name)(fractions)), rel=1e-13, abs=1e-14
+                )
             rates = tc.reliability_curve(tally)(tally.p).tolist()
             assert rates == [float(rate) for rate in plain.isotonic_rates(fractions)]

@@ -16,7 +16,11 @@ from truecast.ladder import CELL_RULES
 from truecast.reference import PlainLadder, brute_force_distance, uniform_points
 
 HALF = Fraction(1, 2)
-WORLDS = {"halves": (0, HALF, 1), "thirds": (0, Fraction(1, 3), 1), "near the ends": (Fraction(1, 10), 1)}
+WORLDS = {
+    "halves": (0, HALF, 1),
+    "thirds": (0, Fraction(1, 3), 1),
+    "near the ends": (Fraction(1, 10), 1),
+}
 ENDS = ("lower", "upper", "middle")
 
 
@@ -59,7 +63,10 @@ def branch(ladder: PlainLadder) -> PlainLadder:
 
 
 def explore(
-    ladder: PlainLadder, values: list[Fraction], played: tuple[tuple[Fraction, Fraction], ...], longest: int
+    ladder: PlainLadder,
+    values: list[Fraction],
+    played: tuple[tuple[Fraction, Fraction], ...],
+    longest: int,
 ) -> int:
     """Check every string of these values that goes on from here; return how many there are."""
     certified = ladder.deviation + ladder.bias()
@@ -83,7 +90,13 @@ def test_real_outcomes_on_all_strings(world: str, end: str) -> None:
     """For D + A to 9 rounds where outcomes are halves; for the distance by its definition to 5."""
     values = [Fraction(y) for y in WORLDS[world]]
     most = 9 if world == "halves" else 6
-    for m, rule, longest in [(1, "walk", 5), (2, "lowest", 6), (3, "walk", most), (3, "highest", 6), (4, "walk", 6)]:
+    for m, rule, longest in [
+        (1, "walk", 5),
+        (2, "lowest", 6),
+        (3, "walk", most),
+        (3, "highest", 6),
+        (4, "walk", 6),
+    ]:
         strings = explore(PlainLadder(uniform_points(m), end, rule), values, (), longest)
         assert strings == sum(len(values) ** rounds for rounds in range(longest + 1))
 

@@ -91,7 +91,11 @@ def all_partitions(n: int) -> np.ndarray:
     rows: list[list[int]] = [[]]
     for t in range(n):
         bit = 1 << t
-        rows = [row for old in rows for row in ([*old, bit], *([g | bit * (g == h) for g in old] for h in old))]
+        rows = [
+            row
+            for old in rows
+            for row in ([*old, bit], *([g | bit * (g == h) for g in old] for h in old))
+        ]
     return np.array([row + [0] * (n - len(row)) for row in rows])
 
 
@@ -175,7 +179,9 @@ def test_no_path_is_shorter_whatever_the_prices(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("cheap_prices")
-@pytest.mark.parametrize("places", [(0.0, 0.25, 0.5, 1.0), (0.125, 0.25, 0.375, 0.75), (0.0, 5e-324, 0.5, 0.75)])
+@pytest.mark.parametrize(
+    "places", [(0.0, 0.25, 0.5, 1.0), (0.125, 0.25, 0.375, 0.75), (0.0, 5e-324, 0.5, 0.75)]
+)
 def test_all_tallies_of_up_to_four_values(places: tuple[float, ...]) -> None:
     counts = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 1), (0, 2)]
     for sizes in product(counts, repeat=4):
@@ -188,14 +194,18 @@ def test_all_tallies_of_up_to_four_values(places: tuple[float, ...]) -> None:
 def feasible_prices(rng: np.random.Generator) -> Prices:
     """Prices that change no faster than the places, lowered until (1 - v) A + v B is nowhere positive."""
     nodes = np.unique(np.r_[0.0, 1.0, rng.integers(0, 25, rng.integers(1, 12)) / 24, rng.random(2)])
-    slopes = rng.choice([-1.0, 0.0, 1.0], (2, len(nodes) - 1)) * (rng.random() if rng.integers(2) else 1)
+    slopes = rng.choice([-1.0, 0.0, 1.0], (2, len(nodes) - 1)) * (
+        rng.random() if rng.integers(2) else 1
+    )
     start = rng.uniform(-1, 1, (2, 1))
     prices = start + np.hstack((np.zeros((2, 1)), np.cumsum(slopes * np.diff(nodes), axis=1)))
     highest = max((1 - nodes) * prices[0] + nodes * prices[1])
     for k, (v, w) in enumerate(pairwise(nodes)):
         (a, b), (slope_a, slope_b) = prices[:, k], slopes[:, k]
         if slope_b < slope_a:
-            x = np.clip(v - ((1 - v) * slope_a + v * slope_b + b - a) / (2 * (slope_b - slope_a)), v, w)
+            x = np.clip(
+                v - ((1 - v) * slope_a + v * slope_b + b - a) / (2 * (slope_b - slope_a)), v, w
+            )
             highest = max(highest, (1 - x) * (a + slope_a * (x - v)) + x * (b + slope_b * (x - v)))
     return nodes, prices - highest - 2.0**-50 - rng.choice([0, 0, 0.01, 0.3])
 
@@ -232,10 +242,18 @@ class Lockstep:
         return plain.calibration_distance(x, y) - Fraction(sum(zero_prices + one_prices), one)
 
     def search(
-        self, end: int, budget: float, cut: float, bounds: Bounds = NO_BOUNDS, profile: bool = True, memory: int = 10**9
+        self,
+        end: int,
+        budget: float,
+        cut: float,
+        bounds: Bounds = NO_BOUNDS,
+        profile: bool = True,
+        memory: int = 10**9,
     ) -> Found:
         limits = self.limits[end] = Limits(memory, 600.0, np.zeros(1, np.uint8), np.zeros(2))
-        found = self.ends[end].search(limits, budget=budget, cut=cut, bounds=bounds, profile=profile, heavy=self.heavy)
+        found = self.ends[end].search(
+            limits, budget=budget, cut=cut, bounds=bounds, profile=profile, heavy=self.heavy
+        )
         most_loss = Fraction(1.25 * cut * self.rounds)
         assert found.loss <= float(most_loss) * (1 + 1e-8)
         assert Fraction(min(limits.state[1], budget)) - most_loss <= self.least
@@ -245,7 +263,10 @@ class Lockstep:
             if budget >= self.least + Fraction(found.loss):
                 assert found.witness is not None
         if found.witness is not None:  # an upper bound, and not a loose one
-            assert found.length >= self.least - Fraction(self.problem.slop) - Fraction(self.rounds * budget) / 2**49
+            assert (
+                found.length
+                >= self.least - Fraction(self.problem.slop) - Fraction(self.rounds * budget) / 2**49
+            )
         return found
 
 
@@ -270,9 +291,14 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
     loss = float(rng.choice([1e-9, 1e-3, 0.05, 1])) * max(upper, 1e-6) * rng.random()
     bounds = [NO_BOUNDS, NO_BOUNDS]
     for _ in range(3):
-        found = [one.search(end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end]) for end in (0, 1)]
+        found = [
+            one.search(end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end])
+            for end in (0, 1)
+        ]
         bounds = [found[1].bounds, found[0].bounds]
-        for v, length in zip(1 - bounds[1].values, bounds[1].lengths, strict=True):  # parts that do not overlap
+        for v, length in zip(
+            1 - bounds[1].values, bounds[1].lengths, strict=True
+        ):  # parts that do not overlap
             after = bounds[0].lengths[bounds[0].values >= v].max(initial=0.0)
             assert Fraction(min(float(length + after), upper)) <= one.least + Fraction(1, 2**50)
         loss /= rng.choice([2, 64])
@@ -280,7 +306,13 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
             one.search(end, upper + loss, loss / (1.25 * one.rounds), bounds[end], profile=False)
             one.search(end, upper + loss, 0.0, bounds[end], memory=int(rng.integers(0, 3000)))
             one.search(
-                end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end], memory=int(rng.integers(200, 2500))
+                end,
+                upper + 2 * loss,
+                loss / (1.25 * one.rounds),
+                bounds[end],
+                memory=int(rng.integers(200, 2500)),
             )
-        together = search._so_far([], [one.limits[0], one.limits[1]], upper + 2 * loss, loss)  # each has come halfway
+        together = search._so_far(
+            [], [one.limits[0], one.limits[1]], upper + 2 * loss, loss
+        )  # each has come halfway
         assert Fraction(together) <= one.least + Fraction(1, 2**50)

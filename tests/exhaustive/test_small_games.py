@@ -33,15 +33,27 @@ def cells_between(ends, points):
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize(
     ("rounds", "points"),
-    [(1, farey(3)), (2, parts(5)), (2, farey(4)), (3, farey(3)), (3, parts(4)), (3, (0, 1)), (4, parts(3))],
+    [
+        (1, farey(3)),
+        (2, parts(5)),
+        (2, farey(4)),
+        (3, farey(3)),
+        (3, parts(4)),
+        (3, (0, 1)),
+        (4, parts(3)),
+    ],
 )
 def test_values_on_points_are_those_in_fractions(rounds, points, deterministic):
     points = tuple(map(Fraction, points))
     exact = game_value(rounds, points, deterministic=deterministic)
-    assert solve(rounds, points, deterministic=deterministic).value() == pytest.approx(float(exact), abs=1e-14)
+    assert solve(rounds, points, deterministic=deterministic).value() == pytest.approx(
+        float(exact), abs=1e-14
+    )
 
 
-@pytest.mark.parametrize(("rounds", "points"), [(1, farey(2)), (2, farey(3)), (3, farey(2)), (3, farey(3))])
+@pytest.mark.parametrize(
+    ("rounds", "points"), [(1, farey(2)), (2, farey(3)), (3, farey(2)), (3, farey(3))]
+)
 def test_values_without_merging_histories_by_linear_programming(rounds, points):
     """Every order of rounds a state of its own, distances by all partitions, every game by HiGHS."""
 
@@ -66,7 +78,8 @@ def test_games_of_two_rows_are_solved():
     rng = np.random.default_rng(1)
     for _ in range(300):
         columns = [
-            (Fraction(int(rng.integers(8))), Fraction(int(rng.integers(8)))) for _ in range(int(rng.integers(1, 7)))
+            (Fraction(int(rng.integers(8))), Fraction(int(rng.integers(8))))
+            for _ in range(int(rng.integers(1, 7)))
         ]
         value, weights = solve_columns(columns)
         assert sum(weights.values()) == 1
@@ -98,12 +111,16 @@ def test_distance_is_concave_between_farey_fractions():
             for end, w in zip(corner, shares, strict=True):
                 weight *= w if end else 1 - w
             if weight:
-                mean += weight * calibration_distance([c[end] for c, end in zip(cells, corner, strict=True)], y)
+                mean += weight * calibration_distance(
+                    [c[end] for c, end in zip(cells, corner, strict=True)], y
+                )
         assert mean <= calibration_distance(p, y)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-@pytest.mark.parametrize(("rounds", "ends"), [(2, farey(2)), (2, farey(1)), (2, parts(4)), (3, farey(1))])
+@pytest.mark.parametrize(
+    ("rounds", "ends"), [(2, farey(2)), (2, farey(1)), (2, parts(4)), (3, farey(1))]
+)
 def test_points_between_are_of_no_use_against_who_sees_cells(rounds, ends, deterministic):
     rng = np.random.default_rng(3)
     coarse = sorted({*farey(rounds), *ends})
@@ -123,7 +140,9 @@ def test_farey_fractions_of_the_rounds_are_not_enough():
     assert fifths == pytest.approx(102316397 / 125946634, abs=1e-14)
     assert sixths == pytest.approx(13354433 / 16489546, abs=1e-14)
     assert fifths > sixths + 0.002 > sevenths + 0.003
-    assert [solve(t, farey(t)).value() - solve(t, farey(2 * t)).value() for t in (1, 2, 3)] == pytest.approx([0] * 3)
+    assert [
+        solve(t, farey(t)).value() - solve(t, farey(2 * t)).value() for t in (1, 2, 3)
+    ] == pytest.approx([0] * 3)
 
 
 def chances_of(solution, ends):
@@ -144,13 +163,21 @@ def chances_of(solution, ends):
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize(
     ("rounds", "points", "ends"),
-    [(1, farey(2), farey(1)), (2, farey(3), farey(2)), (3, farey(3), farey(3)), (3, farey(4), farey(2))],
+    [
+        (1, farey(2), farey(1)),
+        (2, farey(3), farey(2)),
+        (3, farey(3), farey(3)),
+        (3, farey(4), farey(2)),
+    ],
 )
 def test_bounds_below_are_best_answers(rounds, points, ends, deterministic):
     solution = solve(rounds, points, deterministic=deterministic)
     bound, chance = chances_of(solution, ends)
     answer = best_answer(
-        rounds, cells_between(ends, points), lambda *at: Fraction(float(chance(*at))), deterministic=deterministic
+        rounds,
+        cells_between(ends, points),
+        lambda *at: Fraction(float(chance(*at))),
+        deterministic=deterministic,
     )
     assert bound == pytest.approx(float(answer), abs=1e-13)
     assert bound <= solution.value() + 1e-13
@@ -163,13 +190,15 @@ def mirrored(seen):
 def chances_of_four_rounds():
     """Chances found by linear programming and rounded: how does not matter, the answer to them is computed anew.
 
-    The file has them after 1, 2 and 3 rounds, of which the first was a zero, in the order of what was seen; after a one
-    the mirror image is played. The first outcome is a coin's.
+    The file has them after 1, 2 and 3 rounds, of which the first was a zero, in the order of what
+    was seen; after a one the mirror image is played. The first outcome is a coin's.
     """
     listed = iter((Path(__file__).parent / "minimax_four.txt").read_text().split())
     first, later = [(cell, 0) for cell in range(6)], list(product(range(6), (0, 1)))
     table = {(): Fraction(1, 2)}
-    table |= {seen: Fraction(next(listed)) for t in range(3) for seen in product(first, *[later] * t)}
+    table |= {
+        seen: Fraction(next(listed)) for t in range(3) for seen in product(first, *[later] * t)
+    }
     assert next(listed, None) is None
     return table | {mirrored(seen): 1 - nu for seen, nu in table.items() if seen}
 
@@ -197,7 +226,10 @@ def test_values_of_up_to_four_rounds_if_forecasts_are_seen(rounds):
     _, chance = chances_of(solve(rounds, points, deterministic=True), points)
     simple = cache(lambda *at: Fraction(float(chance(*at))).limit_denominator(100))
     cells = cells_between(points, points)
-    assert best_answer(rounds, cells, simple, deterministic=True, in_order=False) == SEEN_VALUES[rounds]
+    assert (
+        best_answer(rounds, cells, simple, deterministic=True, in_order=False)
+        == SEEN_VALUES[rounds]
+    )
 
 
 def worst(forecaster, rounds):

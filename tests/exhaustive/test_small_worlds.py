@@ -13,7 +13,13 @@ import pytest
 import truecast as tc
 from truecast.forecasters.base import LadderForecaster
 from truecast.ladder import CELL_RULES
-from truecast.reference import PlainLadder, bent_points, brute_force_distance, calibration_distance, uniform_points
+from truecast.reference import (
+    PlainLadder,
+    bent_points,
+    brute_force_distance,
+    calibration_distance,
+    uniform_points,
+)
 
 LONGEST = 14
 ENDS = ("lower", "upper", "middle")
@@ -135,9 +141,13 @@ def test_bent_grid_bound_on_all_strings(bend: int) -> None:
 @pytest.mark.parametrize("rule", CELL_RULES)
 def test_reference_and_core_agree_on_all_strings(rule: str) -> None:
     worlds = [
-        (tc.AlmostOneStepAhead(grid=m, at=e, cell=rule), uniform_points(m), e) for m in (1, 2, 3, 5) for e in ENDS
+        (tc.AlmostOneStepAhead(grid=m, at=e, cell=rule), uniform_points(m), e)
+        for m in (1, 2, 3, 5)
+        for e in ENDS
     ]
-    worlds += [(tc.BentGrid(grid=2 * j + 2, cell=rule), bent_points(j)[0], "outer") for j in (0, 1, 2)]
+    worlds += [
+        (tc.BentGrid(grid=2 * j + 2, cell=rule), bent_points(j)[0], "outer") for j in (0, 1, 2)
+    ]
     length = 9
     for f, points, end in worlds:
         strings = all_strings(length)

@@ -103,7 +103,9 @@ def test_worst_is_that_of_all_strings(forecaster: Any) -> None:
     before = forecaster.to_json()
     for rounds in range(7):
         found = exhaustive(forecaster, rounds)
-        assert (found.distance, found.outcomes, found.certificate) == by_brute_force(forecaster, rounds)
+        assert (found.distance, found.outcomes, found.certificate) == by_brute_force(
+            forecaster, rounds
+        )
         assert found.rounds == rounds
         assert found.states <= 2**rounds
     assert forecaster.to_json() == before
@@ -120,14 +122,24 @@ FEW_VALUES = st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 0.5 + 2**-30, 0.75, 1.0]) |
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.tuples(FEW_VALUES, st.integers(0, 1)), max_size=7), min_size=1, max_size=6))
-def test_distances_of_many_tallies_are_those_of_the_reference(games: list[list[tuple[float, int]]]) -> None:
-    tallies = [tuple(tuple(sorted(p for p, y in game if y == bit)) for bit in (0, 1)) for game in games]
-    exact = [calibration_distance([Fraction(p) for p, _ in game], [y for _, y in game]) for game in games]
+@given(
+    st.lists(st.lists(st.tuples(FEW_VALUES, st.integers(0, 1)), max_size=7), min_size=1, max_size=6)
+)
+def test_distances_of_many_tallies_are_those_of_the_reference(
+    games: list[list[tuple[float, int]]],
+) -> None:
+    tallies = [
+        tuple(tuple(sorted(p for p, y in game if y == bit)) for bit in (0, 1)) for game in games
+    ]
+    exact = [
+        calibration_distance([Fraction(p) for p, _ in game], [y for _, y in game]) for game in games
+    ]
     np.testing.assert_allclose(distances(tallies), [float(d) for d in exact], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("at", "cell"), [("lower", "lowest"), ("middle", "lowest"), ("upper", "highest")])
+@pytest.mark.parametrize(
+    ("at", "cell"), [("lower", "lowest"), ("middle", "lowest"), ("upper", "highest")]
+)
 def test_bounds_are_reached_from_the_edge(at: str, cell: str) -> None:
     """docs/theory.md, theorem 5: all ones are the worst for a walk from the first cell, and reach the bound."""
     for rounds in range(2, 13):
@@ -140,12 +152,21 @@ def test_mirrored_forecasters_have_the_same_worst(at: str) -> None:
     mirrored = {"lower": "upper", "upper": "lower", "middle": "middle"}[at]
     low = exhaustive(tc.AlmostOneStepAhead(grid=4, at=at, cell="lowest"), 10)
     high = exhaustive(tc.AlmostOneStepAhead(grid=4, at=mirrored, cell="highest"), 10)
-    assert (low.distance, low.certificate, low.states) == (high.distance, high.certificate, high.states)
+    assert (low.distance, low.certificate, low.states) == (
+        high.distance,
+        high.certificate,
+        high.states,
+    )
 
 
 def test_worst_is_within_the_bounds() -> None:
     for rounds in (5, 9, 13):
-        for f in (tc.AlmostOneStepAhead(horizon=rounds), tc.BentGrid(horizon=rounds), tc.HorizonFree(), tc.Arc()):
+        for f in (
+            tc.AlmostOneStepAhead(horizon=rounds),
+            tc.BentGrid(horizon=rounds),
+            tc.HorizonFree(),
+            tc.Arc(),
+        ):
             worst = exhaustive(f, rounds)
             assert 0 < worst.distance <= worst.certificate <= f.a_priori(rounds)
 
@@ -154,20 +175,34 @@ def test_worst_is_within_the_bounds() -> None:
 def test_the_page_of_worst_cases_tells_the_truth(at: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "worst-case.md").read_text(encoding="utf-8")
     table = page.split(f'### AlmostOneStepAhead(horizon=T, at="{at}"), by cell')[1].split("###")[0]
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][
+        1:
+    ]
     assert [int(cells[0]) for cells in rows] == list(range(1, 17))
     for cells in rows[:10]:
-        makes = [tc.AlmostOneStepAhead(horizon=int(cells[0]), at=at, cell=cell) for cell in CELL_RULES]
+        makes = [
+            tc.AlmostOneStepAhead(horizon=int(cells[0]), at=at, cell=cell) for cell in CELL_RULES
+        ]
         found = [exhaustive(f, int(cells[0])) for f in makes]
         bound = makes[0].a_priori(int(cells[0]))
-        far = [f"**{each.distance}**" if each.distance == bound else str(each.distance) for each in found]
-        assert cells[1:9] == [str(makes[0].grid), *far, *(str(each.certificate) for each in found), str(bound)]
+        far = [
+            f"**{each.distance}**" if each.distance == bound else str(each.distance)
+            for each in found
+        ]
+        assert cells[1:9] == [
+            str(makes[0].grid),
+            *far,
+            *(str(each.certificate) for each in found),
+            str(bound),
+        ]
 
 
 def test_refusals() -> None:
     with pytest.raises(tc.InputError, match="must not draw"):
         exhaustive(Dice(0), 3)
-    with pytest.raises(tc.InputError, match=r"must have predict\(\), observe\(outcome\), to_json and from_json"):
+    with pytest.raises(
+        tc.InputError, match=r"must have predict\(\), observe\(outcome\), to_json and from_json"
+    ):
         exhaustive(object(), 3)
     with pytest.raises(tc.InputError, match="rounds"):
         exhaustive(RunningMean(), 31)

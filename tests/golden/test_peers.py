@@ -106,7 +106,9 @@ OPEN = ["continuous", "skewed", "tied"]  # no forecast of certainty
 
 
 def cases(kinds):
-    return pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind in kinds for seed in range(3)])
+    return pytest.mark.parametrize(
+        ("kind", "seed"), [(kind, seed) for kind in kinds for seed in range(3)]
+    )
 
 
 def weights_of(seed, kind):
@@ -120,7 +122,9 @@ weighted = pytest.mark.parametrize("weighting", ["none", "counts", "real"])
 def share_and_gap(y, p, groups):
     """Return the share and the gap (outcomes less forecasts) of each group of rounds."""
     kept = [group for group in groups if len(group)]
-    return np.array([len(g) for g in kept]) / len(y), np.array([y[g].mean() - p[g].mean() for g in kept])
+    return np.array([len(g) for g in kept]) / len(y), np.array(
+        [y[g].mean() - p[g].mean() for g in kept]
+    )
 
 
 def l1(y, p, groups):
@@ -130,7 +134,9 @@ def l1(y, p, groups):
 
 def _smoothed(places, masses, sigma, grid):
     """Return the integral of the absolute value of masses spread by a Gaussian."""
-    kernel = np.exp(-(((grid[:, None] - places) / sigma) ** 2) / 2) / (sigma * math.sqrt(2 * math.pi))
+    kernel = np.exp(-(((grid[:, None] - places) / sigma) ** 2) / 2) / (
+        sigma * math.sqrt(2 * math.pi)
+    )
     height = np.abs(kernel @ masses)
     return float((height[1:] + height[:-1]) @ np.diff(grid) / 2)
 
@@ -143,7 +149,9 @@ def _smoothed(places, masses, sigma, grid):
 def test_sklearn_brier_score(metrics, kind, seed, weighting):
     y, p = KINDS[kind](seed)
     weight = weights_of(seed, weighting)
-    assert tc.brier_score(y, p, sample_weight=weight) == equal(metrics.brier_score_loss(y, p, sample_weight=weight))
+    assert tc.brier_score(y, p, sample_weight=weight) == equal(
+        metrics.brier_score_loss(y, p, sample_weight=weight)
+    )
 
 
 @cases(OPEN)
@@ -151,7 +159,9 @@ def test_sklearn_brier_score(metrics, kind, seed, weighting):
 def test_sklearn_log_loss(metrics, kind, seed, weighting):
     y, p = KINDS[kind](seed)
     weight = weights_of(seed, weighting)
-    assert tc.log_loss(y, p, sample_weight=weight) == equal(metrics.log_loss(y, p, sample_weight=weight))
+    assert tc.log_loss(y, p, sample_weight=weight) == equal(
+        metrics.log_loss(y, p, sample_weight=weight)
+    )
 
 
 def test_sklearn_log_loss_clips_what_was_deemed_impossible_and_ours_is_infinite(metrics):
@@ -228,7 +238,8 @@ def test_sklearn_quantiles_round_down_when_bins_do_not_divide_rounds_and_ours_up
     p = np.arange(1, 7) / 10
     y = np.array([0, 1, 0, 1, 0, 1])
     _, forecast = calibration_curve(y, p, n_bins=4, strategy="quantile")
-    # theirs: k / 4 of the way from the first forecast to the last, places 1.25, 2.5, 3.75: 2, 3 and 4 rounds below
+    # theirs: k / 4 of the way from the first forecast to the last, places 1.25, 2.5, 3.75: 2, 3 and
+    # 4 rounds below
     assert forecast == equal([p[:2].mean(), p[2], p[3], p[4:].mean()])
     # ours: at least k / 4 of 6 rounds below, so 2, 3 and 5
     bins = tc.reliability_bins(y, p, n_bins=4, strategy="quantile")
@@ -251,7 +262,9 @@ def test_sklearn_isotonic_regression(isotonic, kind, seed, weighting):
     assert ours(between) == equal(theirs.predict(between), 1e-10)  # divides by small steps
 
 
-def test_sklearn_isotonic_regression_takes_near_forecasts_for_equal_and_ours_only_equal_ones(isotonic):
+def test_sklearn_isotonic_regression_takes_near_forecasts_for_equal_and_ours_only_equal_ones(
+    isotonic,
+):
     p = np.array([0.1, np.nextafter(0.1, 1), 0.9])
     y = np.array([0, 1, 1])
     assert p[1] - p[0] < np.finfo(float).resolution
@@ -266,7 +279,9 @@ def test_sklearn_isotonic_regression_takes_near_forecasts_for_equal_and_ours_onl
 def test_relplot_binned_ece(relplot, kind, seed):
     y, p = KINDS[kind](seed)
     for n_bins in (1, 7, EDGES_OF_NONE):
-        assert tc.binned_calibration_error(y, p, n_bins=n_bins) == equal(relplot.metrics.binnedECE(p, y, nbins=n_bins))
+        assert tc.binned_calibration_error(y, p, n_bins=n_bins) == equal(
+            relplot.metrics.binnedECE(p, y, nbins=n_bins)
+        )
 
 
 def test_relplot_puts_certainty_in_an_eleventh_bin_and_ours_in_the_tenth(relplot):
@@ -285,14 +300,19 @@ def test_relplot_binned_ece_but_for_certainty(relplot, kind, seed):
     assert theirs - tc.binned_calibration_error(y, p, n_bins=15) == equal(apart - together)
 
 
-SIGMAS = [0.02, 0.05, 0.1]  # relplot cuts its kernel off at a distance of one half: no more than a tenth
+SIGMAS = [
+    0.02,
+    0.05,
+    0.1,
+]  # relplot cuts its kernel off at a distance of one half: no more than a tenth
 
 
 def _ends_by_half(p, cells=1000):
     """Return the weights that relplot gives to forecasts.
 
-    It spreads them over cells and reflects those, but a mass on the first or last point, which is its own image, is
-    there once instead of twice: what is at 0 or 1 counts half, and what is in the outermost cell in proportion.
+    It spreads them over cells and reflects those, but a mass on the first or last point, which is
+    its own image, is there once instead of twice: what is at 0 or 1 counts half, and what is in the
+    outermost cell in proportion.
     """
     return 1 - np.maximum(0, 1 - p * cells) / 2 - np.maximum(0, 1 - (1 - p) * cells) / 2
 
@@ -340,16 +360,21 @@ def test_relplot_smooth_ece_is_off_by_up_to_four_percent_and_ours_is_the_definit
 
 @pytest.mark.usefixtures("fine_mesh")
 def test_relplot_smooth_ece_loses_half_of_what_is_certain(relplot):
-    # two groups too far apart to mix: gaps of 1 at forecast 1 and of 0 at forecast 0.5, of equal size
+    # two groups too far apart to mix: gaps of 1 at forecast 1 and of 0 at forecast 0.5, of equal
+    # size
     y, p = np.array([0, 0, 0, 1]), np.array([1.0, 1.0, 0.5, 0.5])
     assert tc.smooth_ece(y, p, bandwidth=0.05) == pytest.approx(1 / 2, rel=1e-4)
-    assert relplot.metrics.smECE_sigma(p, y, sigma=0.05) == pytest.approx((1 / 2) / (1 / 2 + 1), rel=1e-3)
+    assert relplot.metrics.smECE_sigma(p, y, sigma=0.05) == pytest.approx(
+        (1 / 2) / (1 / 2 + 1), rel=1e-3
+    )
 
 
 @cases(KINDS)
 def test_relplot_smooth_ece_halves_its_bandwidth_ten_times(relplot, monkeypatch, kind, seed):
     _, p = KINDS[kind](seed)
-    y = (np.random.default_rng(50 + seed).random(600) < p).astype(int)  # calibrated: a small bandwidth
+    y = (np.random.default_rng(50 + seed).random(600) < p).astype(
+        int
+    )  # calibrated: a small bandwidth
     exact, ours = tc.smooth_ece(y, p), tc.smooth_ece(y, p, sample_weight=_ends_by_half(p))
     assert 0.01 < ours < 0.1
     value, width = relplot.metrics.smECE(p, y, return_width=True)
@@ -357,7 +382,8 @@ def test_relplot_smooth_ece_halves_its_bandwidth_ten_times(relplot, monkeypatch,
     assert value == pytest.approx(exact, abs=2**-10 + 0.04 * exact)
     monkeypatch.setattr(relplot.config, "smECE_mesh_pts", 50_000)
     value, width = relplot.metrics.smECE(p, y, return_width=True)
-    # the fixed point is in the last interval, of which theirs is the upper end; the value there is below it
+    # the fixed point is in the last interval, of which theirs is the upper end; the value there is
+    # below it
     slack = 2e-4 * ours
     assert width - 2**-10 - slack <= ours <= width + slack
     assert value <= ours + slack
@@ -368,13 +394,19 @@ def test_relplot_smooth_ece_halves_its_bandwidth_ten_times(relplot, monkeypatch,
 @pytest.mark.parametrize("theta", [1.0, 0.1])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("global_seed")
-def test_relplot_laplace_error_is_a_sample_of_the_pairs_of_all_rounds_but_the_last(relplot, kind, theta):
+def test_relplot_laplace_error_is_a_sample_of_the_pairs_of_all_rounds_but_the_last(
+    relplot, kind, theta
+):
     y, p = KINDS[kind](0)
     terms = 200_000
-    estimate = theta * relplot.metrics.laplace_calibration_approx(p, y, terms=terms, theta=theta) ** 2
+    estimate = (
+        theta * relplot.metrics.laplace_calibration_approx(p, y, terms=terms, theta=theta) ** 2
+    )
     sampled_y, sampled_p = y[:-1], p[:-1]  # the ends of randint are half open
     residual = sampled_y - sampled_p
-    pairs = np.outer(residual, residual) * np.exp(-np.abs(np.subtract.outer(sampled_p, sampled_p)) / theta)
+    pairs = np.outer(residual, residual) * np.exp(
+        -np.abs(np.subtract.outer(sampled_p, sampled_p)) / theta
+    )
     ours = tc.laplace_calibration_error(sampled_y, sampled_p, scale=theta, squared=True)
     assert ours == equal(pairs.mean())
     assert estimate == pytest.approx(ours, abs=5 * pairs.std() / math.sqrt(terms))
@@ -393,7 +425,9 @@ def test_relplot_laplace_error_divides_by_the_scale_and_ours_has_a_kernel_of_hei
     for theta in (0.25, 1.0, 4.0):
         ours = tc.laplace_calibration_error(y, p, scale=theta)
         assert ours == equal(0.75)
-        assert relplot.metrics.laplace_calibration_approx(p, y, theta=theta) == equal(ours / math.sqrt(theta))
+        assert relplot.metrics.laplace_calibration_approx(p, y, theta=theta) == equal(
+            ours / math.sqrt(theta)
+        )
 
 
 # probcal
@@ -416,7 +450,9 @@ def test_probcal_brier_score(probcal, kind, seed, weighting):
 def test_probcal_log_loss(probcal, kind, seed, weighting):
     y, p = KINDS[kind](seed)
     weight = weights_of(seed, weighting)
-    assert tc.log_loss(y, p, sample_weight=weight) == equal(probcal.log_loss(y, p, sample_weight=weight))
+    assert tc.log_loss(y, p, sample_weight=weight) == equal(
+        probcal.log_loss(y, p, sample_weight=weight)
+    )
 
 
 def test_probcal_log_loss_clips_and_ours_is_infinite(probcal):
@@ -444,7 +480,9 @@ def test_probcal_ece_in_bins_of_equal_mass(probcal, kind, seed, norm):
     y, p = KINDS[kind](seed)
     for n_bins in (1, 4, 15):  # divisors of the number of rounds; see scikit-learn above
         theirs = probcal.ece(y, p, n_bins=n_bins, strategy="mass", norm=norm)
-        assert tc.binned_calibration_error(y, p, n_bins=n_bins, strategy="quantile", norm=norm) == equal(theirs)
+        assert tc.binned_calibration_error(
+            y, p, n_bins=n_bins, strategy="quantile", norm=norm
+        ) == equal(theirs)
 
 
 def test_probcal_moves_a_tie_across_a_quantile_up_and_ours_leaves_it_below(probcal):
@@ -467,19 +505,28 @@ def test_probcal_quantiles_do_not_see_weights_and_ours_do(probcal):
 
 
 @cases(["continuous", "tied"])
-def test_probcal_debiased_ece_takes_the_variance_off_each_bin_and_ours_off_the_sum(probcal, kind, seed):
+def test_probcal_debiased_ece_takes_the_variance_off_each_bin_and_ours_off_the_sum(
+    probcal, kind, seed
+):
     y, p = KINDS[kind](seed)
     bins = tc.reliability_bins(y, p)
     assert (bins.counts > 1).all()
     share = bins.counts / 600
     left = bins.gap**2 - bins.rate * (1 - bins.rate) / (bins.counts - 1)
     # theirs: roots bin by bin, what is negative counting as 0
-    assert probcal.ece_debiased(y, p, strategy="width") == equal(share @ np.sqrt(np.maximum(left, 0)), 1e-11)
-    # ours: negative bins make up for others by chance too large, as in an unbiased estimate of the square they must
-    assert tc.binned_calibration_error(y, p, norm="l2", debias=True) == equal(math.sqrt(max(0.0, share @ left)))
+    assert probcal.ece_debiased(y, p, strategy="width") == equal(
+        share @ np.sqrt(np.maximum(left, 0)), 1e-11
+    )
+    # ours: negative bins make up for others by chance too large, as in an unbiased estimate of the
+    # square they must
+    assert tc.binned_calibration_error(y, p, norm="l2", debias=True) == equal(
+        math.sqrt(max(0.0, share @ left))
+    )
 
 
-def test_probcal_debiased_ece_of_calibrated_forecasts_stays_above_0_on_average_and_the_square_of_ours_does_not(probcal):
+def test_probcal_debiased_ece_of_calibrated_forecasts_stays_above_0_on_average_and_the_square_of_ours_does_not(
+    probcal,
+):
     rng = np.random.default_rng(0)
     theirs, squares = [], []
     for _ in range(200):
@@ -497,12 +544,15 @@ def _fixed_point(places, masses, grid):
     low, high = 1e-3, 5.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if _smoothed(places, masses, middle, grid) > middle else (low, middle)
+        low, high = (
+            (middle, high) if _smoothed(places, masses, middle, grid) > middle else (low, middle)
+        )
     return low
 
 
 def test_probcal_smooth_ece_has_its_bandwidth_in_logits_and_ours_in_probabilities(probcal):
-    # two rare events, one forecast too low, the other too high: near each other as probabilities, not as logits
+    # two rare events, one forecast too low, the other too high: near each other as probabilities,
+    # not as logits
     y, p = np.repeat([1, 0, 1, 0], [40, 460, 0, 500]), np.repeat([0.001, 0.08], [500, 500])
     values = np.array([0.001, 0.08])
     masses = np.array([40 - 500 * 0.001, -500 * 0.08]) / 1000
@@ -512,14 +562,18 @@ def test_probcal_smooth_ece_has_its_bandwidth_in_logits_and_ours_in_probabilitie
     mirror = np.concatenate((values, -values)), np.concatenate((masses, masses))
     in_probabilities = _fixed_point(*mirror, np.linspace(0, 1, 20_001))
     assert tc.smooth_ece(y, p) == pytest.approx(in_probabilities, rel=1e-3)
-    assert in_logits == pytest.approx(np.abs(masses).sum(), rel=1e-3)  # too far apart to cancel at all
+    assert in_logits == pytest.approx(
+        np.abs(masses).sum(), rel=1e-3
+    )  # too far apart to cancel at all
     assert in_probabilities < 0.95 * in_logits
 
 
 @pytest.mark.parametrize("bandwidth", [0.05, 0.3, 2.0])
 @cases(OPEN)
 def test_probcal_squared_kernel_error_is_twice_ours(probcal, kind, seed, bandwidth):
-    y, p = KINDS[kind](seed)  # its kernel is of the vector (1 - p, p): both entries count, hence the 2
+    y, p = KINDS[kind](
+        seed
+    )  # its kernel is of the vector (1 - p, p): both entries count, hence the 2
     for estimator, unbiased in (("biased", False), ("uq", True)):
         theirs = probcal.skce(y, p, estimator=estimator, kernel="laplace", bandwidth=bandwidth)
         ours = tc.laplace_calibration_error(y, p, scale=bandwidth, squared=True, unbiased=unbiased)
@@ -555,7 +609,9 @@ def test_probcal_corp_decomposition(corp_reliability, kind, seed, weighting):
     theirs = corp_reliability(y, p, bands=None, sample_weight=weight)
     ours = tc.reliability_curve(y, p, sample_weight=weight)
     assert 0 < ours.rate[0] <= ours.rate[-1] < 1
-    assert _parts(ours.brier) == equal([theirs.brier, theirs.brier_mcb, theirs.brier_dsc, theirs.brier_unc])
+    assert _parts(ours.brier) == equal(
+        [theirs.brier, theirs.brier_mcb, theirs.brier_dsc, theirs.brier_unc]
+    )
     log_loss = [theirs.log_loss, theirs.log_loss_mcb, theirs.log_loss_dsc, theirs.log_loss_unc]
     assert _parts(ours.log) == equal(log_loss)
     assert ours(p) == equal(theirs.pav)
@@ -595,7 +651,9 @@ def test_probcal_refuses_one_class_and_ours_does_not(probcal):
 def test_uncal_ece_in_bins_of_equal_width(uncal, kind, seed):
     y, p = KINDS[kind](seed)
     for n_bins in (1, 7, EDGES_OF_NONE):
-        assert tc.binned_calibration_error(y, p, n_bins=n_bins) == equal(uncal.get_ece(p, y, num_bins=n_bins))
+        assert tc.binned_calibration_error(y, p, n_bins=n_bins) == equal(
+            uncal.get_ece(p, y, num_bins=n_bins)
+        )
 
 
 def test_uncal_bins_are_closed_above_and_ours_below(uncal):
@@ -615,12 +673,18 @@ def test_uncal_ece_in_bins_of_equal_mass(uncal, kind, seed):
 @cases(["tied", "endpoints"])
 def test_uncal_ece_in_bins_of_equal_mass_with_ties(uncal, kind, seed):
     y, p = KINDS[kind](seed)
-    for n_bins in (1, 4, 15):  # an edge among ties is closed above there: the tie stays below, as here
+    for n_bins in (
+        1,
+        4,
+        15,
+    ):  # an edge among ties is closed above there: the tie stays below, as here
         ours = tc.binned_calibration_error(y, p, n_bins=n_bins, strategy="quantile")
         assert ours == equal(uncal.get_ece_em(p, y, num_bins=n_bins))
 
 
-def test_uncal_makes_the_first_bins_larger_when_bins_do_not_divide_rounds_and_ours_spreads_the_rest(uncal):
+def test_uncal_makes_the_first_bins_larger_when_bins_do_not_divide_rounds_and_ours_spreads_the_rest(
+    uncal,
+):
     p = np.arange(1, 7) / 10
     y = np.array([0, 1, 0, 1, 0, 1])
     assert uncal.get_ece_em(p, y, num_bins=4) == equal(l1(y, p, [[0, 1], [2, 3], [4], [5]]))
@@ -632,14 +696,18 @@ def test_uncal_makes_the_first_bins_larger_when_bins_do_not_divide_rounds_and_ou
 @cases(["tied", "endpoints"])
 def test_uncal_binning_error_is_ours_by_value(uncal, kind, seed):
     y, p = KINDS[kind](seed)
-    assert tc.calibration_error_by_value(y, p) == equal(uncal.get_binning_ce(p, y, p=1, debias=False))
+    assert tc.calibration_error_by_value(y, p) == equal(
+        uncal.get_binning_ce(p, y, p=1, debias=False)
+    )
 
 
 @cases(KINDS)
 def test_uncal_l2(uncal, kind, seed):
     y, p = KINDS[kind](seed)
     for n_bins in (1, 7, EDGES_OF_NONE):
-        bins = uncal.bin(list(zip(p, y, strict=True)), uncal.get_equal_prob_bins(p, num_bins=n_bins))
+        bins = uncal.bin(
+            list(zip(p, y, strict=True)), uncal.get_equal_prob_bins(p, num_bins=n_bins)
+        )
         options = {"n_bins": n_bins, "norm": "l2"}
         assert tc.binned_calibration_error(y, p, **options) == equal(uncal.plugin_ce(bins, power=2))
         ours = tc.binned_calibration_error(y, p, debias=True, **options)

@@ -30,7 +30,10 @@ def by_highs(nodes: np.ndarray, masses: np.ndarray) -> float:
     program.row_lower_, program.row_upper_ = np.full(n, -highspy.kHighsInf), np.zeros(n)
     program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     program.a_matrix_.start_ = 2 * n * np.arange(n + 1)
-    program.a_matrix_.index_, program.a_matrix_.value_ = np.tile(np.arange(2 * n), n), rule.reshape(-1)
+    program.a_matrix_.index_, program.a_matrix_.value_ = (
+        np.tile(np.arange(2 * n), n),
+        rule.reshape(-1),
+    )
     solver = highspy.Highs()
     solver.silent()
     for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
@@ -41,7 +44,9 @@ def by_highs(nodes: np.ndarray, masses: np.ndarray) -> float:
     return float(solver.getInfo().objective_function_value)
 
 
-def solved(nodes: np.ndarray, masses: np.ndarray, tolerance: float = 1e-10) -> tuple[np.ndarray, np.ndarray, int]:
+def solved(
+    nodes: np.ndarray, masses: np.ndarray, tolerance: float = 1e-10
+) -> tuple[np.ndarray, np.ndarray, int]:
     prices, atoms = np.full((2, len(nodes)), np.nan), np.full(len(nodes), np.nan)
     iterations = _core.solve_prices(nodes, masses, tolerance, 300, prices, atoms)
     assert np.isfinite(prices).all()
@@ -104,7 +109,12 @@ def test_whatever_the_masses_the_last_iterate_is_there() -> None:
     for nodes, masses in instances(1, 1500, 60):
         solved(nodes, masses)
         solved(nodes, masses, 0.0)  # asks for more than doubles have
-        assert _core.solve_prices(nodes, masses, 1e-9, 1, np.empty((2, len(nodes))), np.empty(len(nodes))) <= 1
+        assert (
+            _core.solve_prices(
+                nodes, masses, 1e-9, 1, np.empty((2, len(nodes))), np.empty(len(nodes))
+            )
+            <= 1
+        )
 
 
 def check_rules(tally: tc.Tally) -> None:
@@ -115,11 +125,17 @@ def check_rules(tally: tc.Tally) -> None:
     assert (np.diff(nodes) > 0).all()
     assert (np.diff(values) > 0).all()
     assert (atoms > 0).all()
-    places, sides = [Fraction(x) for x in nodes.tolist()], [[Fraction(x) for x in side.tolist()] for side in prices]
+    places, sides = (
+        [Fraction(x) for x in nodes.tolist()],
+        [[Fraction(x) for x in side.tolist()] for side in prices],
+    )
     for side in sides:
         for sign in (1, -1):
             heights = [sign * a - v for v, a in zip(places, side, strict=True)]
-            assert all(later <= least + tiny for later, least in zip(heights, accumulate(heights, min), strict=True))
+            assert all(
+                later <= least + tiny
+                for later, least in zip(heights, accumulate(heights, min), strict=True)
+            )
     for (v, a, b), (w, c, d) in pairwise(zip(places, *sides, strict=True)):
         assert (1 - v) * a + v * b <= 0
         assert (1 - w) * c + w * d <= 0
@@ -128,8 +144,12 @@ def check_rules(tally: tc.Tally) -> None:
             x = v - ((1 - v) * slope_a + v * slope_b + b - a) / (2 * (slope_b - slope_a))
             if v < x < w:
                 assert (1 - x) * (a + slope_a * (x - v)) + x * (b + slope_b * (x - v)) <= 0
-    parts = [(Fraction(v), Fraction(m)) for v, m in zip(values.tolist(), atoms.tolist(), strict=True)]
-    zeros, ones = (Fraction(int(side.sum()), int(tally.total)) for side in (tally.zeros, tally.ones))
+    parts = [
+        (Fraction(v), Fraction(m)) for v, m in zip(values.tolist(), atoms.tolist(), strict=True)
+    ]
+    zeros, ones = (
+        Fraction(int(side.sum()), int(tally.total)) for side in (tally.zeros, tally.ones)
+    )
     assert abs(sum((1 - v) * m for v, m in parts) - zeros) <= tiny
     assert abs(sum(v * m for v, m in parts) - ones) <= tiny
 

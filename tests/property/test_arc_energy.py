@@ -58,7 +58,9 @@ def exact_energy(p: list[float], r: list[Fraction]) -> tuple[Fraction, Fraction]
 def residuals(tally: tc.Tally) -> tuple[list[float], list[Fraction]]:
     """As doubles, and exactly."""
     columns = zip(tally.p.tolist(), tally.zeros.tolist(), tally.ones.tolist(), strict=True)
-    pairs = [(o * (1.0 - p) - z * p, o * (1 - Fraction(p)) - z * Fraction(p)) for p, z, o in columns]
+    pairs = [
+        (o * (1.0 - p) - z * p, o * (1 - Fraction(p)) - z * Fraction(p)) for p, z, o in columns
+    ]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
@@ -82,7 +84,9 @@ def test_the_compiled_kernel_is_the_plain_one(p: float, zeros: int, ones: int) -
 
 @settings(max_examples=300)
 @given(tallies())
-@example(tc.Tally([0.4999728236586185, 0.49997282365861856], [0, 1110], [1110, 0]))  # all but cancel
+@example(
+    tc.Tally([0.4999728236586185, 0.49997282365861856], [0, 1110], [1110, 0])
+)  # all but cancel
 def test_energy_is_off_by_no_more_than_proved(tally: tc.Tally) -> None:
     said, true = residuals(tally)
     found, computed_gross, _ = _core.arc_energy(tally.p, tally.zeros, tally.ones)
@@ -124,7 +128,10 @@ def test_energy_of_many_forecasts_is_off_by_no_more_than_proved(n: int) -> None:
 @given(ROWS)
 def test_energy_is_the_double_sum(rows: list) -> None:
     tally = tally_of(rows)
-    counts = {p: (z, o) for p, z, o in zip(tally.p.tolist(), tally.zeros.tolist(), tally.ones.tolist(), strict=True)}
+    counts = {
+        p: (z, o)
+        for p, z, o in zip(tally.p.tolist(), tally.zeros.tolist(), tally.ones.tolist(), strict=True)
+    }
     expected = plain.energy(counts)
     found, mean = tc.arc_energy(tally, total=True), tc.arc_energy(*columns(rows))
     assert found.energy == pytest.approx(expected, rel=1e-11, abs=1e-11)
@@ -142,7 +149,10 @@ def test_halves_are_the_same_by_one_thread_and_by_two() -> None:
     ones = np.random.default_rng(5).integers(0, 2, len(p))
     whole = _core.arc_energy(p, 1 - ones, ones)
     assert whole == _core.arc_energy(p, 1 - ones, ones)
-    parts = [_core.arc_energy(p[half], (1 - ones)[half], ones[half]) for half in (slice(2**17), slice(2**17, None))]
+    parts = [
+        _core.arc_energy(p[half], (1 - ones)[half], ones[half])
+        for half in (slice(2**17), slice(2**17, None))
+    ]
     assert whole[2] == parts[0][2] + parts[1][2]
 
 
@@ -199,7 +209,9 @@ def test_the_mean_energy_is_the_expected_one(rule: Callable[[tuple[int, ...]], f
     energy = expected = everything = Fraction(0)
     for outcomes in product((0, 1), repeat=5):
         p = [rule(outcomes[:t]) for t in range(5)]
-        chance = math.prod(Fraction(q) if y else 1 - Fraction(q) for q, y in zip(p, outcomes, strict=True))
+        chance = math.prod(
+            Fraction(q) if y else 1 - Fraction(q) for q, y in zip(p, outcomes, strict=True)
+        )
         found = tc.arc_energy(outcomes, p, total=True)
         everything += chance
         energy += chance * Fraction(found.energy)

@@ -32,7 +32,7 @@ SAVES: dict[str, Callable[[Any], Any]] = {
     "state": lambda f: loaded(f.state()),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
-    "pickle": lambda f: pickle.loads(pickle.dumps(f)),  # noqa: S301
+    "pickle": lambda f: pickle.loads(pickle.dumps(f)),
 }
 
 
@@ -133,7 +133,9 @@ class Lockstep(RuleBasedStateMachine):
     @invariant()
     def same_certificate(self) -> None:
         certificate = self.core.certificate
-        assert certificate.energy == pytest.approx(plain.energy(self.twin.counts), rel=1e-12, abs=1e-12)
+        assert certificate.energy == pytest.approx(
+            plain.energy(self.twin.counts), rel=1e-12, abs=1e-12
+        )
         assert certificate.bound <= certificate.a_priori
         assert all(0 < p < 1 for p in self.p)
 
@@ -158,7 +160,9 @@ RULES: dict[str, Callable[[plain.Arc, float, int], int]] = {
     "ones": lambda twin, p, t: 1,
     "a late turn": lambda twin, p, t: int(t >= 150),
     "rare": lambda twin, p, t: int(t % 23 == 5),
-    "early stop": lambda twin, p, t: t % 2 if t < 40 else int(sum(o for _, o in twin.counts.values()) * 2 >= t),
+    "early stop": lambda twin, p, t: (
+        t % 2 if t < 40 else int(sum(o for _, o in twin.counts.values()) * 2 >= t)
+    ),
 }
 
 
@@ -189,9 +193,15 @@ def test_twins_agree_against_the_arena() -> None:
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 1), min_size=300, max_size=300), st.data())
-def test_a_state_in_the_middle_of_nowhere_is_searched_alike(bits: list[int], data: st.DataObject) -> None:
+def test_a_state_in_the_middle_of_nowhere_is_searched_alike(
+    bits: list[int], data: st.DataObject
+) -> None:
     """Counts as no rounds lead to them, up to fields too steep for any double: the search ends the same."""
-    places = st.integers(1, 2**52 - 1) | st.integers(1, 63).map(lambda k: k << 46) | st.sampled_from([1, 2**52 - 1])
+    places = (
+        st.integers(1, 2**52 - 1)
+        | st.integers(1, 63).map(lambda k: k << 46)
+        | st.sampled_from([1, 2**52 - 1])
+    )
     chosen = data.draw(st.lists(places, min_size=1, max_size=12, unique=True))
     sizes = st.integers(0, 4) | st.integers(0, 2**45)
     counts = {k / 2.0**52: (data.draw(sizes), data.draw(sizes)) for k in sorted(chosen)}
@@ -210,13 +220,17 @@ def test_a_state_in_the_middle_of_nowhere_is_searched_alike(bits: list[int], dat
 
 
 @pytest.mark.parametrize(("low", "many"), [(1 / 4, 2**51), (5 / 8, 2**49)])
-def test_the_finest_cells_are_reached(low: float, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_finest_cells_are_reached(
+    low: float, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the field is too steep for any middle, the end of the last cell that lies towards 1/2 is said."""
     steep = [{low: (0, 2**50), low + 1 / 8: (many - k, 0)} for k in range(30)]
     said = []
     for counts in steep:
         core, (of_low, of_high) = tc.Arc(), counts.values()
-        core._restore(np.array([*counts]), np.array([0, of_high[0]]), np.array([of_low[1], 0]), False)
+        core._restore(
+            np.array([*counts]), np.array([0, of_high[0]]), np.array([of_low[1], 0]), False
+        )
         said.append(core.predict())
         assert_forecast(said[-1])
         assert low < said[-1] < low + 1 / 8
@@ -237,7 +251,9 @@ def test_the_order_of_the_past_does_not_matter() -> None:
         if other is not f:
             future = [0, 0, 1, 1, 1, 0] * 5
             assert loaded(f.state()).tally == other.tally == f.tally
-            assert copy.copy(other).forecast_many(future).tolist() == f.forecast_many(future).tolist()
+            assert (
+                copy.copy(other).forecast_many(future).tolist() == f.forecast_many(future).tolist()
+            )
             found += 1
     assert found >= 5
 
@@ -284,8 +300,16 @@ def strings() -> Iterator[list[int]]:
 
 
 BROKEN: dict[str, tuple[Any, str, Any]] = {
-    "tolerance 3 % less": (plain.Arc, "_cost", staticmethod(lambda f, p, cost=plain.Arc._cost: 1.03 * cost(f, p))),
-    "tolerance 3 % more": (plain.Arc, "_cost", staticmethod(lambda f, p, cost=plain.Arc._cost: 0.97 * cost(f, p))),
+    "tolerance 3 % less": (
+        plain.Arc,
+        "_cost",
+        staticmethod(lambda f, p, cost=plain.Arc._cost: 1.03 * cost(f, p)),
+    ),
+    "tolerance 3 % more": (
+        plain.Arc,
+        "_cost",
+        staticmethod(lambda f, p, cost=plain.Arc._cost: 0.97 * cost(f, p)),
+    ),
     "other sign": (plain.Arc, "_cost", staticmethod(lambda f, p: 2 * f * (-p if f > 0 else 1 - p))),
     "other scale": (plain, "_SCALE", plain._SCALE * 1.001),
     "no own residual": (plain.Arc, "_residual", lambda self, p: 0.0),
@@ -323,7 +347,9 @@ def check_energy(y: list[int]) -> None:
         after = exact_energy(r)
         assert after - before == price + 2 * (bit - exact) * felt
         assert 0 < price <= 1
-        assert after - before <= price + price / 64 + min(Fraction(14, t + 1), 1 - price) + Fraction(1, 2**40)
+        assert after - before <= price + price / 64 + min(
+            Fraction(14, t + 1), 1 - price
+        ) + Fraction(1, 2**40)
         f.observe(bit)
         assert after <= Fraction(61, 60) * (t + 1)
         assert Fraction(f.certificate.lower_distance) ** 2 >= Fraction("0.53552") ** 2 * after

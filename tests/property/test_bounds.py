@@ -29,7 +29,9 @@ OPPONENTS: dict[str, Adversary] = {
     "threshold": Threshold(),
     "greedy": GreedyCertificate(),
 }
-END_OPTIONS = [{"at": end, "cell": rule} for end in ("lower", "upper", "middle") for rule in CELL_RULES]
+END_OPTIONS = [
+    {"at": end, "cell": rule} for end in ("lower", "upper", "middle") for rule in CELL_RULES
+]
 
 
 def forecasters(horizon: int) -> list[LadderForecaster]:
@@ -65,9 +67,15 @@ def test_exact_distance_within_certificate_against_opponents(opponent: str) -> N
     grid=st.integers(1, 9),
     which=st.integers(0, len(END_OPTIONS)),
 )
-def test_exact_distance_within_certificate_on_any_outcomes(y: list[int], grid: int, which: int) -> None:
+def test_exact_distance_within_certificate_on_any_outcomes(
+    y: list[int], grid: int, which: int
+) -> None:
     bent = which == len(END_OPTIONS)
-    f = tc.BentGrid(grid=2 * grid) if bent else tc.AlmostOneStepAhead(grid=grid, **END_OPTIONS[which])
+    f = (
+        tc.BentGrid(grid=2 * grid)
+        if bent
+        else tc.AlmostOneStepAhead(grid=grid, **END_OPTIONS[which])
+    )
     check_chain(f, f.forecast_many(y).tolist(), y)
 
 
@@ -156,9 +164,12 @@ def test_an_opponent_comes_close_to_the_bound(kind: str) -> None:
     """The constants 1 and 0.7071 are sharp for these forecasters: section 5 of the theory page."""
     rounds = 400_000
     f: LadderForecaster = (
-        tc.BentGrid(horizon=rounds) if kind == "bent" else tc.AlmostOneStepAhead(horizon=rounds, at="middle")
+        tc.BentGrid(horizon=rounds)
+        if kind == "bent"
+        else tc.AlmostOneStepAhead(horizon=rounds, at="middle")
     )
-    surplus = 0.0  # sum of outcomes less forecasts; calibrated forecasts have none, so CalDist is at least this
+    # sum of outcomes less forecasts; calibrated forecasts have none, so CalDist is at least this
+    surplus = 0.0
 
     def go(y: int) -> None:
         nonlocal surplus

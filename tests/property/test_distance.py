@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from truecast.reference import calibration_distance
 
-values = st.fractions(0, 1, max_denominator=7) | st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)])
+values = st.fractions(0, 1, max_denominator=7) | st.sampled_from(
+    [Fraction(0), Fraction(1, 2), Fraction(1)]
+)
 rounds = st.lists(st.tuples(values, values, st.integers(0, 1), st.booleans()), max_size=16)
 
 
@@ -25,7 +27,9 @@ def test_distance_is_lipschitz_subadditive_symmetric_and_below_ece(
     assert abs(distance - calibration_distance(other, y)) <= apart
 
     parts = [[row for row in rows if row[3] is side] for side in (False, True)]
-    by_part = [calibration_distance([row[0] for row in part], [row[2] for row in part]) for part in parts]
+    by_part = [
+        calibration_distance([row[0] for row in part], [row[2] for row in part]) for part in parts
+    ]
     assert distance <= sum(by_part)
 
     by_value: dict[Fraction, Fraction] = defaultdict(Fraction)

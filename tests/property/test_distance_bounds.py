@@ -41,7 +41,9 @@ def test_it_changes_no_faster_than_the_forecasts(rows: list[tuple[int, float, fl
 @given(rounds(most=40), st.integers(0, 2**40 - 1))
 def test_parts_are_no_nearer_than_the_whole(rows: Rows, sides: int) -> None:
     parts = [[row for k, row in enumerate(rows) if sides >> k & 1 == side] for side in (0, 1)]
-    assert distance(*columns(rows)).lower <= sum(distance(*columns(part)).upper for part in parts if part)
+    assert distance(*columns(rows)).lower <= sum(
+        distance(*columns(part)).upper for part in parts if part
+    )
 
 
 @few
@@ -75,7 +77,9 @@ def test_order_does_not_matter_nor_whether_rounds_are_tallied(rows: Rows, random
 
 
 @few
-@given(st.lists(st.tuples(st.integers(0, 1), FORECASTS, st.integers(0, 4)), min_size=1, max_size=10))
+@given(
+    st.lists(st.tuples(st.integers(0, 1), FORECASTS, st.integers(0, 4)), min_size=1, max_size=10)
+)
 def test_a_weight_is_a_number_of_rounds(rows: list[tuple[int, float, int]]) -> None:
     y, p, weights = (np.array(column) for column in zip(*rows, strict=True))
     assume(weights.any())
@@ -113,14 +117,21 @@ def test_forecasts_of_the_witness_are_calibrated_and_as_far(rows: Rows) -> None:
 
 
 @few
-@given(rounds(least=2, most=60), st.sampled_from(["rtol", "time_limit", "memory_limit"]), st.floats(1e-9, 0.9))
+@given(
+    rounds(least=2, most=60),
+    st.sampled_from(["rtol", "time_limit", "memory_limit"]),
+    st.floats(1e-9, 0.9),
+)
 def test_bounds_hold_however_early_the_search_ends(rows: Rows, name: str, size: float) -> None:
     y, p = columns(rows)
     limit = size * (1e5 if name == "memory_limit" else 0.001 if name == "time_limit" else 1)
     found, early = distance(y, p), distance(y, p, **{name: limit})
     assert early.lower <= found.upper
     assert found.lower <= early.upper
-    assert early.ended in ("exact", {"rtol": "rtol", "time_limit": "time", "memory_limit": "memory"}[name])
+    assert early.ended in (
+        "exact",
+        {"rtol": "rtol", "time_limit": "time", "memory_limit": "memory"}[name],
+    )
     assert early.exact == (early.ended == "exact")
     if name == "rtol":
         assert early.upper - early.lower <= max(size * early.upper, 1e-12 * len(y))

@@ -20,7 +20,8 @@ RANDOM = st.integers(0, 2**32 - 1).map(Random)
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-# ---------------------------------------------------------------------------------------------- instances and chains
+# ----------------------------------------------------------------------------------------------
+# instances and chains
 
 
 def draw_values(rng: Random, n: int) -> Values:
@@ -110,18 +111,23 @@ def relax(
         for i in range(len(a) - di + 1):
             for j in range(len(b) - dj + 1):
                 if (i, j) in table and allowed(i, j, step):
-                    cost = table[i, j] + of_zeros[i + di] - of_zeros[i] + of_ones[j + dj] - of_ones[j]
+                    cost = (
+                        table[i, j] + of_zeros[i + di] - of_zeros[i] + of_ones[j + dj] - of_ones[j]
+                    )
                     if cost < table.get((i + di, j + dj), cost + 1):
                         table[i + di, j + dj] = cost
         yield v, table
 
 
-def distance(a: Values, b: Values, allowed: Callable[[int, int, Step], bool] = lambda i, j, step: True) -> Fraction:
+def distance(
+    a: Values, b: Values, allowed: Callable[[int, int, Step], bool] = lambda i, j, step: True
+) -> Fraction:
     *_, (_, table) = relax(a, b, allowed)
     return table[len(a), len(b)]
 
 
-# ------------------------------------------------------------------------------------------------------------ prices
+# ------------------------------------------------------------------------------------------------------------
+# prices
 
 
 class Prices:
@@ -139,7 +145,9 @@ class Prices:
         slope_a, slope_b = (a1 - a0) * self.n, (b1 - b0) * self.n
         places = [F(k, self.n), F(k + 1, self.n)]
         if slope_b < slope_a:
-            top = (a0 - slope_a * places[0] - b0 + slope_b * places[0] - slope_a) / (2 * (slope_b - slope_a))
+            top = (a0 - slope_a * places[0] - b0 + slope_b * places[0] - slope_a) / (
+                2 * (slope_b - slope_a)
+            )
             if places[0] < top < places[1]:
                 places.append(top)
         return max(-self.slack(v) for v in places)
@@ -160,7 +168,10 @@ def draw_prices(rng: Random) -> Prices:
     n = rng.randint(1, 8)
     slopes = [F(-1), F(1), F(-1), F(1), F(0), F(1, 2), F(-1, 3)]
     sides = [
-        list(accumulate((rng.choice(slopes) / n for _ in range(n)), initial=F(rng.randint(-4, 4), 8))) for _ in "AB"
+        list(
+            accumulate((rng.choice(slopes) / n for _ in range(n)), initial=F(rng.randint(-4, 4), 8))
+        )
+        for _ in "AB"
     ]
     return Prices(sides[0], sides[1], F(rng.choice([0, 0, 1]), 16))
 
@@ -194,7 +205,10 @@ class Reduced:
 
     def __init__(self, a: Values, b: Values, prices: Prices, v: Fraction) -> None:
         self.v, self.slack = v, prices.slack(v)
-        self.phi = [[abs(x - v) - prices(s, x) + prices(s, v) for x in side] for s, side in enumerate((a, b))]
+        self.phi = [
+            [abs(x - v) - prices(s, x) + prices(s, v) for x in side]
+            for s, side in enumerate((a, b))
+        ]
         self.sums = [list(accumulate(phi, initial=F(0))) for phi in self.phi]
         self.c = [bisect_right(a, v), bisect_right(b, v)]
 
@@ -203,17 +217,24 @@ class Reduced:
         return zeros[i + di] - zeros[i] + ones[j + dj] - ones[j] + (di + dj) * self.slack
 
     def over(self, i: int, j: int) -> Fraction:
-        return sum((max(F(0), f[k] - f[c]) for f, k, c in zip(self.sums, (i, j), self.c, strict=True)), F(0))
+        return sum(
+            (max(F(0), f[k] - f[c]) for f, k, c in zip(self.sums, (i, j), self.c, strict=True)),
+            F(0),
+        )
 
     def rem(self, i: int, j: int) -> Fraction:
-        return sum((max(F(0), f[c] - f[k]) for f, k, c in zip(self.sums, (i, j), self.c, strict=True)), F(0))
+        return sum(
+            (max(F(0), f[c] - f[k]) for f, k, c in zip(self.sums, (i, j), self.c, strict=True)),
+            F(0),
+        )
 
     def hull(self, side: int, i: int, d: int) -> Fraction:
         f, c = self.sums[side], self.c[side]
         return max(f[i + d], f[c]) - min(f[i], f[c])
 
 
-# ------------------------------------------------------------------------------------------------------- Farey cells
+# -------------------------------------------------------------------------------------------------------
+# Farey cells
 
 
 def draw_cell(rng: Random, depth: int) -> Cell:
@@ -254,10 +275,13 @@ def split_change(zeros: Values, ones: Values, cell: Cell, alpha: int, beta: int)
     v = F(alpha * s1 + beta * s2, alpha * r1 + beta * r2)
     k0, k1 = alpha * (r1 - s1), alpha * s1
     lower, upper = zeros[:k0] + ones[:k1], zeros[k0:] + ones[k1:]
-    return sum((abs(x - u) - abs(x - v) for x in lower), F(0)) + sum((abs(x - w) - abs(x - v) for x in upper), F(0))
+    return sum((abs(x - u) - abs(x - v) for x in lower), F(0)) + sum(
+        (abs(x - w) - abs(x - v) for x in upper), F(0)
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------- tests
+# -------------------------------------------------------------------------------------------------------------
+# tests
 
 
 @settings(quick, max_examples=60)
@@ -269,7 +293,11 @@ def test_primitive_steps_in_order_of_value_are_enough(rng: Random) -> None:
     chain = random_chain(rng, len(a), len(b))
     cost = chain_cost(a, b, chain)
     in_order = chain_cost(a, b, sorted(chain))
-    divided = [(v, di // gcd(di, dj), dj // gcd(di, dj)) for v, di, dj in sorted(chain) for _ in range(gcd(di, dj))]
+    divided = [
+        (v, di // gcd(di, dj), dj // gcd(di, dj))
+        for v, di, dj in sorted(chain)
+        for _ in range(gcd(di, dj))
+    ]
     assert exact <= in_order <= cost
     assert chain_cost(a, b, divided) == in_order
 
@@ -304,7 +332,9 @@ def test_hull_bound_and_profile(rng: Random) -> None:
         nodes.append((i + di, j + dj))
     total = before[-1]
     used = sorted({v for v, _, _ in chain})
-    values = sorted({*used, F(0), F(1), F(rng.randint(0, 60), 60), *((x + y) / 2 for x, y in pairwise(used))})
+    values = sorted(
+        {*used, F(0), F(1), F(rng.randint(0, 60), 60), *((x + y) / 2 for x, y in pairwise(used))}
+    )
     profile = []  # (v, node, f - over) in increasing order of v, then of the node
     for v in values:
         at_v = Reduced(a, b, prices, v)
@@ -318,7 +348,9 @@ def test_hull_bound_and_profile(rng: Random) -> None:
                 (i, j), (i2, j2) = nodes[k : k + 2]
                 least = at_v.hull(0, i, di) + at_v.hull(1, j, dj) + (di + dj) * at_v.slack
                 assert total >= least
-                assert total == (before[k] - at_v.over(i, j)) + least + (total - before[k + 1] - at_v.rem(i2, j2))
+                assert total == (before[k] - at_v.over(i, j)) + least + (
+                    total - before[k + 1] - at_v.rem(i2, j2)
+                )
     assert {v for v, _, _ in profile} == set(values)
     for (v, k, low), (v2, k2, high) in pairwise(profile):
         assert v <= v2
@@ -402,7 +434,10 @@ def test_cell_bound_holds_for_all_values_of_the_cell(rng: Random) -> None:
     assert at_v.slack >= at_m.slack - abs(v - m) * (1 + abs(prices(0, m) - prices(1, m)))
     for side, points in enumerate((a, b)):
         n, phi, phi_m = len(points), at_v.phi[side], at_m.phi[side]
-        floor = [at_w.phi[side][k] if x >= w else at_u.phi[side][k] if x <= u else F(0) for k, x in enumerate(points)]
+        floor = [
+            at_w.phi[side][k] if x >= w else at_u.phi[side][k] if x <= u else F(0)
+            for k, x in enumerate(points)
+        ]
         assert all(0 <= low <= cost for low, cost in zip(floor, phi, strict=True))
         for k, (x, y) in enumerate(pairwise(points)):
             assert y > v or phi[k] >= phi[k + 1]
@@ -416,7 +451,9 @@ def test_cell_bound_holds_for_all_values_of_the_cell(rng: Random) -> None:
             assert least == sum(sorted(phi)[:d])
             assert least >= window(phi_m, at_m.c[side], d) - 2 * d * abs(v - m)
             assert least >= window(floor, at_m.c[side], d) == sum(sorted(floor)[:d])
-            assert window(floor, at_m.c[side], d) >= window(phi_m, at_m.c[side], d) - 2 * d * max(w - m, m - u)
+            assert window(floor, at_m.c[side], d) >= window(phi_m, at_m.c[side], d) - 2 * d * max(
+                w - m, m - u
+            )
             for more in range(d, n + 1):
                 for i in range(n - more + 1):
                     assert at_v.hull(side, i, more) >= sum(phi[i : i + more]) >= least
@@ -434,7 +471,11 @@ def test_splitting_a_group_between_farey_neighbours(rng: Random) -> None:
     assert (v - u, w - v) == (F(beta, r * r1), F(alpha, r * r2))
 
     def outside(share: float) -> Fraction:
-        return w + (1 - w) * F(rng.randint(0, 4), 4) if rng.random() < share else u * F(rng.randint(0, 4), 4)
+        return (
+            w + (1 - w) * F(rng.randint(0, 4), 4)
+            if rng.random() < share
+            else u * F(rng.randint(0, 4), 4)
+        )
 
     kind = rng.choice([(0.5, 0.5), (0.9, 0.1), (1, 0), (0.97, 0.03), (0.1, 0.9)])
     zeros = sorted(outside(kind[0]) for _ in range(r - s))
@@ -472,7 +513,11 @@ def test_steps_that_may_be_split_are_not_needed(rng: Random) -> None:
         u, w = ends(parents(v))
         return any(u < x < w for x in a[i : i + di] + b[j : j + dj]) or inverted(i, j, step, u, w)
 
-    empty = [ends(cell) for cell in draw_cells(rng, 3) if not any(ends(cell)[0] < x < ends(cell)[1] for x in a + b)]
+    empty = [
+        ends(cell)
+        for cell in draw_cells(rng, 3)
+        if not any(ends(cell)[0] < x < ends(cell)[1] for x in a + b)
+    ]
 
     def by_cells(i: int, j: int, step: Step) -> bool:
         return all(not u < step[0] < w or inverted(i, j, step, u, w) for u, w in empty)
@@ -509,7 +554,9 @@ def loss_inside(cell: Cell, points: Values) -> Fraction:
 def loss_of_cuts(cells: list[Cell], a: Values, b: Values) -> Fraction:
     """The loss of theorem 6 (b): the part of the points inside, and the greatest of the rest (a knapsack)."""
     total, room = F(0), F(len(a) + len(b))
-    for ratio, size in sorted(((loss_inside(c, a + b) / (c[1] + c[3]), c[1] + c[3]) for c in cells), reverse=True):
+    for ratio, size in sorted(
+        ((loss_inside(c, a + b) / (c[1] + c[3]), c[1] + c[3]) for c in cells), reverse=True
+    ):
         part = min(room, size)
         total, room = total + ratio * part, room - part
     room = F(len(a) + len(b))
@@ -639,11 +686,15 @@ def test_weights_that_cannot_be_split_solve_partition() -> None:
             continue
         seen[m, answer] += 1
         ones = [F(k, k + 1) for k in range(1, m + 1)]
-        least = brute_force([F(1)] * len(weights), ones, [*weights, *(k * share for k in range(1, m + 1))])
+        least = brute_force(
+            [F(1)] * len(weights), ones, [*weights, *(k * share for k in range(1, m + 1))]
+        )
         target = sum(F(share, k + 1) for k in range(1, m + 1))
         assert (least == target) if answer else (least > target)
         # the prices of the proof are worth that much
-        worth = F(3, 4) * sum(weights) + sum(k * share * (v - F(5, 4) + 1 / (4 * v)) for k, v in enumerate(ones, 1))
+        worth = F(3, 4) * sum(weights) + sum(
+            k * share * (v - F(5, 4) + 1 / (4 * v)) for k, v in enumerate(ones, 1)
+        )
         assert worth == target
 
 

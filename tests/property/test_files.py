@@ -41,7 +41,13 @@ else:
 BLOCKS = st.sampled_from([1, 2, 3, 5, 8, 13, 40, 1 << 22])
 SEPARATORS = st.sampled_from(",;\t|")
 COLUMNS = ["y", "p", "group"]
-PACKED = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+PACKED = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd.compress,
+}
 
 
 @contextmanager
@@ -56,13 +62,21 @@ def pieces(separator: str) -> st.SearchStrategy[str]:
     fields = ["1", '"x"', f'"x{separator}y"', '"x\n"', '""""', '5"', '"a"b', '""', "", " "]
     rows = [
         separator.join(row)
-        for row in (["1", "0.5"], ["x", '"y\r\n"'], ["1"], ["1", "2", "3"], ['"', '"'], ['"q""', "z"])
+        for row in (
+            ["1", "0.5"],
+            ["x", '"y\r\n"'],
+            ["1"],
+            ["1", "2", "3"],
+            ['"', '"'],
+            ['"q""', "z"],
+        )
     ]
     return st.one_of(
         st.lists(st.sampled_from(letters), max_size=30).map("".join),
-        st.lists(st.lists(st.sampled_from(fields), min_size=1, max_size=4).map(separator.join), max_size=8).map(
-            "\n".join
-        ),
+        st.lists(
+            st.lists(st.sampled_from(fields), min_size=1, max_size=4).map(separator.join),
+            max_size=8,
+        ).map("\n".join),
         st.lists(st.sampled_from(rows), max_size=8).map("\n".join),
         st.lists(st.sampled_from(rows[:2]), max_size=8).map("\r\n".join),
     )
@@ -73,11 +87,17 @@ def delimited(draw: st.DrawFn) -> tuple[str, str, int]:
     """A separator, a text whose first row names columns, and how many they are."""
     separator, columns = draw(SEPARATORS), draw(st.integers(1, 3))
     header = separator.join(COLUMNS[:columns]) + draw(st.sampled_from(["\n", "\r\n", "\n\n"]))
-    text = header + draw(pieces(separator)) + draw(st.sampled_from(["", "\n", "\r\n", "\n\n", "\n \n"]))
+    text = (
+        header
+        + draw(pieces(separator))
+        + draw(st.sampled_from(["", "\n", "\r\n", "\n\n", "\n \n"]))
+    )
     return separator if columns > 1 else ",", text, columns
 
 
-def by_csv_module(text: str, separator: str) -> tuple[list[tuple[int, list[str] | None]], int | None]:
+def by_csv_module(
+    text: str, separator: str
+) -> tuple[list[tuple[int, list[str] | None]], int | None]:
     """The rows with their lines, None for those that the module refuses; and the line of a quote that is not closed."""
     hidden = re.sub("\r(?!\n)", "\0", text)  # which the module would take for the end of a line
     lines = re.sub(r"(\n[\0\r ]*)+\Z", "", hidden).removesuffix("\0").split("\n")
@@ -98,7 +118,9 @@ def by_csv_module(text: str, separator: str) -> tuple[list[tuple[int, list[str] 
     return rows, None
 
 
-def read(chunks: Iterator[Chunk]) -> tuple[list[tuple[str, list[str | None]]], int, tuple[int, str, str] | None]:
+def read(
+    chunks: Iterator[Chunk],
+) -> tuple[list[tuple[str, list[str | None]]], int, tuple[int, str, str] | None]:
     """The good rows with their places; how many are bad, and after how many good ones the first, where and why."""
     good: list[tuple[str, list[str | None]]] = []
     bad, first = 0, None
@@ -113,12 +135,16 @@ def read(chunks: Iterator[Chunk]) -> tuple[list[tuple[str, list[str | None]]], i
 
 
 def delimited_table(text: str | bytes) -> Delimited:
-    return Delimited("f", io.BytesIO(text.encode() if isinstance(text, str) else text).read, lambda: None)
+    return Delimited(
+        "f", io.BytesIO(text.encode() if isinstance(text, str) else text).read, lambda: None
+    )
 
 
 @settings(max_examples=400)
 @given(delimited(), BLOCKS, st.sets(st.integers(0, 2), min_size=1), st.booleans())
-@example((",", "y,p,group\n1,2,3\n1,2,3,4\n1,2\n1,2,3\n", 3), 1 << 22, {0}, False)  # too short makes up for too long
+@example(
+    (",", "y,p,group\n1,2,3\n1,2,3,4\n1,2\n1,2,3\n", 3), 1 << 22, {0}, False
+)  # too short makes up for too long
 @example((",", 'y,p\n5" pipe,1\n6,2\n', 2), 1 << 22, {0, 1}, True)
 @example((",", 'y,p\n"a\n\n', 2), 2, {0, 1}, True)
 @example((",", "y,p\n1,2\n\n", 2), 1 << 22, {0}, True)
@@ -133,10 +159,22 @@ def test_delimited_text_is_read_as_by_the_csv_module(
     for line, found in rows:
         fields = [""] if found == [] and columns == 1 else found
         if fields is None:
-            bad.append((len(good), f"line {line}", "after a quote that ends a field there must be a separator"))
+            bad.append(
+                (
+                    len(good),
+                    f"line {line}",
+                    "after a quote that ends a field there must be a separator",
+                )
+            )
         elif len(fields) != columns:
             so_many = f"{columns} field{'' if columns == 1 else 's'} like the header"
-            bad.append((len(good), f"line {line}", f"a row must have {so_many}, got {len(fields) or 'none'}"))
+            bad.append(
+                (
+                    len(good),
+                    f"line {line}",
+                    f"a row must have {so_many}, got {len(fields) or 'none'}",
+                )
+            )
         else:
             kept = fields if everything else [fields[which] for which in at]
             good.append((f"line {line}", [field or None for field in kept]))
@@ -148,7 +186,9 @@ def test_delimited_text_is_read_as_by_the_csv_module(
         if opened is None:
             assert read(chunks) == (good, len(bad), bad[0] if bad else None)
         else:
-            with pytest.raises(FileError, match=f"^f, line {opened}: a quoted field begins here and does not end$"):
+            with pytest.raises(
+                FileError, match=f"^f, line {opened}: a quoted field begins here and does not end$"
+            ):
                 read(chunks)
 
 
@@ -172,15 +212,21 @@ def row_ends(text: str, separator: str | None) -> set[int]:
     return ends
 
 
-@given(SEPARATORS.flatmap(lambda mark: st.tuples(st.just(mark), pieces(mark))), BLOCKS, st.booleans())
-def test_blocks_are_the_text_cut_between_rows(file: tuple[str, str], size: int, quoted: bool) -> None:
+@given(
+    SEPARATORS.flatmap(lambda mark: st.tuples(st.just(mark), pieces(mark))), BLOCKS, st.booleans()
+)
+def test_blocks_are_the_text_cut_between_rows(
+    file: tuple[str, str], size: int, quoted: bool
+) -> None:
     separator, body = file
     text = f"\n first\n{body}"
     rest = text[8:]
     data = rest.encode()
     ends = {len(rest[:end].encode()) for end in row_ends(rest, separator if quoted else None)}
     with blocks_of(size):
-        records = Records("f", io.BytesIO(text.encode()).read, quotes=Quotes(separator) if quoted else None)
+        records = Records(
+            "f", io.BytesIO(text.encode()).read, quotes=Quotes(separator) if quoted else None
+        )
         assert records.first() == (2, b"first")
         found: list[tuple[int, bytes]] = []
         refused = None
@@ -239,9 +285,9 @@ def json_line() -> st.SearchStrategy[str]:
     key = st.sampled_from(['"y"', '"p"', '"group"', '"other"', r'"\u0079"', "'y'"])
     mark = st.sampled_from([":", " : "])
     entry = st.tuples(key, mark, json_values()).map("".join)
-    whole = st.tuples(*(st.tuples(st.just(f'"{name}"'), mark, json_values()).map("".join) for name in COLUMNS)).map(
-        list
-    )
+    whole = st.tuples(
+        *(st.tuples(st.just(f'"{name}"'), mark, json_values()).map("".join) for name in COLUMNS)
+    ).map(list)
     lines = (whole | st.lists(entry, max_size=4)).map(lambda entries: "{" + ",".join(entries) + "}")
     return (
         lines
@@ -282,7 +328,9 @@ def _as_read(text: str | None, like: object) -> object:
        st.sampled_from(["\n", "\r\n"]))  # fmt: skip
 @example(['{"y":1,"y":null,"p":1,"group":1}', '{"p":1,"group":1}'], 1 << 22, ["y"], "\n")
 @example(['{"y":1,"p":1,"group":1.0}', '{"y":1,"p":1,"group":1}', "{"], 1 << 22, COLUMNS, "\n")
-def test_json_lines_are_read_as_by_the_json_module(lines: list[str], size: int, wanted: list[str], end: str) -> None:
+def test_json_lines_are_read_as_by_the_json_module(
+    lines: list[str], size: int, wanted: list[str], end: str
+) -> None:
     text = end.join(['{"y": 1, "p": 0.5, "group": "a"}', *lines])
     expected = [by_json_module(line, wanted) for line in text.rstrip("\r\n ").split("\n")]
     with blocks_of(size):
@@ -291,16 +339,26 @@ def test_json_lines_are_read_as_by_the_json_module(lines: list[str], size: int, 
     kept = [(f"line {at}", values) for at, values in enumerate(expected, 1) if values is not None]
     assert [place for place, _ in good] == [place for place, _ in kept]
     for (_, got), (_, values) in zip(good, kept, strict=True):
-        assert repr([_as_read(text, like) for text, like in zip(got, values, strict=True)]) == repr(values)
+        assert repr([_as_read(text, like) for text, like in zip(got, values, strict=True)]) == repr(
+            values
+        )
     assert bad == expected.count(None)
     assert first is None or first[1] == f"line {expected.index(None) + 1}"
 
 
-@given(st.lists(st.sampled_from(["1", "1.0", "0.1", "1e22", "-0.0", "1e-7", "12345678901234567890", '"1"', "true"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["1", "1.0", "0.1", "1e22", "-0.0", "1e-7", "12345678901234567890", '"1"', "true"]
+        )
+    )
+)
 def test_numbers_as_names_of_groups_are_the_same_on_both_paths(groups: list[str]) -> None:
     text = "".join(f'{{"y": 1, "p": 0.5, "group": {group}}}\n' for group in ["1", *groups])
     one = read(JsonLines("f", io.BytesIO(text.encode()).read, lambda: None).chunks(["group"]))
-    two = read(JsonLines("f", io.BytesIO(f"{text}{{\n".encode()).read, lambda: None).chunks(["group"]))
+    two = read(
+        JsonLines("f", io.BytesIO(f"{text}{{\n".encode()).read, lambda: None).chunks(["group"])
+    )
     assert one[0] == two[0]
     assert (one[1], two[1]) == (0, 1)
 
@@ -325,11 +383,20 @@ def _first_fault(y: str, p: str, weight: str) -> str | None:
     rules = (
         ("y", y, _number(y, words=True) in (0, 1), "an outcome, 0 or 1"),
         ("p", p, 0 <= _number(p) <= 1, "a probability from 0 to 1"),
-        ("weight (--weight)", weight, _is_weight(_number(weight)), "a weight, 0 or from 1e-100 to 1e+100"),
+        (
+            "weight (--weight)",
+            weight,
+            _is_weight(_number(weight)),
+            "a weight, 0 or from 1e-100 to 1e+100",
+        ),
     )
     broken = ((name, text, rule) for name, text, fine, rule in rules if not fine)
     return next(
-        (f"{name} must be {rule}, got {repr(text) if text else 'nothing'}" for name, text, rule in broken), None
+        (
+            f"{name} must be {rule}, got {repr(text) if text else 'nothing'}"
+            for name, text, rule in broken
+        ),
+        None,
     )
 
 
@@ -340,7 +407,9 @@ def _first_fault(y: str, p: str, weight: str) -> str | None:
 )
 @example([("1", text, "1") for text in NUMBERS], 1 << 22, 2)
 @example([(text, "1", "1") for text in NUMBERS], 1 << 22, 0)
-def test_rounds_are_the_rows_that_keep_the_rules(rows: list[tuple[str, str, str]], size: int, skip: int) -> None:
+def test_rounds_are_the_rows_that_keep_the_rules(
+    rows: list[tuple[str, str, str]], size: int, skip: int
+) -> None:
     text = "y;p;weight\n" + "".join(f"{';'.join(row)}\n" for row in rows)
     faults = [_first_fault(*row) for row in rows]
     good = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
@@ -359,12 +428,22 @@ def test_rounds_are_the_rows_that_keep_the_rules(rows: list[tuple[str, str, str]
         return
     if skip == 1 and len(bad) > len(good) > 0:
         assert refused is not None
-        assert refused[1].startswith(f"has {len(bad)} bad rows of {len(rows)}, more than half ({': '.join(bad[0])}")
+        assert refused[1].startswith(
+            f"has {len(bad)} bad rows of {len(rows)}, more than half ({': '.join(bad[0])}"
+        )
     else:
-        assert refused == (None if good else (None, f"has no good row: all {len(bad)} were skipped"))
-    assert np.concatenate([part.y for part in found]).tolist() == [_number(y, words=True) for y, _, _ in good]
-    assert np.concatenate([part.p[0] for part in found]).tolist() == [_number(p) for _, p, _ in good]
-    assert [weight for part in found for weight in part.weight.tolist()] == [_number(weight) for *_, weight in good]
+        assert refused == (
+            None if good else (None, f"has no good row: all {len(bad)} were skipped")
+        )
+    assert np.concatenate([part.y for part in found]).tolist() == [
+        _number(y, words=True) for y, _, _ in good
+    ]
+    assert np.concatenate([part.p[0] for part in found]).tolist() == [
+        _number(p) for _, p, _ in good
+    ]
+    assert [weight for part in found for weight in part.weight.tolist()] == [
+        _number(weight) for *_, weight in good
+    ]
     assert sum(part.skipped for part in found) == len(rows) - len(good)
 
 
@@ -383,7 +462,12 @@ def _csv(rows: list[tuple[object, ...]]) -> bytes:
 
 @example([(1, 0.5, 0.5, "a"), (1, 0.5, 2, "b")], 1 << 22, "weight", "group")
 @example([(1, 0.5, 2, "b"), (1, 0.5, 0.5, "a")], 1, "weight", "group")
-@given(st.lists(ROUND, min_size=1), BLOCKS, st.sampled_from([None, "weight"]), st.sampled_from([None, "group"]))
+@given(
+    st.lists(ROUND, min_size=1),
+    BLOCKS,
+    st.sampled_from([None, "weight"]),
+    st.sampled_from([None, "group"]),
+)
 def test_tallies_of_parts_are_those_of_the_whole(
     rows: list[tuple[int, float, float, str]], size: int, weight: str | None, group: str | None
 ) -> None:
@@ -402,17 +486,25 @@ def test_tallies_of_parts_are_those_of_the_whole(
     assert found.scores["p"] == tally(rows)
     if group:
         names_of_groups = dict.fromkeys(row[3] or None for row in rows)
-        expected = {name: tally([row for row in rows if (row[3] or None) == name]) for name in names_of_groups}
+        expected = {
+            name: tally([row for row in rows if (row[3] or None) == name])
+            for name in names_of_groups
+        }
         assert found.groups["p"].keys() == expected.keys()
         for name, of_group in expected.items():  # an empty tally is not weighted
-            assert found.groups["p"][name] == of_group or found.groups["p"][name].total == of_group.total == 0
+            assert (
+                found.groups["p"][name] == of_group
+                or found.groups["p"][name].total == of_group.total == 0
+            )
     else:
         assert not found.groups
     assert (found.rows, found.skipped, found.pooled) == (len(rows), 0, False)
 
 
 @given(st.lists(ROUND, min_size=1, max_size=40), st.integers(2, 8))
-def test_pooled_tallies_keep_what_the_scores_are_made_of(rows: list[tuple[int, float, float, str]], most: int) -> None:
+def test_pooled_tallies_keep_what_the_scores_are_made_of(
+    rows: list[tuple[int, float, float, str]], most: int
+) -> None:
     names = Names("y", ("p",))
     with (
         blocks_of(8),
@@ -442,26 +534,43 @@ def opened(content: bytes) -> tuple[Table, list[tuple[str, list[str | None]]]]:
 @given(st.lists(ROUND, min_size=1, max_size=5), st.sampled_from(list(PACKED)), SEPARATORS, st.booleans(),
        st.sampled_from(["\n", "\r\n"]), BLOCKS)  # fmt: skip
 def test_compressions_separators_and_marks_of_byte_order_change_nothing(
-    rows: list[tuple[int, float, float, str]], ending: str, separator: str, bom: bool, end: str, size: int
+    rows: list[tuple[int, float, float, str]],
+    ending: str,
+    separator: str,
+    bom: bool,
+    end: str,
+    size: int,
 ) -> None:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=end, delimiter=separator).writerows([["y", "p", "weight", "group"], *rows])
+    csv.writer(text, lineterminator=end, delimiter=separator).writerows(
+        [["y", "p", "weight", "group"], *rows]
+    )
     content = text.getvalue().encode("utf-8-sig" if bom else "utf-8")
     half = len(content) // 2
-    packed = PACKED[ending](content[:half]) + PACKED[ending](content[half:])  # one after the other, as `cat` makes it
+    packed = PACKED[ending](content[:half]) + PACKED[ending](
+        content[half:]
+    )  # one after the other, as `cat` makes it
     with blocks_of(size):
         table, found = opened(packed)
     assert (table.columns, table.kind) == (["y", "p", "weight", "group"], "csv")
-    assert [values for _, values in found] == [[str(value) or None for value in row] for row in rows]
+    assert [values for _, values in found] == [
+        [str(value) or None for value in row] for row in rows
+    ]
 
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.tuples(st.sampled_from([0, 1, None]), st.floats(0, 1) | st.none(), st.sampled_from(["a", None]))),
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, None]), st.floats(0, 1) | st.none(), st.sampled_from(["a", None])
+        )
+    ),
     st.integers(1, 4),
     st.sampled_from(["", ".gz"]),
 )
-def test_parquet_is_read_as_it_was_written(rows: list[tuple[object, ...]], size: int, ending: str) -> None:
+def test_parquet_is_read_as_it_was_written(
+    rows: list[tuple[object, ...]], size: int, ending: str
+) -> None:
     schema = {"y": pl.Int8, "p": pl.Float64, "^.*$": pl.String}
     buffer = io.BytesIO()
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(buffer, row_group_size=size)

@@ -104,34 +104,46 @@ class Pair:
             return
         numbers, plain, blur = self.core._desk.saved(), self.plain, self.blur
         assert numbers["granted"] / PARTS == pytest.approx(float(plain.prices), rel=1e-12, abs=blur)
-        assert numbers["reserved"] / PARTS == pytest.approx(float(plain.reserved()), rel=1e-12, abs=blur)
+        assert numbers["reserved"] / PARTS == pytest.approx(
+            float(plain.reserved()), rel=1e-12, abs=blur
+        )
         assert numbers["excess"] / PARTS == pytest.approx(float(plain.excess), rel=1e-9, abs=blur)
         ends = np.cumsum(numbers["knots"])
         order = [EVERYONE, "others", *self.core.groups]
         for number, name in enumerate(order):
             part = slice(ends[number] - numbers["knots"][number], ends[number])
-            found = dict(zip(numbers["key"][part].tolist(), numbers["residual"][part].tolist(), strict=True))
+            found = dict(
+                zip(numbers["key"][part].tolist(), numbers["residual"][part].tolist(), strict=True)
+            )
             if name not in plain.fields:
                 assert found == {}
                 continue
             field = plain.fields[name]
             assert found == {key: r for key, r in field.residuals.items() if r != 0}
-            rounds, late, lost, squared_error, energy, gross, hidden, unknown, *_ = self.core._desk.parts(number)
+            rounds, late, lost, squared_error, energy, gross, hidden, unknown, *_ = (
+                self.core._desk.parts(number)
+            )
             assert rounds == field.rounds
             assert late == sum(name in placed.fields for placed in plain.waiting)
             assert lost == sum(name in placed.fields for placed in plain.given_up)
-            assert energy == pytest.approx(float(plain.energies()[name]), rel=1e-9, abs=1e-12 * (1 + gross))
+            assert energy == pytest.approx(
+                float(plain.energies()[name]), rel=1e-9, abs=1e-12 * (1 + gross)
+            )
             assert 0 <= hidden * 2.0**-40 - field.hidden <= (rounds + 1) * 2.0**-25
             assert 0 <= unknown * 2.0**-32 - plain.unknown(name) <= (late + lost) * 2.0**-31 + 1e-12
             assert 0 <= squared_error <= rounds
         certificate = self.core.certificate
         assert certificate.lower_distance >= min(plain.lower_distance(), plain.made) * (1 - 1e-12)
         assert certificate.smooth_error >= min(plain.smooth_error(), plain.made) * (1 - 1e-12)
-        more = self.made * 2.0**-24 + 1e-9 + 0.6 * math.sqrt(1e-12 * (1 + self.core._desk.parts(0)[5]))
+        more = (
+            self.made * 2.0**-24 + 1e-9 + 0.6 * math.sqrt(1e-12 * (1 + self.core._desk.parts(0)[5]))
+        )
         assert certificate.lower_distance <= plain.lower_distance() * (1 + 1e-9) + more
         assert_within_budget(self.core)
         allowed = self.core._desk.parts(0)[-1]
-        assert allowed == pytest.approx(float(plain.allowance()), rel=1e-9, abs=(plain.budget + 3) * blur)
+        assert allowed == pytest.approx(
+            float(plain.allowance()), rel=1e-9, abs=(plain.budget + 3) * blur
+        )
 
 
 class GuardLockstep(RuleBasedStateMachine):
@@ -215,9 +227,13 @@ def test_long_games_in_lockstep(budget: float, seed: int) -> None:
     assert not pair.parted or pair.made > 100
 
 
-@given(rows=st.lists(st.tuples(FORECASTS, SETS, st.integers(0, 1), st.integers(1, 30)), max_size=12))
+@given(
+    rows=st.lists(st.tuples(FORECASTS, SETS, st.integers(0, 1), st.integers(1, 30)), max_size=12)
+)
 @settings(max_examples=40, deadline=None)
-def test_the_guard_alone_is_that_of_the_recalibrator(rows: list[tuple[float, tuple[str, ...], int, int]]) -> None:
+def test_the_guard_alone_is_that_of_the_recalibrator(
+    rows: list[tuple[float, tuple[str, ...], int, int]],
+) -> None:
     """Without groups, hints or nudges there is one guard, whoever asks it."""
     alone, shared = tc.Guard(), tc.Recalibrator(hint=hints.Identity(), nudge=False)
     for hint, _, y, times in rows:
@@ -237,10 +253,15 @@ def energies(core: tc.Recalibrator) -> list[float]:
 def most_energy(core: tc.Recalibrator) -> float:
     """Theorem 10 (c), from the account."""
     numbers, budget = core._desk.saved(), core._budget
-    made, *_ = each = [sum(counts) for counts in zip(numbers["rounds"], numbers["late"], numbers["lost"], strict=True)]
+    made, *_ = each = [
+        sum(counts)
+        for counts in zip(numbers["rounds"], numbers["late"], numbers["lost"], strict=True)
+    ]
     granted, excess = numbers["granted"] / PARTS, numbers["excess"] / PARTS
     allowance = budget * (1000 * (1 + numbers["most_late"]) + granted) + excess
-    return float(allowance + (budget + 1) * made / PARTS + sum(each) * (budget * 2.0**-37 + made * 2.0**-39))
+    return float(
+        allowance + (budget + 1) * made / PARTS + sum(each) * (budget * 2.0**-37 + made * 2.0**-39)
+    )
 
 
 def assert_within_budget(core: tc.Recalibrator) -> None:
@@ -323,7 +344,9 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
             else:
                 core.resolve(ticket, int(ticket.p < 0.5))
         if rng.random() < 0.1:
-            core.predict(adversary.hint(), group=adversary.names())  # may be dropped, or observed much later
+            core.predict(
+                adversary.hint(), group=adversary.names()
+            )  # may be dropped, or observed much later
         elif rng.random() < 0.1 and core._desk.saved()["asked"] is not None:
             core.observe(int(rng.integers(2)))
         assert_within_budget(core)
@@ -369,16 +392,27 @@ def assert_true(certificate: tc.ArcCertificate, said: list[float], outcomes: lis
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 2**32), nudge=st.booleans(), late=st.booleans(), missing=st.sampled_from([None, 0, 1]))
+@given(
+    seed=st.integers(0, 2**32),
+    nudge=st.booleans(),
+    late=st.booleans(),
+    missing=st.sampled_from([None, 0, 1]),
+)
 def test_certificates_are_true(seed: int, nudge: bool, late: bool, missing: int | None) -> None:
     """Outcomes that are missing are completed by the worse of both, by one, or by chance."""
     rng = np.random.default_rng(seed)
     core = tc.Recalibrator(hint=hints.Identity(), nudge=nudge, max_groups=2, max_unresolved=10)
-    record: dict[Any, list[list[float]]] = {name: [] for name in (EVERYONE, "others", "a", "b", "c")}
+    record: dict[Any, list[list[float]]] = {
+        name: [] for name in (EVERYONE, "others", "a", "b", "c")
+    }
     rows: dict[int, list[Any]] = {}
     kind = int(rng.integers(4))
     for t in range(int(rng.integers(1, 120))):
-        hint = float([rng.random(), rng.integers(0, 5) / 4, 0.5 + 1e-4 * rng.random(), rng.beta(0.2, 0.2)][kind])
+        hint = float(
+            [rng.random(), rng.integers(0, 5) / 4, 0.5 + 1e-4 * rng.random(), rng.beta(0.2, 0.2)][
+                kind
+            ]
+        )
         names = tuple(name for name in ("a", "b", "c") if rng.random() < 0.4)
         y = int(rng.random() < [hint, 1 - hint, 0.3][t % 3])
         if late and rng.random() < 0.5:
@@ -392,7 +426,10 @@ def test_certificates_are_true(seed: int, nudge: bool, late: bool, missing: int 
         else:
             row = [core.predict(hint, group=names), y]
             core.observe(y)
-        for name in (EVERYONE, *dict.fromkeys(name if name in core.groups else "others" for name in names)):
+        for name in (
+            EVERYONE,
+            *dict.fromkeys(name if name in core.groups else "others" for name in names),
+        ):
             record[name].append(row)
     views = {EVERYONE: core, "others": core.others, **core.groups}
     for name, view in views.items():
@@ -414,7 +451,9 @@ def test_what_knots_hide_is_in_the_certificate() -> None:
     assert said.tolist() == around * 1000
     lower = tc.lower_calibration_distance([1, 0] * 1000, said, total=True).lower
     certificate = guard.certificate
-    assert 0.53552 * math.sqrt(certificate.energy) < 0.9 * lower < lower <= certificate.lower_distance
+    assert (
+        0.53552 * math.sqrt(certificate.energy) < 0.9 * lower < lower <= certificate.lower_distance
+    )
 
 
 @pytest.mark.parametrize("budget", [1.05, 4.0])
@@ -432,7 +471,9 @@ def test_what_is_granted_stays_within_an_integer() -> None:
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=1 << 20)
     many = 1 << 20
     for _ in range(2):
-        core.recalibrate_many(np.full(many, 0.5), np.ones(many, int), known_at=np.full(many, 1 << 60))
+        core.recalibrate_many(
+            np.full(many, 0.5), np.ones(many, int), known_at=np.full(many, 1 << 60)
+        )
     granted = core._desk.saved()["granted"]
     assert granted == 2**61 // 4
     assert tc.Recalibrator.from_json(core.to_json()).to_json() == core.to_json()

@@ -47,7 +47,9 @@ def test_a_key_is_the_nearest_to_its_forecast(key: int, fineness: int) -> None:
     p = forecast_at(key)
     found = key_near(p, step)
     assert found % step == 0
-    blur = END * 2e-8 + 1 if p > 0.5 else 8  # near 1 a float does not tell forecasts with close angles apart
+    blur = (
+        END * 2e-8 + 1 if p > 0.5 else 8
+    )  # near 1 a float does not tell forecasts with close angles apart
     assert abs(found - key) <= step / 2 + blur
     assert forecast_at(END - key) == pytest.approx(1.0 - p, abs=1e-15)
     assert p <= forecast_at(min(key + 1, END))
@@ -71,7 +73,9 @@ def most_hidden(rounds: int) -> float:
 
 
 def test_knots_hide_little() -> None:
-    assert sum(math.pi / END * spacing(t) / 2 for t in range(100_000)) == pytest.approx(most_hidden(100_000), rel=1e-4)
+    assert sum(math.pi / END * spacing(t) / 2 for t in range(100_000)) == pytest.approx(
+        most_hidden(100_000), rel=1e-4
+    )
     rounds = sorted({int(2 ** (i / 64)) for i in range(64 * 60)})
     ratios = [most_hidden(T) / T ** (1 / 3) for T in rounds]
     assert all(most_hidden(T) <= math.pi * T / 2**13 * (1 + 1e-9) for T in rounds)
@@ -120,7 +124,9 @@ def test_prices_between_knots_are_hardly_more_than_one() -> None:
     for d in range(COARSEST, 40):
         half = math.pi / 2 ** (d + 1)
         price = OWN / 4 * (np.sin(ANGLES) ** 2 + np.abs(np.sin(2 * ANGLES)) * half + half**2)
-        between = 100 * STEP**2  # two angles of the grid the greatest price is at most this much more
+        between = (
+            100 * STEP**2
+        )  # two angles of the grid the greatest price is at most this much more
         assert price.max() + between <= 1 + most.get(d, 0.0)
         assert price.max() > 1 + most.get(d, -0.0001) - 0.0001
         upto = math.isqrt(8 ** (d - 1)) + 1
@@ -151,13 +157,18 @@ def promised_energy(budget: float, rounds: int) -> float:
 def test_bounds_leave_room_for_rounding() -> None:
     """The sums of theorem 10's proof, for one field and for many."""
     u = 2.0**-53
-    for rounds, m, budget in [(2**i, m, c) for i in range(31) for m in (1, 2, 10, 300) for c in (1.05, 4.0, 1000.0)]:
+    for rounds, m, budget in [
+        (2**i, m, c) for i in range(31) for m in (1, 2, 10, 300) for c in (1.05, 4.0, 1000.0)
+    ]:
         growing = 2.0**-38 * (1 + m / 100) * m * rounds**2
         rest = 2.0**-28 * math.sqrt(budget) * (m * (rounds + 1000)) ** 1.5
         energy = budget * m * (1000 + rounds + 150) + growing + rest
         assert energy <= 1.02 * budget * m * (rounds + 1150)
         if rounds > 1:
-            assert 112.4 * (92 + m) * u * m * rounds + 2.0**-40 * m <= 2.0**-39 * (1 + m / 100) * m * rounds
+            assert (
+                112.4 * (92 + m) * u * m * rounds + 2.0**-40 * m
+                <= 2.0**-39 * (1 + m / 100) * m * rounds
+            )
         w = 2.0**-39 * (1 + m / 100) * m * rounds * (rounds + 1) / 2
         assert 2 * w <= growing
         roots = 2 / 3 * ((rounds + 1150) ** 1.5 - 1150**1.5)  # of t + 1150, over the rounds
@@ -263,7 +274,9 @@ def exact_energy(residuals: dict[int, int | Fraction]) -> Fraction:
 
 class Games(RuleBasedStateMachine):
     @initialize(
-        budget=st.sampled_from([1.05, 1.5, 4.0]), start=st.sampled_from([0.0, 1.0, 20.0]), share=st.floats(0.01, 1)
+        budget=st.sampled_from([1.05, 1.5, 4.0]),
+        start=st.sampled_from([0.0, 1.0, 20.0]),
+        share=st.floats(0.01, 1),
     )
     def build(self, budget: float, start: float, share: float) -> None:
         self.guard = ArcGuard(budget=budget, start=start, share=share)
@@ -274,10 +287,17 @@ class Games(RuleBasedStateMachine):
     def keep(self, placed: Placed, y: int) -> None:
         self.said.append((placed, y))
 
-    @rule(hint=hints, y=st.integers(0, 1), groups=st.sets(st.sampled_from("abc")), times=st.integers(1, 12))
+    @rule(
+        hint=hints,
+        y=st.integers(0, 1),
+        groups=st.sets(st.sampled_from("abc")),
+        times=st.integers(1, 12),
+    )
     def rounds(self, hint: float, y: int, groups: set[str], times: int) -> None:
         for _ in range(times):
-            assert self.guard.predict(hint, sorted(groups)) == self.guard.place(hint, sorted(groups)).p
+            assert (
+                self.guard.predict(hint, sorted(groups)) == self.guard.place(hint, sorted(groups)).p
+            )
             placed = self.guard.asked
             assert placed is not None
             self.keep(placed, y)
@@ -289,7 +309,9 @@ class Games(RuleBasedStateMachine):
         for _ in range(times):
             room = self.guard.room()
             placed = self.guard.issue(hint, sorted(groups))
-            assert placed.w <= self.guard.budget * placed.price + self.guard.share * room + 2 / PARTS
+            assert (
+                placed.w <= self.guard.budget * placed.price + self.guard.share * room + 2 / PARTS
+            )
             self.late += len(placed.fields) * len(self.tickets)
             self.tickets.append(placed)
 
@@ -316,9 +338,13 @@ class Games(RuleBasedStateMachine):
         total = float(sum(energies.values(), Fraction(0)))
         potential, allowance = float(guard.potential()), float(guard.allowance())
         assert total <= potential + TINY
-        parts = (float(guard.budget) + 4) / PARTS  # what is rounded to parts, in a round of up to four fields
+        parts = (
+            float(guard.budget) + 4
+        ) / PARTS  # what is rounded to parts, in a round of up to four fields
         assert potential <= allowance + (parts + TINY) * (1 + guard.made)
-        rounded = parts + 2.0**-31 * (2 * math.sqrt(GREATEST * potential) + 3 * GREATEST)  # and residuals: section 6
+        rounded = parts + 2.0**-31 * (
+            2 * math.sqrt(GREATEST * potential) + 3 * GREATEST
+        )  # and residuals: section 6
         assert float(guard.excess) <= 2 * GREATEST * self.late + rounded * guard.made
 
     @rule(missing=st.integers(0, 2**20), name=st.sampled_from([EVERYONE, "a", "b"]))
@@ -332,7 +358,10 @@ class Games(RuleBasedStateMachine):
         own = [(placed.p, y) for placed, y in rows if name in placed.fields]
         if own:
             p, y = [p for p, _ in own], [y for _, y in own]
-            assert tc.lower_calibration_distance(y, p, total=True).lower <= guard.lower_distance(name) + TINY
+            assert (
+                tc.lower_calibration_distance(y, p, total=True).lower
+                <= guard.lower_distance(name) + TINY
+            )
             assert tc.smooth_calibration_error(y, p, total=True) <= guard.smooth_error(name) + TINY
 
 

@@ -40,13 +40,17 @@ KNOTS = st.integers(-66, 66).map(lambda k: 1 / (1 + math.exp(-k / 4))) | st.inte
 SCORES = (
     FORECASTS
     | KNOTS
-    | st.sampled_from([5e-324, 1e-300, 1e-30, 1e-9, 1e-7, 1 - 1e-7, 1 - 1e-12, 1 - 2**-53, 0.02, 0.98])
+    | st.sampled_from(
+        [5e-324, 1e-300, 1e-30, 1e-9, 1e-7, 1 - 1e-7, 1 - 1e-12, 1 - 2**-53, 0.02, 0.98]
+    )
 )
 ROWS = st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=30)
 RUNS = st.lists(st.tuples(SCORES, st.integers(0, 1), st.integers(1, 150)), max_size=3).map(
     lambda parts: [(x, y) for x, y, length in parts for _ in range(length)]
 )
-WEIGHTS = st.sampled_from([1.0, 1.0, 0.5, 1 / 170, 1e-9, 5e-324]) | st.floats(0, 1, exclude_min=True)
+WEIGHTS = st.sampled_from([1.0, 1.0, 0.5, 1 / 170, 1e-9, 5e-324]) | st.floats(
+    0, 1, exclude_min=True
+)
 PROBES = (0.0, 1e-200, 1e-3, 0.3, 0.5, 0.97, 1.0)
 
 
@@ -70,7 +74,12 @@ class Lockstep(RuleBasedStateMachine):
     def predict(self, x: float) -> None:
         assert self.core.predict(x) == self.plain.predict(x)
 
-    @rule(x=SCORES, y=st.integers(0, 1), kind=st.sampled_from([float, np.float64, np.float32]), weight=WEIGHTS)
+    @rule(
+        x=SCORES,
+        y=st.integers(0, 1),
+        kind=st.sampled_from([float, np.float64, np.float32]),
+        weight=WEIGHTS,
+    )
     def learn(self, x: float, y: int, kind: type, weight: float) -> None:
         self.core.learn(kind(x), bool(y), weight=weight)
         self.plain.learn(float(kind(x)), y, None, weight)
@@ -94,7 +103,10 @@ class Lockstep(RuleBasedStateMachine):
         for x, y in rows:
             said.append(self.plain.predict(x))
             self.plain.learn(x, y)
-        scores, outcomes = np.array([x for x, _ in rows], float), np.array([y for _, y in rows], np.uint8)
+        scores, outcomes = (
+            np.array([x for x, _ in rows], float),
+            np.array([y for _, y in rows], np.uint8),
+        )
         assert self.core.follow_many(scores, outcomes).tolist() == said
 
     @rule(way=st.sampled_from(["json", "bytes", "load", "used"]))
@@ -124,7 +136,9 @@ TestLockstep = Lockstep.TestCase
 
 
 @settings(max_examples=25)
-@given(rows=st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=60), scale=st.sampled_from([1, 12]))
+@given(
+    rows=st.lists(st.tuples(SCORES, st.integers(0, 1)), max_size=60), scale=st.sampled_from([1, 12])
+)
 def test_the_default_mix_is_the_plain_one(rows: list[tuple[float, int]], scale: int) -> None:
     plain = PlainMix(
         [
@@ -150,7 +164,9 @@ def test_a_forecast_that_is_kept_with_a_ticket_is_nearly_what_was_said(p: float)
 
 
 @given(memory=memories, prior=priors, rows=ROWS | RUNS, x=st.lists(SCORES, min_size=2, max_size=9))
-def test_isotonic_hints_keep_the_order_of_scores(memory: int | None, prior: float, rows: list, x: list[float]) -> None:
+def test_isotonic_hints_keep_the_order_of_scores(
+    memory: int | None, prior: float, rows: list, x: list[float]
+) -> None:
     hint = Isotonic(memory, prior=prior)
     for score, y in rows:
         hint.learn(score, y)
@@ -159,7 +175,9 @@ def test_isotonic_hints_keep_the_order_of_scores(memory: int | None, prior: floa
 
 
 @given(members=st.lists(singles, min_size=1, max_size=4), rows=ROWS | RUNS)
-def test_no_member_is_better_than_the_mix_by_more_than_its_bound(members: list[tuple], rows: list) -> None:
+def test_no_member_is_better_than_the_mix_by_more_than_its_bound(
+    members: list[tuple], rows: list
+) -> None:
     """Fixed share: log loss <= any member's + ln(1 / start) - sum of ln(1 - share), whatever happens."""
     mix = Mix([built(*member)[0] for member in members])
     n = len(members)
@@ -185,7 +203,9 @@ def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None
     """Two scores that never fail make sure members; then all turns, and any member is caught up with."""
     members = [Identity(), Platt(), Platt(5), BinMeans(50)]
     mix = Mix(members)
-    mix.follow_many(np.full(20_000, score), np.arange(20_000) % 2 if score == 0.5 else np.zeros(20_000, int))
+    mix.follow_many(
+        np.full(20_000, score), np.arange(20_000) % 2 if score == 0.5 else np.zeros(20_000, int)
+    )
     losses, own = [0.0] * 5, 0.0
     for _ in range(300):
         p, (*said, _) = mix.issue(0.2)
@@ -199,7 +219,9 @@ def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None
 @given(
     members=st.lists(singles, min_size=1, max_size=3),
     models=st.integers(1, 3),
-    rows=st.lists(st.tuples(st.tuples(SCORES, SCORES, SCORES), st.integers(0, 1), WEIGHTS), max_size=40),
+    rows=st.lists(
+        st.tuples(st.tuples(SCORES, SCORES, SCORES), st.integers(0, 1), WEIGHTS), max_size=40
+    ),
 )
 def test_experts_are_the_plain_ones(members: list[tuple], models: int, rows: list[tuple]) -> None:
     core = Experts(models, [built(*member)[0] for member in members])

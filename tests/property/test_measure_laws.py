@@ -59,7 +59,9 @@ def test_laplace_is_the_double_sum(rows: list, scale: float) -> None:
     if len(rows) > 1:
         own = sum((y - p) ** 2 for y, p in rows)
         unbiased = tc.laplace_calibration_error(tally, scale=scale, squared=True, unbiased=True)
-        assert unbiased == pytest.approx((pairs - own) / len(rows) / (len(rows) - 1), rel=1e-10, abs=1e-13)
+        assert unbiased == pytest.approx(
+            (pairs - own) / len(rows) / (len(rows) - 1), rel=1e-10, abs=1e-13
+        )
 
 
 @settings(max_examples=300)
@@ -74,7 +76,9 @@ def test_witness_is_lipschitz_and_attains_the_smooth_error(rows: list) -> None:
         abs(x - y) <= (q - r) * (1 + Fraction(1, 2**48)) + Fraction(1, 2**52)
         for (x, r), (y, q) in pairwise(zip(f, p, strict=True))
     )
-    attained = sum((o - (z + o) * q) * x for (q, z, o), x in zip(exact(tally), f, strict=True)) / len(rows)
+    attained = sum(
+        (o - (z + o) * q) * x for (q, z, o), x in zip(exact(tally), f, strict=True)
+    ) / len(rows)
     assert float(attained) == pytest.approx(witness.error, **NEAR)
     assert np.array_equal(witness(witness.p), witness.f)
 
@@ -106,31 +110,51 @@ def test_bins_follow_their_one_rule(rows: list, n_bins: int, strategy: str) -> N
     edges = bins.edges.tolist()
     for k in range(len(bins)):
         last = k == len(bins) - 1
-        inside = [(y, p) for y, p in rows if edges[k] <= p < edges[k + 1] or (last and p == edges[k + 1])]
+        inside = [
+            (y, p) for y, p in rows if edges[k] <= p < edges[k + 1] or (last and p == edges[k + 1])
+        ]
         assert bins.counts[k] == again.counts[k] == len(inside)
         assert bins.ones[k] == again.ones[k] == sum(y for y, _ in inside)
         if inside:
             mean = sum(Fraction(p) for _, p in inside) / len(inside)
-            assert bins.forecast[k] == again.forecast[k] == pytest.approx(float(mean), rel=1e-15, abs=2**-62)
+            assert (
+                bins.forecast[k]
+                == again.forecast[k]
+                == pytest.approx(float(mean), rel=1e-15, abs=2**-62)
+            )
     if strategy == "uniform":
         assert edges == [k / n_bins for k in range(n_bins + 1)]
     else:
         assert (bins.counts > 0).all()
         for edge in edges[1:-1]:
-            k = next(k for k in range(1, n_bins) if k * len(rows) <= n_bins * sum(p < edge for _, p in rows))
+            k = next(
+                k
+                for k in range(1, n_bins)
+                if k * len(rows) <= n_bins * sum(p < edge for _, p in rows)
+            )
             earlier = max((p for _, p in rows if p < edge))
-            wanted = [j for j in range(k, n_bins) if j * len(rows) <= n_bins * sum(p < edge for _, p in rows)]
+            wanted = [
+                j
+                for j in range(k, n_bins)
+                if j * len(rows) <= n_bins * sum(p < edge for _, p in rows)
+            ]
             assert any(n_bins * sum(p < earlier for _, p in rows) < j * len(rows) for j in wanted)
 
 
 @given(ROWS, st.integers(1, 12))
 def test_binned_error_is_below_the_error_by_value(rows: list, n_bins: int) -> None:
     tally = tally_of(rows)
-    by_norm = [tc.binned_calibration_error(tally, n_bins=n_bins, norm=norm) for norm in ("l1", "l2", "max")]
+    by_norm = [
+        tc.binned_calibration_error(tally, n_bins=n_bins, norm=norm) for norm in ("l1", "l2", "max")
+    ]
     assert by_norm[0] <= by_norm[1] + 1e-15 <= by_norm[2] + 2e-15
     assert by_norm[0] <= tc.calibration_error_by_value(tally) + 1e-15
     for norm in ("l1", "l2"):
-        assert 0 <= tc.binned_calibration_error(tally, n_bins=n_bins, norm=norm, debias=True) <= by_norm[1] + 1e-15
+        assert (
+            0
+            <= tc.binned_calibration_error(tally, n_bins=n_bins, norm=norm, debias=True)
+            <= by_norm[1] + 1e-15
+        )
 
 
 @given(rounds(DYADIC))
@@ -139,17 +163,29 @@ def test_mirrored_rounds_have_the_same_measures(rows: list) -> None:
     mirrored = tally_of([(1 - y, 1 - p) for y, p in rows])
     assert tally.mirrored() == mirrored
     for measure in (*SUMS, tc.log_loss, tc.laplace_calibration_error, tc.smooth_ece, arc_energy):
-        assert measure(mirrored) == pytest.approx(measure(tally), rel=1e-9, abs=1e-12), measure.__name__
+        assert measure(mirrored) == pytest.approx(measure(tally), rel=1e-9, abs=1e-12), (
+            measure.__name__
+        )
     rates = tc.reliability_curve(mirrored).rate
-    assert (1 - rates[::-1]).tolist() == pytest.approx(tc.reliability_curve(tally).rate.tolist(), abs=1e-15)
+    assert (1 - rates[::-1]).tolist() == pytest.approx(
+        tc.reliability_curve(tally).rate.tolist(), abs=1e-15
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), FORECASTS, FORECASTS), min_size=1, max_size=16))
-def test_smooth_error_and_lower_distance_are_lipschitz(rows: list[tuple[int, float, float]]) -> None:
+def test_smooth_error_and_lower_distance_are_lipschitz(
+    rows: list[tuple[int, float, float]],
+) -> None:
     y, p, q = (np.array([row[k] for row in rows]) for k in range(3))
     moved = float(np.abs(p - q).mean())
-    assert abs(tc.smooth_calibration_error(y, p) - tc.smooth_calibration_error(y, q)) <= 2 * moved + 1e-13
-    assert tc.lower_calibration_distance(y, p).lower <= tc.lower_calibration_distance(y, q).upper + moved
+    assert (
+        abs(tc.smooth_calibration_error(y, p) - tc.smooth_calibration_error(y, q))
+        <= 2 * moved + 1e-13
+    )
+    assert (
+        tc.lower_calibration_distance(y, p).lower
+        <= tc.lower_calibration_distance(y, q).upper + moved
+    )
 
 
 @given(ROWS)
@@ -170,8 +206,16 @@ def test_weights_of_one_half_change_no_mean(rows: list) -> None:
     y, p = columns(rows)
     half = tc.Tally.from_predictions(y, p, sample_weight=np.full(len(y), 0.5))
     whole = tc.Tally.from_predictions(y, p)
-    for measure in (*SUMS, tc.log_loss, tc.laplace_calibration_error, tc.smooth_ece, tc.binned_calibration_error):
-        assert measure(half) == pytest.approx(measure(whole), rel=1e-12, abs=1e-13), measure.__name__
+    for measure in (
+        *SUMS,
+        tc.log_loss,
+        tc.laplace_calibration_error,
+        tc.smooth_ece,
+        tc.binned_calibration_error,
+    ):
+        assert measure(half) == pytest.approx(measure(whole), rel=1e-12, abs=1e-13), (
+            measure.__name__
+        )
     assert tc.reliability_curve(half).rate.tolist() == tc.reliability_curve(whole).rate.tolist()
     assert tc.lower_calibration_distance(half).upper == pytest.approx(
         tc.lower_calibration_distance(whole).upper, abs=1e-9
@@ -179,7 +223,9 @@ def test_weights_of_one_half_change_no_mean(rows: list) -> None:
     uneven = tc.Tally.from_predictions(y, p, sample_weight=1.0 + np.arange(len(y)))
     repeated = tc.Tally.from_predictions(y, p, sample_weight=1 + np.arange(len(y)))
     for measure in SUMS:
-        assert measure(uneven, total=True) == pytest.approx(measure(repeated, total=True), **NEAR), measure.__name__
+        assert measure(uneven, total=True) == pytest.approx(
+            measure(repeated, total=True), **NEAR
+        ), measure.__name__
 
 
 def direct_smooth_ece(y: np.ndarray, p: np.ndarray, sigma: float) -> float:
@@ -197,7 +243,9 @@ def direct_smooth_ece(y: np.ndarray, p: np.ndarray, sigma: float) -> float:
 @given(rounds(most=12), st.sampled_from([0.01, 0.05, 0.3]))
 def test_smooth_ece_is_the_integral_and_its_own_bandwidth(rows: list, sigma: float) -> None:
     y, p = columns(rows)
-    assert tc.smooth_ece(y, p, bandwidth=sigma) == pytest.approx(direct_smooth_ece(y, p, sigma), rel=1e-4, abs=1e-9)
+    assert tc.smooth_ece(y, p, bandwidth=sigma) == pytest.approx(
+        direct_smooth_ece(y, p, sigma), rel=1e-4, abs=1e-9
+    )
     value = tc.smooth_ece(y, p)
     if value > 0.005:
         assert direct_smooth_ece(y, p, value) == pytest.approx(value, rel=1e-4)

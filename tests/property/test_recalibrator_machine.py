@@ -19,7 +19,14 @@ from rounds import FORECASTS
 from truecast.recalibrate.hints import BinMeans, Hint, Identity, Mix, Platt
 from truecast.reference import calibration_distance
 from truecast.reference.guard import EVERYONE, ArcGuard, Placed
-from truecast.reference.hints import PlainBinMeans, PlainBursts, PlainHint, PlainIdentity, PlainMix, PlainPlatt
+from truecast.reference.hints import (
+    PlainBinMeans,
+    PlainBursts,
+    PlainHint,
+    PlainIdentity,
+    PlainMix,
+    PlainPlatt,
+)
 
 Group = str | int | tuple[str | int, ...] | None
 
@@ -28,13 +35,24 @@ EVENTS: list[Any] = [None, None, "game", 7, "7"]
 NOT_GROUPS = [True, 1.0, ("a", None), b"a", ["a", "a"], float("nan"), ("a", ("b",))]
 NOT_TICKETS = [-1, 10**30, 0.0, float("nan"), "0", None, True, [0]]
 NOT_OUTCOMES = [2, -1, 0.5, float("nan"), "1", None, [1], np.array([1])]
-NOT_SCORES = [float("nan"), float("inf"), 1.2, -0.1, np.nextafter(1, 2), "0.5", None, True, [0.5], 1j]
+NOT_SCORES = [
+    float("nan"),
+    float("inf"),
+    1.2,
+    -0.1,
+    np.nextafter(1, 2),
+    "0.5",
+    None,
+    True,
+    [0.5],
+    1j,
+]
 SAVES = {
     "json": lambda f: type(f).from_json(f.to_json()),
     "bytes": lambda f: type(f).from_bytes(f.to_bytes()),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
-    "pickle": lambda f: pickle.loads(pickle.dumps(f)),  # noqa: S301
+    "pickle": lambda f: pickle.loads(pickle.dumps(f)),
 }
 OTHERS = object()
 groups = st.sampled_from(GROUPS)
@@ -67,7 +85,9 @@ def assert_distance_below(bound: float, p: list[float], y: list[int]) -> None:
 class Plain:
     """A hint, a guard with so many groups and the others, and forecasts by their tickets."""
 
-    def __init__(self, hint: PlainHint, max_groups: int, max_unresolved: int, budget: float) -> None:
+    def __init__(
+        self, hint: PlainHint, max_groups: int, max_unresolved: int, budget: float
+    ) -> None:
         self.hint, self.guard, self.bursts = hint, ArcGuard(budget=budget), PlainBursts()
         self.max_groups, self.max_unresolved = max_groups, max_unresolved
         self.names: list[str | int] = []
@@ -80,7 +100,9 @@ class Plain:
         """In the order in which groups came; those that find no seat are others."""
         names, found = list(self.names), set()
         for name in group if isinstance(group, tuple) else () if group is None else (group,):
-            if (type(name), name) not in [(type(n), n) for n in names] and len(names) < self.max_groups:
+            if (type(name), name) not in [(type(n), n) for n in names] and len(
+                names
+            ) < self.max_groups:
                 names.append(name)
             found.add(name if name in names else OTHERS)
         if seat:
@@ -114,7 +136,9 @@ class Plain:
 
     def resolve(self, ticket: int, y: int) -> None:
         placed, score, notes, event = self.awaited.pop(ticket)
-        weight = self.bursts.weight(y - placed.p, self.made.get(event, 0) if event is not None else 0)
+        weight = self.bursts.weight(
+            y - placed.p, self.made.get(event, 0) if event is not None else 0
+        )
         self.guard.resolve(placed, y)
         self.hint.learn(score, y, notes, weight)
         self.close(event)
@@ -198,7 +222,9 @@ class RecalibratorLockstep(RuleBasedStateMachine):
             said.append(self.keep(self.plain.predict(score, group if grouped else None), y))
             self.plain.observe(y)
         names = [group for _, group, _ in rows] if grouped else None
-        found = self.core.recalibrate_many([row[0] for row in rows], [row[2] for row in rows], groups=names)
+        found = self.core.recalibrate_many(
+            [row[0] for row in rows], [row[2] for row in rows], groups=names
+        )
         assert found.tolist() == said
 
     @rule(rows=st.lists(rounds, max_size=12), grouped=st.booleans())
@@ -206,7 +232,9 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         before = self.core.to_json()
         names = [group for _, group, _ in rows] if grouped else None
         found = self.core.predict_many([row[0] for row in rows], groups=names)
-        assert found.tolist() == [self.plain.would_say(row[0], row[1] if grouped else None) for row in rows]
+        assert found.tolist() == [
+            self.plain.would_say(row[0], row[1] if grouped else None) for row in rows
+        ]
         assert self.core.to_json() == before
 
     @rule(bad=st.sampled_from(NOT_SCORES), group=groups)
@@ -216,7 +244,9 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         if bad is not True:  # which numpy makes a 1.0 of beside floats
             assert_refused(self.core, tc.InputError, self.core.predict_many, [0.5, bad])
             assert_refused(
-                self.core, tc.InputError, lambda: self.core.recalibrate_many([0.5, bad], [0, 1], groups=[group, "new"])
+                self.core,
+                tc.InputError,
+                lambda: self.core.recalibrate_many([0.5, bad], [0, 1], groups=[group, "new"]),
             )
 
     @rule(bad=st.sampled_from(NOT_GROUPS))
@@ -230,14 +260,18 @@ class RecalibratorLockstep(RuleBasedStateMachine):
                 lambda names=names: self.core.recalibrate_many([0.5, 1.0], [0, 1], groups=names),
             )
             assert_refused(
-                self.core, tc.InputError, lambda names=names: self.core.predict_many([0.5, 1.0], groups=names)
+                self.core,
+                tc.InputError,
+                lambda names=names: self.core.predict_many([0.5, 1.0], groups=names),
             )
 
     @rule(bad=st.sampled_from(NOT_OUTCOMES), which=st.integers(0, 99))
     def refuse_outcomes(self, bad: Any, which: int) -> None:
         assert_refused(self.core, tc.InputError, self.core.observe, bad)
         assert_refused(
-            self.core, tc.InputError, lambda: self.core.recalibrate_many([0.5, 0.5], [0, bad], groups=["new", "newer"])
+            self.core,
+            tc.InputError,
+            lambda: self.core.recalibrate_many([0.5, 0.5], [0, bad], groups=["new", "newer"]),
         )
         if self.plain.awaited:
             ticket = sorted(self.plain.awaited)[which % len(self.plain.awaited)]
@@ -266,24 +300,33 @@ class RecalibratorLockstep(RuleBasedStateMachine):
     def same_groups(self) -> None:
         core, plain = self.core, self.plain
         allowed = core._desk.parts(0)[-1]
-        assert [(type(name), name) for name in core.groups] == [(type(name), name) for name in plain.names]
+        assert [(type(name), name) for name in core.groups] == [
+            (type(name), name) for name in plain.names
+        ]
         views = {EVERYONE: core, OTHERS: core.others, **core.groups}
         for name, view in views.items():
             certificate = view.certificate
             field = plain.guard.fields.get(name)
             assert certificate.rounds == view.rounds == (field.rounds if field else 0)
-            assert certificate.unresolved == sum(name in placed.fields for placed in plain.open_ends())
+            assert certificate.unresolved == sum(
+                name in placed.fields for placed in plain.open_ends()
+            )
             assert view.unresolved == sum(name in placed.fields for placed in plain.guard.waiting)
             assert 0 <= certificate.unknown - plain.guard.unknown(name) <= 1e-6
-            assert certificate.energy == pytest.approx(float(field.energy) if field else 0.0, rel=1e-6, abs=1e-6)
+            assert certificate.energy == pytest.approx(
+                float(field.energy) if field else 0.0, rel=1e-6, abs=1e-6
+            )
             assert certificate.energy <= allowed  # theorem 10 (c)
         assert all(
-            core.groups[name].given_up == sum(name in p.fields for p in plain.guard.given_up) for name in core.groups
+            core.groups[name].given_up == sum(name in p.fields for p in plain.guard.given_up)
+            for name in core.groups
         )
 
     @invariant()
     def same_weights(self) -> None:
-        assert self.core._desk.bursts() == {name: float(value) for name, value in vars(self.plain.bursts).items()}
+        assert self.core._desk.bursts() == {
+            name: float(value) for name, value in vars(self.plain.bursts).items()
+        }
         assert sorted(self.core._desk.events()[1].tolist()) == sorted(self.plain.made.values())
 
     @invariant()
@@ -300,13 +343,17 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         assert core.rounds + core.certificate.unresolved == self.plain.guard.made
 
 
-RecalibratorLockstep.TestCase.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+RecalibratorLockstep.TestCase.settings = settings(
+    max_examples=80, stateful_step_count=30, deadline=None
+)
 TestRecalibratorLockstep = RecalibratorLockstep.TestCase
 
 
 @settings(max_examples=40)
 @given(rows=st.lists(rounds, min_size=1, max_size=20), data=st.data())
-def test_outcomes_in_any_order_leave_the_same_counts(rows: list[tuple[float, Group, int]], data: st.DataObject) -> None:
+def test_outcomes_in_any_order_leave_the_same_counts(
+    rows: list[tuple[float, Group, int]], data: st.DataObject
+) -> None:
     """What was said and what is certified do not depend on the order, to the last bit."""
     resolved = data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True))
     other_order = data.draw(st.permutations(resolved))
@@ -318,7 +365,8 @@ def test_outcomes_in_any_order_leave_the_same_counts(rows: list[tuple[float, Gro
             r.resolve(tickets[k], rows[k][2])
         certificates = [group.certificate for group in (r, r.others, *r.groups.values())]
         numbers = [
-            (c.rounds, c.unresolved, c.unknown, c.energy, c.smooth_error, c.lower_distance) for c in certificates
+            (c.rounds, c.unresolved, c.unknown, c.energy, c.smooth_error, c.lower_distance)
+            for c in certificates
         ]
         ends.append(([t.p for t in tickets], list(r.groups), numbers, r.state()["guard"]["knots"]))
         y = [row[2] for row in rows]
@@ -327,7 +375,11 @@ def test_outcomes_in_any_order_leave_the_same_counts(rows: list[tuple[float, Gro
 
 
 @settings(max_examples=40)
-@given(rows=st.lists(rounds, max_size=60), hint=st.sampled_from([None, "identity", "mix"]), grouped=st.booleans())
+@given(
+    rows=st.lists(rounds, max_size=60),
+    hint=st.sampled_from([None, "identity", "mix"]),
+    grouped=st.booleans(),
+)
 def test_batches_are_the_loop_bit_for_bit(
     rows: list[tuple[float, Group, int]], hint: str | None, grouped: bool
 ) -> None:
@@ -356,7 +408,8 @@ def test_batches_are_the_loop_bit_for_bit(
 @settings(max_examples=60)
 @given(
     rows=st.lists(
-        st.tuples(FORECASTS, groups, st.integers(0, 1), st.integers(0, 7), st.sampled_from(EVENTS)), max_size=40
+        st.tuples(FORECASTS, groups, st.integers(0, 1), st.integers(0, 7), st.sampled_from(EVENTS)),
+        max_size=40,
     ),
     most=st.sampled_from([1, 3, 100]),
     grouped=st.booleans(),
@@ -377,7 +430,9 @@ def test_a_log_is_replayed_as_it_happened(
     known_at = [t + row[3] for t, row in enumerate(rows)]
     tickets: list[tc.Ticket] = []
     for t, (score, group, _, _, event) in enumerate(rows):
-        tickets.append(loop.issue(score, group=group if grouped else None, event=event if named else None))
+        tickets.append(
+            loop.issue(score, group=group if grouped else None, event=event if named else None)
+        )
         for s in [s for s in range(t + 1) if known_at[s] == t]:
             try:
                 loop.resolve(tickets[s], rows[s][2])
@@ -401,7 +456,7 @@ def test_a_ticket_travels(score: float) -> None:
     first = r.issue(0.5)
     ticket = r.issue(score)
     assert (ticket, type(ticket)) == (1, tc.Ticket)
-    back = pickle.loads(pickle.dumps(ticket))  # noqa: S301
+    back = pickle.loads(pickle.dumps(ticket))
     assert (back, back.p, type(back)) == (ticket, ticket.p, tc.Ticket)
     r.resolve(json.loads(json.dumps(ticket)), 1)
     r.resolve(int(first), 0)

@@ -24,7 +24,9 @@ def test_rare_forecasts_pass_long_spines_in_one_step() -> None:
     ):
         found = tc.calibration_distance(tally, total=True, time_limit=1e-9, memory_limit=1)
         assert found.upper - found.lower <= splitting_gap(int(tally.total)) + 1e-6 * found.upper
-        assert tc.verify_witness(tally, witness=found.witness, total=True) == pytest.approx(found.upper)
+        assert tc.verify_witness(tally, witness=found.witness, total=True) == pytest.approx(
+            found.upper
+        )
 
 
 Atoms = list[tuple[Fraction, Fraction]]
@@ -58,7 +60,10 @@ def _plain(atoms: Atoms, finest: float) -> dict[Fraction, int]:
 def splittings(draw: st.DrawFn) -> tuple[Atoms, int, int]:
     """Calibrated masses at dyadic values, with whole numbers of zeros and ones in all."""
     parts = st.tuples(st.integers(1, 63), st.integers(1, 60))
-    atoms = [(Fraction(k, 64), Fraction(n, 4)) for k, n in draw(st.lists(parts, max_size=8, unique_by=lambda t: t[0]))]
+    atoms = [
+        (Fraction(k, 64), Fraction(n, 4))
+        for k, n in draw(st.lists(parts, max_size=8, unique_by=lambda t: t[0]))
+    ]
     ones = sum((x * mass for x, mass in atoms), Fraction(0))
     zeros = sum(((1 - x) * mass for x, mass in atoms), Fraction(0))
     ends = math.ceil(zeros) - zeros, math.ceil(ones) - ones
@@ -75,7 +80,9 @@ def test_floors_of_tents_leave_an_honest_partition(splitting, depth):
     scale = 1 + Fraction(1, 4 * (zeros + ones))
     expected = _plain([(x, mass * scale) for x, mass in atoms], finest)
     assert min(expected.values(), default=0) >= 0  # floors are superadditive
-    witness = rounded(*(np.array(column, float) for column in zip(*atoms, strict=True)), zeros, ones, finest)
+    witness = rounded(
+        *(np.array(column, float) for column in zip(*atoms, strict=True)), zeros, ones, finest
+    )
     found = {
         Fraction(int(one), int(zero + one)): int(zero + one)
         for zero, one in zip(witness.zeros, witness.ones, strict=True)
@@ -107,8 +114,12 @@ def test_rounding_costs_no_more_than_the_theorem_says(rounds, kind):
     if kind == "spread":  # error diffusion: the sum of outcomes follows that of forecasts
         y = np.diff(np.floor(np.cumsum(p)), prepend=0) > 0
     lower = tc.lower_calibration_distance(y, p, total=True)
-    witness = rounded(lower.values, lower.masses, int((~y).sum()), int(y.sum()), finest_cells(rounds))
-    assert tc.verify_witness(y, p, witness, total=True) <= lower.upper + splitting_gap(rounds) + 1 / 8
+    witness = rounded(
+        lower.values, lower.masses, int((~y).sum()), int(y.sum()), finest_cells(rounds)
+    )
+    assert (
+        tc.verify_witness(y, p, witness, total=True) <= lower.upper + splitting_gap(rounds) + 1 / 8
+    )
 
 
 @pytest.mark.parametrize("memory", [1e3, 4e9])

@@ -27,7 +27,7 @@ SAVES = {
     "bytes": lambda f: type(f).from_bytes(f.to_bytes()),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
-    "pickle": lambda f: pickle.loads(pickle.dumps(f)),  # noqa: S301
+    "pickle": lambda f: pickle.loads(pickle.dumps(f)),
 }
 
 

@@ -37,7 +37,9 @@ class Cell(NamedTuple):
 
     @property
     def middle(self) -> Fraction:
-        return Fraction(self.u.numerator + self.w.numerator, self.u.denominator + self.w.denominator)
+        return Fraction(
+            self.u.numerator + self.w.numerator, self.u.denominator + self.w.denominator
+        )
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -113,10 +115,16 @@ def spine(a: int, b: int, k: int) -> tuple[Fraction, Fraction, Fraction]:
     """The three terms of the lemma."""
     last = b + k * a
     each = sum((Fraction(1, b + j * a) for j in range(1, k + 1)), Fraction(0))
-    return each / 2, (Fraction(1, b) - Fraction(1, last)) / 4, (1 - Fraction(b, last) ** 2) / (4 * a)
+    return (
+        each / 2,
+        (Fraction(1, b) - Fraction(1, last)) / 4,
+        (1 - Fraction(b, last) ** 2) / (4 * a),
+    )
 
 
-ends = st.tuples(st.integers(1, 30), st.integers(1, 200)).filter(lambda t: t[0] <= t[1] and math.gcd(*t) == 1)
+ends = st.tuples(st.integers(1, 30), st.integers(1, 200)).filter(
+    lambda t: t[0] <= t[1] and math.gcd(*t) == 1
+)
 parts = st.fractions(-HALF, HALF, max_denominator=20)
 
 
@@ -170,7 +178,9 @@ def plain_constant(n: int) -> float:
     core = [sides for sides in cells if max(sides) <= k]
     first = [(a, b) for a, b in cells if b > k >= b - a]  # of the spines on one side
     spines = sum(sum(spine(a, b, -((a * b - n) // a**2))) for a, b in first)
-    swing = min(math.sqrt(len(core) + 1 + 2 * math.log(k + 1)) / 2, sum(1 / (a + b) for a, b in core))
+    swing = min(
+        math.sqrt(len(core) + 1 + 2 * math.log(k + 1)) / 2, sum(1 / (a + b) for a, b in core)
+    )
     return float(mean_part(n)) + swing + 2 * float(spines)
 
 
@@ -186,7 +196,10 @@ def test_all_extreme_roundings_of_a_small_tree(n):
 def test_what_rounding_down_loses_costs_no_more_than_the_constant(n, random):
     nodes = len(tree(n, n)[0])
     chance = random.random()
-    lost = [random.choice([Fraction(random.randrange(64), 64), int(random.random() < chance)]) for _ in range(nodes)]
+    lost = [
+        random.choice([Fraction(random.randrange(64), 64), int(random.random() < chance)])
+        for _ in range(nodes)
+    ]
     assert cost(n, n, lost) <= plain_constant(n)
 
 
@@ -248,7 +261,12 @@ def by_hand(scale: float, ratio: float) -> tuple[float, float, float]:
     log_x, pi2 = math.log(x), math.pi**2
     off, off_x = log + 7 / 3, log_x + 7 / 3
     mean = 12 / pi2 * (2 - math.pi / 2) * scale + 2 * math.log(2) * off + log**2 / 2 + 2 * log + 1.5
-    core = 6 / pi2 * scale**2 * (1 + 2 * math.log(ratio)) + 2 * ratio * scale * off + 2 * scale * (log + 1) + 1
+    core = (
+        6 / pi2 * scale**2 * (1 + 2 * math.log(ratio))
+        + 2 * ratio * scale * off
+        + 2 * scale * (log + 1)
+        + 1
+    )
     spines = 8 / pi2 * x + log_x**2 / 2 + 7 / 3 * log_x + (log_x + 1) / ratio**2 + off_x / 2
     spines += ((1.7 + 0.6 / ratio**2) / pi2 * x + (2 + 1 / ratio**2) * off_x) / ratio**2
     return mean, core, spines
@@ -296,7 +314,13 @@ def test_gap_of_very_many_rounds_is_rounded_up(rounds):
 
 
 def test_gap_grows_with_the_rounds():
-    steps = [*range(3000), *sorted({int(1.01**k) for k in range(805, 3690)}), LARGE - 1, LARGE, LARGE + 1]
+    steps = [
+        *range(3000),
+        *sorted({int(1.01**k) for k in range(805, 3690)}),
+        LARGE - 1,
+        LARGE,
+        LARGE + 1,
+    ]
     gaps = [splitting_gap(rounds) for rounds in sorted(steps)]
     assert all(one <= other for one, other in pairwise(gaps))
 
@@ -320,7 +344,8 @@ def test_all_small_worlds_are_within_the_gap():
                 if y.min() == y.max():
                     continue
                 exact, lower = (
-                    measure(y, p, total=True) for measure in (tc.calibration_distance, tc.lower_calibration_distance)
+                    measure(y, p, total=True)
+                    for measure in (tc.calibration_distance, tc.lower_calibration_distance)
                 )
                 assert exact.exact
                 assert exact.upper <= lower.lower + splitting_gap(rounds)
@@ -338,7 +363,12 @@ def moved(x: np.ndarray, z: np.ndarray, sizes: np.ndarray) -> float:
 
 def vertices(rng: np.random.Generator, n: int) -> np.ndarray:
     cells, _ = tree(60, 60)
-    return np.array(sorted(float(cells[i].middle) for i in rng.choice(len(cells), min(n, len(cells)), replace=False)))
+    return np.array(
+        sorted(
+            float(cells[i].middle)
+            for i in rng.choice(len(cells), min(n, len(cells)), replace=False)
+        )
+    )
 
 
 MASSES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
@@ -375,7 +405,9 @@ def test_masses_rounded_down_cost_no_more_than_the_gap(kind, rounds):
                 assert whole <= split + splitting_gap(zeros + ones) + float(EXTRA) + 1e-9
 
 
-def _near(rng: np.random.Generator, values: np.ndarray, sizes: np.ndarray, n: int, width: float) -> np.ndarray:
+def _near(
+    rng: np.random.Generator, values: np.ndarray, sizes: np.ndarray, n: int, width: float
+) -> np.ndarray:
     if not n:
         return np.zeros(0)
     places = rng.choice(values, n, p=sizes / sizes.sum())
@@ -431,7 +463,9 @@ def test_every_search_ends_with_an_interval_within_the_gap(monkeypatch, kind, ro
     if "rounds" in limit:
         monkeypatch.setattr(search, "_MOST_ROUNDS", 2)
     if "interrupted" in limit:
-        interrupted(monkeypatch, "lower_calibration_distance" if "rounds" in limit else "best_prices")
+        interrupted(
+            monkeypatch, "lower_calibration_distance" if "rounds" in limit else "best_prices"
+        )
     found = tc.calibration_distance(y, p, total=True, **options)
     ended = "interrupted" if "interrupted" in limit else "memory" if limit == "rounds" else limit
     assert found.ended in (ended, "exact")

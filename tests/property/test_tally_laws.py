@@ -19,7 +19,9 @@ ANY = rounds(least=0, most=40)
 
 
 @given(ANY, st.randoms(use_true_random=False))
-def test_tally_is_what_counting_gives_in_any_order(rows: list[tuple[int, float]], random: object) -> None:
+def test_tally_is_what_counting_gives_in_any_order(
+    rows: list[tuple[int, float]], random: object
+) -> None:
     tally = tally_of(rows)
     counted = Counter((p + 0.0, y) for y, p in rows)
     assert tally.p.tolist() == sorted({p for p, _ in counted})
@@ -49,11 +51,14 @@ def test_merging_shards_is_one_pass(a: list, b: list, c: list) -> None:
 
 @given(ANY)
 def test_saved_tallies_come_back(rows: list) -> None:
-    for tally in (tally_of(rows), tc.Tally.from_predictions(*columns(rows), sample_weight=np.full(len(rows), 0.5))):
+    for tally in (
+        tally_of(rows),
+        tc.Tally.from_predictions(*columns(rows), sample_weight=np.full(len(rows), 0.5)),
+    ):
         for copy in (
             tc.Tally.from_json(tally.to_json()),
             tc.Tally.from_bytes(tally.to_bytes()),
-            pickle.loads(pickle.dumps(tally)),  # noqa: S301
+            pickle.loads(pickle.dumps(tally)),
         ):
             assert copy == tally
             assert not copy.p.flags.writeable
@@ -63,7 +68,9 @@ def test_saved_tallies_come_back(rows: list) -> None:
 def test_integer_weights_are_repeated_rounds(rows: list[tuple[int, float, int]]) -> None:
     y, p, w = ([row[k] for row in rows] for k in range(3))
     repeated = [(bit, forecast) for bit, forecast, times in rows for _ in range(times)]
-    assert tc.Tally.from_predictions(y, p, sample_weight=np.array(w, np.int32)) == tally_of(repeated)
+    assert tc.Tally.from_predictions(y, p, sample_weight=np.array(w, np.int32)) == tally_of(
+        repeated
+    )
     weighted = tc.Tally.from_predictions(y, p, sample_weight=np.array(w) * 0.5)
     assert weighted.weighted == bool(rows)
     assert weighted.p.tolist() == tally_of(repeated).p.tolist()
@@ -108,11 +115,18 @@ def test_every_way_of_counting_agrees_with_numpy(n: int, kind: str) -> None:
         assert np.array_equal(tally.zeros, np.bincount(index, 1 - y).astype(int))
 
 
-EXTREME = st.one_of(st.floats(1e-100, 1e100), st.sampled_from([0.0, 1e-100, 1e100, 0.1, 1.0, 1e16, 2.0**-53]))
+EXTREME = st.one_of(
+    st.floats(1e-100, 1e100), st.sampled_from([0.0, 1e-100, 1e100, 0.1, 1.0, 1e16, 2.0**-53])
+)
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0.0, 0.25, 1.0]), EXTREME), max_size=40), st.booleans())
-def test_sums_of_weights_are_exact_but_for_one_rounding(rows: list[tuple[int, float, float]], many: bool) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0.0, 0.25, 1.0]), EXTREME), max_size=40),
+    st.booleans(),
+)
+def test_sums_of_weights_are_exact_but_for_one_rounding(
+    rows: list[tuple[int, float, float]], many: bool
+) -> None:
     """Whether forecasts are few, and summed in a table, or many, and sorted."""
     crowd = [(0, (i + 0.5) / 5000, 1.0) for i in range(5000 if many else 0)]
     y, p, w = (np.array([row[k] for row in crowd + rows], float) for k in range(3))
@@ -130,7 +144,9 @@ def test_sums_of_weights_are_exact_but_for_one_rounding(rows: list[tuple[int, fl
 def test_weighted_tallies_are_what_numpy_sums_in_any_order(n: int, places: int, kind: type) -> None:
     rng = np.random.default_rng(n)
     p, y = np.round(rng.random(n), places), rng.integers(0, 2, n)
-    p[: n // 3] = np.nextafter(0.5, rng.integers(0, 2, n // 3))  # told apart by their last bits alone
+    p[: n // 3] = np.nextafter(
+        0.5, rng.integers(0, 2, n // 3)
+    )  # told apart by their last bits alone
     weights = rng.integers(0, 4, n) if kind is int else rng.random(n) * rng.integers(0, 2, n)
     tally = tc.Tally.from_predictions(y, p, sample_weight=weights)
     values, index = np.unique(p[weights > 0], return_inverse=True)
@@ -141,7 +157,9 @@ def test_weighted_tallies_are_what_numpy_sums_in_any_order(n: int, places: int, 
     order = rng.permutation(n)
     assert tc.Tally.from_predictions(y[order], p[order], sample_weight=weights[order]) == tally
     p[n // 2] = 2.0
-    with pytest.raises(tc.InputError, match=f"^y_prob must be between 0 and 1, got 2.0 at position {n // 2}$"):
+    with pytest.raises(
+        tc.InputError, match=f"^y_prob must be between 0 and 1, got 2.0 at position {n // 2}$"
+    ):
         tc.Tally.from_predictions(y, p, sample_weight=weights)
 
 
@@ -173,8 +191,12 @@ def test_a_bad_round_is_found_whatever_the_way_of_counting(n: int) -> None:
     for place in (0, n // 2, n - 1):
         p, y = rng.random(n), rng.integers(0, 2, n)
         p[place] = np.nextafter(1, 2)
-        with pytest.raises(tc.InputError, match=f"^y_prob must be between 0 and 1, got .* at position {place}$"):
+        with pytest.raises(
+            tc.InputError, match=f"^y_prob must be between 0 and 1, got .* at position {place}$"
+        ):
             tc.Tally.from_predictions(y, p)
         p[place], y[place] = 0.5, 2
-        with pytest.raises(tc.InputError, match=f"^y_true must be 0 or 1, got 2 at position {place}$"):
+        with pytest.raises(
+            tc.InputError, match=f"^y_true must be 0 or 1, got 2 at position {place}$"
+        ):
             tc.Tally.from_predictions(y, p)

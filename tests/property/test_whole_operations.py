@@ -31,7 +31,9 @@ from truecast import hints
 
 INTERRUPTS = int(os.environ.get("TRUECAST_INTERRUPTS", "6000"))
 MOST_TICKETS, MOST_GROUPS = 12, 6
-needs_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+needs_timers = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="this system has no timers"
+)
 
 
 class Interrupt(BaseException):
@@ -54,7 +56,9 @@ class AtByteCode:
         """Return whether the call was interrupted."""
         lengths = self._lengths.setdefault(name, [20_000])
         rng, length = self._rng, self._rng.choice(lengths[-30:])
-        at = rng.choice((rng.randint(1, 20), rng.randint(1, length), max(1, length - rng.randrange(6))))
+        at = rng.choice(
+            (rng.randint(1, 20), rng.randint(1, length), max(1, length - rng.randrange(6)))
+        )
         interrupted = self.at(at, call)
         if not interrupted:
             lengths.append(max(1, at - self._left))
@@ -141,12 +145,27 @@ def handled(handler: Callable[..., None]) -> Iterator[None]:
 
 def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tuple[str, Operation]:
     """An operation to try: on the recalibrator and then on its twin."""
-    score, y, event = rng.random(), rng.randrange(2), rng.choice([None, None, "game", 5, f"new {rng.random()}"])
+    score, y, event = (
+        rng.random(),
+        rng.randrange(2),
+        rng.choice([None, None, "game", 5, f"new {rng.random()}"]),
+    )
     group = rng.choice(
-        [None, "a", "b", 1, ("a", "c"), (3, "a", 2), f"new {rng.random()}", ("b", f"new {rng.random()}")]
+        [
+            None,
+            "a",
+            "b",
+            1,
+            ("a", "c"),
+            (3, "a", 2),
+            f"new {rng.random()}",
+            ("b", f"new {rng.random()}"),
+        ]
     )
     name = rng.choice(
-        ["issue", "issue", "resolve", "resolve", "give_up", "predict", "observe", "batch", "log"] * 4 + ["load", "save"]
+        ["issue", "issue", "resolve", "resolve", "give_up", "predict", "observe", "batch", "log"]
+        * 4
+        + ["load", "save"]
     )
     ticket = rng.choice(r.awaited) if r.awaited else None
     if name in ("resolve", "give_up") and ticket is None:
@@ -170,7 +189,8 @@ def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tupl
 def play(attempt: Attempt, rng: random.Random, interrupts: int) -> Counter[str]:
     """Try operations until so many were interrupted; a twin plays those that happened, uninterrupted.
 
-    After each the state is that from before, or that of the twin after it; a retry is applied once or refused.
+    After each the state is that from before, or that of the twin after it; a retry is applied once
+    or refused.
     """
 
     def build() -> tc.Recalibrator:
@@ -211,7 +231,9 @@ def play(attempt: Attempt, rng: random.Random, interrupts: int) -> Counter[str]:
     return seen
 
 
-def retry(operation: Operation, r: tc.Recalibrator, twin: tc.Recalibrator, *, refused: bool) -> None:
+def retry(
+    operation: Operation, r: tc.Recalibrator, twin: tc.Recalibrator, *, refused: bool
+) -> None:
     if refused:
         with pytest.raises(tc.TicketError):
             operation(r)
@@ -224,13 +246,24 @@ def retry(operation: Operation, r: tc.Recalibrator, twin: tc.Recalibrator, *, re
 def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
     rng = random.Random(1)  # noqa: S311
     seen = play(AtByteCode(rng), rng, INTERRUPTS)
-    for name in ("issue", "resolve", "give_up", "predict", "observe", "batch", "log", "load", "save"):
+    for name in (
+        "issue",
+        "resolve",
+        "give_up",
+        "predict",
+        "observe",
+        "batch",
+        "log",
+        "load",
+        "save",
+    ):
         assert seen[f"{name}, before"] > 0
         assert seen[f"{name}, after"] > 0 or name in ("load", "save")
 
 
 @pytest.mark.parametrize(
-    "name", ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "log", "load"]
+    "name",
+    ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "log", "load"],
 )
 def test_every_byte_code_leaves_before_or_after(name: str) -> None:
     """Completely, for one call of each kind; of the many byte codes of `load`, some and the last ones."""
@@ -246,18 +279,25 @@ def test_every_byte_code_leaves_before_or_after(name: str) -> None:
         "give_up": lambda r: r.give_up(1),
         "predict": lambda r: r.predict(0.7, group="b"),
         "batch": lambda r: r.recalibrate_many([0.2, 0.8], [0, 1], groups=["b", ("a", "c")]),
-        "log": lambda r: r.recalibrate_many([0.2, 0.8], [0, 1], groups=["b", "a"], known_at=[1, 9], events=["x", 1]),
+        "log": lambda r: r.recalibrate_many(
+            [0.2, 0.8], [0, 1], groups=["b", "a"], known_at=[1, 9], events=["x", 1]
+        ),
         "load": lambda r: r.load(start),
     }[name]
     if name == "issue":
         r.give_up(0)
     saved = r.to_json()
     attempt = AtByteCode(random.Random(0))  # noqa: S311
-    operation(tc.Recalibrator.from_json(saved))  # what is done the first time only, as imports are, is done
+    operation(
+        tc.Recalibrator.from_json(saved)
+    )  # what is done the first time only, as imports are, is done
     done = tc.Recalibrator.from_json(saved)
     length = attempt.length(partial(operation, done))
     ends = []
-    for byte_code in {*range(1, length + 1, 1 + length // 1000), *range(max(1, length - 9), length + 1)}:
+    for byte_code in {
+        *range(1, length + 1, 1 + length // 1000),
+        *range(max(1, length - 9), length + 1),
+    }:
         r = tc.Recalibrator.from_json(saved)
         assert attempt.at(byte_code, partial(operation, r))
         ends.append((byte_code, r.to_json()))
@@ -299,21 +339,28 @@ BATCHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any, Any], Any]]] = {
     ),
     "known_at": (
         lambda: tc.Recalibrator(max_unresolved=3),
-        lambda r, x, y: r.recalibrate_many(x, y, known_at=np.arange(len(y)) + np.arange(len(y)) % 5),
+        lambda r, x, y: r.recalibrate_many(
+            x, y, known_at=np.arange(len(y)) + np.arange(len(y)) % 5
+        ),
     ),
     "overlapping groups and events": (
         lambda: tc.Recalibrator(max_unresolved=40, max_groups=5),
         lambda r, x, y: r.recalibrate_many(
             x[:MANY],
             y[:MANY],
-            groups=np.column_stack([np.arange(len(y[:MANY])) % 4, 10 + np.arange(len(y[:MANY])) % 3]),
+            groups=np.column_stack(
+                [np.arange(len(y[:MANY])) % 4, 10 + np.arange(len(y[:MANY])) % 3]
+            ),
             known_at=np.arange(len(y[:MANY])) + 30,
             events=np.arange(len(y[:MANY])) // 7,
         ),
     ),
     "predict_many": (tc.Recalibrator, lambda r, x, _: r.predict_many(x)),
     "guard_many": (lambda: tc.Guard(nudge=True), lambda g, x, y: g.guard_many(x, y)),
-    "HorizonFree": (tc.HorizonFree, lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25))),
+    "HorizonFree": (
+        tc.HorizonFree,
+        lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25)),
+    ),
     "AlmostOneStepAhead": (
         lambda: tc.AlmostOneStepAhead(horizon=10**6),
         lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25)),
@@ -347,7 +394,9 @@ def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
         raise KeyboardInterrupt
 
     def play(seconds: float) -> None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # on a busy machine it may go off before the batch
+        signal.setitimer(
+            signal.ITIMER_REAL, seconds
+        )  # on a busy machine it may go off before the batch
         batch(f, x, y)
 
     with handled(stop):
@@ -449,19 +498,28 @@ def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, 
     def build() -> tc.Recalibrator:
         rng = np.random.default_rng(6)
         r = tc.Recalibrator(hint=Failing(where), max_groups=6, max_unresolved=7)
-        r.recalibrate_many(rng.random(3_000), rng.random(3_000) < 0.4, groups=[("a", "b"), "a", None] * 1_000)
+        r.recalibrate_many(
+            rng.random(3_000), rng.random(3_000) < 0.4, groups=[("a", "b"), "a", None] * 1_000
+        )
         for k in range(7):
-            r.issue(rng.random(), group=["a", ("b", "c"), ("late", "a"), None][k % 4], event=["x", None, 3][k % 3])
+            r.issue(
+                rng.random(),
+                group=["a", ("b", "c"), ("late", "a"), None][k % 4],
+                event=["x", None, 3][k % 3],
+            )
         r.predict(0.4, group=("a", "c"))
         return r
 
     r, rng = build(), np.random.default_rng(7)
-    assert r._desk.saved()["knots"].sum() > 8 * 3 * 12  # so that 12 rows are undone by what was added
+    assert (
+        r._desk.saved()["knots"].sum() > 8 * 3 * 12
+    )  # so that 12 rows are undone by what was added
     before, names = r.to_json(), list(r.groups)
     x, y = rng.random(rows), rng.random(rows) < 0.5
     groups = [("a", "new"), ("newer", "b"), None, "beyond"] * (rows // 4)
     options: dict[str, Any] = {
-        "known_at": np.arange(rows) + np.arange(rows) % 5,  # some of the tickets before are given up
+        "known_at": np.arange(rows)
+        + np.arange(rows) % 5,  # some of the tickets before are given up
         "events": ["x", 3, "y", None] * (rows // 4),
     }
     broken = x.copy()
@@ -520,7 +578,9 @@ r.recalibrate_many(x, y, known_at=known)
 open({str(tmp_path / "grown")!r}, "w").write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert int((tmp_path / "grown").read_text()) < 60_000  # kilobytes: 100 bytes a row, where a ticket has 230
+    assert (
+        int((tmp_path / "grown").read_text()) < 60_000
+    )  # kilobytes: 100 bytes a row, where a ticket has 230
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -566,7 +626,9 @@ def test_eight_threads_on_one_object() -> None:
         rng = random.Random(k)  # noqa: S311
         for t in range(rounds):
             mine = tickets[k]
-            mine.append(r.issue(rng.random(), group=t // 40))  # each group is new to all threads at about one time
+            mine.append(
+                r.issue(rng.random(), group=t // 40)
+            )  # each group is new to all threads at about one time
             r.resolve(mine[-1], rng.randrange(2))
             try:
                 r.resolve(mine[rng.randrange(len(mine))], 1)
@@ -619,7 +681,9 @@ def test_predict_many_lets_other_calls_go_on() -> None:
     """All its answers are of one state, whatever is learned meanwhile, and nobody is refused."""
     r = tc.Recalibrator()
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(r.predict_many(np.tile([0.2, 0.9], 500_000))))
+    thread = threading.Thread(
+        target=lambda: found.append(r.predict_many(np.tile([0.2, 0.9], 500_000)))
+    )
     learned = 0
     with switching_often():
         thread.start()
@@ -674,5 +738,7 @@ thread.join()
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_does_not_wait_for_a_thread_it_does_not_have() -> None:
-    found = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True
+    )
     assert found.stdout.strip() == str([0] * 8)

@@ -24,10 +24,21 @@ def story(seed: int, *, batches: int, forecasts: int, keys: int) -> list[list[Ro
     told: list[list[Row]] = [[] for _ in range(batches)]
     for number in range(batches * forecasts):
         batch, second = number // forecasts, rng.randrange(3600)
-        time, name, key = START + timedelta(hours=batch, seconds=second), f"e{number}", f"key {rng.randrange(keys)}"
+        time, name, key = (
+            START + timedelta(hours=batch, seconds=second),
+            f"e{number}",
+            f"key {rng.randrange(keys)}",
+        )
         score = rng.random()
         groups = rng.choice([None, "a", "b"])
-        forecast = {"id": name, "key": key, "time": time, "score": score, "outcome": None, "group": groups}
+        forecast = {
+            "id": name,
+            "key": key,
+            "time": time,
+            "score": score,
+            "outcome": None,
+            "group": groups,
+        }
         y = int(rng.random() < score**2)
         outcome = {"id": name, "key": key, "time": time, "score": None, "outcome": y, "group": None}
         outcome["time"] += timedelta(seconds=rng.choice([0, 60, 5000]))
@@ -61,7 +72,9 @@ class Plain:
     counts: Counter[str] = field(default_factory=Counter)
 
     def expire(self, now: datetime) -> None:
-        for name, it in sorted(self.known.items(), key=lambda item: (item[1]["time"], item[1]["ticket"] or 0)):
+        for name, it in sorted(
+            self.known.items(), key=lambda item: (item[1]["time"], item[1]["ticket"] or 0)
+        ):
             settled = it["ticket"] is not None and it["outcome"] is not None
             if it["time"] + (self.remember if settled else self.give_up) > now:
                 continue
@@ -78,12 +91,16 @@ class Plain:
         if it is None and row["time"] + (self.remember if forecast else self.give_up) <= now:
             self.counts["late"] += 1
             return [answer(row, None)] if forecast else []
-        it = self.known.setdefault(row["id"], {"time": row["time"], "ticket": None, "outcome": None})
+        it = self.known.setdefault(
+            row["id"], {"time": row["time"], "ticket": None, "outcome": None}
+        )
         answers = []
         if forecast and it["ticket"] is not None:
             self.counts["duplicates"] += 1
         elif forecast:
-            it["ticket"] = self.r.issue(row["score"], group=None if row["group"] is None else (row["group"],))
+            it["ticket"] = self.r.issue(
+                row["score"], group=None if row["group"] is None else (row["group"],)
+            )
             it["time"] = row["time"]
             answers = [answer(row, it["ticket"].p)]
             self.counts["forecasts"] += 1
@@ -119,10 +136,17 @@ def in_order(row: Row) -> tuple[Any, ...]:
 
 
 def replay(
-    told: list[list[Row]], *, late: timedelta, give_up: timedelta, remember: timedelta, **options: Any
+    told: list[list[Row]],
+    *,
+    late: timedelta,
+    give_up: timedelta,
+    remember: timedelta,
+    **options: Any,
 ) -> tuple[list[tuple[Any, ...]], dict[str, Plain]]:
     """What comes out of micro-batches, and the keys."""
-    keys: defaultdict[str, Plain] = defaultdict(lambda: Plain(tc.Recalibrator(**options), give_up, remember))
+    keys: defaultdict[str, Plain] = defaultdict(
+        lambda: Plain(tc.Recalibrator(**options), give_up, remember)
+    )
     out: list[tuple[Any, ...]] = []
     now = datetime(1970, 1, 1, tzinfo=UTC)
     for batch in told:

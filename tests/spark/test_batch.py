@@ -23,7 +23,9 @@ MODEL, TIME, P, Y, KNOWN, AIRPORT, HOUR, ID = range(8)
 LATE = 1 << 62
 
 
-def log(seed: int = 0, keys: int = 12, size: int = 1500, ties: bool = False) -> list[tuple[Any, ...]]:
+def log(
+    seed: int = 0, keys: int = 12, size: int = 1500, ties: bool = False
+) -> list[tuple[Any, ...]]:
     """Rows of keys of all sizes, in no order; some without an outcome."""
     rng = np.random.default_rng(seed)
     model = np.minimum(rng.geometric(0.2, size), keys)
@@ -40,19 +42,26 @@ def log(seed: int = 0, keys: int = 12, size: int = 1500, ties: bool = False) -> 
     ]
 
 
-def of_keys(rows: list[tuple[Any, ...]], order: Any = lambda row: row[TIME]) -> dict[int, list[tuple[Any, ...]]]:
+def of_keys(
+    rows: list[tuple[Any, ...]], order: Any = lambda row: row[TIME]
+) -> dict[int, list[tuple[Any, ...]]]:
     found: dict[int, list[tuple[Any, ...]]] = {}
     for row in sorted(rows, key=order):
         found.setdefault(row[MODEL], []).append(row)
     return found
 
 
-def played(rows: list[tuple[Any, ...]], known: list[int], groups: Any = None, **options: Any) -> tuple[Any, Any]:
+def played(
+    rows: list[tuple[Any, ...]], known: list[int], groups: Any = None, **options: Any
+) -> tuple[Any, Any]:
     """What a recalibrator says to the rows of a key, and the recalibrator."""
     recalibrator = tc.Recalibrator(**options)
     late = [LATE if row[Y] is None else after for row, after in zip(rows, known, strict=True)]
     said = recalibrator.recalibrate_many(
-        [row[P] for row in rows], [row[Y] or 0 for row in rows], known_at=np.array(late, np.int64), groups=groups
+        [row[P] for row in rows],
+        [row[Y] or 0 for row in rows],
+        known_at=np.array(late, np.int64),
+        groups=groups,
     )
     return said, recalibrator
 
@@ -68,11 +77,23 @@ def said_by(better: Any) -> dict[int, dict[int, float]]:
 def known_by_time(rows: list[tuple[Any, ...]]) -> list[int]:
     """After which row each outcome is known, found the slow way."""
     last = rows[-1][TIME]
-    return [LATE if row[KNOWN] > last else max(i for i, r in enumerate(rows) if r[TIME] <= row[KNOWN]) for row in rows]
+    return [
+        LATE if row[KNOWN] > last else max(i for i, r in enumerate(rows) if r[TIME] <= row[KNOWN])
+        for row in rows
+    ]
 
 
 def same(certificate: Any, right: Any) -> None:
-    for name in ("rounds", "energy", "smooth_error", "lower_distance", "bound", "a_priori", "unresolved", "unknown"):
+    for name in (
+        "rounds",
+        "energy",
+        "smooth_error",
+        "lower_distance",
+        "bound",
+        "a_priori",
+        "unresolved",
+        "unknown",
+    ):
         assert getattr(certificate, name) == getattr(right, name), name
     assert certificate.per_round == right.per_round
 
@@ -83,7 +104,9 @@ def test_each_key_in_its_order_with_a_certificate(session: Any) -> None:
     better = spark.recalibrate(df, **NAMES).persist()
     found, certificates = said_by(better), {row.model: row for row in better.certificates.collect()}
     assert better.forecasts.columns == [*df.columns, "recalibrated"]
-    assert sorted(map(tuple, better.forecasts.drop("recalibrated").collect()), key=str) == sorted(rows, key=str)
+    assert sorted(map(tuple, better.forecasts.drop("recalibrated").collect()), key=str) == sorted(
+        rows, key=str
+    )
     better.unpersist()
     for model, part in of_keys(rows).items():
         recalibrator = tc.Recalibrator()
@@ -95,12 +118,22 @@ def test_each_key_in_its_order_with_a_certificate(session: Any) -> None:
 
 def test_late_and_unknown_outcomes_groups_and_options(session: Any) -> None:
     rows = log(1)
-    options: dict[str, Any] = {"hint": tc.hints.Isotonic(), "budget": 3.0, "max_unresolved": 50, "max_groups": 4}
+    options: dict[str, Any] = {
+        "hint": tc.hints.Isotonic(),
+        "budget": 3.0,
+        "max_unresolved": 50,
+        "max_groups": 4,
+    }
     df = session.createDataFrame(rows, SCHEMA).repartition(3)
-    better = spark.recalibrate(df, **NAMES, known_at="known", groups=["airport", "hour"], **options).persist()
+    better = spark.recalibrate(
+        df, **NAMES, known_at="known", groups=["airport", "hour"], **options
+    ).persist()
     found, certificates = said_by(better), better.certificates.collect()
     for model, part in of_keys(rows).items():
-        groups = [(*([f"airport={row[AIRPORT]}"] if row[AIRPORT] else []), f"hour={row[HOUR]}") for row in part]
+        groups = [
+            (*([f"airport={row[AIRPORT]}"] if row[AIRPORT] else []), f"hour={row[HOUR]}")
+            for row in part
+        ]
         said, right = played(part, known_by_time(part), groups, **options)
         assert [found[model][row[ID]] for row in part] == said.tolist()
         own = {(row.scope, row.group): row for row in certificates if row.model == model}
@@ -119,8 +152,17 @@ def test_simultaneous_rows_do_not_know_each_others_outcomes(session: Any) -> Non
     found = said_by(spark.recalibrate(df, **NAMES))
     again = said_by(spark.recalibrate(df.repartition(7), **NAMES))
     assert found == again
-    order = [TIME, P, MODEL, AIRPORT, HOUR, ID]  # scores are distinct: what comes behind them decides nothing
-    for model, part in of_keys(rows, lambda row: [str(row[at]) if at == AIRPORT else row[at] for at in order]).items():
+    order = [
+        TIME,
+        P,
+        MODEL,
+        AIRPORT,
+        HOUR,
+        ID,
+    ]  # scores are distinct: what comes behind them decides nothing
+    for model, part in of_keys(
+        rows, lambda row: [str(row[at]) if at == AIRPORT else row[at] for at in order]
+    ).items():
         known = [max(i for i, r in enumerate(part) if r[TIME] == row[TIME]) for row in part]
         said, _ = played(part, known)
         assert [found[model][row[ID]] for row in part] == said.tolist()
@@ -129,11 +171,15 @@ def test_simultaneous_rows_do_not_know_each_others_outcomes(session: Any) -> Non
 def test_ties_end_with_the_outcome_and_begin_with_nothing_that_knows_it(session: Any) -> None:
     """Rows that differ in an id are ordered by it, whatever their outcomes."""
     rows = [("a", 0, 0.5, 1 - i % 2, i) for i in range(40)]
-    df = session.createDataFrame(rows, "model string, time int, p double, y int, id int").repartition(4)
+    df = session.createDataFrame(
+        rows, "model string, time int, p double, y int, id int"
+    ).repartition(4)
     flipped = df.withColumn("y", 1 - F.col("y"))
     one, other = (spark.recalibrate(each, **NAMES).forecasts.collect() for each in (df, flipped))
     said = {row.id: row.recalibrated for row in one}
-    assert said == {row.id: row.recalibrated for row in other}  # no forecast of the moment saw any outcome of it
+    assert said == {
+        row.id: row.recalibrated for row in other
+    }  # no forecast of the moment saw any outcome of it
 
 
 def test_several_columns_order_rows_one_after_the_other(session: Any) -> None:
@@ -156,7 +202,10 @@ def test_several_keys_and_keys_beyond_a_batch(session: Any) -> None:
     finally:
         session.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     for model, hour in {(row[MODEL], row[HOUR]) for row in rows}:
-        part = sorted((row for row in rows if (row[MODEL], row[HOUR]) == (model, hour)), key=lambda row: row[TIME])
+        part = sorted(
+            (row for row in rows if (row[MODEL], row[HOUR]) == (model, hour)),
+            key=lambda row: row[TIME],
+        )
         said, right = played(part, list(range(len(part))))
         assert [found[row[ID]] for row in part] == said.tolist()
         assert keys[model, hour] == right.rounds
@@ -165,14 +214,21 @@ def test_several_keys_and_keys_beyond_a_batch(session: Any) -> None:
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz", "date", "double", "bigint"])
 def test_times_of_every_type(session: Any, kind: str) -> None:
     days = [dt.date(1969, 12, 30) + dt.timedelta(days=i) for i in range(5)]
-    values = [float(i) - 2 if kind == "double" else i - 2 if kind == "bigint" else str(days[i]) for i in range(5)]
+    values = [
+        float(i) - 2 if kind == "double" else i - 2 if kind == "bigint" else str(days[i])
+        for i in range(5)
+    ]
     ends = values[2], values[2], values[4], values[3], None
     rows = list(zip(values, ends, [0.1, 0.9, 0.3, 0.7, 0.2], [1, 0, 1, 1, None], strict=True))[::-1]
     raw = {"double": "double", "bigint": "bigint"}.get(kind, "string")
-    df = session.createDataFrame(rows, f"time {raw}, known {raw}, p double, y int").withColumn("model", F.lit("a"))
+    df = session.createDataFrame(rows, f"time {raw}, known {raw}, p double, y int").withColumn(
+        "model", F.lit("a")
+    )
     df = df.withColumns({name: F.col(name).cast(kind) for name in ("time", "known")})
     better = spark.recalibrate(df, **NAMES, known_at="known").forecasts.orderBy("time").collect()
-    right = tc.Recalibrator().recalibrate_many([0.1, 0.9, 0.3, 0.7, 0.2], [1, 0, 1, 1, 0], known_at=[2, 2, 4, 3, LATE])
+    right = tc.Recalibrator().recalibrate_many(
+        [0.1, 0.9, 0.3, 0.7, 0.2], [1, 0, 1, 1, 0], known_at=[2, 2, 4, 3, LATE]
+    )
     assert [row.recalibrated for row in better] == right.tolist()
 
 
@@ -182,7 +238,11 @@ def test_several_scores_and_log_odds(session: Any) -> None:
     rows = [("a", t, *x[t].tolist(), int(y[t])) for t in range(200)]
     df = session.createDataFrame(rows, "model string, time int, p double, q double, y int")
     options: dict[str, Any] = {"hint": tc.hints.Experts(2), "scale": "logit"}
-    better = spark.recalibrate(df, **NAMES | {"score": ["p", "q"]}, **options).forecasts.orderBy("time").collect()
+    better = (
+        spark.recalibrate(df, **NAMES | {"score": ["p", "q"]}, **options)
+        .forecasts.orderBy("time")
+        .collect()
+    )
     right = tc.Recalibrator(**options).recalibrate_many(x, y)
     assert [row.recalibrated for row in better] == right.tolist()
     with pytest.raises(tc.InputError, match="scores must"):
@@ -201,7 +261,9 @@ def test_bad_rows_are_refused_or_keep_their_place(session: Any) -> None:
         ("a", 3, 0.5, 1, None),
         ("b", 3, 0.5, 3, 4),
     ]
-    df = session.createDataFrame([*good, *bad], "model string, time int, p double, y int, known int")
+    df = session.createDataFrame(
+        [*good, *bad], "model string, time int, p double, y int, known int"
+    )
     with pytest.raises(tc.InputError, match="one of 8 bad rows"):
         spark.recalibrate(df, **NAMES, known_at="known")
     better = spark.recalibrate(df, **NAMES, known_at="known", on_bad="count")
@@ -228,7 +290,10 @@ def test_bad_rows_are_refused_or_keep_their_place(session: Any) -> None:
 def test_a_bad_row_of_a_file_is_named_with_its_file(session: Any, tmp_path: Path) -> None:
     df = session.createDataFrame([("a", 1, 0.5, 7)], "model string, time int, p double, y int")
     df.write.parquet(str(tmp_path / "log"))
-    with pytest.raises(tc.FileError, match=r"parquet, a row: y must be 0 or 1, or null while it is unknown, got '7'"):
+    with pytest.raises(
+        tc.FileError,
+        match=r"parquet, a row: y must be 0 or 1, or null while it is unknown, got '7'",
+    ):
         spark.recalibrate(session.read.parquet(str(tmp_path / "log")), **NAMES)
 
 
@@ -252,7 +317,10 @@ def test_what_is_wrong_with_columns_and_options_is_said_before_anything_runs(ses
     for options, said in [
         ({"key": "p"}, "p must be a column of strings, bool, integers, decimals, dates"),
         ({"key": "group"}, "key must not be the name of a field of the certificate"),
-        ({"order_by": "word"}, "word must be a column of integers, floats, dates or timestamps, got 'string'"),
+        (
+            {"order_by": "word"},
+            "word must be a column of integers, floats, dates or timestamps, got 'string'",
+        ),
         ({"known_at": "known"}, "known must be of the type of 'time', int, got 'bigint'"),
         ({"groups": "p"}, "p must be a column of strings or integers, got 'double'"),
         ({"outcome": "word"}, "word must be a column of bool"),
@@ -273,5 +341,14 @@ def test_rows_left_out_do_not_join_the_times_around_them() -> None:
     zero = np.zeros(5)
     kept = _Log(good, zero, zero.astype(bool), zero, changes, zero, None, None).of(0, 5)
     assert kept.changes.tolist() == [True, True, True]
-    same_time = _Log(good, zero, zero.astype(bool), zero, np.array([True, False, False, False, True]), zero, None, None)
+    same_time = _Log(
+        good,
+        zero,
+        zero.astype(bool),
+        zero,
+        np.array([True, False, False, False, True]),
+        zero,
+        None,
+        None,
+    )
     assert same_time.of(0, 5).changes.tolist() == [True, False, True]

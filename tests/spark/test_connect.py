@@ -54,7 +54,11 @@ def test_spark_connect() -> None:
         "--conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 pyspark-shell"
     )
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=os.environ | settings, capture_output=True, text=True, check=False
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.splitlines()[-1].startswith("q must be between 0 and 1 (one of 150 bad rows")

@@ -14,7 +14,9 @@ pytest.importorskip("pyspark")
 
 from truecast.adapters.spark._runs import starts_of, whole_runs  # noqa: E402
 
-KEYS = st.lists(st.tuples(st.sampled_from([None, "a", "b"]), st.sampled_from([None, 0, 1])), max_size=30)
+KEYS = st.lists(
+    st.tuples(st.sampled_from([None, "a", "b"]), st.sampled_from([None, 0, 1])), max_size=30
+)
 SCHEMA = pa.schema([("k", pa.string()), ("j", pa.int64()), ("n", pa.int64())])
 
 

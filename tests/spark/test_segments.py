@@ -33,7 +33,10 @@ def log(size: int = 3000, seed: int = 0) -> list[tuple[Any, ...]]:
     rng = np.random.default_rng(seed)
     p = rng.random(size).round(2)
     names, numbers = rng.choice(["a", "b", "c d"], size).tolist(), rng.integers(0, 3, size).tolist()
-    names = [None if number == 2 and name == "b" else name for name, number in zip(names, numbers, strict=True)]
+    names = [
+        None if number == 2 and name == "b" else name
+        for name, number in zip(names, numbers, strict=True)
+    ]
     y, w, v = (rng.random(size) < p**2).astype(int), rng.integers(0, 4, size), rng.random(size)
     return list(zip(names, numbers, y.tolist(), p.tolist(), w.tolist(), v.tolist(), strict=True))
 
@@ -43,19 +46,25 @@ SCHEMA = "name string, number int, y int, p double, w int, v double"
 
 def measured(rows: list[tuple[Any, ...]], weight: int | None = None) -> dict[str, Any]:
     weights = None if weight is None else [row[weight] for row in rows]
-    return tc.measure([row[2] for row in rows], [row[3] for row in rows], sample_weight=weights).to_dict()
+    return tc.measure(
+        [row[2] for row in rows], [row[3] for row in rows], sample_weight=weights
+    ).to_dict()
 
 
 @pytest.mark.parametrize("by", [["name"], ["number"], ["number", "name"]])
 def test_segments_by_one_column_or_several(session: Any, by: list[str]) -> None:
     rows = log()
-    tables = spark.measure(session.createDataFrame(rows, SCHEMA).repartition(4), **NAMES, by=by).collect()
+    tables = spark.measure(
+        session.createDataFrame(rows, SCHEMA).repartition(4), **NAMES, by=by
+    ).collect()
     at = [("name", "number").index(name) for name in by]
     segments = {tuple(row[i] for i in at) for row in rows}
     assert {tuple(table[name] for name in by) for table in tables} == segments
     assert len(tables) == len(segments)
     for table in tables:
-        part = [row for row in rows if tuple(row[i] for i in at) == tuple(table[name] for name in by)]
+        part = [
+            row for row in rows if tuple(row[i] for i in at) == tuple(table[name] for name in by)
+        ]
         found = table.asDict(recursive=True)
         tally = tc.Tally.from_predictions([row[2] for row in part], [row[3] for row in part])
         assert found.pop("p_value") == stretches_p_value(tally)
@@ -67,22 +76,35 @@ def test_segments_by_one_column_or_several(session: Any, by: list[str]) -> None:
 @pytest.mark.parametrize(("weight", "at", "close"), [("w", 4, 0), ("v", 5, 1e-9)])
 def test_weighted_segments(session: Any, weight: str, at: int, close: float) -> None:
     rows = log()
-    for table in spark.measure(session.createDataFrame(rows, SCHEMA), **NAMES, by="number", weight=weight).collect():
+    for table in spark.measure(
+        session.createDataFrame(rows, SCHEMA), **NAMES, by="number", weight=weight
+    ).collect():
         right = measured([row for row in rows if row[1] == table.number], at)
         assert type(table.total) is type(right["total"])
         assert table.brier.score == pytest.approx(right["brier"]["score"], rel=close, abs=0)
-        assert table.totals.brier_total == pytest.approx(right["totals"]["brier_total"], rel=close, abs=0)
-        assert (table.p_value is None, table.verdict == "weighted") == (weight == "v", weight == "v")
+        assert table.totals.brier_total == pytest.approx(
+            right["totals"]["brier_total"], rel=close, abs=0
+        )
+        assert (table.p_value is None, table.verdict == "weighted") == (
+            weight == "v",
+            weight == "v",
+        )
 
 
 def test_many_small_segments_of_all_sizes(session: Any) -> None:
     """Segments end within batches, between them, and span several."""
     sizes = [1, 2, 3, 50, 700] * 20
     rng = np.random.default_rng(5)
-    rows = [(k, int(rng.integers(2)), float(rng.random())) for k, size in enumerate(sizes) for _ in range(size)]
+    rows = [
+        (k, int(rng.integers(2)), float(rng.random()))
+        for k, size in enumerate(sizes)
+        for _ in range(size)
+    ]
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     try:
-        tables = spark.measure(session.createDataFrame(rows, "k int, y int, p double"), **NAMES, by="k").collect()
+        tables = spark.measure(
+            session.createDataFrame(rows, "k int, y int, p double"), **NAMES, by="k"
+        ).collect()
     finally:
         session.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert {table.k: table.total for table in tables} == dict(enumerate(sizes))
@@ -99,8 +121,14 @@ def test_the_verdict_is_that_of_the_command_if_chance_is_simulated(session: Any)
     rows = list(zip(["right"] * 500 + ["off"] * 500, y.tolist(), p.tolist(), strict=True))
     df = session.createDataFrame([*rows, ("few", 1, 0.5)], "s string, y int, p double")
     tables = {row.s: row for row in spark.measure(df, **NAMES, by="s", resamples=199).collect()}
-    assert {name: table.verdict for name, table in tables.items()} == {"right": "none", "off": "off", "few": "few"}
-    found = tc.stretches([row[1] for row in rows[500:]], [row[2] for row in rows[500:]], resamples=199)
+    assert {name: table.verdict for name, table in tables.items()} == {
+        "right": "none",
+        "off": "off",
+        "few": "few",
+    }
+    found = tc.stretches(
+        [row[1] for row in rows[500:]], [row[2] for row in rows[500:]], resamples=199
+    )
     assert tables["off"].p_value == found.p_value == 0.005
 
 
@@ -111,7 +139,12 @@ def test_bad_rows_are_refused_or_counted_by_segment(session: Any) -> None:
         spark.measure(df, **NAMES, by="s")
     tables = spark.measure(df, **NAMES, by="s", on_bad="count").collect()
     found = {table.s: (table.left_out, table.total, table.verdict) for table in tables}
-    assert found == {"a": (1, 1, "few"), "b": (1, None, None), "c": (0, 1, "few"), None: (1, None, None)}
+    assert found == {
+        "a": (1, 1, "few"),
+        "b": (1, None, None),
+        "c": (0, 1, "few"),
+        None: (1, None, None),
+    }
 
 
 def test_only_what_is_asked_for_is_computed(session: Any) -> None:
@@ -120,7 +153,9 @@ def test_only_what_is_asked_for_is_computed(session: Any) -> None:
     tables = spark.measure(df, **NAMES, by="rows", only=["brier", "lower_distance", "smooth_ece"])
     assert tables.columns == ["rows", "left_out", "brier", "lower_distance", "smooth_ece"]
     for table in tables.collect():
-        right = tc.measure(*zip(*(row[1:] for row in rows if row[0] == table.rows), strict=True)).to_dict()
+        right = tc.measure(
+            *zip(*(row[1:] for row in rows if row[0] == table.rows), strict=True)
+        ).to_dict()
         found = table.asDict(recursive=True)
         assert all(found[name] == right[name] for name in ("brier", "lower_distance", "smooth_ece"))
     judged = spark.measure(df, **NAMES, by="rows", only="verdict")
@@ -152,12 +187,16 @@ def test_rows_are_shuffled_once(session: Any, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.count("Exchange") == 1
 
 
-@pytest.mark.parametrize("kind", ["boolean", "date", "timestamp", "timestamp_ntz", "decimal(5, 2)", "binary", "bigint"])
+@pytest.mark.parametrize(
+    "kind", ["boolean", "date", "timestamp", "timestamp_ntz", "decimal(5, 2)", "binary", "bigint"]
+)
 def test_segments_of_every_type(session: Any, kind: str) -> None:
     values = {"boolean": ("true", "false"), "bigint": ("1", "2"), "decimal(5, 2)": ("1.5", "2.5")}
     first, second = values.get(kind, ("2025-01-01", "2026-01-01"))
     rows = [(first, 1), (second, 0), (first, 0), (None, 0)]
-    df = session.createDataFrame(rows, "s string, y int").withColumns({"s": F.col("s").cast(kind), "p": F.lit(0.5)})
+    df = session.createDataFrame(rows, "s string, y int").withColumns(
+        {"s": F.col("s").cast(kind), "p": F.lit(0.5)}
+    )
     tables = spark.measure(df, **NAMES, by="s")
     assert tables.schema["s"].dataType == df.schema["s"].dataType
     assert sorted(table.total for table in tables.collect()) == [1, 1, 2]

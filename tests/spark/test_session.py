@@ -18,8 +18,13 @@ def test_without_java_it_says_what_to_install(
     home: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("JAVA_HOME", home) if home else monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(tc.errors.TruecastError, match="Spark needs Java 17 or newer.*default-jre-headless.*JAVA_HOME"):
+    monkeypatch.setenv("JAVA_HOME", home) if home else monkeypatch.delenv(
+        "JAVA_HOME", raising=False
+    )
+    with pytest.raises(
+        tc.errors.TruecastError,
+        match="Spark needs Java 17 or newer.*default-jre-headless.*JAVA_HOME",
+    ):
         spark.local_session()
 
 

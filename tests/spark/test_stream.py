@@ -63,7 +63,10 @@ def test_answers_states_and_counts_are_those_of_a_plain_replay(spark: Any, tmp_p
     told = plain_stream.story(1, batches=4, forecasts=200, keys=6)
     plain_stream.write(told, tmp_path / "in")
     expected, keys = plain_stream.replay(told, **WINDOWS, budget=3.0)
-    run(recalibrate_stream(read(spark, tmp_path / "in"), groups="group", budget=3.0, **WINDOWS), tmp_path)
+    run(
+        recalibrate_stream(read(spark, tmp_path / "in"), groups="group", budget=3.0, **WINDOWS),
+        tmp_path,
+    )
     assert sorted(written(spark, tmp_path), key=str) == rows_of(expected)
     states = {row.key: row for row in stream_states(spark, str(tmp_path / "checkpoint")).collect()}
     assert states.keys() == keys.keys()
@@ -72,7 +75,10 @@ def test_answers_states_and_counts_are_those_of_a_plain_replay(spark: Any, tmp_p
         state = states[key]
         counts = plain.counts | {"given_up": state.given_up, "unmatched": state.unmatched}
         assert {name: state[name] for name in counts} == counts
-        assert (state.rounds, state.bound) == (plain.r.certificate.rounds, plain.r.certificate.bound)
+        assert (state.rounds, state.bound) == (
+            plain.r.certificate.rounds,
+            plain.r.certificate.bound,
+        )
         other = tc.Recalibrator.from_bytes(bytes(state.recalibrator))
         assert [other.predict(x / 10, group="a") for x in range(11)] == [
             plain.r.predict(x / 10, group="a") for x in range(11)
@@ -81,7 +87,9 @@ def test_answers_states_and_counts_are_those_of_a_plain_replay(spark: Any, tmp_p
     assert seen == set(Counts.__dataclass_fields__)
 
 
-def test_forecasts_and_outcomes_in_two_streams_are_the_same_as_in_one(spark: Any, tmp_path: Path) -> None:
+def test_forecasts_and_outcomes_in_two_streams_are_the_same_as_in_one(
+    spark: Any, tmp_path: Path
+) -> None:
     (rows,) = plain_stream.story(2, batches=1, forecasts=60, keys=2)
     rows = [row | {"group": None} for row in rows if row["score"] is None or row["outcome"] is None]
     plain_stream.write([[row for row in rows if row["score"] is not None]], tmp_path / "forecasts")
@@ -93,16 +101,34 @@ def test_forecasts_and_outcomes_in_two_streams_are_the_same_as_in_one(spark: Any
     assert sorted(written(spark, tmp_path), key=str) == rows_of(expected)
 
 
-def test_idle_keys_are_given_up_and_outcomes_without_forecast_forgotten(spark: Any, tmp_path: Path) -> None:
-    row = {"id": "a", "key": "idle", "time": plain_stream.START, "score": 0.7, "outcome": None, "group": None}
+def test_idle_keys_are_given_up_and_outcomes_without_forecast_forgotten(
+    spark: Any, tmp_path: Path
+) -> None:
+    row = {
+        "id": "a",
+        "key": "idle",
+        "time": plain_stream.START,
+        "score": 0.7,
+        "outcome": None,
+        "group": None,
+    }
     stray = row | {"id": "b", "score": None, "outcome": 1}
-    later = [row | {"id": f"c{n}", "key": "busy", "time": row["time"] + timedelta(hours=n)} for n in (1, 3, 5)]
+    later = [
+        row | {"id": f"c{n}", "key": "busy", "time": row["time"] + timedelta(hours=n)}
+        for n in (1, 3, 5)
+    ]
     told = [[row, stray], *([event] for event in later)]
     plain_stream.write(told, tmp_path / "in")
     run(recalibrate_stream(read(spark, tmp_path / "in"), **WINDOWS), tmp_path)
     states = {row.key: row for row in stream_states(spark, str(tmp_path / "checkpoint")).collect()}
     idle, busy = states["idle"], states["busy"]
-    assert (idle.forecasts, idle.given_up, idle.unmatched, idle.awaited, idle.held) == (1, 1, 1, 0, 0)
+    assert (idle.forecasts, idle.given_up, idle.unmatched, idle.awaited, idle.held) == (
+        1,
+        1,
+        1,
+        0,
+        0,
+    )
     assert (busy.forecasts, busy.unresolved) == (3, 3)
     assert idle.unresolved == 1  # the certificate counts it at its worst
 
@@ -119,7 +145,14 @@ BAD = {
 
 
 def test_bad_rows_are_marked_and_change_nothing(spark: Any, tmp_path: Path) -> None:
-    good = {"id": "good", "key": "k", "time": plain_stream.START, "score": 0.7, "outcome": 1, "group": None}
+    good = {
+        "id": "good",
+        "key": "k",
+        "time": plain_stream.START,
+        "score": 0.7,
+        "outcome": 1,
+        "group": None,
+    }
     bad = [good | {"id": f"bad {n}"} | change for n, change in enumerate(BAD.values())]
     plain_stream.write([[good, *bad]], tmp_path / "in")
     run(recalibrate_stream(read(spark, tmp_path / "in"), on_bad="mark"), tmp_path)
@@ -132,9 +165,18 @@ def test_bad_rows_are_marked_and_change_nothing(spark: Any, tmp_path: Path) -> N
 
 
 def test_a_bad_row_fails_the_query_in_words(spark: Any, tmp_path: Path) -> None:
-    row = {"id": "e7", "key": "k", "time": plain_stream.START, "score": 1.5, "outcome": None, "group": None}
+    row = {
+        "id": "e7",
+        "key": "k",
+        "time": plain_stream.START,
+        "score": 1.5,
+        "outcome": None,
+        "group": None,
+    }
     plain_stream.write([[row]], tmp_path / "in")
-    with pytest.raises(StreamingQueryException, match="score must be between 0 and 1.*id 'e7'.*got 1.5"):
+    with pytest.raises(
+        StreamingQueryException, match="score must be between 0 and 1.*id 'e7'.*got 1.5"
+    ):
         run(recalibrate_stream(read(spark, tmp_path / "in")), tmp_path)
 
 
@@ -143,7 +185,9 @@ def test_a_checkpoint_of_other_options_is_refused_in_words(spark: Any, tmp_path:
     plain_stream.write(told[:1], tmp_path / "in")
     run(recalibrate_stream(read(spark, tmp_path / "in"), budget=3.0), tmp_path)
     plain_stream.write(told, tmp_path / "in")
-    with pytest.raises(StreamingQueryException, match="StateError: this stream was started with the options"):
+    with pytest.raises(
+        StreamingQueryException, match="StateError: this stream was started with the options"
+    ):
         run(recalibrate_stream(read(spark, tmp_path / "in"), budget=5.0), tmp_path)
 
 
@@ -159,7 +203,10 @@ class Own:
     [
         ({"id": "name"}, "id must be a column of the data, which has 'id', 'key'"),
         ({"time": "group"}, "group must be a column of timestamps, got 'string'"),
-        ({"score": "time"}, "score must be a column of its own, and not called recalibrated or reason, got 'time'"),
+        (
+            {"score": "time"},
+            "score must be a column of its own, and not called recalibrated or reason, got 'time'",
+        ),
         ({"late": 5}, "late must be a timedelta, not negative, got 5"),
         ({"remember": timedelta(days=8)}, "remember must be at most give_up, which is 7 days"),
         ({"on_bad": "count"}, "on_bad must be one of 'fail', 'mark'"),
@@ -180,6 +227,10 @@ def test_frames_that_do_not_stream_and_other_stores_are_refused(spark: Any, tmp_
     plain_stream.write(plain_stream.story(4, batches=1, forecasts=1, keys=1), tmp_path)
     with pytest.raises(tc.InputError, match="df must stream: for a log there is recalibrate"):
         recalibrate_stream(spark.read.parquet(str(tmp_path)))
-    spark.conf.set(PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
-    with pytest.raises(tc.InputError, match="providerClass must be .*RocksDB.*: set it in the session"):
+    spark.conf.set(
+        PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    )
+    with pytest.raises(
+        tc.InputError, match="providerClass must be .*RocksDB.*: set it in the session"
+    ):
         recalibrate_stream(read(spark, tmp_path))

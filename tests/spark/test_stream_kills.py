@@ -17,7 +17,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs pyspark: pip install 'truecast[spark]'")
 
-WINDOWS: dict[str, Any] = {"late": timedelta(minutes=5), "give_up": timedelta(hours=2), "remember": timedelta(hours=1)}
+WINDOWS: dict[str, Any] = {
+    "late": timedelta(minutes=5),
+    "give_up": timedelta(hours=2),
+    "remember": timedelta(hours=1),
+}
 PATIENCE = 300  # seconds; a run that takes longer hangs
 
 
@@ -27,13 +31,20 @@ def run(folder: str) -> None:
     from truecast.adapters.spark.stream import recalibrate_stream
 
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.sql.streaming.stateStore.providerClass": provider}
+    settings = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.stateStore.providerClass": provider,
+    }
     spark = local_session(2, settings)
     schema = spark.read.parquet(f"{folder}/in").schema
     events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(f"{folder}/in")
     answers = recalibrate_stream(events, groups="group", **WINDOWS)
     writer = answers.writeStream.format("parquet").option("path", f"{folder}/out")
-    query = writer.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
+    query = (
+        writer.option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination()
 
 
@@ -69,7 +80,11 @@ def test_three_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     expected, _ = plain_stream.replay(told, **WINDOWS)
     expected = [(name, key, score, p) for name, key, _, score, p in expected]
     names = ["id", "key", "score", "recalibrated"]
-    found = [row for file in committed(tmp_path / "out") for row in parquet.ParquetFile(file).read(names).to_pylist()]
+    found = [
+        row
+        for file in committed(tmp_path / "out")
+        for row in parquet.ParquetFile(file).read(names).to_pylist()
+    ]
     assert sorted((tuple(row.values()) for row in found), key=str) == sorted(expected, key=str)
 
 

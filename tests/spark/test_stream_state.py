@@ -34,7 +34,9 @@ def again(state: KeyState) -> KeyState:
 
 def events(*rows: tuple[str, int, float | None, int | None]) -> Events:
     ids, seconds, scores, outcomes = zip(*rows, strict=True)
-    return Events(ids, [second * SECOND for second in seconds], scores, outcomes, [None] * len(rows))
+    return Events(
+        ids, [second * SECOND for second in seconds], scores, outcomes, [None] * len(rows)
+    )
 
 
 def of_rows(rows: list[plain_stream.Row]) -> Events:
@@ -48,7 +50,9 @@ def of_rows(rows: list[plain_stream.Row]) -> Events:
 
 
 @pytest.mark.parametrize("journal", [0, 20, 100_000])
-def test_saved_after_each_batch_it_goes_on_as_if_never_saved(journal: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_after_each_batch_it_goes_on_as_if_never_saved(
+    journal: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_state, "_JOURNAL", journal)
     live, saved = new(), new()
     for number, rows in enumerate(plain_stream.story(5, batches=8, forecasts=60, keys=1)):
@@ -58,7 +62,12 @@ def test_saved_after_each_batch_it_goes_on_as_if_never_saved(journal: int, monke
         assert live.play(of_rows(rows), now) == saved.play(of_rows(rows), now)
         saved = again(saved)
         assert saved.recalibrator.state() == live.recalibrator.state()
-        assert (saved.counts, saved.due, saved.awaited, saved.held) == (live.counts, live.due, live.awaited, live.held)
+        assert (saved.counts, saved.due, saved.awaited, saved.held) == (
+            live.counts,
+            live.due,
+            live.awaited,
+            live.held,
+        )
         assert due_of(saved.to_bytes()) == live.due
     assert live.counts.given_up
     assert live.counts.duplicates
@@ -66,12 +75,19 @@ def test_saved_after_each_batch_it_goes_on_as_if_never_saved(journal: int, monke
 
 def test_a_duplicate_is_answered_once_and_the_first_outcome_stands() -> None:
     state = new()
-    rows, said = state.play(events(("a", 0, 0.7, None), ("a", 1, 0.9, None), ("a", 2, None, 1), ("a", 3, None, 0)), 0)
+    rows, said = state.play(
+        events(("a", 0, 0.7, None), ("a", 1, 0.9, None), ("a", 2, None, 1), ("a", 3, None, 0)), 0
+    )
     assert rows == [0]
     assert said == [tc.Recalibrator().issue(0.7).p]
     state.play(events(("a", 4, None, 1)), 0)
     counts = state.counts
-    assert (counts.forecasts, counts.outcomes, counts.duplicates, counts.contradictions) == (1, 1, 2, 1)
+    assert (counts.forecasts, counts.outcomes, counts.duplicates, counts.contradictions) == (
+        1,
+        1,
+        2,
+        1,
+    )
     assert state.recalibrator.certificate.brier == pytest.approx((1 - said[0]) ** 2)
 
 
@@ -101,7 +117,9 @@ def test_what_does_not_come_in_time_is_given_up_and_then_unknown() -> None:
 
 def test_what_the_recalibrator_gave_up_itself_is_late_when_it_comes() -> None:
     state = new(max_unresolved=1)
-    state.play(events(("a", 0, 0.7, None), ("b", 0, 0.7, None), ("a", 1, None, 1), ("b", 1, None, 1)), 0)
+    state.play(
+        events(("a", 0, 0.7, None), ("b", 0, 0.7, None), ("a", 1, None, 1), ("b", 1, None, 1)), 0
+    )
     assert (state.counts.outcomes, state.counts.late, state.recalibrator.rounds) == (1, 1, 1)
     assert again(state).recalibrator.state() == state.recalibrator.state()
     other = new(max_unresolved=1)
@@ -132,13 +150,27 @@ def damaged() -> list[tuple[bytes, type[Exception], str]]:
     return [
         (b"nothing", tc.StateError, "does not begin with TCSK"),
         (data[:-3], tc.StateError, "the state of a key is corrupted"),
-        (data[:size] + zlib.compress(bytes(body) + b"x"), tc.StateError, "it ends too early or too late"),
-        (newer, tc.VersionError, "was written in version 2, this truecast reads up to 1: upgrade truecast"),
-        (other, tc.VersionError, "forecasts otherwise than this one: go on with that truecast, or start with a new"),
+        (
+            data[:size] + zlib.compress(bytes(body) + b"x"),
+            tc.StateError,
+            "it ends too early or too late",
+        ),
+        (
+            newer,
+            tc.VersionError,
+            "was written in version 2, this truecast reads up to 1: upgrade truecast",
+        ),
+        (
+            other,
+            tc.VersionError,
+            "forecasts otherwise than this one: go on with that truecast, or start with a new",
+        ),
     ]
 
 
 @pytest.mark.parametrize(("data", "error", "message"), damaged())
-def test_what_is_damaged_or_of_another_truecast_is_refused(data: bytes, error: type[Exception], message: str) -> None:
+def test_what_is_damaged_or_of_another_truecast_is_refused(
+    data: bytes, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         KeyState.from_bytes(data, CONFIG, WINDOWS)

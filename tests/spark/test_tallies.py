@@ -25,8 +25,15 @@ ROUNDS = "y int, p double, w int, v double"
 
 def rounds(seed: int = 0, size: int = 2000) -> dict[str, np.ndarray[Any, Any]]:
     rng = np.random.default_rng(seed)
-    p = rng.choice([0.0, -0.0, 1.0, 0.5, np.nextafter(0.5, 1), 0.1 + 0.2, 0.3, 5e-324, *rng.random(20)], size)
-    return {"y": rng.integers(0, 2, size), "p": p, "w": rng.integers(0, 5, size), "v": rng.random(size)}
+    p = rng.choice(
+        [0.0, -0.0, 1.0, 0.5, np.nextafter(0.5, 1), 0.1 + 0.2, 0.3, 5e-324, *rng.random(20)], size
+    )
+    return {
+        "y": rng.integers(0, 2, size),
+        "p": p,
+        "w": rng.integers(0, 5, size),
+        "v": rng.random(size),
+    }
 
 
 def frame(session: Any, columns: dict[str, Any], schema: str = ROUNDS, partitions: int = 3) -> Any:
@@ -51,7 +58,9 @@ def test_all_scores_distinct(session: Any) -> None:
     rng = np.random.default_rng(1)
     p = rng.random(30_000)
     columns = {"y": (rng.random(30_000) < p).astype(int), "p": p}
-    assert spark.tally(frame(session, columns, "y int, p double"), **NAMES) == tc.Tally.from_predictions(**_as(columns))
+    assert spark.tally(
+        frame(session, columns, "y int, p double"), **NAMES
+    ) == tc.Tally.from_predictions(**_as(columns))
 
 
 def _as(columns: dict[str, Any]) -> dict[str, Any]:
@@ -76,15 +85,21 @@ def test_sums_of_weights_beyond_64_bits_are_refused(session: Any) -> None:
     assert "must sum to less than 2**63" in refused(df, weight="w")
 
 
-@pytest.mark.parametrize("kinds", [("boolean", "tinyint"), ("bigint", "float"), ("double", "decimal(3, 1)")])
+@pytest.mark.parametrize(
+    "kinds", [("boolean", "tinyint"), ("bigint", "float"), ("double", "decimal(3, 1)")]
+)
 def test_every_type_of_number(session: Any, kinds: tuple[str, str]) -> None:
     df = session.createDataFrame([(1, 1), (0, 1), (0, 0)], "y int, p int")
-    df = df.withColumns({name: F.col(name).cast(kind) for name, kind in zip("yp", kinds, strict=True)})
+    df = df.withColumns(
+        {name: F.col(name).cast(kind) for name, kind in zip("yp", kinds, strict=True)}
+    )
     assert spark.tally(df, **NAMES) == tc.Tally.from_predictions([1, 0, 0], [1, 1, 0])
 
 
 def test_decimals_are_the_nearest_doubles_and_floats_are_what_they_are(session: Any) -> None:
-    df = session.createDataFrame([(1, Decimal("0.1")), (0, Decimal("0.3"))], "y int, p decimal(10, 5)")
+    df = session.createDataFrame(
+        [(1, Decimal("0.1")), (0, Decimal("0.3"))], "y int, p decimal(10, 5)"
+    )
     assert spark.tally(df, **NAMES).p.tolist() == [0.1, 0.3]
     df = session.createDataFrame([(1, 0.1)], "y int, p float")
     assert spark.tally(df, **NAMES).p.tolist() == [float(np.float32(0.1))]
@@ -118,9 +133,17 @@ BAD = {
 
 
 def test_every_rule_is_kept(session: Any) -> None:
-    df = session.createDataFrame([*BAD, (1, 0.5, 1.5), (0, 0.25, 2.0), (0, 0.25, 0.0)], "y int, p double, w double")
-    listed = spark.bad_rows(df, **NAMES, weight="w").select("bad.column", "bad.rule", "bad.value").collect()
-    assert sorted(map(str, listed)) == sorted(str(Row(column=c, rule=r, value=v)) for c, r, v in BAD.values())
+    df = session.createDataFrame(
+        [*BAD, (1, 0.5, 1.5), (0, 0.25, 2.0), (0, 0.25, 0.0)], "y int, p double, w double"
+    )
+    listed = (
+        spark.bad_rows(df, **NAMES, weight="w")
+        .select("bad.column", "bad.rule", "bad.value")
+        .collect()
+    )
+    assert sorted(map(str, listed)) == sorted(
+        str(Row(column=c, rule=r, value=v)) for c, r, v in BAD.values()
+    )
     with pytest.warns(UserWarning, match="11 bad rows were left out"):
         kept = spark.tally(df, **NAMES, weight="w", on_bad="count")
     assert kept == tc.Tally.from_predictions([1, 0], [0.5, 0.25], sample_weight=[1.5, 2.0])
@@ -130,7 +153,9 @@ def test_a_bad_row_is_refused_or_left_out(session: Any) -> None:
     df = session.createDataFrame([(1, 0.5), (2, 0.5), (0, 0.25)], "y int, p double")
     assert refused(df) == "y must be 0 or 1, got '2'"
     with pytest.warns(UserWarning, match="1 bad row was left out"):
-        assert spark.tally(df, **NAMES, on_bad="count") == tc.Tally.from_predictions([1, 0], [0.5, 0.25])
+        assert spark.tally(df, **NAMES, on_bad="count") == tc.Tally.from_predictions(
+            [1, 0], [0.5, 0.25]
+        )
 
 
 def test_bad_rows_are_counted_and_listed(session: Any) -> None:
@@ -152,22 +177,34 @@ def test_a_bad_row_of_a_file_is_named_with_its_file(session: Any, tmp_path: Path
     with pytest.raises(tc.FileError) as caught:
         spark.tally(df, **NAMES)
     assert caught.value.file.endswith("/off.csv")
-    assert (caught.value.place, caught.value.reason) == ("a row", "p must be between 0 and 1, got '50.0'")
+    assert (caught.value.place, caught.value.reason) == (
+        "a row",
+        "p must be between 0 and 1, got '50.0'",
+    )
 
 
 def test_rows_of_several_files_are_refused_without_one(session: Any, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,y\n1,1\n2,2\n")
     (tmp_path / "b.csv").write_text("id,p\n1,0.5\n2,0.5\n")
-    y, p = (session.read.csv(str(tmp_path / name), header=True, inferSchema=True) for name in ("a.csv", "b.csv"))
+    y, p = (
+        session.read.csv(str(tmp_path / name), header=True, inferSchema=True)
+        for name in ("a.csv", "b.csv")
+    )
     assert refused(y.join(p, "id")) == "y must be 0 or 1, got '2'"
 
 
 def test_what_is_no_column_of_numbers_is_refused(session: Any) -> None:
     df = session.createDataFrame([("1", 0.5)], "y string, p double")
     assert refused(df) == "y must be a column of bool, integers, floats or decimals, got 'string'"
-    assert refused(df, outcome="z") == "outcome must be a column of the data, which has 'y', 'p', got 'z'"
+    assert (
+        refused(df, outcome="z")
+        == "outcome must be a column of the data, which has 'y', 'p', got 'z'"
+    )
     assert refused(df, outcome="p", weight="z").startswith("weight must be a column of the data")
-    assert refused(df.select("p", "p"), outcome="p") == "outcome must be the name of one column, got 'p'"
+    assert (
+        refused(df.select("p", "p"), outcome="p")
+        == "outcome must be the name of one column, got 'p'"
+    )
     assert refused([(1, 0.5)]).startswith("df must be a DataFrame of Spark")
     assert refused(df, on_bad="skip").startswith("on_bad must be")
 
@@ -178,7 +215,12 @@ def test_too_many_scores_are_pooled_as_coarsened_pools_them(
 ) -> None:
     rng = np.random.default_rng(3)
     p = np.append(rng.random(3000), [0.0, 1.0])
-    columns = {"y": rng.integers(0, 2, len(p)), "p": p, "w": rng.integers(1, 5, len(p)), "v": rng.random(len(p)) + 0.1}
+    columns = {
+        "y": rng.integers(0, 2, len(p)),
+        "p": p,
+        "w": rng.integers(1, 5, len(p)),
+        "v": rng.random(len(p)) + 0.1,
+    }
     df = frame(session, columns)
     whole = spark.tally(df, **NAMES, weight=weight)
     monkeypatch.setattr(tallies, "MOST_FORECASTS", 100)
@@ -190,4 +232,6 @@ def test_too_many_scores_are_pooled_as_coarsened_pools_them(
 def test_counts_made_by_spark_serve_as_weights(session: Any) -> None:
     columns = rounds(4)
     counted = frame(session, columns).groupBy("y", "p").count()
-    assert spark.tally(counted, **NAMES, weight="count") == tc.Tally.from_predictions(columns["y"], columns["p"])
+    assert spark.tally(counted, **NAMES, weight="count") == tc.Tally.from_predictions(
+        columns["y"], columns["p"]
+    )

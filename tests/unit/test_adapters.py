@@ -27,8 +27,15 @@ NAMES = {"outcome": "y", "score": "p"}
 
 def rounds(seed: int = 0, size: int = 2000) -> Any:
     rng = np.random.default_rng(seed)
-    p = rng.choice([0.0, -0.0, 1.0, 0.5, np.nextafter(0.5, 1), 0.1 + 0.2, 0.3, 5e-324, *rng.random(20)], size)
-    columns = {"y": rng.integers(0, 2, size), "p": p, "w": rng.integers(0, 5, size), "v": rng.random(size)}
+    p = rng.choice(
+        [0.0, -0.0, 1.0, 0.5, np.nextafter(0.5, 1), 0.1 + 0.2, 0.3, 5e-324, *rng.random(20)], size
+    )
+    columns = {
+        "y": rng.integers(0, 2, size),
+        "p": p,
+        "w": rng.integers(0, 5, size),
+        "v": rng.random(size),
+    }
     return pl.DataFrame(columns)
 
 
@@ -82,7 +89,11 @@ def test_frames_of_polars(adapter: Any) -> None:
 
 def test_what_duckdb_can_scan() -> None:
     frame = rounds()
-    kinds: list[Callable[[], Any]] = [frame.to_pandas, frame.to_arrow, lambda: frame.to_arrow().to_reader()]
+    kinds: list[Callable[[], Any]] = [
+        frame.to_pandas,
+        frame.to_arrow,
+        lambda: frame.to_arrow().to_reader(),
+    ]
     for make in kinds:
         assert of_duckdb.tally(make(), **NAMES) == expected(frame)
     arrays = {name: frame[name].to_numpy() for name in frame.columns}
@@ -93,7 +104,9 @@ def test_relations_tables_and_views_of_duckdb() -> None:
     frame = rounds()
     connection = duckdb.connect()
     connection.register("frame", frame)
-    connection.execute('CREATE SCHEMA s; CREATE TABLE s."of ""rounds""" AS FROM frame; CREATE VIEW v AS FROM frame')
+    connection.execute(
+        'CREATE SCHEMA s; CREATE TABLE s."of ""rounds""" AS FROM frame; CREATE VIEW v AS FROM frame'
+    )
     assert of_duckdb.tally(connection.table("v"), **NAMES) == expected(frame)
     assert of_duckdb.tally("v", **NAMES, connection=connection) == expected(frame)
     assert of_duckdb.tally('s."of ""rounds"""', **NAMES, connection=connection) == expected(frame)
@@ -102,7 +115,9 @@ def test_relations_tables_and_views_of_duckdb() -> None:
 
 @BOTH
 @pytest.mark.parametrize(
-    "ending", ["parquet", "csv", "csv.gz", "CSV", "ndjson", "jsonl", "jsonl.gz"], ids=lambda ending: ending
+    "ending",
+    ["parquet", "csv", "csv.gz", "CSV", "ndjson", "jsonl", "jsonl.gz"],
+    ids=lambda ending: ending,
 )
 @pytest.mark.parametrize("weight", [None, "w", "v"])
 def test_files(adapter: Any, ending: str, weight: str | None, tmp_path: Path) -> None:
@@ -129,7 +144,11 @@ def test_queries_of_duckdb() -> None:
     frame = rounds()
     connection = duckdb.connect()
     connection.register("frame", frame)
-    for query in ("SELECT y, p FROM frame", "\n  from frame", "WITH t AS (FROM frame) SELECT * FROM t"):
+    for query in (
+        "SELECT y, p FROM frame",
+        "\n  from frame",
+        "WITH t AS (FROM frame) SELECT * FROM t",
+    ):
         assert of_duckdb.tally(query, **NAMES, connection=connection) == expected(frame)
     connection.execute("CREATE TABLE selected AS FROM frame")
     assert of_duckdb.tally("selected", **NAMES, connection=connection) == expected(frame)
@@ -165,19 +184,23 @@ def test_float32_is_widened(adapter: Any) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["Boolean", "Int8", "UInt8", "Int32", "UInt64", "Float32", "Float64"])
+@pytest.mark.parametrize(
+    "kind", ["Boolean", "Int8", "UInt8", "Int32", "UInt64", "Float32", "Float64"]
+)
 def test_outcomes_of_any_type(adapter: Any, kind: str) -> None:
     frame = rounds()
-    assert adapter.tally(frame.with_columns(pl.col("y").cast(getattr(pl, kind))), **NAMES) == expected(frame)
+    assert adapter.tally(
+        frame.with_columns(pl.col("y").cast(getattr(pl, kind))), **NAMES
+    ) == expected(frame)
 
 
 @BOTH
 @pytest.mark.parametrize("kind", ["Int8", "UInt8", "Int16", "Int32", "UInt64"])
 def test_integer_weights_are_counts(adapter: Any, kind: str) -> None:
     frame = rounds()
-    assert adapter.tally(frame.with_columns(w=pl.col("w").cast(getattr(pl, kind))), **NAMES, weight="w") == expected(
-        frame, "w"
-    )
+    assert adapter.tally(
+        frame.with_columns(w=pl.col("w").cast(getattr(pl, kind))), **NAMES, weight="w"
+    ) == expected(frame, "w")
 
 
 @BOTH
@@ -185,7 +208,9 @@ def test_sums_of_counts_are_exact(adapter: Any) -> None:
     large = 2**51 - 1
     frame = pl.DataFrame({"y": [1, 1, 1, 0], "p": [0.5] * 4, "w": [large, large, large, large + 1]})
     assert adapter.tally(frame, **NAMES, weight="w") == tc.Tally([0.5], [large + 1], [3 * large])
-    small = pl.DataFrame({"y": [1] * 3, "p": [0.5] * 3, "w": [2**31 - 1] * 3}, schema_overrides={"w": pl.Int32})
+    small = pl.DataFrame(
+        {"y": [1] * 3, "p": [0.5] * 3, "w": [2**31 - 1] * 3}, schema_overrides={"w": pl.Int32}
+    )
     assert adapter.tally(small, **NAMES, weight="w") == tc.Tally([0.5], [0], [3 * (2**31 - 1)])
 
 
@@ -232,7 +257,9 @@ def test_a_column_may_serve_twice(adapter: Any) -> None:
 def test_names_of_columns_are_quoted(adapter: Any, ending: str, tmp_path: Path) -> None:
     names = {"outcome": 'my "p"', "score": "y", "weight": "p; DROP TABLE rounds --'"}
     frame = rounds().select(
-        pl.col("y").alias(names["outcome"]), pl.col("p").alias(names["score"]), pl.col("w").alias(names["weight"])
+        pl.col("y").alias(names["outcome"]),
+        pl.col("p").alias(names["score"]),
+        pl.col("w").alias(names["weight"]),
     )
     right = expected(rounds(), "w")
     assert adapter.tally(frame, **names) == right
@@ -254,9 +281,13 @@ def test_no_rounds(adapter: Any, tmp_path: Path) -> None:
 
 @BOTH
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_numbers_after_many_integers_keep_their_decimals(adapter: Any, ending: str, tmp_path: Path) -> None:
+def test_numbers_after_many_integers_keep_their_decimals(
+    adapter: Any, ending: str, tmp_path: Path
+) -> None:
     many = 30_000
-    frame = pl.DataFrame({"y": [1.0] * (many + 1), "p": [0.0] * many + [0.4], "w": [1.0] * many + [1.5]})
+    frame = pl.DataFrame(
+        {"y": [1.0] * (many + 1), "p": [0.0] * many + [0.4], "w": [1.0] * many + [1.5]}
+    )
     path = write(frame.head(many).cast(pl.Int64), tmp_path / f"a.{ending}")
     last = "1,0.4,1.5\n" if ending == "csv" else '{"y": 1, "p": 0.4, "w": 1.5}\n'
     path.write_text(path.read_text() + last)
@@ -269,8 +300,15 @@ def test_late_outcomes_are_not_rounded(adapter: Any, tmp_path: Path) -> None:
     integers = text_file(tmp_path / "a.csv", "y,p\n" + "1,0.5\n" * 30_000 + "0.7,0.5\n")
     fault = "line 30002", "y must be an outcome, 0 or 1, got '0.7'"
     assert refused_file(adapter, integers) == fault
-    assert refused_file(adapter, text_file(tmp_path / "b.csv", "y,p\n" + "true,0.5\n" * 30_000 + "0.7,0.5\n")) == fault
-    lines = text_file(tmp_path / "a.jsonl", '{"y": true, "p": 0.5}\n' * 30_000 + '{"y": 0.7, "p": 0.5}\n')
+    assert (
+        refused_file(
+            adapter, text_file(tmp_path / "b.csv", "y,p\n" + "true,0.5\n" * 30_000 + "0.7,0.5\n")
+        )
+        == fault
+    )
+    lines = text_file(
+        tmp_path / "a.jsonl", '{"y": true, "p": 0.5}\n' * 30_000 + '{"y": 0.7, "p": 0.5}\n'
+    )
     assert refused_file(adapter, lines) == ("line 30001", fault[1])
 
 
@@ -284,7 +322,9 @@ def test_parquet_files_of_two_types(adapter: Any, tmp_path: Path) -> None:
 
 @BOTH
 def test_text_that_turns_out_not_to_be_a_number(adapter: Any, tmp_path: Path) -> None:
-    place, reason = refused_file(adapter, text_file(tmp_path / "a.csv", "y,p\n" + "1,0.5\n" * 30_000 + "1,rain\n"))
+    place, reason = refused_file(
+        adapter, text_file(tmp_path / "a.csv", "y,p\n" + "1,0.5\n" * 30_000 + "1,rain\n")
+    )
     assert (place, reason) == ("line 30002", "p must be a probability from 0 to 1, got 'rain'")
 
 
@@ -311,8 +351,17 @@ def test_text_that_turns_out_not_to_be_a_number(adapter: Any, tmp_path: Path) ->
     ],
 )
 @pytest.mark.parametrize("tied", [True, False])
-def test_values_that_are_refused(adapter: Any, column: str, value: float, rule: str, tied: bool) -> None:
-    frame = pl.DataFrame({"y": [0, 1, 1], "p": [0.1, 0.2, 0.2 if tied else 0.3], "w": [0, 1, 2], "v": [0.5, 0.2, 0.1]})
+def test_values_that_are_refused(
+    adapter: Any, column: str, value: float, rule: str, tied: bool
+) -> None:
+    frame = pl.DataFrame(
+        {
+            "y": [0, 1, 1],
+            "p": [0.1, 0.2, 0.2 if tied else 0.3],
+            "w": [0, 1, 2],
+            "v": [0.5, 0.2, 0.1],
+        }
+    )
     values = [*frame[column].to_list()[:-1], value]
     frame = frame.with_columns(pl.Series(column, values, strict=False))
     error = refused(adapter, frame, weight="w" if column == "w" else "v")
@@ -324,29 +373,42 @@ def test_values_that_are_refused(adapter: Any, column: str, value: float, rule: 
 @BOTH
 @pytest.mark.parametrize("column", ["y", "p", "w", "v"])
 def test_missing_values_are_refused(adapter: Any, column: str) -> None:
-    frame = pl.DataFrame({"y": [0, 1, 1, 1], "p": [0.1, 0.2, 0.2, 0.2], "w": [1, 2, 3, 4], "v": [0.1, 0.2, 0.3, 0.4]})
+    frame = pl.DataFrame(
+        {"y": [0, 1, 1, 1], "p": [0.1, 0.2, 0.2, 0.2], "w": [1, 2, 3, 4], "v": [0.1, 0.2, 0.3, 0.4]}
+    )
     for missing in ([1], [1, 3], [0, 1, 2, 3]):
         holes = frame[column].scatter(missing, None)
-        error = refused(adapter, frame.with_columns(holes), weight=column if column in "wv" else None)
+        error = refused(
+            adapter, frame.with_columns(holes), weight=column if column in "wv" else None
+        )
         assert str(error) == f"{column} must not be missing ({len(missing)} of 4 are), got None"
 
 
 def test_missing_in_pandas_is_refused() -> None:
     pd = pytest.importorskip("pandas")
-    assert "1 of 2" in str(refused(of_duckdb, pd.DataFrame({"y": [0, 1], "p": [0.5, float("nan")]})))
+    assert "1 of 2" in str(
+        refused(of_duckdb, pd.DataFrame({"y": [0, 1], "p": [0.5, float("nan")]}))
+    )
 
 
 @BOTH
 def test_missing_in_text_is_refused(adapter: Any, tmp_path: Path) -> None:
     fault = "p must be a probability from 0 to 1, got nothing"
-    assert refused_file(adapter, text_file(tmp_path / "a.csv", "y,p\n1,0.5\n1,\n")) == ("line 3", fault)
+    assert refused_file(adapter, text_file(tmp_path / "a.csv", "y,p\n1,0.5\n1,\n")) == (
+        "line 3",
+        fault,
+    )
     lines = text_file(tmp_path / "a.jsonl", '{"y":1,"p":0.5}\n{"y":1}\n')
     assert refused_file(adapter, lines) == ("line 2", fault)
 
 
 @BOTH
 def test_sums_beyond_exact_doubles_are_refused(adapter: Any) -> None:
-    for weights, kind in (([2**53 + 1, 0], pl.Int64), ([2**52, 2**52], pl.Int64), ([2**64 - 1] * 2, pl.UInt64)):
+    for weights, kind in (
+        ([2**53 + 1, 0], pl.Int64),
+        ([2**52, 2**52], pl.Int64),
+        ([2**64 - 1] * 2, pl.UInt64),
+    ):
         frame = pl.DataFrame({"y": [1, 0], "p": [0.5, 0.5], "w": pl.Series(weights, dtype=kind)})
         assert f"must sum to less than {2**53}" in str(refused(adapter, frame, weight="w"))
     refused(adapter, pl.DataFrame({"y": [1, 1], "p": [0.5, 0.5], "v": [1e308, 1e308]}), weight="v")
@@ -367,7 +429,10 @@ def test_columns_of_other_types_are_refused(adapter: Any, column: str, tmp_path:
     for kind in (pl.String, pl.Date):
         frame = rounds(size=3).with_columns(pl.Series(column, [1, 1, 1]).cast(kind))
         error = refused(adapter, frame, weight="w")
-        assert (error.argument, error.rule) == (column, "must be a column of bool, integers or floats")
+        assert (error.argument, error.rule) == (
+            column,
+            "must be a column of bool, integers or floats",
+        )
     texts = rounds(size=3).with_columns(pl.Series(column, ["0.5"] * 3))
     _, reason = refused_file(adapter, write(texts, tmp_path / "a.parquet"), weight="w")
     assert reason == f"has no numbers in column {column!r}: it is of type String"
@@ -390,7 +455,10 @@ def test_other_data_is_refused(adapter: Any, data: Any) -> None:
 @pytest.mark.parametrize("data", ["a.xlsx", "", "a'; DROP TABLE t; --"])
 def test_other_strings_are_tables_for_duckdb_and_files_for_polars(data: str) -> None:
     error = refused(of_duckdb, data)
-    assert (error.argument, "must be a table or view of the connection" in error.rule) == ("data", True)
+    assert (error.argument, "must be a table or view of the connection" in error.rule) == (
+        "data",
+        True,
+    )
     with pytest.raises(tc.FileError):
         of_polars.tally(data, **NAMES)
 
@@ -409,5 +477,7 @@ def test_nothing_imports_the_frameworks() -> None:
 
 
 def test_our_own_connections_of_duckdb_keep_standard_output_clean() -> None:
-    setting = of_duckdb._connection().sql("SELECT current_setting('enable_progress_bar')").fetchall()
+    setting = (
+        of_duckdb._connection().sql("SELECT current_setting('enable_progress_bar')").fetchall()
+    )
     assert setting == [(False,)]

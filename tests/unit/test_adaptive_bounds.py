@@ -21,7 +21,11 @@ def test_bound_of_the_middle_is_the_theorems(split: float) -> None:
     forecaster = tc.HorizonFree(at="middle", split=split)
     overshoot = sum(plus(0.5 - split * 2**e) for e in LEVELS)
     for rounds in ROUNDS[:-1]:
-        bound = sqrt((split + 0.5) ** 2 + 1 / 12) * sqrt(3 * rounds / (2 * split) + 1) - (split + 0.5) + overshoot
+        bound = (
+            sqrt((split + 0.5) ** 2 + 1 / 12) * sqrt(3 * rounds / (2 * split) + 1)
+            - (split + 0.5)
+            + overshoot
+        )
         assert float(forecaster.a_priori(rounds)) == pytest.approx(min(bound, rounds), rel=1e-9)
 
 
@@ -37,7 +41,16 @@ def test_bound_of_the_outer_end_is_the_theorems(split: float) -> None:
         least = inf
         for j in LEVELS[1:]:
             price = 2.0**-j
-            profit = growth / (4 * price) + (2 * split + 1.5) / 4 * j + d + 1.5 * sqrt((4 + 3 / split) * price)
+            profit = (
+                growth / (4 * price)
+                + (2 * split + 1.5) / 4 * j
+                + d
+                + 1.5 * sqrt((4 + 3 / split) * price)
+            )
             least = min(least, price * rounds + profit)
         found = float(forecaster.a_priori(rounds))
-        assert min(least, rounds) <= found <= min(least + 0.125 * split * (2 * split + 1.5), rounds) + 1e-6
+        assert (
+            min(least, rounds)
+            <= found
+            <= min(least + 0.125 * split * (2 * split + 1.5), rounds) + 1e-6
+        )

@@ -46,7 +46,17 @@ WITHOUT = [{key: value for key, value in GOOD.items() if key != name} for name i
 OF_ANOTHER_TYPE = [
     GOOD | {name: bad}
     for name in ("forecasts", "zeros", "ones")
-    for bad in (None, 5, 0.5, True, "0.5", {}, tuple(GOOD[name]), np.array(GOOD[name]), dict.fromkeys(GOOD[name]))
+    for bad in (
+        None,
+        5,
+        0.5,
+        True,
+        "0.5",
+        {},
+        tuple(GOOD[name]),
+        np.array(GOOD[name]),
+        dict.fromkeys(GOOD[name]),
+    )
 ]
 NOT_ISSUED = [GOOD | {"issued": bad} for bad in (0, 1, 1.0, None, "true", [True], np.True_)]
 OF_ANOTHER_LENGTH = [
@@ -56,8 +66,23 @@ OF_ANOTHER_LENGTH = [
 ]
 NOT_FORECASTS = [
     changed("forecasts", 3, bad)
-    for bad in (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 1.5, -0.25, 5e-324, 2.0**-53, math.nextafter(1, 0))
-] + [changed("forecasts", 3, bad) for bad in (0, 1, True, None, "0.5", [0.5], 0.5j, np.float64(0.5), 1 / 3 * 2.0**-9)]
+    for bad in (
+        math.nan,
+        math.inf,
+        -math.inf,
+        0.0,
+        -0.0,
+        1.0,
+        1.5,
+        -0.25,
+        5e-324,
+        2.0**-53,
+        math.nextafter(1, 0),
+    )
+] + [
+    changed("forecasts", 3, bad)
+    for bad in (0, 1, True, None, "0.5", [0.5], 0.5j, np.float64(0.5), 1 / 3 * 2.0**-9)
+]
 OUT_OF_ORDER = [
     GOOD | {"forecasts": GOOD["forecasts"][::-1]},
     changed("forecasts", 3, GOOD["forecasts"][2]),
@@ -66,7 +91,22 @@ OUT_OF_ORDER = [
 NOT_COUNTS = [
     changed(name, 3, bad)
     for name in ("zeros", "ones")
-    for bad in (-1, -HUGE, HUGE, 2**53 + 1, 2**63, 2**64, 1.0, math.nan, True, False, None, "1", [1], np.int64(1))
+    for bad in (
+        -1,
+        -HUGE,
+        HUGE,
+        2**53 + 1,
+        2**63,
+        2**64,
+        1.0,
+        math.nan,
+        True,
+        False,
+        None,
+        "1",
+        [1],
+        np.int64(1),
+    )
 ]
 NOTHING_SAID = [changed("zeros", 3, 0) | {"ones": changed("ones", 3, 0)["ones"]}]
 TOO_MANY = [changed("zeros", 3, 2**53), GOOD | {"zeros": [2**52] * len(GOOD["zeros"])}]
@@ -127,7 +167,10 @@ def test_saved_states_of_no_arc_are_refused_with_a_good_checksum(kind: str) -> N
 
 def test_messages_say_what_is_wrong() -> None:
     for state, message in (
-        (changed("forecasts", 3, math.nan), "forecast 3 must be a multiple of 2\\*\\*-52 inside \\(0, 1\\), got nan"),
+        (
+            changed("forecasts", 3, math.nan),
+            "forecast 3 must be a multiple of 2\\*\\*-52 inside \\(0, 1\\), got nan",
+        ),
         (OUT_OF_ORDER[1], "the saved forecasts must increase"),
         (changed("ones", 3, -1), "counts of forecast 3 must be 0 or more, .* got . and -1"),
         (GOOD | {"ones": []}, f"ones must be one for each of {len(GOOD['ones'])} forecasts, got 0"),
@@ -147,7 +190,9 @@ def test_truncated_and_tampered_text_is_refused(data: st.DataObject) -> None:
     with pytest.raises(tc.StateError):
         tc.Arc.from_bytes(packed[: data.draw(st.integers(0, len(packed) - 1))])
     at = data.draw(st.integers(0, len(text) - 1))
-    other = data.draw(st.sampled_from('0123456789.,e-[]{}:"tfn').filter(lambda letter: letter != text[at]))
+    other = data.draw(
+        st.sampled_from('0123456789.,e-[]{}:"tfn').filter(lambda letter: letter != text[at])
+    )
     tampered = text[:at] + other + text[at + 1 :]
     try:
         same = json.loads(tampered) == json.loads(text)  # a blank more, or 0.50
@@ -172,7 +217,12 @@ def test_a_forecaster_of_no_rounds() -> None:
     f = tc.Arc()
     assert (repr(f), f.config, f.rounds, f.issued, f.predict()) == ("Arc()", {}, 0, False, 0.5)
     certificate = f.certificate
-    assert (certificate.rounds, certificate.energy, certificate.bound, certificate.a_priori) == (0, 0.0, 0.0, 0.0)
+    assert (certificate.rounds, certificate.energy, certificate.bound, certificate.a_priori) == (
+        0,
+        0.0,
+        0.0,
+        0.0,
+    )
     assert math.isnan(certificate.brier)
     assert f.forecast_many([]).tolist() == []
     assert f.tally == tc.Tally()
@@ -201,10 +251,14 @@ def test_certificate_is_above_what_is_measured(rate: float) -> None:
     certificate = f.certificate
     assert isinstance(certificate, ArcCertificate)
     assert tc.calibration_distance(y, p, total=True, rtol=0.01).totals[0] <= certificate.bound
-    assert tc.lower_calibration_distance(y, p, total=True).lower <= certificate.lower_distance + TINY
+    assert (
+        tc.lower_calibration_distance(y, p, total=True).lower <= certificate.lower_distance + TINY
+    )
     assert tc.smooth_calibration_error(y, p, total=True) <= certificate.smooth_error + TINY
     assert certificate.lower_distance <= 0.54 * 3_000**0.5
-    assert certificate.bound == pytest.approx(certificate.lower_distance + splitting_gap(3_000), rel=1e-12)
+    assert certificate.bound == pytest.approx(
+        certificate.lower_distance + splitting_gap(3_000), rel=1e-12
+    )
     assert certificate.brier == pytest.approx(((p - y) ** 2).mean(), rel=1e-12)
     assert f.tally == tc.Tally.from_predictions(y, p)
     assert f.energy.energy == certificate.energy <= 65 / 64 * 3_000
@@ -216,7 +270,14 @@ def test_rounds_far_beyond_what_is_claimed() -> None:
     """2**40 rounds: no count overflows, forecasts stay inside, the certificate stays finite and true."""
     half = 2**39
     f = tc.Arc()
-    f.load({"forecasts": [0.25, 0.5, 0.75], "zeros": [0, half, 1], "ones": [1, half - 2, 0], "issued": True})
+    f.load(
+        {
+            "forecasts": [0.25, 0.5, 0.75],
+            "zeros": [0, half, 1],
+            "ones": [1, half - 2, 0],
+            "issued": True,
+        }
+    )
     assert f.rounds == 2**40
     p = f.forecast_many([0, 1, 1, 1, 0, 0, 0, 0] * 50)
     assert f.rounds == 2**40 + 400
@@ -282,9 +343,17 @@ def test_forecasts_go_where_they_are_told() -> None:
 
 def test_the_arena_knows_it() -> None:
     """A bound on the distance, a certificate, no draws; who climbs ladders does not play against it."""
-    results = tc.arena.tournament({"arc": tc.arena.FORECASTERS["arc"]}, None, [60, 200], seeds=2, workers=1)
-    opponents = {name for name, adversary in tc.arena.ADVERSARIES.items() if adversary.plays(tc.Arc())}
-    assert set(results.adversaries) == opponents == set(tc.arena.ADVERSARIES) - {"greedy-certificate", "leave-biased"}
+    results = tc.arena.tournament(
+        {"arc": tc.arena.FORECASTERS["arc"]}, None, [60, 200], seeds=2, workers=1
+    )
+    opponents = {
+        name for name, adversary in tc.arena.ADVERSARIES.items() if adversary.plays(tc.Arc())
+    }
+    assert (
+        set(results.adversaries)
+        == opponents
+        == set(tc.arena.ADVERSARIES) - {"greedy-certificate", "leave-biased"}
+    )
     for row in results.rows:
         assert row.bounds == "distance"
         assert Fraction(row.bound) >= tc.Arc().a_priori(row.rounds)

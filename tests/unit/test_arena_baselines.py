@@ -84,7 +84,9 @@ def test_brier_score_is_within_the_bound_against_all_adversaries(base: str, bins
 
 
 @given(y=OUTCOMES, bins=st.integers(1, 12))
-def test_bound_is_the_refinement_of_the_base_and_a_logarithm_for_each_bin(y: list[int], bins: int) -> None:
+def test_bound_is_the_refinement_of_the_base_and_a_logarithm_for_each_bin(
+    y: list[int], bins: int
+) -> None:
     f = Calibeating(RunningMean(), bins=bins)
     p = f.forecast_many(y)
     q, outcomes = RunningMean().forecast_many(y), np.array(y, float)
@@ -114,7 +116,9 @@ def test_calibeating_says_the_mean_of_the_bin() -> None:
         assert p[t] == (same.mean() if len(same) else q[t])
 
 
-@pytest.mark.parametrize(("rate", "bins", "place"), [(0.29, 100, 29), (0.3, 10, 3), (1.0, 10, 9), (0.0, 10, 0)])
+@pytest.mark.parametrize(
+    ("rate", "bins", "place"), [(0.29, 100, 29), (0.3, 10, 3), (1.0, 10, 9), (0.0, 10, 0)]
+)
 def test_bins_hold_their_lower_edge(rate: float, bins: int, place: int) -> None:
     """0.29 * 100 is below 29 in doubles."""
     f = Calibeating(Climatology(rate=rate), bins=bins)
@@ -127,7 +131,10 @@ def test_bins_hold_their_lower_edge(rate: float, bins: int, place: int) -> None:
 def test_online_platt_is_the_hint_over_the_base(base: str, memory: int | None) -> None:
     q = BASES[base]().forecast_many(COINS)
     hint = tc.hints.Platt(memory)
-    expected = [(hint.predict(x), hint.learn(x, y))[0] for x, y in zip(q.tolist(), COINS.tolist(), strict=True)]
+    expected = [
+        (hint.predict(x), hint.learn(x, y))[0]
+        for x, y in zip(q.tolist(), COINS.tolist(), strict=True)
+    ]
     f = OnlinePlatt(BASES[base](), memory=memory)
     assert [(f.predict(), f.observe(y))[0] for y in COINS.tolist()] == expected
     assert OnlinePlatt(BASES[base](), memory=memory).forecast_many(COINS).tolist() == expected
@@ -151,7 +158,9 @@ def test_contract(kind: Any) -> None:
             testing.check_predict_repeatable,
         ]
         testing.check_forecaster(lambda base=base: kind(BASES[base]()), checks=checks)
-    testing.check_forecaster(lambda: kind(kind(Drawn(3))), checks=[testing.check_batch, testing.check_save_and_load])
+    testing.check_forecaster(
+        lambda: kind(kind(Drawn(3))), checks=[testing.check_batch, testing.check_save_and_load]
+    )
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -175,7 +184,9 @@ def test_base_is_copied_with_its_past(kind: Any) -> None:
 def test_options(kind: Any) -> None:
     assert kind().config["base"] == {"kind": "RunningMean"}
     assert kind({"kind": "Climatology", "rate": 0.2}).base.predict() == 0.2
-    assert repr(kind({"kind": "Climatology"})).startswith(kind.__name__ + "(base={'kind': 'Climatology', 'rate': 0.5}")
+    assert repr(kind({"kind": "Climatology"})).startswith(
+        kind.__name__ + "(base={'kind': 'Climatology', 'rate': 0.5}"
+    )
     option = {"bins": 7} if kind is Calibeating else {"memory": 7}
     assert kind(**option).config == {"base": {"kind": "RunningMean"}} | option
     imposter = type("Climatology", (Climatology,), {})
@@ -197,7 +208,9 @@ def test_options(kind: Any) -> None:
     for base in wrong:
         with pytest.raises(tc.InputError):
             kind(base)
-    for options in ({"bins": 0}, {"bins": 2.5}, {"bins": 2**21}) if kind is Calibeating else ({"memory": 1},):
+    for options in (
+        ({"bins": 0}, {"bins": 2.5}, {"bins": 2**21}) if kind is Calibeating else ({"memory": 1},)
+    ):
         with pytest.raises(tc.InputError):
             kind(**options)
 
@@ -210,11 +223,23 @@ def test_corrupted_states_are_refused_and_change_nothing(kind: Any, issued: bool
     if issued:
         f.predict()
     good, before = f.state(), f.to_json()
-    wrong: list[Any] = [None, [], {}, good["base"], good | {"base": None}, good | {"base": {}}, good | {"more": 1}]
+    wrong: list[Any] = [
+        None,
+        [],
+        {},
+        good["base"],
+        good | {"base": None},
+        good | {"base": {}},
+        good | {"more": 1},
+    ]
     wrong += [{name: value for name, value in good.items() if name != left} for left in good]
     wrong += [good | {"rounds": -1}, good | {"base": good["base"] | {"rounds": -1}}]
     if kind is Calibeating:
-        wrong += [good | {"zeros": [1, 2]}, good | {"ones": [1, 2, -1]}, good | {"ones": [1, 2, 2**60]}]
+        wrong += [
+            good | {"zeros": [1, 2]},
+            good | {"ones": [1, 2, -1]},
+            good | {"ones": [1, 2, 2**60]},
+        ]
         wrong += [good | {"ones": [1, 2, 0.5]}]
     else:
         wrong += [good | {"hint": {}}, good | {"hint": None}]
@@ -222,7 +247,10 @@ def test_corrupted_states_are_refused_and_change_nothing(kind: Any, issued: bool
         with pytest.raises(tc.StateError):
             f.load(state)
         assert f.to_json() == before
-    for config in ({"base": {"kind": "Nobody"}}, {"base": {"kind": kind.__name__, "base": {"kind": "Nobody"}}}):
+    for config in (
+        {"base": {"kind": "Nobody"}},
+        {"base": {"kind": kind.__name__, "base": {"kind": "Nobody"}}},
+    ):
         saved = json.loads(before) | {"config": config}
         with pytest.raises(tc.StateError):
             kind.from_json(json.dumps(saved))

@@ -1,7 +1,8 @@
 """Foster, FosterVohra and GuptaRamdas: their rules, and their bounds at their constants.
 
-The expectations that the two random ones speak of are not left to luck: the growth of the potential that the proof
-uses is worked out from the distribution in every round, and the worst expectation of short games is exact.
+The expectations that the two random ones speak of are not left to luck: the growth of the potential
+that the proof uses is worked out from the distribution in every round, and the worst expectation of
+short games is exact.
 """
 
 from __future__ import annotations
@@ -43,13 +44,19 @@ OPTIONS: list[Adversary] = [
 ]
 for _name in adversaries.__all__:
     _class = getattr(adversaries, _name)
-    _concrete = inspect.isclass(_class) and issubclass(_class, Adversary) and not inspect.isabstract(_class)
-    if _concrete and all(p.default is not p.empty for p in inspect.signature(_class).parameters.values()):
+    _concrete = (
+        inspect.isclass(_class) and issubclass(_class, Adversary) and not inspect.isabstract(_class)
+    )
+    if _concrete and all(
+        p.default is not p.empty for p in inspect.signature(_class).parameters.values()
+    ):
         OPTIONS.append(_class())
 
 OPTIONS = [a for a in OPTIONS if a.plays(Foster(grid=2))]  # all but those against ladders
 EVERYONE = pytest.mark.parametrize("adversary", OPTIONS, ids=lambda a: repr(a)[:60])
-BLIND = pytest.mark.parametrize("adversary", [a for a in OPTIONS if a.sees != "forecast"], ids=lambda a: repr(a)[:60])
+BLIND = pytest.mark.parametrize(
+    "adversary", [a for a in OPTIONS if a.sees != "forecast"], ids=lambda a: repr(a)[:60]
+)
 
 RANDOM: dict[str, Callable[..., Any]] = {
     "Foster": Foster,
@@ -77,7 +84,9 @@ class Watched:
         self._forecaster.observe(outcome)
 
 
-def watch(forecaster: RandomForecaster, adversary: Adversary, rounds: int = ROUNDS) -> list[tuple[Any, float, int]]:
+def watch(
+    forecaster: RandomForecaster, adversary: Adversary, rounds: int = ROUNDS
+) -> list[tuple[Any, float, int]]:
     """Distribution, forecast and outcome of each round."""
     watched = Watched(forecaster)
     game = play(watched, adversary, rounds)
@@ -107,7 +116,14 @@ class TestAll:
 
     @pytest.mark.parametrize("make", [Foster, FosterVohra, GuptaRamdas])
     def test_horizon_or_grid_and_their_ranges(self, make: Callable[..., Any]) -> None:
-        for options in ({}, {"horizon": 0}, {"horizon": 2**40 + 1}, {"grid": 0}, {"grid": 2.0}, {"grid": 2**20 + 1}):
+        for options in (
+            {},
+            {"horizon": 0},
+            {"horizon": 2**40 + 1},
+            {"grid": 0},
+            {"grid": 2.0},
+            {"grid": 2**20 + 1},
+        ):
             with pytest.raises(tc.InputError, match="horizon|grid"):
                 make(**options)
         assert make(horizon=2**40).grid <= 2**20
@@ -123,7 +139,9 @@ class TestAll:
 
     @pytest.mark.parametrize("make", [*RANDOM.values(), GuptaRamdas])
     @pytest.mark.parametrize("horizon", [1, 2, 3, 10, 57, 1_000, 31_337])
-    def test_a_horizon_chooses_the_grid_of_the_least_bound(self, make: Callable[..., Any], horizon: int) -> None:
+    def test_a_horizon_chooses_the_grid_of_the_least_bound(
+        self, make: Callable[..., Any], horizon: int
+    ) -> None:
         chosen = make(horizon=horizon)
         wide = range(1, 10 + 3 * math.isqrt(horizon))
         least = min(make(grid=m)._bound(horizon) for m in wide)
@@ -132,7 +150,10 @@ class TestAll:
 
     @pytest.mark.parametrize(("make", "rate"), [(Foster, 0.97), (FosterVohra, 1.37)])
     def test_the_rates_that_are_stated(self, make: Callable[..., Any], rate: float) -> None:
-        leading = {Foster: 1.5 * 4 ** (-1 / 3), FosterVohra: 1.5 * ((1 + math.pi**2 / 6) / 4) ** (1 / 3)}[make]
+        leading = {
+            Foster: 1.5 * 4 ** (-1 / 3),
+            FosterVohra: 1.5 * ((1 + math.pi**2 / 6) / 4) ** (1 / 3),
+        }[make]
         assert make(horizon=10**6).a_priori(10**6) <= rate * 10**4
         assert leading <= make(horizon=10**12).a_priori(10**12) / 10**8 <= leading + 0.001
 
@@ -144,20 +165,30 @@ class TestAll:
             return min(rounds / (2 * m) + min(coarse, max(np.roots([1, -b, -a]))), rounds)
 
         h, tilt = 1 / (2 * m), 1 - 1 / m**2
-        foster = stated((1 - 1 / m) * math.sqrt(m * rounds), m * rounds * ((0.5 + h) ** 2 + tilt * h), m * tilt)
+        foster = stated(
+            (1 - 1 / m) * math.sqrt(m * rounds), m * rounds * ((0.5 + h) ** 2 + tilt * h), m * tilt
+        )
         assert Foster(grid=m).a_priori(rounds) == pytest.approx(foster, rel=1e-9, abs=1e-9)
         for decay in (0, 1, 4):
             s2, s3, s4 = (sum(k ** (e - decay) for k in range(1, m + 1)) for e in (2, 3, 4))
             scale, slope = (m + 1) * (1 + 1 / s2), s2 + s3 / m
             fine = scale * (rounds * (s2 / 4 + s3 / (2 * m) + s4 / (4 * m**2)) + slope * rounds * h)
             vohra = stated(math.sqrt((m + 1) * (1 + s2) * rounds), fine, scale * slope)
-            assert FosterVohra(grid=m, decay=decay).a_priori(rounds) == pytest.approx(vohra, rel=1e-9, abs=1e-9)
+            assert FosterVohra(grid=m, decay=decay).a_priori(rounds) == pytest.approx(
+                vohra, rel=1e-9, abs=1e-9
+            )
         ramdas = rounds / (2 * m) + 3 * m / 4 - 1 / 2
-        assert min(ramdas, rounds) - 1 / m < GuptaRamdas(grid=m).a_priori(rounds) <= min(ramdas, rounds)
+        assert (
+            min(ramdas, rounds) - 1 / m
+            < GuptaRamdas(grid=m).a_priori(rounds)
+            <= min(ramdas, rounds)
+        )
 
     @pytest.mark.parametrize("make", [Foster, GuptaRamdas])
     @pytest.mark.parametrize("interval", [(0, -1), (3, -4), (-3, 2), (-1, -1)])
-    def test_states_of_no_rounds_are_refused(self, make: Callable[..., Any], interval: tuple[int, int]) -> None:
+    def test_states_of_no_rounds_are_refused(
+        self, make: Callable[..., Any], interval: tuple[int, int]
+    ) -> None:
         """Half a one, two ones or minus one in a round, or a round too many."""
         f = make(grid=2)
         f.forecast_many([1, 0])
@@ -169,7 +200,9 @@ class TestAll:
         assert f.state() == before
         f.load(before | {"excess": [-1, -2], "deficit": [0, 1]})  # as after [0, 0]
 
-    @pytest.mark.parametrize("wrong", [{"biases": [-1.0, 0.0]}, {"biases": [0.0, 0.5]}, {"counts": [-1.0, 1.0]}])
+    @pytest.mark.parametrize(
+        "wrong", [{"biases": [-1.0, 0.0]}, {"biases": [0.0, 0.5]}, {"counts": [-1.0, 1.0]}]
+    )
     def test_regrets_of_no_rounds_are_refused(self, wrong: dict[str, Any]) -> None:
         f = FosterVohra(grid=1)
         f.forecast_many([1, 0, 0])
@@ -201,7 +234,9 @@ class TestExpectation:
             f.load(state)
             f._said = p  # this draw
             f.observe(y)
-            values[y] += weight * self.worst(f, f.state(), tally | {p: tally.get(p, 0.0) + p - y}, left - 1)
+            values[y] += weight * self.worst(
+                f, f.state(), tally | {p: tally.get(p, 0.0) + p - y}, left - 1
+            )
         return max(values)
 
     def test_a_bound_that_is_met(self) -> None:
@@ -213,10 +248,16 @@ class TestExpectation:
     @pytest.mark.parametrize("make", RANDOM.values(), ids=RANDOM)
     def test_means_of_games(self, make: Callable[..., Any], adversary: Adversary) -> None:
         """The mean of 10 games. By Cantelli, as the root of the mean square of what is beyond T/(2m) is at most
-        s = sqrt((m + 1)(1 + S_2) T), it would exceed the bound with probability at most 1/(1 + 10 a^2) if the
+        s = sqrt((m + 1)(1 + S_2) T), it would exceed the bound with probability at most 1/(1 + 10
+        a^2) if the
         expectation were a s below it; the tests above and below leave less to luck."""
-        games = [play(make(horizon=ROUNDS, seed=seed), adversary, ROUNDS, seed=seed) for seed in range(10)]
-        assert np.mean([by_value(game.p, game.y) for game in games]) <= make(horizon=ROUNDS).a_priori(ROUNDS)
+        games = [
+            play(make(horizon=ROUNDS, seed=seed), adversary, ROUNDS, seed=seed)
+            for seed in range(10)
+        ]
+        assert np.mean([by_value(game.p, game.y) for game in games]) <= make(
+            horizon=ROUNDS
+        ).a_priori(ROUNDS)
 
 
 class TestFoster:
@@ -227,8 +268,12 @@ class TestFoster:
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(st.integers(0, 1), max_size=80), st.integers(1, 9), st.integers(0, 5))
-    def test_rule_and_potential_on_any_outcomes(self, outcomes: list[int], grid: int, seed: int) -> None:
-        self.check(watch(Foster(grid=grid, seed=seed), adversaries.Given(outcomes), len(outcomes)), grid)
+    def test_rule_and_potential_on_any_outcomes(
+        self, outcomes: list[int], grid: int, seed: int
+    ) -> None:
+        self.check(
+            watch(Foster(grid=grid, seed=seed), adversaries.Given(outcomes), len(outcomes)), grid
+        )
 
     def check(self, game: list[tuple[Any, float, int]], m: int) -> None:
         ones, said = [0] * m, [0] * m
@@ -236,7 +281,9 @@ class TestFoster:
         def off(i: int, more_ones: int = 0, more: int = 0) -> Fraction:
             """How far the ones in interval i are above, or below, what it allows."""
             n, s = said[i] + more, ones[i] + more_ones
-            return max(s - Fraction(n * (i + 1), m), Fraction(0)) + min(s - Fraction(n * i, m), Fraction(0))
+            return max(s - Fraction(n * (i + 1), m), Fraction(0)) + min(
+                s - Fraction(n * i, m), Fraction(0)
+            )
 
         potential = Fraction(0)
         for distribution, p, y in game:
@@ -249,18 +296,34 @@ class TestFoster:
                 excess, deficit = off(at[0]), -off(at[1])
                 assert at[1] == at[0] + 1
                 assert min(excess, deficit) > 0
-                weights, end = [deficit / (excess + deficit), excess / (excess + deficit)], Fraction(at[1], m)
-            assert [w for _, w in distribution] == pytest.approx([float(w) for w in weights], abs=1e-15)
+                weights, end = (
+                    [deficit / (excess + deficit), excess / (excess + deficit)],
+                    Fraction(at[1], m),
+                )
+            assert [w for _, w in distribution] == pytest.approx(
+                [float(w) for w in weights], abs=1e-15
+            )
             for outcome in (0, 1):
-                grows = sum(w * (off(i, outcome, 1) ** 2 - off(i) ** 2) for i, w in zip(at, weights, strict=True))
-                nearest = min(max(Fraction(at[0], m), outcome), Fraction(at[0] + 1, m)) if end is None else end
+                grows = sum(
+                    w * (off(i, outcome, 1) ** 2 - off(i) ** 2)
+                    for i, w in zip(at, weights, strict=True)
+                )
+                nearest = (
+                    min(max(Fraction(at[0], m), outcome), Fraction(at[0] + 1, m))
+                    if end is None
+                    else end
+                )
                 assert grows <= (outcome - nearest) ** 2 <= (1 - Fraction(1, m)) ** 2
                 bends = sum(w * self.bent(i, outcome, m) for i, w in zip(at, weights, strict=True))
                 assert (outcome - nearest) ** 2 <= bends
             i = round(p * m - 0.5)
             ones[i], said[i] = ones[i] + y, said[i] + 1
         potential = sum(off(i) ** 2 for i in range(m))
-        beyond = by_value([p for _, p, _ in game], [y for *_, y in game]) - len(game) / (2 * m) if game else 0
+        beyond = (
+            by_value([p for _, p, _ in game], [y for *_, y in game]) - len(game) / (2 * m)
+            if game
+            else 0
+        )
         assert beyond <= math.sqrt(m * potential) + 1e-9
 
     @staticmethod
@@ -326,19 +389,29 @@ class Regrets:
         _, _, basis = np.linalg.svd(flow / size)
         mu = abs(basis[-1])
         mu /= mu.sum()
-        return mu if abs(flow @ mu).max() <= 1e-9 * size else None  # else several classes were mixed
+        return (
+            mu if abs(flow @ mu).max() <= 1e-9 * size else None
+        )  # else several classes were mixed
 
 
 class TestFosterVohra:
     @EVERYONE
     @pytest.mark.parametrize(("grid", "decay"), [(1, 4), (6, 4), (7, 0)])
-    def test_rule_and_potential_round_by_round(self, adversary: Adversary, grid: int, decay: int) -> None:
+    def test_rule_and_potential_round_by_round(
+        self, adversary: Adversary, grid: int, decay: int
+    ) -> None:
         self.check(watch(FosterVohra(grid=grid, decay=decay), adversary), grid, decay)
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(st.integers(0, 1), max_size=60), st.integers(1, 9), st.integers(0, 6))
-    def test_rule_and_potential_on_any_outcomes(self, outcomes: list[int], grid: int, decay: int) -> None:
-        self.check(watch(FosterVohra(grid=grid, decay=decay), adversaries.Given(outcomes), len(outcomes)), grid, decay)
+    def test_rule_and_potential_on_any_outcomes(
+        self, outcomes: list[int], grid: int, decay: int
+    ) -> None:
+        self.check(
+            watch(FosterVohra(grid=grid, decay=decay), adversaries.Given(outcomes), len(outcomes)),
+            grid,
+            decay,
+        )
 
     def check(self, game: list[tuple[Any, float, int]], m: int, decay: int) -> None:
         """Blackwell's inequality, the potential, and the error of the means, which holds whoever plays."""
@@ -354,7 +427,9 @@ class TestFosterVohra:
                 assert regrets.drift(mu, outcome) <= 1e-10 * scale
             if len(distribution) == 1:
                 assert regrets.sums[mu > 0].max() <= 1e-10 * scale
-            far = np.minimum((abs(y - regrets.points)[:, None] + k / (2 * m)) ** 2 @ near, near.sum())
+            far = np.minimum(
+                (abs(y - regrets.points)[:, None] + k / (2 * m)) ** 2 @ near, near.sum()
+            )
             squares += float((mu**2 * far).sum())
             regrets.sums += mu[:, None] * regrets.losses(y)
             biases += mu * (y - regrets.points)
@@ -366,7 +441,9 @@ class TestFosterVohra:
     def test_against_the_stationary_distribution(self) -> None:
         """Both keep Blackwell's inequality; where two points regret only each other, both are the same."""
         same = compared = 0
-        for grid, adversary in product((2, 3, 6), (adversaries.Coins(0.4), adversaries.Threshold("distribution"))):
+        for grid, adversary in product(
+            (2, 3, 6), (adversaries.Coins(0.4), adversaries.Threshold("distribution"))
+        ):
             regrets = Regrets(grid, 0)
             for distribution, _, y in watch(FosterVohra(grid=grid, decay=0), adversary, 150):
                 mu, paper = regrets.vector(distribution), regrets.stationary()
@@ -401,8 +478,12 @@ class TestFosterVohra:
 
 class TestGuptaRamdas:
     @EVERYONE
-    @pytest.mark.parametrize("options", [{"grid": 1}, {"grid": 2}, {"grid": 9}, {"grid": 40}, {"horizon": ROUNDS}])
-    def test_error_of_the_scored_points(self, adversary: Adversary, options: dict[str, int]) -> None:
+    @pytest.mark.parametrize(
+        "options", [{"grid": 1}, {"grid": 2}, {"grid": 9}, {"grid": 40}, {"horizon": ROUNDS}]
+    )
+    def test_error_of_the_scored_points(
+        self, adversary: Adversary, options: dict[str, int]
+    ) -> None:
         f = GuptaRamdas(**options)
         game = play(f, adversary, ROUNDS)
         m = f.grid
@@ -426,10 +507,14 @@ class TestGuptaRamdas:
                 biases[f.scored(y)] += Fraction(f.scored(y)).limit_denominator(2 * m) - y
                 f.observe(y)
                 error = sum(map(abs, biases.values()))
-                assert error <= Fraction(t, 2 * m) + sum(Fraction(max(m - 1 - i, i), m) for i in range(m))
+                assert error <= Fraction(t, 2 * m) + sum(
+                    Fraction(max(m - 1 - i, i), m) for i in range(m)
+                )
                 closest = min(closest, f.a_priori(t) - error)
             memory = f.state()
-            for i, (excess, deficit) in enumerate(zip(memory["excess"], memory["deficit"], strict=True)):
+            for i, (excess, deficit) in enumerate(
+                zip(memory["excess"], memory["deficit"], strict=True)
+            ):
                 assert excess <= m - i - 1
                 assert deficit <= i
         assert closest >= -1e-12
@@ -444,8 +529,12 @@ class TestGuptaRamdas:
         kinds = set()
         for y in np.random.default_rng(4).integers(0, 2, 500).tolist():
             low, high = f.interval
-            over = [sum(means[v]) * 2 * m - len(means[v]) * (round(2 * m * v) + 1) for v in (low, high)]
-            under = [len(means[v]) * (round(2 * m * v) - 1) - sum(means[v]) * 2 * m for v in (low, high)]
+            over = [
+                sum(means[v]) * 2 * m - len(means[v]) * (round(2 * m * v) + 1) for v in (low, high)
+            ]
+            under = [
+                len(means[v]) * (round(2 * m * v) - 1) - sum(means[v]) * 2 * m for v in (low, high)
+            ]
             if low == high:
                 assert max(over + under) <= 0
             else:
@@ -455,7 +544,9 @@ class TestGuptaRamdas:
             f.observe(y)
         assert kinds == {True, False}
 
-    @pytest.mark.parametrize("adversary", [adversaries.Coins(0.4), adversaries.Drift(), adversaries.Blocks()])
+    @pytest.mark.parametrize(
+        "adversary", [adversaries.Coins(0.4), adversaries.Drift(), adversaries.Blocks()]
+    )
     def test_transcripts_have_the_scored_points(self, adversary: Adversary) -> None:
         game = play(GuptaRamdas(grid=12), adversary, 300, seed=5)
         f = GuptaRamdas(grid=12)

@@ -90,25 +90,45 @@ def test_list_names_everybody() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rounds", "ten"], "whole numbers with commas between them, such as 100,1000; got 'ten'"),
+        (
+            ["--rounds", "ten"],
+            "whole numbers with commas between them, such as 100,1000; got 'ten'",
+        ),
         (["--rounds", ""], "whole numbers with commas"),
         (["--rounds", "0"], "--rounds must be a whole number from 1"),
         (["--rounds", "5,5"], "--rounds must be one number or more, none of them twice"),
         (["--seeds", "0"], "--seeds must be a whole number from 1"),
         (["--workers", "0"], "--workers must be a whole number from 1"),
-        (["--forecaster", "nobody"], f"--forecaster must be one of {', '.join(FORECASTERS)}; got 'nobody'"),
-        (["--adversary", "aosa"], f"--adversary must be one of {', '.join(ADVERSARIES)}; got 'aosa'"),
+        (
+            ["--forecaster", "nobody"],
+            f"--forecaster must be one of {', '.join(FORECASTERS)}; got 'nobody'",
+        ),
+        (
+            ["--adversary", "aosa"],
+            f"--adversary must be one of {', '.join(ADVERSARIES)}; got 'aosa'",
+        ),
         (["--plot", "arena.gif"], "--plot must end in .svg, .png, .pdf; got 'arena.gif'"),
         (["--plot", "a.svg", "--no-plot"], "contradict"),
         (["--plot", "nowhere/a.svg"], "there is no folder 'nowhere'"),
         (["--csv", "nowhere/a.csv"], "there is no folder 'nowhere'"),
         (["--resume", "nowhere/a.jsonl"], "there is no folder 'nowhere'"),
-        (["--resume", "a", "--csv", "./a"], "--csv and --resume must not be the same file; got 'a'"),
-        (["--plot", "a.svg", "--csv", "a.svg"], "--plot and --csv must not be the same file; got 'a.svg'"),
-        (["--resume", "precious"], "--resume must be a file of a tournament, or not exist yet, got 'precious'"),
+        (
+            ["--resume", "a", "--csv", "./a"],
+            "--csv and --resume must not be the same file; got 'a'",
+        ),
+        (
+            ["--plot", "a.svg", "--csv", "a.svg"],
+            "--plot and --csv must not be the same file; got 'a.svg'",
+        ),
+        (
+            ["--resume", "precious"],
+            "--resume must be a file of a tournament, or not exist yet, got 'precious'",
+        ),
     ],
 )
-def test_errors_say_what_is_wrong_before_anything_is_played(options: list[str], message: str) -> None:
+def test_errors_say_what_is_wrong_before_anything_is_played(
+    options: list[str], message: str
+) -> None:
     Path("precious").write_text("gold")
     result = run(*options)
     assert result.exit_code == 2
@@ -160,7 +180,11 @@ def test_help_says_all_and_does_not_wait_for_the_arena() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "arena " in done.stdout
     loaded = done.stdout.splitlines()[-1].split()
-    assert not [name for name in loaded if name.startswith(("truecast.arena", "matplotlib", "multiprocessing"))]
+    assert not [
+        name
+        for name in loaded
+        if name.startswith(("truecast.arena", "matplotlib", "multiprocessing"))
+    ]
 
 
 START = """
@@ -175,7 +199,17 @@ if __name__ == "__main__":
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_ends_it_in_a_line_that_says_how_to_go_on() -> None:
     Path("start.py").write_text(START)
-    command = [sys.executable, "start.py", "arena", "--rounds", "3000", *QUICK[:8], "--seeds", "200", "--no-plot"]
+    command = [
+        sys.executable,
+        "start.py",
+        "arena",
+        "--rounds",
+        "3000",
+        *QUICK[:8],
+        "--seeds",
+        "200",
+        "--no-plot",
+    ]
     options = ["--workers", "2", "--resume", "some games.jsonl"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([*command, *options], env=environment, stdout=-1, stderr=-1, text=True,
@@ -211,7 +245,9 @@ def test_progress_is_shown_on_a_terminal() -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "start.py", "arena", "--rounds", "5", *QUICK, "--no-plot"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=True)
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=True
+    )
     os.close(theirs)
     shown = os.read(ours, 100_000).decode()
     os.close(ours)

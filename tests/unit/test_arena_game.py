@@ -79,7 +79,11 @@ def adversaries() -> list[tc.arena.Adversary]:
         *(a.Coins(rate) for rate in (0.5, 0.1)),
         *(a.Drift(period) for period in (None, 40)),
         *(a.Blocks(length) for length in (None, 7)),
-        *(kind(sees) for kind in (a.Threshold, a.GreedyBias) for sees in ("forecast", "distribution")),
+        *(
+            kind(sees)
+            for kind in (a.Threshold, a.GreedyBias)
+            for sees in ("forecast", "distribution")
+        ),
         a.GreedyCertificate(),
         *(a.EarlyStop(enough) for enough in (None, 2.5)),
         a.SignPreservation(4),
@@ -105,11 +109,14 @@ def test_same_seed_same_game_and_every_round_is_written_down(adversary: tc.arena
 
 @pytest.mark.parametrize("adversary", adversaries(), ids=repr)
 def test_an_adversary_says_how_to_build_it_again(adversary: tc.arena.Adversary) -> None:
-    again = eval(repr(adversary), vars(tc.arena))  # noqa: S307 (what it prints is how to make it)
+    again = eval(repr(adversary), vars(tc.arena))
     assert repr(again) == repr(adversary)
     assert again.sees == adversary.sees
     copied = copy.deepcopy(adversary)
-    plays = [tc.arena.play(tc.HorizonFree(), one, 120, seed=1).y.tolist() for one in (adversary, again, copied)]
+    plays = [
+        tc.arena.play(tc.HorizonFree(), one, 120, seed=1).y.tolist()
+        for one in (adversary, again, copied)
+    ]
     assert plays[0] == plays[1] == plays[2]
 
 
@@ -122,7 +129,9 @@ def test_draws_depend_on_seed_and_round_alone() -> None:
     half.forecast_many(y[:1_500])
     assert half.forecast_many(y[1_500:]).tolist() == p[1_500:].tolist()
     up = np.where(np.append(0, y[:-1]), 0.25, 0.75)
-    assert abs(np.mean(p == 0.75) - np.mean(up)) < 4 * np.sqrt(0.25 / 3_000)  # fails once in 16,000 seeds
+    assert abs(np.mean(p == 0.75) - np.mean(up)) < 4 * np.sqrt(
+        0.25 / 3_000
+    )  # fails once in 16,000 seeds
     assert abs(np.corrcoef(p[1:], p[:-1])[0, 1]) < 0.3
 
 
@@ -137,7 +146,10 @@ def test_forecaster_and_adversary_toss_different_coins() -> None:
     [
         ("nothing", {"said", "outcomes", "rounds", "rng"}),
         ("distribution", {"said", "outcomes", "rounds", "rng", "distribution"}),
-        ("forecast", {"said", "outcomes", "rounds", "rng", "distribution", "forecast", "forecaster"}),
+        (
+            "forecast",
+            {"said", "outcomes", "rounds", "rng", "distribution", "forecast", "forecaster"},
+        ),
     ],
 )
 def test_an_adversary_cannot_look_at_more_than_it_sees(sees: str, allowed: set[str]) -> None:
@@ -147,14 +159,21 @@ def test_an_adversary_cannot_look_at_more_than_it_sees(sees: str, allowed: set[s
             tc.arena.play(Drawing(), looking, 4)
             assert len(looking.saw) == 4
         else:
-            with pytest.raises(tc.InputError, match=f"sees must be '{what if what != 'forecaster' else 'forecast'}'"):
+            with pytest.raises(
+                tc.InputError,
+                match=f"sees must be '{what if what != 'forecaster' else 'forecast'}'",
+            ):
                 tc.arena.play(Drawing(), looking, 4)
 
 
 def test_who_sees_the_distribution_does_not_learn_the_draw() -> None:
     looking = Looking("distribution", "distribution")
     tc.arena.play(Drawing(), looking, 3)
-    assert looking.saw == [((0.75, 0.75), (0.25, 0.25)), ((0.75, 0.25), (0.25, 0.75)), ((0.75, 0.75), (0.25, 0.25))]
+    assert looking.saw == [
+        ((0.75, 0.75), (0.25, 0.25)),
+        ((0.75, 0.25), (0.25, 0.75)),
+        ((0.75, 0.75), (0.25, 0.25)),
+    ]
     looking = Looking("forecast", "distribution")
     game = tc.arena.play(Drawing(), looking, 3)
     assert looking.saw == [((p, 1.0),) for p in game.p]
@@ -173,7 +192,9 @@ class Ends(Looking):
 
 @pytest.mark.parametrize("last", [[], [2], [None], ["1"], [np.array([0, 1])]])
 def test_an_adversary_must_choose_0_or_1(last: list[Any]) -> None:
-    with pytest.raises(tc.InputError, match="adversary must choose 0 or 1 in every round, got .* at position 2"):
+    with pytest.raises(
+        tc.InputError, match="adversary must choose 0 or 1 in every round, got .* at position 2"
+    ):
         tc.arena.play(tc.HorizonFree(), Ends(last), 4)
 
 
@@ -184,31 +205,53 @@ def test_an_adversary_must_choose_0_or_1(last: list[Any]) -> None:
         ({"rounds": 2.0}, "rounds must be a whole number"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"adversary": "coins"}, "adversary must be an Adversary"),
-        ({"forecaster": tc.arena.RunningMean(), "adversary": tc.arena.GreedyCertificate()}, "forecaster must be one"),
-        ({"adversary": tc.arena.Given([1, 0]), "rounds": 3}, "rounds must be at most the 2 outcomes given"),
+        (
+            {"forecaster": tc.arena.RunningMean(), "adversary": tc.arena.GreedyCertificate()},
+            "forecaster must be one",
+        ),
+        (
+            {"adversary": tc.arena.Given([1, 0]), "rounds": 3},
+            "rounds must be at most the 2 outcomes given",
+        ),
         ({"adversary": Few([1, 0])}, r"adversary must choose 0 or 1 in every round, got \(2,\)"),
         ({"adversary": Few([1, 0, 2, 0, 0])}, "adversary must be 0 or 1, got 2 at position 2"),
     ],
 )
 def test_bad_games_are_refused(changes: dict[str, Any], match: str) -> None:
-    options = {"forecaster": tc.HorizonFree(), "adversary": tc.arena.Coins(), "rounds": 5, "seed": 0} | changes
+    options = {
+        "forecaster": tc.HorizonFree(),
+        "adversary": tc.arena.Coins(),
+        "rounds": 5,
+        "seed": 0,
+    } | changes
     with pytest.raises(tc.InputError, match=match):
         tc.arena.play(**options)
     assert options["forecaster"].rounds == 0
 
 
-@pytest.mark.parametrize("adversary", [tc.arena.Coins(), tc.arena.Threshold(), tc.arena.GreedyCertificate()])
+@pytest.mark.parametrize(
+    "adversary", [tc.arena.Coins(), tc.arena.Threshold(), tc.arena.GreedyCertificate()]
+)
 @pytest.mark.parametrize("other", [None, 0.5, tc.HorizonFree, tc.Guard(), tc.Recalibrator()])
-def test_only_who_forecasts_from_outcomes_alone_can_play(other: Any, adversary: tc.arena.Adversary) -> None:
-    with pytest.raises(tc.InputError, match=r"forecaster must have predict\(\) and observe\(outcome\)"):
+def test_only_who_forecasts_from_outcomes_alone_can_play(
+    other: Any, adversary: tc.arena.Adversary
+) -> None:
+    with pytest.raises(
+        tc.InputError, match=r"forecaster must have predict\(\) and observe\(outcome\)"
+    ):
         tc.arena.play(other, adversary, 3)
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.1, float("nan"), None, "x"])
 def test_a_forecaster_must_say_probabilities(wrong: Any) -> None:
-    with pytest.raises(tc.InputError, match="forecaster must say a number from 0 to 1 .*, got .* at position 2"):
+    with pytest.raises(
+        tc.InputError, match="forecaster must say a number from 0 to 1 .*, got .* at position 2"
+    ):
         tc.arena.play(Says([0, Fraction(1, 3), wrong]), tc.arena.Periodic(), 3)
-    assert tc.arena.play(Says([0, Fraction(1, 3), wrong]), tc.arena.Periodic(), 2).p.tolist() == [0, 1 / 3]
+    assert tc.arena.play(Says([0, Fraction(1, 3), wrong]), tc.arena.Periodic(), 2).p.tolist() == [
+        0,
+        1 / 3,
+    ]
 
 
 def test_a_stream_may_keep_its_outcomes() -> None:
@@ -255,7 +298,10 @@ def test_streams_are_what_they_are_called() -> None:
     assert stream(a.Given([1, 0, 0]), 2) == "10"
     assert abs(stream(a.Coins(0.1), 10_000).count("1") - 1_000) < 120
     drift = np.array([*stream(a.Drift(), 30_000)], int).reshape(3, 10, -1).mean(axis=2)
-    expected = np.mean([[0.5 - 0.5 * np.cos(2 * np.pi * (i + j) / 10) for j in (0, 0.5, 1)] for i in range(10)], axis=1)
+    expected = np.mean(
+        [[0.5 - 0.5 * np.cos(2 * np.pi * (i + j) / 10) for j in (0, 0.5, 1)] for i in range(10)],
+        axis=1,
+    )
     np.testing.assert_allclose(drift, np.tile(expected, (3, 1)), atol=0.07)
 
 
@@ -265,12 +311,17 @@ def test_threshold_and_greedy_contradict_a_constant() -> None:
         assert game.y.tolist() == [y] * 6
         game = tc.arena.play(tc.arena.Climatology(rate=rate), tc.arena.GreedyBias(), 6)
         assert game.y.tolist() == [y] * 6
-        assert tc.calibration_error_by_value(game.y, game.p, total=True) == pytest.approx(6 * max(rate, 1 - rate))
+        assert tc.calibration_error_by_value(game.y, game.p, total=True) == pytest.approx(
+            6 * max(rate, 1 - rate)
+        )
 
 
 def test_greed_that_sees_the_forecast_contradicts() -> None:
     for f in (tc.AlmostOneStepAhead(grid=5), tc.HorizonFree(), Drawing(), tc.arena.RunningMean()):
-        games = [tc.arena.play(copy.deepcopy(f), a, 200) for a in (tc.arena.GreedyBias(), tc.arena.Threshold())]
+        games = [
+            tc.arena.play(copy.deepcopy(f), a, 200)
+            for a in (tc.arena.GreedyBias(), tc.arena.Threshold())
+        ]
         assert games[0].y.tolist() == games[1].y.tolist()
 
 
@@ -283,7 +334,10 @@ def test_greed_remembers_the_errors_so_far() -> None:
             return mixtures.pop(0)
 
     game = tc.arena.play(Mixing([0.9, 0.9]), tc.arena.GreedyBias("distribution"), 2)
-    assert game.y.tolist() == [0, 0]  # 0.925 and not 0.875; a one, were it for the second round alone
+    assert game.y.tolist() == [
+        0,
+        0,
+    ]  # 0.925 and not 0.875; a one, were it for the second round alone
 
 
 def test_seen_by_its_mean_a_mixture_is_contradicted() -> None:
@@ -291,7 +345,9 @@ def test_seen_by_its_mean_a_mixture_is_contradicted() -> None:
     assert game.y.tolist() == [0, 0] * 20  # 0.625 on average after every zero
 
 
-@pytest.mark.parametrize("make", [lambda: tc.AlmostOneStepAhead(grid=9), tc.HorizonFree, lambda: tc.BentGrid(grid=8)])
+@pytest.mark.parametrize(
+    "make", [lambda: tc.AlmostOneStepAhead(grid=9), tc.HorizonFree, lambda: tc.BentGrid(grid=8)]
+)
 def test_greedy_on_the_certificate_takes_the_larger(make: Any) -> None:
     """Against a copy that tries both outcomes."""
     f = make()
@@ -325,13 +381,21 @@ def test_early_stop_freezes_the_error(given: float | None, enough: float) -> Non
 def test_early_stop_is_worth_the_cube_root() -> None:
     """The lower bound's adversary costs our own forecasters more than half of T^(1/3), on average."""
     for f in (tc.BentGrid(horizon=1_000), tc.HorizonFree()):
-        found = [tc.arena.play(copy.copy(f), tc.arena.EarlyStop(), 1_000, seed=s).distance(rtol=0.1) for s in range(5)]
+        found = [
+            tc.arena.play(copy.copy(f), tc.arena.EarlyStop(), 1_000, seed=s).distance(rtol=0.1)
+            for s in range(5)
+        ]
         assert np.mean([d.totals[0] for d in found]) > 5
 
 
 def test_sign_preservation_is_played_by_its_rules() -> None:
     assert after((1, -1, 0, 1, -1), 2, 1) == (1, 0, 1, 0, -1)
-    for cells, signs in ((1, 1), (2, 1), (3, 2), (5, 3)):  # by hand: the middle cell, then the half that keeps it
+    for cells, signs in (
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (5, 3),
+    ):  # by hand: the middle cell, then the half that keeps it
         assert value((0,) * cells, cells) == signs
     for board in itertools.product((-1, 0, 1), repeat=4):
         move = best_move(board, 5)
@@ -355,7 +419,10 @@ def test_sign_preservation_leaves_errors_behind() -> None:
         game = tc.arena.play(tc.arena.Foster(horizon=3_000, seed=seed), adversary, 3_000, seed=seed)
         return tc.calibration_error_by_value(game.y, game.p, total=True)
 
-    signs, coins = (np.mean([error(a, s) for s in range(6)]) for a in (tc.arena.SignPreservation(), tc.arena.Coins()))
+    signs, coins = (
+        np.mean([error(a, s) for s in range(6)])
+        for a in (tc.arena.SignPreservation(), tc.arena.Coins())
+    )
     assert signs > 1.5 * coins
 
 
@@ -364,9 +431,15 @@ def test_transcript_measures_the_game() -> None:
     assert game.tally == tc.Tally.from_predictions(game.y, game.p)
     assert game.measure() == tc.measure(game.y, game.p)
     assert game.distance().upper == tc.calibration_distance(game.y, game.p).upper
-    assert game.distance(total=True).upper == game.distance().totals[1] == pytest.approx(game.distance().upper * 150)
+    assert (
+        game.distance(total=True).upper
+        == game.distance().totals[1]
+        == pytest.approx(game.distance().upper * 150)
+    )
     assert game.y.dtype == np.int64
-    assert (game.y * 300 - 299).tolist() == [300 * y - 299 for y in game.y.tolist()]  # bytes would overflow
+    assert (game.y * 300 - 299).tolist() == [
+        300 * y - 299 for y in game.y.tolist()
+    ]  # bytes would overflow
     assert "HorizonFree" in repr(game)
     assert "Coins(rate=0.3)" in repr(game)
     for array in (game.p, game.y):

@@ -22,7 +22,9 @@ from truecast.arena.forecasters.kakade_foster import KakadeFoster
 from truecast.arena.game import Round, play
 
 BOTH = (KakadeFoster, Defensive)
-OUTCOMES = st.lists(st.integers(0, 1), min_size=1, max_size=60) | st.integers(1, 60).map(lambda n: [1] * n)
+OUTCOMES = st.lists(st.integers(0, 1), min_size=1, max_size=60) | st.integers(1, 60).map(
+    lambda n: [1] * n
+)
 TINY = 1e-9  # for what the tests themselves compute in doubles
 
 
@@ -34,7 +36,9 @@ class GreedySmooth(Adversary):
     def outcomes(self, game: Round) -> Iterator[int]:
         while True:
             p = [*game.said, game.forecast]
-            zero, one = (tc.smooth_calibration_error([*game.outcomes, y], p, total=True) for y in (0, 1))
+            zero, one = (
+                tc.smooth_calibration_error([*game.outcomes, y], p, total=True) for y in (0, 1)
+            )
             yield int(one >= zero)
 
 
@@ -46,7 +50,9 @@ def weights(p: float, m: int) -> np.ndarray:
 def matrix(kind: type, m: int) -> np.ndarray:
     """The kernel on the grid."""
     points = np.arange(m + 1) / m
-    return np.eye(m + 1) if kind is KakadeFoster else np.exp(-np.abs(points[:, np.newaxis] - points))
+    return (
+        np.eye(m + 1) if kind is KakadeFoster else np.exp(-np.abs(points[:, np.newaxis] - points))
+    )
 
 
 def smooth(y: Any, p: Any) -> float:
@@ -54,8 +60,12 @@ def smooth(y: Any, p: Any) -> float:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("options", [{"horizon": 500}, {"grid": 1}, {"grid": 3}, {"grid": 30}, {"grid": 100}], ids=str)
-def test_smooth_error_is_within_the_bound_against_all_adversaries(kind: Any, options: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "options", [{"horizon": 500}, {"grid": 1}, {"grid": 3}, {"grid": 30}, {"grid": 100}], ids=str
+)
+def test_smooth_error_is_within_the_bound_against_all_adversaries(
+    kind: Any, options: dict[str, int]
+) -> None:
     tried = 0
     for adversary in everybody():
         f = kind(**options)
@@ -155,7 +165,9 @@ def smooth_functions(draw: Any) -> np.ndarray:
     """Values on a grid of a function in [-1, 1] with slopes of at most 1; often a zigzag near 1, which is worst."""
     m = draw(st.integers(1, 60))
     slopes = st.sampled_from([-1.0, 1.0]) | st.floats(-1, 1)
-    steps = draw(st.lists(slopes, min_size=m, max_size=m) | st.just([(-1.0) ** k for k in range(m)]))
+    steps = draw(
+        st.lists(slopes, min_size=m, max_size=m) | st.just([(-1.0) ** k for k in range(m)])
+    )
     values = np.concatenate([[0.0], np.cumsum(steps) / m])
     top = draw(st.sampled_from([1.0 - values.max(), -1.0 - values.min(), 0.0]))
     return np.clip(values + top, -1, 1)
@@ -181,7 +193,9 @@ def test_the_root_of_two_is_needed_and_the_norm_of_the_slope_is_right() -> None:
 
 
 @given(values=smooth_functions(), places=st.lists(st.floats(0, 1), min_size=1, max_size=10))
-def test_interpolation_is_off_by_twice_the_product_of_the_weights(values: np.ndarray, places: list[float]) -> None:
+def test_interpolation_is_off_by_twice_the_product_of_the_weights(
+    values: np.ndarray, places: list[float]
+) -> None:
     """Step (2) for KakadeFoster: the highest 1-Lipschitz function through values on the grid is 2u/m above at most."""
     m = len(values) - 1
     points = np.arange(m + 1) / m
@@ -218,7 +232,9 @@ def test_horizon_chooses_a_grid_with_the_bounds_that_are_stated(rounds: int) -> 
     f = KakadeFoster(horizon=rounds)
     m = f.grid
     assert abs(m - min(range(1, 2 * m + 10), key=lambda k: k + 1 + rounds / (2 * k * k))) <= 1
-    assert f.a_priori(rounds) <= math.sqrt((m + 1) * rounds) + rounds / (2 * m)  # without steps (3) and (4)
+    assert f.a_priori(rounds) <= math.sqrt((m + 1) * rounds) + rounds / (
+        2 * m
+    )  # without steps (3) and (4)
     assert f.a_priori(rounds) <= (0.613 * cube**2 + 0.6 * cube + 1) * rounding
     d = Defensive(horizon=rounds)
     assert d.grid >= 2 * root
@@ -253,7 +269,9 @@ def test_contradiction_makes_the_error_by_value_half_of_the_rounds() -> None:
 @pytest.mark.parametrize("kind", BOTH)
 def test_contract(kind: Any) -> None:
     testing.check_forecaster(lambda: kind(horizon=100))
-    testing.check_forecaster(lambda: kind(grid=1), checks=[c for c in testing.CHECKS if c != testing.check_memory])
+    testing.check_forecaster(
+        lambda: kind(grid=1), checks=[c for c in testing.CHECKS if c != testing.check_memory]
+    )
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -261,7 +279,14 @@ def test_options(kind: Any) -> None:
     f = kind(horizon=50, grid=6)
     assert (f.horizon, f.grid, f.config) == (50, 6, {"horizon": 50, "grid": 6})
     assert repr(kind(grid=6)) == f"{kind.__name__}(grid=6)"
-    for wrong in ({}, {"horizon": 0}, {"grid": 0}, {"grid": 2.0}, {"grid": 2**21}, {"horizon": "9"}):
+    for wrong in (
+        {},
+        {"horizon": 0},
+        {"grid": 0},
+        {"grid": 2.0},
+        {"grid": 2**21},
+        {"horizon": "9"},
+    ):
         with pytest.raises(tc.InputError):
             kind(**wrong)
     with pytest.raises(tc.StateError):

@@ -21,7 +21,9 @@ from truecast.arena.search import best_response
 
 MAKES: dict[str, Callable[[int], Any]] = {
     "lower": lambda rounds: tc.AlmostOneStepAhead(horizon=rounds),
-    "middle, lowest": lambda rounds: tc.AlmostOneStepAhead(horizon=rounds, at="middle", cell="lowest"),
+    "middle, lowest": lambda rounds: tc.AlmostOneStepAhead(
+        horizon=rounds, at="middle", cell="lowest"
+    ),
     "bent": lambda rounds: tc.BentGrid(horizon=rounds),
     "horizon-free": lambda rounds: tc.HorizonFree(),
     "horizon-free, middle": lambda rounds: tc.HorizonFree(at="middle"),
@@ -56,7 +58,8 @@ def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
     told: list[tuple[float, int, float]] = []
     f = tc.HorizonFree(at="middle")
     first, again = (
-        best_response(f, 24, width=8, tries=400, seed=3, progress=lambda *said: told.append(said)) for _ in range(2)
+        best_response(f, 24, width=8, tries=400, seed=3, progress=lambda *said: told.append(said))
+        for _ in range(2)
     )
     assert first.outcomes == again.outcomes
     assert first.tried == again.tried
@@ -68,7 +71,9 @@ def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
 
 def test_changes_improve_on_beam_and_constructions() -> None:
     f = tc.HorizonFree(at="middle")
-    few, many = (best_response(f, 20, width=8, tries=tries).distance.totals[1] for tries in (1, 1_000))
+    few, many = (
+        best_response(f, 20, width=8, tries=tries).distance.totals[1] for tries in (1, 1_000)
+    )
     assert many > few + 0.05
 
 
@@ -105,7 +110,13 @@ def test_refusals() -> None:
     for other in (None, RunningMean, tc.Guard(), tc.Recalibrator()):
         with pytest.raises(tc.InputError, match=r"^forecaster must have predict\(\)"):
             best_response(other, 3)
-    bad: list[dict[str, Any]] = [{"width": 1}, {"tries": 0}, {"seed": -1}, {"time_limit": 0}, {"progress": 3}]
+    bad: list[dict[str, Any]] = [
+        {"width": 1},
+        {"tries": 0},
+        {"seed": -1},
+        {"time_limit": 0},
+        {"progress": 3},
+    ]
     bad += [{"starts": starts} for starts in (None, [[0, 1]], [[0, 1, 2]], ["011"], [0, 1, 1])]
     for options in bad:
         with pytest.raises(tc.InputError, match=f"^{next(iter(options))} must "):
@@ -129,7 +140,9 @@ def test_ctrl_c_during_a_distance_ends_the_search(monkeypatch: pytest.MonkeyPatc
         tc.arena.play(RunningMean(), tc.arena.Coins(), 50).course()
 
 
-@pytest.mark.parametrize("make", [lambda: tc.AlmostOneStepAhead(horizon=900), lambda: tc.BentGrid(horizon=900)])
+@pytest.mark.parametrize(
+    "make", [lambda: tc.AlmostOneStepAhead(horizon=900), lambda: tc.BentGrid(horizon=900)]
+)
 @pytest.mark.parametrize("towards", [0, 1])
 def test_every_point_is_left_with_a_bias_of_one_sign(make: Callable[[], Any], towards: int) -> None:
     f = make()
@@ -137,7 +150,8 @@ def test_every_point_is_left_with_a_bias_of_one_sign(make: Callable[[], Any], to
     signs = np.sign(f.biases[1:-1])
     assert set(signs.tolist()) == {-1 if towards else 1}
     assert game.y[-1] == towards
-    # a look at what comes saves up to a whole round a point: most biases are nearly as large as they may be
+    # a look at what comes saves up to a whole round a point: most biases are nearly as large as
+    # they may be
     room = np.where(signs < 0, f.denominator - f.points[1:-1], f.points[1:-1])
     assert np.mean(abs(f.biases[1:-1]) / room) > 0.85
 

@@ -10,18 +10,35 @@ import pytest
 import truecast as tc
 from truecast.arena.roster import FORECASTERS
 
-LITERATURE = [name for name, make in FORECASTERS.items() if type(make(50, 0)).__module__.startswith("truecast.arena")]
+LITERATURE = [
+    name
+    for name, make in FORECASTERS.items()
+    if type(make(50, 0)).__module__.startswith("truecast.arena")
+]
 
 
 def spoiled(state: dict[str, Any]) -> list[dict[str, Any]]:
     """States with one thing wrong with each."""
-    bad = [{}, state | {"more": 1}, state | {"rounds": -1}, state | {"rounds": 2.0}, state | {"issued": 1}]
+    bad = [
+        {},
+        state | {"more": 1},
+        state | {"rounds": -1},
+        state | {"rounds": 2.0},
+        state | {"issued": 1},
+    ]
     bad += [state | {"rounds": 2**53 + 1}]
     for name, values in state.items():
         bad.append({key: value for key, value in state.items() if key != name})
         if isinstance(values, list):
-            bad += [state | {name: [*values, values[0]]}, state | {name: values[:-1]}, state | {name: None}]
-            bad += [state | {name: [worse, *values[1:]]} for worse in (float("nan"), float("inf"), "1", None, [])]
+            bad += [
+                state | {name: [*values, values[0]]},
+                state | {name: values[:-1]},
+                state | {name: None},
+            ]
+            bad += [
+                state | {name: [worse, *values[1:]]}
+                for worse in (float("nan"), float("inf"), "1", None, [])
+            ]
     return bad
 
 

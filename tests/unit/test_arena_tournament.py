@@ -28,14 +28,22 @@ from truecast.arena.tournament import tournament
 from truecast.arena.workers import in_processes
 
 FEW = {"aosa": aosa, "dice": dice, "own": own}
-SOME = {"constant": Constant(), "coins": Coins(), "threshold": Threshold(), "certificate": GreedyCertificate()}
+SOME = {
+    "constant": Constant(),
+    "coins": Coins(),
+    "threshold": Threshold(),
+    "certificate": GreedyCertificate(),
+}
 small = partial(tournament, FEW, SOME, [4, 25], 2, rtol=0.0)
 
 
 def same(one: Results, other: Results) -> bool:
     """Whether all is equal, the bounds on the distance up to rounding."""
     rounded = [
-        [dataclasses.replace(row, lower=round(row.lower, 9), upper=round(row.upper, 9)) for row in results.rows]
+        [
+            dataclasses.replace(row, lower=round(row.lower, 9), upper=round(row.upper, 9))
+            for row in results.rows
+        ]
         for results in (one, other)
     ]
     return rounded[0] == rounded[1]
@@ -76,11 +84,18 @@ def test_rows_say_what_the_measures_say() -> None:
 
 
 def test_seeds_reach_both_players_and_may_be_named() -> None:
-    results = tournament({"dice": dice}, {"constant": Constant(), "coins": Coins()}, [30], [7, 3, 5], workers=1)
+    results = tournament(
+        {"dice": dice}, {"constant": Constant(), "coins": Coins()}, [30], [7, 3, 5], workers=1
+    )
     assert [row.seed for row in results.rows] == [7, 3, 5, 7, 3, 5]
     assert len({row.upper for row in results.rows if row.adversary == "constant"}) > 1
     alone = tournament({"dice": dice}, {"coins": Coins()}, [30], [3], workers=1)
-    assert same(alone, Results(tuple(row for row in results.rows if (row.adversary, row.seed) == ("coins", 3)), 0.01))
+    assert same(
+        alone,
+        Results(
+            tuple(row for row in results.rows if (row.adversary, row.seed) == ("coins", 3)), 0.01
+        ),
+    )
 
 
 def test_processes_change_nothing() -> None:
@@ -113,7 +128,9 @@ def test_stopped_at_any_byte_it_goes_on(tmp_path: Path) -> None:
         cut.write_bytes(content[:size])
         told: list[int] = []
         assert tiny(cut, progress=lambda done, total, told=told: told.append(done)) == results
-        assert told[0] == max(0, content[:size].count(b"\n") - 1)  # what is there is not played again
+        assert told[0] == max(
+            0, content[:size].count(b"\n") - 1
+        )  # what is there is not played again
         assert cut.read_bytes() == content
 
 
@@ -139,7 +156,11 @@ def test_two_tournaments_at_a_time_do_not_spoil_their_file(tmp_path: Path) -> No
 
     def another(done: int, total: int) -> None:
         if done == 1 and not told:
-            told.append(tournament({"own": own}, {"constant": Constant()}, [3, 4], path=path, workers=1).rows[0].rounds)
+            told.append(
+                tournament({"own": own}, {"constant": Constant()}, [3, 4], path=path, workers=1)
+                .rows[0]
+                .rounds
+            )
 
     results = tiny(path, progress=another)
     assert told == [3]
@@ -169,10 +190,15 @@ def test_another_option_is_another_game(tmp_path: Path) -> None:
         (b"forecaster,adversary\n", "must be a file of a tournament"),
         (b'["truecast"]\n', "must be a file of a tournament"),
         (b"\xff\xfe\n", "must be a file of a tournament"),
-        (b'{"truecast": "tournament", "format": 2}\n', "must be of format 1, which this truecast reads; its is 2"),
+        (
+            b'{"truecast": "tournament", "format": 2}\n',
+            "must be of format 1, which this truecast reads; its is 2",
+        ),
     ],
 )
-def test_other_files_are_refused_and_left_alone(tmp_path: Path, content: bytes, message: str) -> None:
+def test_other_files_are_refused_and_left_alone(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     path = tmp_path / "games"
     path.write_bytes(content)
     with pytest.raises(tc.InputError, match=message):
@@ -181,19 +207,25 @@ def test_other_files_are_refused_and_left_alone(tmp_path: Path, content: bytes, 
 
 
 @pytest.mark.parametrize(
-    "change", [{"rtol": 0.02}, {"time_limit": 5.0}, {"rtol": 0.0}], ids=["rtol", "time_limit", "exact"]
+    "change",
+    [{"rtol": 0.02}, {"time_limit": 5.0}, {"rtol": 0.0}],
+    ids=["rtol", "time_limit", "exact"],
 )
 def test_files_of_other_settings_are_refused(tmp_path: Path, change: dict[str, float]) -> None:
     path = tmp_path / "games"
     tiny(path)
     before = path.read_bytes()
     [(name, value)] = change.items()
-    with pytest.raises(tc.InputError, match=f"{name} {value}.*it was made with version {tc.__version__}, rtol 0.01"):
+    with pytest.raises(
+        tc.InputError, match=f"{name} {value}.*it was made with version {tc.__version__}, rtol 0.01"
+    ):
         tiny(path, **change)
     assert path.read_bytes() == before
 
 
-def test_files_of_another_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_another_version_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "games"
     tiny(path)
     monkeypatch.setattr(tc, "__version__", "9.9")
@@ -201,7 +233,9 @@ def test_files_of_another_version_are_refused(tmp_path: Path, monkeypatch: pytes
         tiny(path)
 
 
-@pytest.mark.parametrize("line", [b"", b"null", b"{}", b'{"options": ["a", "b"], "rounds": 3}', b"{", b"\xff"])
+@pytest.mark.parametrize(
+    "line", [b"", b"null", b"{}", b'{"options": ["a", "b"], "rounds": 3}', b"{", b"\xff"]
+)
 def test_a_damaged_line_is_refused(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "games"
     tiny(path)
@@ -226,7 +260,9 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_errors_of_players_come_through_and_finished_games_are_kept(tmp_path: Path, workers: int) -> None:
+def test_errors_of_players_come_through_and_finished_games_are_kept(
+    tmp_path: Path, workers: int
+) -> None:
     path = tmp_path / "games"
     players = {"own": own}
     opponents = {"constant": Constant(), "given": tc.arena.Given([1, 0, 1])}
@@ -236,14 +272,18 @@ def test_errors_of_players_come_through_and_finished_games_are_kept(tmp_path: Pa
     assert any("In another process" in note for note in caught.value.__notes__) == (workers > 1)
     if workers == 1:
         kept = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
-        assert [(row["adversary"], row["rounds"]) for row in kept] == [("constant", 8)]  # long games come first
+        assert [(row["adversary"], row["rounds"]) for row in kept] == [
+            ("constant", 8)
+        ]  # long games come first
     assert len(tournament(players, opponents, [3], path=path, workers=workers)) == 2
 
 
 def test_errors_while_building_come_at_once() -> None:
     with pytest.raises(ZeroDivisionError):
         tournament({"broken": broken}, SOME, [3, 8], workers=1)
-    with pytest.raises(tc.InputError, match="must build what can predict and observe, and 'int' does not, got 8"):
+    with pytest.raises(
+        tc.InputError, match="must build what can predict and observe, and 'int' does not, got 8"
+    ):
         tournament({"int": lambda rounds, seed: rounds}, SOME, [8], workers=1)
 
 
@@ -263,7 +303,9 @@ def test_processes_never_hear_ctrl_c() -> None:
 
 def test_what_cannot_travel_is_refused_unless_it_need_not() -> None:
     local = {"own": lambda rounds, seed: Own()}
-    with pytest.raises(tc.InputError, match="forecasters must be defined at the top of a file.*'own' is not"):
+    with pytest.raises(
+        tc.InputError, match="forecasters must be defined at the top of a file.*'own' is not"
+    ):
         tournament(local, SOME, [3], workers=2)
     assert len(tournament(local, {"constant": Constant()}, [3], workers=1)) == 1
 
@@ -272,7 +314,10 @@ def test_what_cannot_travel_is_refused_unless_it_need_not() -> None:
     ("change", "message"),
     [
         ({"forecasters": [aosa]}, "forecasters must map names to functions"),
-        ({"forecasters": {"aosa": tc.AlmostOneStepAhead(grid=3)}}, "functions of rounds and seed, and 'aosa' is none"),
+        (
+            {"forecasters": {"aosa": tc.AlmostOneStepAhead(grid=3)}},
+            "functions of rounds and seed, and 'aosa' is none",
+        ),
         ({"forecasters": {3: aosa}}, "forecasters must map names"),
         ({"adversaries": {"coins": Coins}}, "adversaries must map names to .* and 'coins' is none"),
         ({"horizons": []}, "horizons must be one number or more"),
@@ -292,14 +337,23 @@ def test_what_cannot_travel_is_refused_unless_it_need_not() -> None:
         ({"progress": True}, "progress must be a function"),
     ],
 )
-def test_arguments_are_checked_before_anything_is_written(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    asked: dict[str, Any] = {"forecasters": FEW, "adversaries": SOME, "horizons": [3], "workers": 1} | change
+def test_arguments_are_checked_before_anything_is_written(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    asked: dict[str, Any] = {
+        "forecasters": FEW,
+        "adversaries": SOME,
+        "horizons": [3],
+        "workers": 1,
+    } | change
     with pytest.raises(tc.InputError, match=message):
         tournament(**asked, path=tmp_path / "games")
     assert not (tmp_path / "games").exists()
 
 
-def test_ctrl_c_during_a_distance_is_not_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ctrl_c_during_a_distance_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from truecast.arena import yardstick
 
     measured: list[int] = []
@@ -345,7 +399,9 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes as Linux keeps them")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for processes as Linux keeps them"
+)
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
 def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str) -> None:
@@ -385,7 +441,9 @@ def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str
     assert told[0] >= kept - 1
     uninterrupted = tournament({"aosa": aosa}, opponents, [1500], 60, workers=1)
     for one, other in zip(resumed.rows, uninterrupted.rows, strict=True):
-        assert dataclasses.replace(one, lower=0, upper=0) == dataclasses.replace(other, lower=0, upper=0)
+        assert dataclasses.replace(one, lower=0, upper=0) == dataclasses.replace(
+            other, lower=0, upper=0
+        )
         assert one.lower <= other.upper
         assert other.lower <= one.upper
         assert one.upper - one.lower <= 0.01 * one.upper + 1e-9
@@ -408,7 +466,11 @@ def test_columns_make_data_frames(results: Results) -> None:
     for frame in (pl.DataFrame(columns), pd.DataFrame(columns)):
         assert frame.shape == (len(results), len(COLUMNS))
         assert frame["upper"].to_list() == [row.upper for row in results.rows]
-    assert pl.DataFrame(columns)["seed"].null_count() == sum(row.seed is None for row in results.rows) > 0
+    assert (
+        pl.DataFrame(columns)["seed"].null_count()
+        == sum(row.seed is None for row in results.rows)
+        > 0
+    )
 
 
 def test_csv_has_everything(results: Results, tmp_path: Path) -> None:
@@ -424,14 +486,25 @@ def test_csv_has_everything(results: Results, tmp_path: Path) -> None:
 
 def test_summary(results: Results) -> None:
     for one in results.summary():
-        rows = [row for row in results.rows if (row.forecaster, row.rounds) == (one.forecaster, one.rounds)]
+        rows = [
+            row
+            for row in results.rows
+            if (row.forecaster, row.rounds) == (one.forecaster, one.rounds)
+        ]
         assert one.games == len(rows)
         assert one.worst == max(row.upper for row in rows)
         assert one.at_least == max(row.lower for row in rows)
         assert one.worst in [row.upper for row in rows if row.adversary == one.against]
-        games = [[row for row in rows if row.adversary == adversary] for adversary in {row.adversary for row in rows}]
-        assert one.mean == pytest.approx(np.mean([np.mean([row.upper for row in played]) for played in games]))
-        assert one.brier == pytest.approx(np.mean([np.mean([row.brier for row in played]) for played in games]))
+        games = [
+            [row for row in rows if row.adversary == adversary]
+            for adversary in {row.adversary for row in rows}
+        ]
+        assert one.mean == pytest.approx(
+            np.mean([np.mean([row.upper for row in played]) for played in games])
+        )
+        assert one.brier == pytest.approx(
+            np.mean([np.mean([row.brier for row in played]) for played in games])
+        )
         certificates = [row.certificate for row in rows if row.certificate is not None]
         assert one.certificate == (max(certificates) if certificates else None)
     assert [(one.forecaster, one.rounds) for one in results.summary()] == [
@@ -445,10 +518,14 @@ def test_printed(results: Results) -> None:
     assert max(map(len, lines)) <= 120
     names = next(line for line in lines if line.startswith("forecaster")).split()
     assert names[:5] == ["forecaster", "T=25", "T=100", "T=400", "exponent"]
-    rows = {line.split()[0]: line.split() for line in lines if line.split() and line.split()[0] in FEW}
+    rows = {
+        line.split()[0]: line.split() for line in lines if line.split() and line.split()[0] in FEW
+    }
     worst = {(one.forecaster, one.rounds): one.worst for one in results.summary()}
     for name, cells in rows.items():
-        assert [float(cell) for cell in cells[1:4]] == pytest.approx([worst[name, t] for t in (25, 100, 400)], rel=1e-3)
+        assert [float(cell) for cell in cells[1:4]] == pytest.approx(
+            [worst[name, t] for t in (25, 100, 400)], rel=1e-3
+        )
         exponent = np.log(worst[name, 400] / worst[name, 100]) / np.log(4)
         assert float(cells[4]) == pytest.approx(exponent, abs=0.006)
     assert rows["aosa"][-1] == "distance"
@@ -472,7 +549,9 @@ def test_distances_that_are_not_close_are_marked(results: Results) -> None:
     rounded = tuple(dataclasses.replace(row, lower=row.upper - 1e-12) for row in results.rows)
     assert "<=" not in str(Results(rounded, 0.0)).split("\n\n")[1]
     assert all(
-        cell.startswith("<=") or not cell for row in Results(tuple(wide), 0.01).against(25).rows for cell in row[1:]
+        cell.startswith("<=") or not cell
+        for row in Results(tuple(wide), 0.01).against(25).rows
+        for cell in row[1:]
     )
 
 
@@ -482,7 +561,9 @@ def test_means_against_each_adversary(results: Results) -> None:
     for name, *cells in table.rows:
         for adversary, cell in zip(SOME, cells, strict=True):
             rows = [
-                row for row in results.rows if (row.forecaster, row.adversary, row.rounds) == (name, adversary, 100)
+                row
+                for row in results.rows
+                if (row.forecaster, row.adversary, row.rounds) == (name, adversary, 100)
             ]
             if rows:
                 assert float(cell) == pytest.approx(np.mean([row.upper for row in rows]), rel=1e-3)
@@ -496,12 +577,16 @@ def test_tables_too_wide_come_in_parts() -> None:
     from truecast.arena.tables import Table
 
     assert Table(("a", "b", "c"), (("1", "2", "3"),)).text(1) == "a  b\n1  2\n\na  c\n1  3"
-    table = Table(("name", *(f"some-adversary-{at}" for at in range(30))), (("a", *map(str, range(30))),))
+    table = Table(
+        ("name", *(f"some-adversary-{at}" for at in range(30))), (("a", *map(str, range(30))),)
+    )
     lines = table.text(60).splitlines()
     assert max(map(len, lines)) <= 60
     parts = table.text(60).split("\n\n")
     assert all(part.splitlines()[-1].startswith("a ") for part in parts)
-    assert [cell for part in parts for cell in part.splitlines()[-1].split()[1:]] == list(map(str, range(30)))
+    assert [cell for part in parts for cell in part.splitlines()[-1].split()[1:]] == list(
+        map(str, range(30))
+    )
 
 
 # who plays by default
@@ -525,18 +610,26 @@ def test_the_roster_cannot_be_changed_by_accident() -> None:
 # pictures
 
 
-def test_curves_have_the_worst_of_the_seeds_and_the_bounds_on_the_distance(results: Results) -> None:
+def test_curves_have_the_worst_of_the_seeds_and_the_bounds_on_the_distance(
+    results: Results,
+) -> None:
     curves = results.curves()
     assert [panel.forecaster for panel in curves.panels] == list(FEW)
     worst = {(one.forecaster, one.rounds): one for one in results.summary()}
     for panel in curves.panels:
         assert panel.worst.rounds == (25, 100, 400)
-        assert panel.worst.values == tuple(worst[panel.forecaster, rounds].worst for rounds in (25, 100, 400))
+        assert panel.worst.values == tuple(
+            worst[panel.forecaster, rounds].worst for rounds in (25, 100, 400)
+        )
         assert panel.against == worst[panel.forecaster, 400].against
         for adversary, curve in panel.adversaries.items():
             for rounds, value in zip(curve.rounds, curve.values, strict=True):
                 key = panel.forecaster, adversary, rounds
-                rows = [row for row in results.rows if (row.forecaster, row.adversary, row.rounds) == key]
+                rows = [
+                    row
+                    for row in results.rows
+                    if (row.forecaster, row.adversary, row.rounds) == key
+                ]
                 assert value == max(row.upper for row in rows)
     aosa_panel, dice_panel, own_panel = curves.panels
     assert aosa_panel.bound.values == tuple(float(aosa(t, 0).a_priori(t)) for t in (25, 100, 400))
@@ -544,7 +637,9 @@ def test_curves_have_the_worst_of_the_seeds_and_the_bounds_on_the_distance(resul
     assert own_panel.bound is None
 
 
-def test_pictures_are_drawn_where_they_are_told_and_nowhere_else(results: Results, tmp_path: Path) -> None:
+def test_pictures_are_drawn_where_they_are_told_and_nowhere_else(
+    results: Results, tmp_path: Path
+) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -575,7 +670,10 @@ def test_bounds_are_seen_also_if_all_games_are_of_one_length() -> None:
     axes = Figure().subplots()
     curves.draw_panel(axes, curves.panels[0])
     drawn = {line.get_label(): line for line in axes.lines}
-    for name, height in (("proved bound", float(aosa(25, 0).a_priori(25))), ("2 sqrt(T) + 1", 11.0)):
+    for name, height in (
+        ("proved bound", float(aosa(25, 0).a_priori(25))),
+        ("2 sqrt(T) + 1", 11.0),
+    ):
         assert tuple(drawn[name].get_ydata()) == (height,)
         assert drawn[name].get_marker() == "_"  # a line has no length
 
@@ -583,7 +681,9 @@ def test_bounds_are_seen_also_if_all_games_are_of_one_length() -> None:
 def test_each_player_has_a_look_of_its_own() -> None:
     from matplotlib.figure import Figure
 
-    many = tournament({f"own {at}": own for at in range(16)}, {"constant": Constant()}, [3], workers=1)
+    many = tournament(
+        {f"own {at}": own for at in range(16)}, {"constant": Constant()}, [3], workers=1
+    )
     axes = Figure().subplots()
     many.curves().draw_overview(axes)
     looks = [(line.get_color(), line.get_marker()) for line in axes.lines]
@@ -621,11 +721,15 @@ def test_games_are_drawn(tmp_path: Path) -> None:
     course = play(tc.BentGrid(horizon=30), Coins(), 30).course()
     course.draw_forecasts(above)
     course.draw_distance(below)
-    assert {"forecast", "share of ones in the 5 rounds around"} == {line.get_label() for line in above.lines}
+    assert {"forecast", "share of ones in the 5 rounds around"} == {
+        line.get_label() for line in above.lines
+    }
     assert {"certificate", "distance to calibration"} <= {line.get_label() for line in below.lines}
 
 
-def test_without_matplotlib_the_error_says_what_to_install(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_says_what_to_install(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'truecast\[plot\]'"):
         results.draw()

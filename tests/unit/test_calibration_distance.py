@@ -19,7 +19,9 @@ from truecast.measures.prices import best_prices
 Y, P = [1, 0, 1, 1], [0.6, 0.6, 0.7, 0.9]
 
 
-def many(rounds: int, power: float = 1.0, grid: int = 0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def many(
+    rounds: int, power: float = 1.0, grid: int = 0, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     p = rng.integers(0, grid + 1, rounds) / grid if grid else rng.random(rounds)
     return (rng.random(rounds) < p**power).astype(np.int64), p
@@ -51,7 +53,10 @@ def test_distance_by_hand(y: list[int], p: list[float], distance: float) -> None
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("rtol", bad) for bad in (-0.1, 1, 1.0, 2, math.nan, math.inf, True, False, "0", None, [0.1])),
+        *(
+            ("rtol", bad)
+            for bad in (-0.1, 1, 1.0, 2, math.nan, math.inf, True, False, "0", None, [0.1])
+        ),
         *(
             (name, bad)
             for name in ("time_limit", "memory_limit")
@@ -71,7 +76,12 @@ def test_bad_options_are_refused(name: str, value: object) -> None:
 )
 @pytest.mark.parametrize("limit", [1e6, 10**7, 1e19, 1e300, np.int64(10**7)])
 def test_good_options_are_accepted(options: dict[str, float], limit: float) -> None:
-    assert calibration_distance([0, 1, 1, 0], [0.1, 0.3, 0.2, 0.7], memory_limit=limit, **options).upper < 0.3
+    assert (
+        calibration_distance(
+            [0, 1, 1, 0], [0.1, 0.3, 0.2, 0.7], memory_limit=limit, **options
+        ).upper
+        < 0.3
+    )
 
 
 def test_bad_rounds_are_refused() -> None:
@@ -165,7 +175,9 @@ def test_kernel_stops_when_told(ended: str, memory: int, seconds: float, stop: i
     y, p = many(300)
     problem = Problem.of(tc.Tally.from_predictions(y, p), np.array([0.0, 1.0]), np.zeros((2, 2)))
     for end in (problem, problem.mirrored()):
-        found = end.search(Limits(memory, seconds, np.array([stop], np.uint8), np.zeros(2)), cut=1e-4)
+        found = end.search(
+            Limits(memory, seconds, np.array([stop], np.uint8), np.zeros(2)), cut=1e-4
+        )
         assert found.ended == ended
         assert found.peak <= max(memory, 0)
         assert (found.witness is None) == bool(ended)
@@ -174,7 +186,9 @@ def test_kernel_stops_when_told(ended: str, memory: int, seconds: float, stop: i
 def test_bounds_get_closer_the_longer_the_search() -> None:
     y, p = many(1000)
     by_value = tc.calibration_error_by_value(y, p)
-    stopped, loose, found = (calibration_distance(y, p, **o) for o in ({"memory_limit": 1}, {"rtol": 0.02}, {}))
+    stopped, loose, found = (
+        calibration_distance(y, p, **o) for o in ({"memory_limit": 1}, {"rtol": 0.02}, {})
+    )
     assert found.lower <= stopped.upper <= by_value * (1 + 1e-12)
     assert loose.upper - loose.lower <= 0.02 * loose.upper
     assert loose.upper < stopped.upper
@@ -201,7 +215,13 @@ sys.stdout.write("bounds")
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can send itself a Ctrl-C there")
 def test_interrupted_search_returns_its_bounds() -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "bounds", "")
 
 
@@ -211,7 +231,9 @@ def test_result_prints_what_is_known() -> None:
     y = rng.random(2000) < 1 - p
     exact, wide = calibration_distance(y[:50], p[:50]), calibration_distance(y, p, rtol=0.5)
     start = "distance to calibration"
-    assert re.fullmatch(start + r" \S+ a round, exact; \S+ over 50 rounds; nearest: \d+ groups", str(exact))
+    assert re.fullmatch(
+        start + r" \S+ a round, exact; \S+ over 50 rounds; nearest: \d+ groups", str(exact)
+    )
     between = r"from \S+ to \S+"
     rest = rf" {between} a round \(rtol\); {between} over 2,000 rounds; nearest found: \d+ groups"
     assert re.fullmatch(start + rest, str(wide))

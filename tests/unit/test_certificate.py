@@ -30,7 +30,9 @@ def test_fields_add_up() -> None:
     assert c.per_round == c.bound / 7
     assert c.a_priori == 20 / 4 + 3 / 2
     assert c.paper == 2 * math.sqrt(20) + 1
-    assert c.brier == pytest.approx(sum((p - y) ** 2 for p, y in zip(said, [1, 1, 0, 1, 0, 0, 1], strict=True)) / 7)
+    assert c.brier == pytest.approx(
+        sum((p - y) ** 2 for p, y in zip(said, [1, 1, 0, 1, 0, 0, 1], strict=True)) / 7
+    )
 
 
 def test_before_the_first_outcome_and_without_a_horizon() -> None:
@@ -84,9 +86,15 @@ def test_unresolved_forecasts_are_counted_and_told() -> None:
 
 
 @given(*[st.fractions(0, 10)] * 3)
-def test_each_sum_of_a_ladder_is_rounded_up_once(deviation: Fraction, bias: Fraction, pooled: Fraction) -> None:
+def test_each_sum_of_a_ladder_is_rounded_up_once(
+    deviation: Fraction, bias: Fraction, pooled: Fraction
+) -> None:
     c = certify(Parts(3, deviation, (bias, pooled), 0.5, Fraction(99)), horizon=7)
-    assert (c.deviation, c.bias, c.pooled) == (round_up(deviation), round_up(bias), round_up(pooled))
+    assert (c.deviation, c.bias, c.pooled) == (
+        round_up(deviation),
+        round_up(bias),
+        round_up(pooled),
+    )
     assert c.bound == round_up(deviation + min(bias, pooled))
     assert (c.rounds, c.unresolved, c.horizon, c.a_priori) == (3, 0, 7, 99)
     assert c.brier == pytest.approx(0.5 / 3)

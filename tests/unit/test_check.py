@@ -95,14 +95,26 @@ def test_sequences_and_empty_input() -> None:
             np.array([0, 1], object),
             r"outcomes must be an array of bool, integers or floats \(convert it first\), got dtype\('O'\)",
         ),
-        (np.array([1j]), r"outcomes must be an array of bool, integers or floats, got dtype\('complex128'\)"),
-        (np.array(["2020-01-01"], "datetime64[D]"), r"outcomes must be an array of bool, integers or floats"),
+        (
+            np.array([1j]),
+            r"outcomes must be an array of bool, integers or floats, got dtype\('complex128'\)",
+        ),
+        (
+            np.array(["2020-01-01"], "datetime64[D]"),
+            r"outcomes must be an array of bool, integers or floats",
+        ),
         (1, r"outcomes must have shape \(rounds,\), got \(\)"),
         ([[0, 1]], r"outcomes must have shape \(rounds,\), got \(1, 2\)"),
         ([[0], [0, 1]], r"outcomes must be an array of numbers, all rows of one length"),
         (None, r"outcomes must be 0 or 1, got None at position 0"),
-        (np.ma.array([0, 1, 1], mask=[0, 0, 1]), r"outcomes must be 0 or 1, got masked at position 2"),
-        ([Fraction(1)], r"outcomes must be an array of bool, integers or floats, got dtype|0 or 1, got Fraction"),
+        (
+            np.ma.array([0, 1, 1], mask=[0, 0, 1]),
+            r"outcomes must be 0 or 1, got masked at position 2",
+        ),
+        (
+            [Fraction(1)],
+            r"outcomes must be an array of bool, integers or floats, got dtype|0 or 1, got Fraction",
+        ),
         ([0, 10**5000], r"outcomes must be 0 or 1, got something of type int at position 1"),
         (np.array([(0, 1)], "i4,i4"), r"outcomes must be an array of bool, integers or floats"),
     ],
@@ -127,7 +139,9 @@ def test_a_bad_outcome_beyond_the_first_chunk_is_found_where_it_is() -> None:
         _check.outcomes(y)
 
 
-@pytest.mark.parametrize("value", [0, -1, 11, 1.0, True, "3", None, float("nan"), np.float64(3), np.array([3])])
+@pytest.mark.parametrize(
+    "value", [0, -1, 11, 1.0, True, "3", None, float("nan"), np.float64(3), np.array([3])]
+)
 def test_whole_number_refuses(value: Any) -> None:
     with pytest.raises(InputError, match=r"^grid must be a whole number from 1 to 10, got "):
         _check.whole_number("grid", value, least=1, most=10)
@@ -144,14 +158,17 @@ def test_choice_lists_the_options() -> None:
             _check.choice("cell", value, ("walk", "lowest"))
 
 
-@pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.25), np.float64(1), np.int64(0), 5e-324, -0.0])
+@pytest.mark.parametrize(
+    "value", [0, 1, 0.5, np.float32(0.25), np.float64(1), np.int64(0), 5e-324, -0.0]
+)
 def test_probability_takes_numbers_from_0_to_1(value: Any) -> None:
     assert _check.probability("hint", value) == value
     assert type(_check.probability("hint", value)) is float
 
 
 @pytest.mark.parametrize(
-    "value", [True, np.bool_(True), -5e-324, np.nextafter(1, 2), float("nan"), "0.5", None, [0.5], 1j]
+    "value",
+    [True, np.bool_(True), -5e-324, np.nextafter(1, 2), float("nan"), "0.5", None, [0.5], 1j],
 )
 def test_probability_refuses_all_else(value: Any) -> None:
     with pytest.raises(InputError, match="^hint must be between 0 and 1, got "):
@@ -159,7 +176,11 @@ def test_probability_refuses_all_else(value: Any) -> None:
 
 
 def test_within_includes_its_ends() -> None:
-    assert [_check.within("budget", value, 0, 10) for value in (0, 10, np.float32(2.5))] == [0.0, 10.0, 2.5]
+    assert [_check.within("budget", value, 0, 10) for value in (0, 10, np.float32(2.5))] == [
+        0.0,
+        10.0,
+        2.5,
+    ]
     for value in (-1e-300, 10.001, float("nan"), True, "1", None, 10**400):
         with pytest.raises(InputError, match="^budget must be a number from 0 to 10, got "):
             _check.within("budget", value, 0, 10)
@@ -196,7 +217,9 @@ def test_group_takes_several(value: Any) -> None:
     assert {type(name) for name in _check.group(value)} <= {str, int}
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(False), 1.0, float("nan"), b"a", Fraction(1), 2**63])
+@pytest.mark.parametrize(
+    "value", [True, np.bool_(False), 1.0, float("nan"), b"a", Fraction(1), 2**63]
+)
 def test_group_refuses_all_else(value: Any) -> None:
     rule = "must be a str or an int of 64 bits, or a tuple of these, or None, got "
     for wrong in (value, ("a", value)):
@@ -210,7 +233,9 @@ def test_group_refuses_all_else(value: Any) -> None:
 def test_several_groups_are_named_once_each_and_are_not_too_many(value: Any) -> None:
     with pytest.raises(InputError, match="^group must name each group once, and at most 100, got "):
         _check.group(value)
-    with pytest.raises(InputError, match="^groups must name each group once, and at most 100, got .* at position 0"):
+    with pytest.raises(
+        InputError, match="^groups must name each group once, and at most 100, got .* at position 0"
+    ):
         _check.groups([value], 1)
 
 
@@ -228,19 +253,31 @@ def test_groups_of_lists_and_arrays() -> None:
     assert _check.groups([2**63 - 1, -(2**63)], 2) == [2**63 - 1, -(2**63)]
     assert _check.groups(["a", "\u00e9", ["b", 1]], 3) == ["a", "\u00e9", ("b", 1)]
     assert [type(name) for name in _check.groups(np.array(["a", "b"]), 2)] == [str, str]
-    for values, rounds in ((None, 2), (["a"], 2), ("ab", 2), (b"ab", 2), (7, 1), ((name for name in "ab"), 2)):
+    for values, rounds in (
+        (None, 2),
+        (["a"], 2),
+        ("ab", 2),
+        (b"ab", 2),
+        (7, 1),
+        ((name for name in "ab"), 2),
+    ):
         with pytest.raises(InputError, match="^groups must "):
             _check.groups(values, rounds)
 
 
 def test_groups_that_have_no_order_or_another_are_refused() -> None:
     for values in ({"a", "b"}, {"a": 1, "b": 2}, np.array("ab"), np.array(7)):
-        with pytest.raises(InputError, match="^groups must be a sequence with the group of each round"):
+        with pytest.raises(
+            InputError, match="^groups must be a sequence with the group of each round"
+        ):
             _check.groups(values, 2)
     pandas = pytest.importorskip("pandas")
     scores, groups = pandas.Series([0.5, 0.6]), pandas.Series(["a", "b"])
     assert _check.groups(groups, 2, scores) == ["a", "b"]
-    assert _check.groups(groups.set_axis([7.5, 0.0]), 2) == ["a", "b"]  # by position, whatever the labels
+    assert _check.groups(groups.set_axis([7.5, 0.0]), 2) == [
+        "a",
+        "b",
+    ]  # by position, whatever the labels
     with pytest.raises(InputError, match="^groups must have the index of scores"):
         _check.groups(groups[::-1], 2, scores)
 

@@ -84,14 +84,34 @@ def test_the_outcome_column_can_be_named() -> None:
         ("0 1 1 0\n", [], "line 1: outcome must be an outcome, 0 or 1, got '0 1 1 0'"),
         ("y\n0\n\n1\n", [], "line 3: y must be an outcome, 0 or 1, got nothing"),
         ("a,y\n1,0\n1\n", [], "line 3: a row must have 2 fields like the header, got 1"),
-        ("place,late\nParis, 1,0\n", ["--outcome", "late"], "line 2: a row must have 2 fields like the header, got 3"),
-        ("y,y\n1,0\n", ["--outcome", "y"], "standard input has 2 columns 'y' (--outcome); it has y, y"),
+        (
+            "place,late\nParis, 1,0\n",
+            ["--outcome", "late"],
+            "line 2: a row must have 2 fields like the header, got 3",
+        ),
+        (
+            "y,y\n1,0\n",
+            ["--outcome", "y"],
+            "standard input has 2 columns 'y' (--outcome); it has y, y",
+        ),
         ("y\n" + "x" * 500, [], "line 2: y must be an outcome, 0 or 1, got '" + "x" * 79 + "\n"),
         ("a,y\n1,0\n1,\n", [], "line 3: y must be an outcome, 0 or 1, got nothing"),
         ('a,y\n"x\nz",0\nq,7\n', [], "line 4: y must be an outcome, 0 or 1, got '7'"),
-        ("a,b\n1,0\n", [], "has no column that is called like the outcome: name it by --outcome; it has a, b"),
-        ("y,label\n1,0\n", [], "has several columns that may be the outcome (y, label): name one by --outcome"),
-        ("a,b\n1,0\n", ["--outcome", "c"], "standard input has no column 'c' (--outcome); it has a, b"),
+        (
+            "a,b\n1,0\n",
+            [],
+            "has no column that is called like the outcome: name it by --outcome; it has a, b",
+        ),
+        (
+            "y,label\n1,0\n",
+            [],
+            "has several columns that may be the outcome (y, label): name one by --outcome",
+        ),
+        (
+            "a,b\n1,0\n",
+            ["--outcome", "c"],
+            "standard input has no column 'c' (--outcome); it has a, b",
+        ),
         ("0,1\n1,0\n", [], "line 1: has 2 columns and no header"),
         ("", [], "standard input is empty"),
         ("\n", [], "standard input is empty"),
@@ -100,7 +120,11 @@ def test_the_outcome_column_can_be_named() -> None:
         ("0\n", ["--horizon", "-3"], "--horizon must be a whole number from 1"),
         ("0\n", ["--forecaster", "bent", "--grid", "3"], "grid must be even"),
         ("0\n", ["--forecaster", "bent", "--at", "middle"], "--at is not for bent"),
-        ("0\n", ["--forecaster", "horizon-free", "--cell", "walk"], "--cell is not for horizon-free"),
+        (
+            "0\n",
+            ["--forecaster", "horizon-free", "--cell", "walk"],
+            "--cell is not for horizon-free",
+        ),
         ("0\n", ["--forecaster", "arc", "--horizon", "9"], "--horizon is not for arc"),
         ("0\n", ["--forecaster", "arc", "--grid", "9"], "--grid is not for arc"),
         ("0\n", ["--forecaster", "arc", "--at", "middle"], "--at is not for arc"),
@@ -133,7 +157,9 @@ def test_files_that_are_no_text_are_a_plain_error(tmp_path: Path) -> None:
 
 
 def test_an_output_that_cannot_be_written_is_a_plain_error(tmp_path: Path) -> None:
-    result = run("forecast", "-", "-o", str(tmp_path / "no such folder" / "forecasts.csv"), text="0\n1\n")
+    result = run(
+        "forecast", "-", "-o", str(tmp_path / "no such folder" / "forecasts.csv"), text="0\n1\n"
+    )
     assert result.exit_code == 2
     assert "cannot be written (-o): there is no folder" in result.stderr
     assert isinstance(result.exception, SystemExit)
@@ -167,14 +193,25 @@ def test_a_refused_file_leaves_the_output_alone(tmp_path: Path) -> None:
 def test_options_reach_the_forecaster() -> None:
     options = ["--grid", "7", "--at", "upper", "--cell", "highest", "--horizon", "20"]
     result = run("forecast", "-", *options, text="1\n0\n")
-    assert result.stderr.startswith("AlmostOneStepAhead(horizon=20, grid=7, at='upper', cell='highest')\n")
+    assert result.stderr.startswith(
+        "AlmostOneStepAhead(horizon=20, grid=7, at='upper', cell='highest')\n"
+    )
 
 
 def test_help_and_version() -> None:
     assert run("--version").stdout == f"truecast, version {tc.__version__}\n"
     assert "forecast" in run("--help").stdout
     text = run("forecast", "-h").stdout
-    for word in ("--outcome", "--forecaster", "--horizon", "--grid", "--at", "--cell", "--output", "Examples:"):
+    for word in (
+        "--outcome",
+        "--forecaster",
+        "--horizon",
+        "--grid",
+        "--at",
+        "--cell",
+        "--output",
+        "Examples:",
+    ):
         assert word in text
     assert "\n    truecast forecast outcomes.csv -o forecasts.csv\n" in text
     assert "\\b" not in text
@@ -195,12 +232,22 @@ def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:
 
 def test_the_command_is_installed() -> None:
     command = Path(sys.executable).with_name("truecast")
-    done = subprocess.run([command, "forecast", "-"], input="1\n0\n", capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [command, "forecast", "-"], input="1\n0\n", capture_output=True, text=True, check=True
+    )
     assert done.stdout == "outcome,forecast\n1,0.5\n0,0.5\n"
 
 
 def test_json_and_skipped_rows_of_a_forecast(tmp_path: Path) -> None:
-    done = run("forecast", "-", "-o", str(tmp_path / "out.csv"), "--json", "--skip-bad", text="y\n0\n7\n1\n")
+    done = run(
+        "forecast",
+        "-",
+        "-o",
+        str(tmp_path / "out.csv"),
+        "--json",
+        "--skip-bad",
+        text="y\n0\n7\n1\n",
+    )
     found = json.loads(done.stdout)
     f = tc.AlmostOneStepAhead(horizon=2)
     f.forecast_many([0, 1])
@@ -208,11 +255,28 @@ def test_json_and_skipped_rows_of_a_forecast(tmp_path: Path) -> None:
     assert found["certificate"]["bound"] == f.certificate.bound
     assert found["forecaster"] == repr(f)
     assert done.stderr == "1 bad row skipped\n"
-    done = run("forecast", "-", "-o", str(tmp_path / "out.csv"), "--json", "--forecaster", "arc", text="y\n0\n1\n")
+    done = run(
+        "forecast",
+        "-",
+        "-o",
+        str(tmp_path / "out.csv"),
+        "--json",
+        "--forecaster",
+        "arc",
+        text="y\n0\n1\n",
+    )
     arc = tc.Arc()
     arc.forecast_many([0, 1])
-    found, names = json.loads(done.stdout), ("rounds", "energy", "smooth_error", "lower_distance", "bound", "a_priori")
+    found, names = (
+        json.loads(done.stdout),
+        ("rounds", "energy", "smooth_error", "lower_distance", "bound", "a_priori"),
+    )
     assert found["forecaster"] == "Arc()"
-    assert [found["certificate"][name] for name in names] == [getattr(arc.certificate, name) for name in names]
+    assert [found["certificate"][name] for name in names] == [
+        getattr(arc.certificate, name) for name in names
+    ]
     done = run("forecast", "-", "--skip-bad", text="y\n7\n")
-    assert (done.exit_code, done.stderr) == (2, "Error: standard input has no good row: all 1 were skipped\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "Error: standard input has no good row: all 1 were skipped\n",
+    )

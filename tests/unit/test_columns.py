@@ -55,10 +55,18 @@ def test_what_is_neither(name: str) -> None:
         ({"y": DECISIONS, "y_pred": DECISIONS, "confidence": CHANCES}, "y", "confidence"),
         ({"y": DECISIONS, "home_score": [3, 1, 0, 2], "prob": CHANCES}, "y", "prob"),
         ({"y": DECISIONS, "prediction": WORDS, "prob": CHANCES}, "y", "prob"),
-        ({"y": DECISIONS, "prediction": DECISIONS, "probability": ["20%", "0%", "100%", "70%"]}, "y", "probability"),
+        (
+            {"y": DECISIONS, "prediction": DECISIONS, "probability": ["20%", "0%", "100%", "70%"]},
+            "y",
+            "probability",
+        ),
         ({"y": DECISIONS, "prediction": [False, True, True, True], "p": CHANCES}, "y", "p"),
         ({"event": WORDS, "won": DECISIONS, "p": CHANCES}, "won", "p"),
-        ({"target": [1.5, 2.5, 0.0, 1.0], "label": [True, False, True, True], "p": CHANCES}, "label", "p"),
+        (
+            {"target": [1.5, 2.5, 0.0, 1.0], "label": [True, False, True, True], "p": CHANCES},
+            "label",
+            "p",
+        ),
         ({"y": DECISIONS, "prediction": DECISIONS, "p": CHANCES, "place": WORDS}, "y", "p"),
     ],
 )
@@ -67,7 +75,9 @@ def test_what_is_in_the_columns_decides(
     tmp_path: Path, columns: dict[str, list[object]], outcome: str, score: str, kind: str
 ) -> None:
     path, frame = str(tmp_path / f"f.{kind}"), pl.DataFrame(columns)
-    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[kind](path)
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[kind](
+        path
+    )
     with open_table(path) as table:
         assert guess("f", table.columns, sample=table.sample) == Names(outcome, (score,))
         chunks = list(table.chunks([score]))  # the sample was not taken away
@@ -78,8 +88,16 @@ def test_what_is_in_the_columns_decides(
     ("columns", "option", "listed"),
     [
         ({"y": DECISIONS, "prob": CHANCES, "model_proba": CHANCES}, "score", "prob, model_proba"),
-        ({"y": DECISIONS, "prediction": DECISIONS, "prob": CHANCES, "score": CHANCES}, "score", "prob, score"),
-        ({"y": DECISIONS, "prediction": DECISIONS, "y_pred": DECISIONS}, "score", "prediction, y_pred"),
+        (
+            {"y": DECISIONS, "prediction": DECISIONS, "prob": CHANCES, "score": CHANCES},
+            "score",
+            "prob, score",
+        ),
+        (
+            {"y": DECISIONS, "prediction": DECISIONS, "y_pred": DECISIONS},
+            "score",
+            "prediction, y_pred",
+        ),
         ({"y": DECISIONS, "label": DECISIONS, "p": CHANCES}, "outcome", "y, label"),
         ({"y": WORDS, "label": WORDS, "p": CHANCES}, "outcome", "y, label"),
     ],
@@ -102,5 +120,7 @@ def test_columns_that_were_given_for_something_else_are_not_taken() -> None:
 
 
 def test_long_names_are_cut_in_the_middle() -> None:
-    with pytest.raises(FileError, match=f"no column '{'a' * 29}\N{HORIZONTAL ELLIPSIS}{'b' * 28}' "):
+    with pytest.raises(
+        FileError, match=f"no column '{'a' * 29}\N{HORIZONTAL ELLIPSIS}{'b' * 28}' "
+    ):
         guess("f", ["y", "p"], scores=["a" * 200 + "b" * 200])

@@ -27,7 +27,9 @@ def tables(page: str) -> dict[str, list[dict[str, str]]]:
     found = {}
     for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         lines = [line for line in section.splitlines() if line.startswith("|")]
-        head, _, *rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines]
+        head, _, *rows = [
+            [cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines
+        ]
         found[section.splitlines()[0]] = [dict(zip(head, row, strict=True)) for row in rows]
     return found
 
@@ -51,10 +53,24 @@ def test_distance_benchmark_has_a_row_for_every_family() -> None:
 
 def test_distance_benchmark_takes_sizes_families_and_seeds() -> None:
     pytest.importorskip("resource")  # not on Windows
-    found = tables(run("distance.py", "--rounds", "10,20", "--families", "constant,aosa-greedy", "--seeds", "0,3"))
+    found = tables(
+        run(
+            "distance.py",
+            "--rounds",
+            "10,20",
+            "--families",
+            "constant,aosa-greedy",
+            "--seeds",
+            "0,3",
+        )
+    )
     assert list(found) == ["10 rounds", "20 rounds"]
     for rows in found.values():
-        assert [row["family"] for row in rows] == ["constant (seed 0)", "constant (seed 3)", "aosa-greedy"]
+        assert [row["family"] for row in rows] == [
+            "constant (seed 0)",
+            "constant (seed 3)",
+            "aosa-greedy",
+        ]
 
 
 def test_theorem_holds_in_every_row_that_is_printed() -> None:
@@ -68,4 +84,6 @@ def test_theorem_holds_in_every_row_that_is_printed() -> None:
             numbers = [float(row[name]) for name in order]
             assert all(a <= b + 1e-6 for a, b in pairwise(numbers)), row
             assert row["relative gap"] == "exact"
-            assert float(row["CalDist / sqrt(T)"]) == pytest.approx(numbers[1] / int(title.split()[0]) ** 0.5, abs=1e-3)
+            assert float(row["CalDist / sqrt(T)"]) == pytest.approx(
+                numbers[1] / int(title.split()[0]) ** 0.5, abs=1e-3
+            )

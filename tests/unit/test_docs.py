@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 
 PAGES = ("theory", "measures", "distance", "adaptive", "arc", "minimax")
@@ -19,7 +24,9 @@ def test_every_theorem_names_tests_and_they_exist(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
     defined = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
-        defined |= set(re.findall(r"^(?:def |)(test_\w+|Test\w+)\b", path.read_text(), re.MULTILINE))
+        defined |= set(
+            re.findall(r"^(?:def |)(test_\w+|Test\w+)\b", path.read_text(), re.MULTILINE)
+        )
     named = set(re.findall(r"`(test_\w+|Test\w+)`", text))
     assert named
     assert named <= defined, named - defined
@@ -31,7 +38,10 @@ def test_every_theorem_names_tests_and_they_exist(page: str) -> None:
 def test_links_and_named_files_exist() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
-            assert target.startswith("https://") or (document.parent / target).exists(), (document.name, target)
+            assert target.startswith("https://") or (document.parent / target).exists(), (
+                document.name,
+                target,
+            )
 
 
 def test_theorems_cited_in_the_code_exist() -> None:
@@ -48,6 +58,9 @@ def test_theorems_cited_in_the_code_exist() -> None:
             path.read_text(),
             re.IGNORECASE,
         ):
-            cited |= {(page or "theory", kind.lower(), number) for number in re.split(" and | to ", numbers)}
+            cited |= {
+                (page or "theory", kind.lower(), number)
+                for number in re.split(" and | to ", numbers)
+            }
     assert {page for page, _, _ in cited} == {*PAGES}
     assert cited <= named, cited - named

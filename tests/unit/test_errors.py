@@ -30,7 +30,7 @@ def test_the_tree_is_as_drawn() -> None:
     ],
 )
 def test_errors_travel_between_processes(error: tc.TruecastError) -> None:
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
@@ -41,5 +41,10 @@ def test_a_value_that_cannot_be_shown_does_not_hide_the_error() -> None:
         def __repr__(self) -> str:
             raise RuntimeError("no")
 
-    assert str(tc.InputError("x", "must be y", Broken())) == "x must be y, got something of type Broken"
-    assert str(tc.InputError("x", "must be y", 10**5000)) == "x must be y, got something of type int"
+    assert (
+        str(tc.InputError("x", "must be y", Broken()))
+        == "x must be y, got something of type Broken"
+    )
+    assert (
+        str(tc.InputError("x", "must be y", 10**5000)) == "x must be y, got something of type int"
+    )

@@ -20,18 +20,24 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SCORES = r"^  (\w[\w ,]*?) +Brier (\S+) +smCE (\S+)$"
 
 
-@pytest.mark.parametrize(("name", "rounds"), [("sklearn_classifier", ["569"]), ("river_pipeline", ["1,250", "1,250"])])
+@pytest.mark.parametrize(
+    ("name", "rounds"), [("sklearn_classifier", ["569"]), ("river_pipeline", ["1,250", "1,250"])]
+)
 def test_recalibrated_is_better_and_certified(name: str, rounds: list[str]) -> None:
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     assert not done.stderr
     figures = re.findall(SCORES, done.stdout, re.MULTILINE)
     assert [kind for kind, _, _ in figures[1::2]] == ["recalibrated"] * 2
-    for (_, brier, error), (_, our_brier, our_error) in zip(figures[::2], figures[1::2], strict=True):
+    for (_, brier, error), (_, our_brier, our_error) in zip(
+        figures[::2], figures[1::2], strict=True
+    ):
         assert float(our_brier) < 0.95 * float(brier)
         assert float(our_error) < float(error)
     assert re.findall(r"^after (\S+) rounds$", done.stdout, re.MULTILINE) == rounds
-    assert len(re.findall(r"^  distance to calibration   <= ", done.stdout, re.MULTILINE)) == len(rounds)
+    assert len(re.findall(r"^  distance to calibration   <= ", done.stdout, re.MULTILINE)) == len(
+        rounds
+    )
 
 
 @pytest.mark.parametrize("framework", ["sklearn", "river"])
@@ -61,14 +67,19 @@ def play(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def printed_scores(text: str) -> dict[str, tuple[float, float]]:
-    return {name: (float(brier), float(error)) for name, brier, error in re.findall(SCORES, text, re.MULTILINE)}
+    return {
+        name: (float(brier), float(error))
+        for name, brier, error in re.findall(SCORES, text, re.MULTILINE)
+    }
 
 
 def scores(y: Any, p: Any) -> tuple[float, float]:
     return round(tc.brier_score(y, p), 4), round(tc.smooth_calibration_error(y, p), 4)
 
 
-def test_flights_as_late_as_they_land(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flights_as_late_as_they_land(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = play("flights", monkeypatch)
     text = capsys.readouterr().out
     y, said, model = run["y"], run["said"], run["scores"]
@@ -77,7 +88,9 @@ def test_flights_as_late_as_they_land(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert told["recalibrated"] == scores(y, said)
     # better than the model, than means, and worse than with outcomes that nobody had
     assert told["recalibrated"][0] < told["the last 200 to land"][0]
-    assert told["as if told at once"][0] < told["recalibrated"][0] < told["the mean, in hindsight"][0]
+    assert (
+        told["as if told at once"][0] < told["recalibrated"][0] < told["the mean, in hindsight"][0]
+    )
     assert told["recalibrated"][0] < 0.95 * told["the model"][0]
     assert told["recalibrated"][1] < 0.2 * told["the model"][1]
     most = re.search(r"at most (\d+) flights were in the air", text)
@@ -93,7 +106,10 @@ def test_flights_as_late_as_they_land(monkeypatch: pytest.MonkeyPatch, capsys: p
     for name, group in run["recalibrator"].groups.items():
         here = np.array([name in both for both in run["groups"]])
         assert group.certificate.rounds == here.sum()
-        assert tc.smooth_calibration_error(y[here], said[here], total=True) <= group.certificate.smooth_error
+        assert (
+            tc.smooth_calibration_error(y[here], said[here], total=True)
+            <= group.certificate.smooth_error
+        )
         assert f"{name:<9} {here.sum():>7,} flights" in text
     assert_csv_is_made_of(run["flights"])
     assert_nothing_is_known_too_early(run)
@@ -131,7 +147,9 @@ def printed_table(text: str, columns: int) -> dict[str, list[float]]:
     return {name.strip(): [float(cell) for cell in cells] for name, *cells in rows}
 
 
-def test_models_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_compared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = play("compare_models", monkeypatch)
     text = capsys.readouterr().out
     y, forecasts = run["y"], run["forecasts"]
@@ -140,11 +158,18 @@ def test_models_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     for name, p in forecasts.items():
         brier, log, miscalibration, discrimination = first[name]
         assert brier == round(tc.brier_score(y, p), 4)
-        assert log == (pytest.approx(tc.log_loss(y, p), abs=6e-5) if math.isfinite(log) else math.inf)
+        assert log == (
+            pytest.approx(tc.log_loss(y, p), abs=6e-5) if math.isfinite(log) else math.inf
+        )
         assert brier == pytest.approx(miscalibration - discrimination + y.var(), abs=2e-4)
         assert second[name][0] == round(tc.smooth_calibration_error(y, p), 4)
     # what the text says of them
-    assert first["the mean outcome"][2] == first["the mean outcome"][3] == second["the mean outcome"][0] == 0
+    assert (
+        first["the mean outcome"][2]
+        == first["the mean outcome"][3]
+        == second["the mean outcome"][0]
+        == 0
+    )
     assert first["ten neighbours"][1] == math.inf
     assert second["logistic regression"][2] > 0.05 > second["random forest"][2]
     assert first["random forest"][3] > first["logistic regression"][3]
@@ -162,7 +187,10 @@ def test_digits_before_and_after_with_a_report(
     text = capsys.readouterr().out
     y, model = run["y_new"], run["model"]
     told = printed_scores(text)
-    assert told == {"the forest": scores(y, run["scores"]), "recalibrated": scores(y, model.forecasts_)}
+    assert told == {
+        "the forest": scores(y, run["scores"]),
+        "recalibrated": scores(y, model.forecasts_),
+    }
     assert told["recalibrated"][0] < 0.7 * told["the forest"][0]
     assert told["recalibrated"][1] < 0.5 * told["the forest"][1]
     assert f"after {len(y)} rounds" in text

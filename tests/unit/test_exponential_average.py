@@ -25,7 +25,9 @@ TINY = 1e-9  # for what the tests themselves compute in doubles
 HORIZONS = [None, 1, 12, 500]
 SHARES = st.fractions(0, 1, max_denominator=60)
 #: any outcomes in [0, 1], and often runs of the ends, which are the worst
-REAL_OUTCOMES = st.lists(SHARES | st.sampled_from([Fraction(0), Fraction(1)]), min_size=1, max_size=25)
+REAL_OUTCOMES = st.lists(
+    SHARES | st.sampled_from([Fraction(0), Fraction(1)]), min_size=1, max_size=25
+)
 
 
 def averages(y: Sequence[Fraction], speeds: Sequence[Fraction]) -> list[Fraction]:
@@ -92,18 +94,27 @@ class Line:
 def lines(draw: Any) -> tuple[int, Line]:
     """A Lipschitz constant of 1 or 2, and a function into [-1, 1] that has it."""
     steep = draw(st.sampled_from([1, 2]))
-    slopes = st.sampled_from([-steep, steep]).map(Fraction) | st.fractions(-steep, steep, max_denominator=9)
-    return steep, Line(draw(st.fractions(-1, 1, max_denominator=9)), draw(st.lists(slopes, min_size=1, max_size=7)))
+    slopes = st.sampled_from([-steep, steep]).map(Fraction) | st.fractions(
+        -steep, steep, max_denominator=9
+    )
+    return steep, Line(
+        draw(st.fractions(-1, 1, max_denominator=9)), draw(st.lists(slopes, min_size=1, max_size=7))
+    )
 
 
 @given(y=REAL_OUTCOMES, m=st.fractions(Fraction(11, 10), 9, max_denominator=10), line=lines())
-def test_every_step_of_the_proof_in_fractions(y: list[Fraction], m: Fraction, line: tuple[int, Line]) -> None:
+def test_every_step_of_the_proof_in_fractions(
+    y: list[Fraction], m: Fraction, line: tuple[int, Line]
+) -> None:
     steep, w = line
     rounds = len(y)
     p = averages(y, [m] * rounds)
     assert all(0 <= x <= 1 for x in p)
     for here, after in itertools.pairwise(p):  # (1)
-        assert w(here) * (after - here) <= w.integral(after) - w.integral(here) + steep * (after - here) ** 2 / 2
+        assert (
+            w(here) * (after - here)
+            <= w.integral(after) - w.integral(here) + steep * (after - here) ** 2 / 2
+        )
     squares = sum((a - b) ** 2 for a, b in zip(y, p, strict=False))
     assert squares <= m / (m - 1) * Fraction(rounds, 4)  # (2)
     assert w.integral(p[-1]) <= abs(p[-1] - HALF)
@@ -117,7 +128,9 @@ def test_every_step_of_the_proof_in_fractions(y: list[Fraction], m: Fraction, li
     steps=st.lists(st.sampled_from([Fraction(0), HALF, Fraction(1)]), min_size=25, max_size=25),
     line=lines(),
 )
-def test_growing_m_in_fractions(y: list[Fraction], steps: list[Fraction], line: tuple[int, Line]) -> None:
+def test_growing_m_in_fractions(
+    y: list[Fraction], steps: list[Fraction], line: tuple[int, Line]
+) -> None:
     """Step (3), for any m that does not fall."""
     steep, w = line
     speeds = list(itertools.accumulate(steps[: len(y)], initial=Fraction(3, 2)))[1:]

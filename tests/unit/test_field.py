@@ -49,14 +49,20 @@ def plain_of(knots: dict[int, int], granted: int) -> ArcGuard:
 
 
 @settings(max_examples=80, deadline=None)
-@given(knots=KNOTS, hint=st.floats(0, 1), granted=st.sampled_from([0, PARTS, 1000 * PARTS, 10**6 * PARTS]))
+@given(
+    knots=KNOTS,
+    hint=st.floats(0, 1),
+    granted=st.sampled_from([0, PARTS, 1000 * PARTS, 10**6 * PARTS]),
+)
 def test_what_is_said_and_what_it_can_add_are_those_of_plain_sums(
     knots: dict[int, int], hint: float, granted: int
 ) -> None:
     guard, plain = guard_of(knots, granted), plain_of(knots, granted)
     energy = guard._parts()[4]
     gross = guard._parts()[5]
-    assert energy == pytest.approx(float(plain.energies()[EVERYONE]), rel=1e-9, abs=1e-12 * (1 + gross))
+    assert energy == pytest.approx(
+        float(plain.energies()[EVERYONE]), rel=1e-9, abs=1e-12 * (1 + gross)
+    )
     for at in (hint, 0.0, 1.0, 0.5):
         placed = plain.place(at)
         guard.predict(at)
@@ -64,16 +70,24 @@ def test_what_is_said_and_what_it_can_add_are_those_of_plain_sums(
         if key != placed.key:  # only where both would do, and rounding decided
             limit = plain.share * plain.room()
             for p, k in ((said, key), (placed.p, placed.key)):
-                apart = plain.worst(p, k, (EVERYONE,)) - plain.budget * plain.price(p, k, (EVERYONE,)) - limit
+                apart = (
+                    plain.worst(p, k, (EVERYONE,))
+                    - plain.budget * plain.price(p, k, (EVERYONE,))
+                    - limit
+                )
                 assert apart <= 1e-6 * (1 + gross)
             continue
         assert said == placed.p
-        assert worst / PARTS == pytest.approx(float(placed.w), rel=1e-9, abs=2 / PARTS + 1e-11 * (1 + gross))
+        assert worst / PARTS == pytest.approx(
+            float(placed.w), rel=1e-9, abs=2 / PARTS + 1e-11 * (1 + gross)
+        )
 
 
 @settings(max_examples=60, deadline=None)
 @given(knots=KNOTS, data=st.data())
-def test_a_field_that_grew_is_that_which_was_loaded(knots: dict[int, int], data: st.DataObject) -> None:
+def test_a_field_that_grew_is_that_which_was_loaded(
+    knots: dict[int, int], data: st.DataObject
+) -> None:
     """Bit for bit, whatever the order in which knots came, and with those that came to 0."""
     guard = guard_of(knots, 10**6 * PARTS)
     rows = data.draw(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), max_size=30))
@@ -83,7 +97,10 @@ def test_a_field_that_grew_is_that_which_was_loaded(knots: dict[int, int], data:
         assert again.predict(at) == guard.predict(at)
         assert again._saved()["asked"] == guard._saved()["asked"]
     more = np.linspace(0, 1, 40)
-    assert again.guard_many(more, np.arange(40) % 2).tolist() == guard.guard_many(more, np.arange(40) % 2).tolist()
+    assert (
+        again.guard_many(more, np.arange(40) % 2).tolist()
+        == guard.guard_many(more, np.arange(40) % 2).tolist()
+    )
     assert again.to_json() == guard.to_json()
 
 

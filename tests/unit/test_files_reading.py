@@ -38,7 +38,12 @@ def test_a_hundred_thousand_columns_are_read_without_the_engine() -> None:
 def test_a_row_may_be_long_and_a_field_longer_than_the_csv_module_allows() -> None:
     long = "x" * 1_000_000
     bad = "1,2,3\n"  # sends the block the slow way
-    for text in (f"y,g\n1,{long}\n", f"y,g\n1,{long}\n{bad}", f'y,g\n1,"{long}"\n', f'y,g\n1,"{long}"\n{bad}'):
+    for text in (
+        f"y,g\n1,{long}\n",
+        f"y,g\n1,{long}\n{bad}",
+        f'y,g\n1,"{long}"\n',
+        f'y,g\n1,"{long}"\n{bad}',
+    ):
         assert read(delimited(text), "y", "g") == [("1", long)]
 
 
@@ -62,9 +67,13 @@ def test_names_that_are_twice_in_a_long_line_of_json_do_not_take_long() -> None:
         (",y,p", ["", "y", "p"], ","),
     ],
 )
-def test_the_header_tells_the_separator(header: str, columns: list[str] | None, separator: str) -> None:
+def test_the_header_tells_the_separator(
+    header: str, columns: list[str] | None, separator: str
+) -> None:
     if columns is None:
-        with pytest.raises(FileError, match="line 1: the header has a quote that neither begins nor ends a field"):
+        with pytest.raises(
+            FileError, match="line 1: the header has a quote that neither begins nor ends a field"
+        ):
             delimited(f"{header}\n")
         return
     table = delimited(f"{header}\n")
@@ -76,7 +85,8 @@ def test_columns_without_a_name_and_with_the_same_name_stay_apart() -> None:
     table = delimited(",y,x,x\n1,0,2,3\n")
     assert read(table, "y") == [("0",)]
     ((_, whole),) = [
-        (chunk.frame, chunk.whole) for chunk in delimited(",y,x,x\n1,0,2,3\n").chunks(["y"], everything=True)
+        (chunk.frame, chunk.whole)
+        for chunk in delimited(",y,x,x\n1,0,2,3\n").chunks(["y"], everything=True)
     ]
     assert isinstance(whole, pl.DataFrame)
     assert whole.rows() == [("1", "0", "2", "3")]
@@ -102,7 +112,12 @@ def test_blank_lines_in_a_file_of_one_column_are_missing_outcomes_on_both_paths(
 
 def test_the_first_bad_row_is_the_one_that_is_told() -> None:
     names = Names("y", ("p",))
-    for text, line in [("1,2\n1\n", 2), ("1\n1,2\n", 2), ("1,0.5\n1,2\n1\n", 3), ("1,0.5\n1\n1,2\n", 3)]:
+    for text, line in [
+        ("1,2\n1\n", 2),
+        ("1\n1,2\n", 2),
+        ("1,0.5\n1,2\n1\n", 3),
+        ("1,0.5\n1\n1,2\n", 3),
+    ]:
         with pytest.raises(FileError, match=f"line {line}: "):
             list(rounds(delimited(f"y,p\n{text}"), names))
 
@@ -112,7 +127,10 @@ def test_zeros_between_packed_streams_are_padding(tmp_path: Path) -> None:
     path = tmp_path / "f.csv.xz"
     path.write_bytes(b"".join(parts))
     with open_table(str(path)) as table:
-        assert [row for chunk in table.chunks(["y"]) for row in chunk.frame.iter_rows()] == [("1",), ("0",)]
+        assert [row for chunk in table.chunks(["y"]) for row in chunk.frame.iter_rows()] == [
+            ("1",),
+            ("0",),
+        ]
 
 
 def test_line_ends_within_quotes_are_gone_over_at_once() -> None:

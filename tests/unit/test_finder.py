@@ -54,7 +54,13 @@ TRUTHS = {
 
 
 def found(y: object, p: object, resamples: int = 199, **options: object) -> Finding:
-    given = {"groups": None, "after": None, "level": 0.9, "resamples": resamples, "random_state": 0} | options
+    given = {
+        "groups": None,
+        "after": None,
+        "level": 0.9,
+        "resamples": resamples,
+        "random_state": 0,
+    } | options
     return find("p", tc.Tally.from_predictions(y, p), **given)
 
 
@@ -76,12 +82,18 @@ def check_agreement(finding: Finding) -> None:
     judged, sure = verdict(finding), finding.p_value < 0.05
     against = judged.kind in ("weak", "slight", "off")
     assert against == sure
-    assert bool(finding.off) == sure  # something is marked if and only if something is said to be off
+    assert (
+        bool(finding.off) == sure
+    )  # something is marked if and only if something is said to be off
     assert all(part.p_value < 0.05 for part in finding.off)
     assert min(part.p_value for part in (*finding.ranges, finding.found.whole)) >= finding.p_value
     # the table: a star only if the verdict says so
     starred = ranges_table(finding.ranges).count("flag")
-    assert starred == sum(part.off for part in finding.ranges) == sum(part.off for part in finding.diagram.ranges)
+    assert (
+        starred
+        == sum(part.off for part in finding.ranges)
+        == sum(part.off for part in finding.diagram.ranges)
+    )
     assert sure or not starred
     # the pictures
     assert finding.where.stretches == finding.off
@@ -90,7 +102,9 @@ def check_agreement(finding: Finding) -> None:
     assert (said == ["No range of forecasts stands out beyond what chance does."]) == (not sure)
     for part in finding.off if len(finding.off) <= 3 else ():
         way = "low" if part.gap > 0 else "high"
-        assert any(f"too {way} by about" in words and f"{part.rounds:,} round" in words for words in said)
+        assert any(
+            f"too {way} by about" in words and f"{part.rounds:,} round" in words for words in said
+        )
     # the headline goes by what is marked
     signs = {part.gap > 0 for part in finding.off}
     if sure and not turned(finding):
@@ -100,7 +114,9 @@ def check_agreement(finding: Finding) -> None:
     done = [step.do for step in advice(finding, CONTEXT)]
     calm = done[0] in ("Leave the forecasts as they are.", "Collect more rounds.")
     assert calm == (not sure or judged.kind == "slight")
-    assert ("Recalibrate." in done or "Try 1 \N{MINUS SIGN} score." in done) == (judged.kind == "off")
+    assert ("Recalibrate." in done or "Try 1 \N{MINUS SIGN} score." in done) == (
+        judged.kind == "off"
+    )
     # one p-value, one figure
     for number in re.findall(r"p-value ([<\d. ]+)\)", judged.evidence):
         assert number == said_p_value(finding.p_value)
@@ -132,7 +148,9 @@ def test_two_forecasts_that_chi_squared_rejects_are_found() -> None:
 @pytest.mark.parametrize("kind", ["two", "few", "tiny", "rare", "ties"])
 def test_calibrated_forecasts_are_hardly_ever_marked(kind: str) -> None:
     """In fewer than one of twenty worlds: with three standard errors, 16 of 120. benchmarks/finder.py does more."""
-    marked = sum(bool(stretches(*world(kind, "calibrated", seed), resamples=59).off) for seed in range(120))
+    marked = sum(
+        bool(stretches(*world(kind, "calibrated", seed), resamples=59).off) for seed in range(120)
+    )
     assert marked <= 0.05 * 120 + 3 * math.sqrt(0.05 * 0.95 * 120)
 
 
@@ -177,7 +195,9 @@ def test_the_most_striking_stretch_is_that_of_all(rows: list[tuple[int, float]])
 
 def test_bernsteins_p_value_is_on_the_safe_side() -> None:
     tally = tc.Tally([0.25, 0.5], [0, 0], [300, 500])
-    most = 475 / np.sqrt(300 * 0.1875 + 500 * 0.25 + 475 / 3)  # both forecasts: 475 more ones than forecast
+    most = 475 / np.sqrt(
+        300 * 0.1875 + 500 * 0.25 + 475 / 3
+    )  # both forecasts: 475 more ones than forecast
     assert stretches_p_value(tally) == pytest.approx(6 * np.exp(-(most**2) / 2))
     assert stretches_p_value(tc.Tally([0.5], [1], [1])) == 1.0
 
@@ -195,13 +215,20 @@ def test_stretches_are_those_of_the_rounds(rows: list[tuple[int, float]]) -> Non
         low, high = part.interval()
         assert low <= part.rate <= high
     assert all(one.high < other.low for one, other in pairwise(result.off))
-    assert sum(part.rounds for part in result.ranges) == sum(part.rounds for part in result.halves) == len(y)
+    assert (
+        sum(part.rounds for part in result.ranges)
+        == sum(part.rounds for part in result.halves)
+        == len(y)
+    )
 
 
 def offs(truth: object, n: int = 50_000, seed: int = 0) -> list[tuple[float, float, float]]:
     rng = np.random.default_rng(seed)
     p = rng.random(n)
-    return [(part.low, part.high, part.gap) for part in stretches(rng.random(n) < truth(p), p, resamples=99).off]
+    return [
+        (part.low, part.high, part.gap)
+        for part in stretches(rng.random(n) < truth(p), p, resamples=99).off
+    ]
 
 
 def test_stretches_are_where_forecasts_are_off() -> None:
@@ -243,7 +270,9 @@ def test_what_is_off_only_together_is_marked_together() -> None:
     finding = found(*world("many", "extreme", 0))
     together = tuple(replace(part, alone=False) for part in finding.off)
     finding = replace(finding, found=replace(finding.found, off=together))
-    assert where_sentences(finding)[0].startswith("No stretch of forecasts is off beyond chance by itself")
+    assert where_sentences(finding)[0].startswith(
+        "No stretch of forecasts is off beyond chance by itself"
+    )
     assert seen >= 1
 
 
@@ -257,7 +286,9 @@ def test_real_weights_are_not_judged() -> None:
 
 def test_the_same_seed_finds_the_same() -> None:
     y, p = world("many", "extreme", 0)
-    assert shown(stretches(y, p, resamples=50)) == shown(stretches(y, p, resamples=50, random_state=0))
+    assert shown(stretches(y, p, resamples=50)) == shown(
+        stretches(y, p, resamples=50, random_state=0)
+    )
     assert shown(stretches(y, p)) == shown(stretches(tc.Tally.from_predictions(y, p)))
 
 
@@ -265,7 +296,9 @@ def shown(result: Stretches) -> tuple[float, tuple[Stretch, ...], tuple[Stretch,
     return result.p_value, result.off, result.ranges
 
 
-@pytest.mark.parametrize("options", [{"level": 0}, {"resamples": 19}, {"resamples": 2.5}, {"random_state": "x"}])
+@pytest.mark.parametrize(
+    "options", [{"level": 0}, {"resamples": 19}, {"resamples": 2.5}, {"random_state": "x"}]
+)
 def test_options_are_checked(options: dict[str, object]) -> None:
     (name,) = options
     with pytest.raises(tc.InputError, match=name):

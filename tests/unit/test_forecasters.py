@@ -31,7 +31,9 @@ def test_paper_grid_and_bound_for_any_horizon(horizon: int) -> None:
     f = tc.AlmostOneStepAhead(horizon=horizon)
     assert (f.grid - 1) ** 2 < horizon <= f.grid**2
     assert at_most(f.a_priori(horizon), Fraction(9 * horizon, 4), Fraction(0))  # 1.5 sqrt(T)
-    assert at_most(f.a_priori(horizon), Fraction(4 * horizon), Fraction(1))  # the paper's 2 sqrt(T) + 1
+    assert at_most(
+        f.a_priori(horizon), Fraction(4 * horizon), Fraction(1)
+    )  # the paper's 2 sqrt(T) + 1
 
 
 @pytest.mark.parametrize("horizons", [range(1, 400), range(9_990, 10_010), [10**6 + 1]])
@@ -45,7 +47,9 @@ def test_a_priori_bounds_at_every_horizon(horizons: Any) -> None:
         assert abs(middle.grid - math.sqrt(horizon)) <= 0.5 + 1e-9
         assert middle.a_priori(horizon) ** 2 < horizon
         bent = tc.BentGrid(horizon=horizon)
-        assert float(bent.a_priori(horizon)) <= math.sqrt(horizon / 2) + math.log(horizon) / 4 + 1.75
+        assert (
+            float(bent.a_priori(horizon)) <= math.sqrt(horizon / 2) + math.log(horizon) / 4 + 1.75
+        )
         if horizon >= 51:
             assert bent.a_priori(horizon) < middle.a_priori(horizon)
 
@@ -134,7 +138,9 @@ def test_horizon_or_grid_is_needed_and_options_are_by_keyword(kind: Any) -> None
 def test_other_bad_options() -> None:
     with pytest.raises(tc.InputError, match="^grid must be .*, got something of type int"):
         tc.AlmostOneStepAhead(grid=10**5000)
-    with pytest.raises(tc.InputError, match="^at must be one of 'lower', 'upper', 'middle', got 'mid'"):
+    with pytest.raises(
+        tc.InputError, match="^at must be one of 'lower', 'upper', 'middle', got 'mid'"
+    ):
         tc.AlmostOneStepAhead(grid=3, at="mid")
     with pytest.raises(tc.InputError, match="^grid must be even"):
         tc.BentGrid(grid=7)
@@ -181,7 +187,9 @@ def test_repr_builds_the_forecaster_anew() -> None:
         tc.AlmostOneStepAhead(grid=9),
         tc.BentGrid(horizon=99),
     ):
-        again = eval(repr(f), {"AlmostOneStepAhead": tc.AlmostOneStepAhead, "BentGrid": tc.BentGrid})  # noqa: S307
+        again = eval(
+            repr(f), {"AlmostOneStepAhead": tc.AlmostOneStepAhead, "BentGrid": tc.BentGrid}
+        )
         assert again.to_json() == f.to_json()
 
 
@@ -195,8 +203,18 @@ def test_forecasts_can_be_written_to_a_given_array(kind: Any) -> None:
     before = f.to_json()
     frozen = np.empty(30)
     frozen.flags.writeable = False
-    for bad in (np.empty(29), np.empty(30, np.float32), np.empty(60)[::2], np.empty((30, 1)), frozen, [0.0] * 30, 3):
-        with pytest.raises(tc.InputError, match="^out must be a writeable, contiguous float64 array of shape "):
+    for bad in (
+        np.empty(29),
+        np.empty(30, np.float32),
+        np.empty(60)[::2],
+        np.empty((30, 1)),
+        frozen,
+        [0.0] * 30,
+        3,
+    ):
+        with pytest.raises(
+            tc.InputError, match="^out must be a writeable, contiguous float64 array of shape "
+        ):
             f.forecast_many(y, out=bad)
         assert f.to_json() == before
 
@@ -235,13 +253,21 @@ def test_the_core_refuses_shapes_that_do_not_fit() -> None:
     f = tc.AlmostOneStepAhead(grid=3)
     points = np.arange(4)
     good = np.zeros((2, 3), np.int64)
-    misfits = ((points, good[:, :2], "walk"), (points[1:], good[:, :2], "walk"), (points[:1], good, "walk"))
+    misfits = (
+        (points, good[:, :2], "walk"),
+        (points[1:], good[:, :2], "walk"),
+        (points[:1], good, "walk"),
+    )
     for points_, says, rule in misfits:
         with pytest.raises((ValueError, IndexError)):
             Ladder(points_, 3, says, rule)
     with pytest.raises(ValueError, match="each outcome"):
         f._run(np.zeros(3, np.uint8), np.empty(2))
-    for biases, cell in ((np.zeros(3, np.int64), 0), (np.ones(4, np.int64), 0), (np.zeros(4, np.int64), 3)):
+    for biases, cell in (
+        (np.zeros(3, np.int64), 0),
+        (np.ones(4, np.int64), 0),
+        (np.zeros(4, np.int64), 3),
+    ):
         with pytest.raises(ValueError, match="fit|no such cell"):
             f._restore(biases, cell, 0, 0, 0, 0.0, issued=False)
 
@@ -294,7 +320,10 @@ def test_biases_are_exact_after_a_billion_rounds() -> None:
     credited_zeros, credited_ones = np.append(zeros, 0), np.append(0, ones)
     points = np.arange(m + 1)
     assert f.rounds == rounds == counts.sum()
-    assert f.biases.tolist() == (points * (credited_zeros + credited_ones) - m * credited_ones).tolist()
+    assert (
+        f.biases.tolist()
+        == (points * (credited_zeros + credited_ones) - m * credited_ones).tolist()
+    )
     assert f.deviation == Fraction(int(ones.sum()), m)
     assert f.deviation + min(f.bias_sums) <= f.a_priori(rounds)
 

@@ -37,7 +37,9 @@ def test_first_rounds_by_hand() -> None:
     assert g.knots == 1
 
 
-def test_a_hint_is_followed_until_the_budget_is_used_up_and_then_moved_towards_the_outcomes() -> None:
+def test_a_hint_is_followed_until_the_budget_is_used_up_and_then_moved_towards_the_outcomes() -> (
+    None
+):
     g = tc.Guard(budget=1.05)
     said = g.guard_many(np.full(2000, 0.3), np.ones(2000, int))
     followed = int((said == 0.3).sum())
@@ -90,7 +92,9 @@ def test_batches_write_where_they_are_told() -> None:
     rng = np.random.default_rng(3)
     hints, y = rng.random(500), rng.integers(0, 2, 500)
     loop, batch = tc.Guard(nudge=True), tc.Guard(nudge=True)
-    said = [play(loop, hint, outcome) for hint, outcome in zip(hints.tolist(), y.tolist(), strict=True)]
+    said = [
+        play(loop, hint, outcome) for hint, outcome in zip(hints.tolist(), y.tolist(), strict=True)
+    ]
     out = np.empty(500)
     assert batch.guard_many(hints, y, out=out) is out
     assert out.tolist() == said
@@ -116,7 +120,10 @@ def test_batches_of_any_length_are_the_loop_bit_for_bit(budget: float, nudge: bo
     one, many = tc.Guard(budget=budget, nudge=nudge), tc.Guard(budget=budget, nudge=nudge)
     said = one.guard_many(hints, y)
     assert (said != hints).mean() > 0.2
-    parts = [many.guard_many(h, b) for h, b in zip(np.array_split(hints, 7), np.array_split(y, 7), strict=True)]
+    parts = [
+        many.guard_many(h, b)
+        for h, b in zip(np.array_split(hints, 7), np.array_split(y, 7), strict=True)
+    ]
     assert np.concatenate(parts).tolist() == said.tolist()
     assert many.to_json() == one.to_json()
     other = tc.Guard.from_json(one.to_json())
@@ -129,7 +136,12 @@ def test_copies_and_pickles_go_on_from_here() -> None:
     g = tc.Guard(nudge=True)
     g.guard_many([0.2, 0.7, 0.9] * 50, [1, 0, 1] * 50)
     g.predict(0.4)
-    for other in (copy.copy(g), copy.deepcopy(g), pickle.loads(pickle.dumps(g)), tc.Guard.from_bytes(g.to_bytes())):  # noqa: S301
+    for other in (
+        copy.copy(g),
+        copy.deepcopy(g),
+        pickle.loads(pickle.dumps(g)),
+        tc.Guard.from_bytes(g.to_bytes()),
+    ):
         assert other.to_json() == g.to_json()
         assert other.issued
         other.observe(1)
@@ -157,7 +169,9 @@ def test_a_million_rounds_without_drift() -> None:
     g = tc.Guard()
     said = g.guard_many(hints, y)
     # residuals are whole numbers: their sum is that of all rounds, each rounded to 2^-32
-    total = int((y.astype(np.int64) << 32).sum()) - int(np.floor(said * 2.0**32 + 0.5).astype(np.int64).sum())
+    total = int((y.astype(np.int64) << 32).sum()) - int(
+        np.floor(said * 2.0**32 + 0.5).astype(np.int64).sum()
+    )
     assert int(numbers(g)["residual"].sum()) == total
     assert g.knots <= 4 * rounds ** (2 / 3) + 4097
     assert g.certificate.brier * rounds == pytest.approx(float(((said - y) ** 2).sum()), rel=1e-9)

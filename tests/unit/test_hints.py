@@ -63,7 +63,21 @@ def taught(make: Any) -> Hint:
 
 @every
 @pytest.mark.parametrize(
-    "score", [math.nan, 1.2, -0.1, np.nextafter(1, 2), math.inf, "0.5", None, True, [0.5], np.nan, Fraction(1, 2), 2]
+    "score",
+    [
+        math.nan,
+        1.2,
+        -0.1,
+        np.nextafter(1, 2),
+        math.inf,
+        "0.5",
+        None,
+        True,
+        [0.5],
+        np.nan,
+        Fraction(1, 2),
+        2,
+    ],
 )
 def test_scores_that_are_no_probabilities_are_refused(make: Any, score: Any) -> None:
     hint = taught(make)
@@ -104,11 +118,21 @@ def test_numbers_of_any_kind_are_scores(make: Any) -> None:
         ([0.5, 0.2], [0, 1, 1], "scores must have an entry for each of the 3 outcomes"),
         ([[0.5, 0.2]], [0, 1], "scores must have shape"),
         ([0.5, 0.2], [0, 2], "outcomes must be 0 or 1, got 2 at position 1"),
-        (np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble), [0, 1], "scores must be between 0 and 1"),
-        (pd.Series([0.1, 0.2], [1, 0]), pd.Series([0, 1]), "scores must have the index of outcomes"),
+        (
+            np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble),
+            [0, 1],
+            "scores must be between 0 and 1",
+        ),
+        (
+            pd.Series([0.1, 0.2], [1, 0]),
+            pd.Series([0, 1]),
+            "scores must have the index of outcomes",
+        ),
     ],
 )
-def test_bad_arrays_are_refused_before_anything_is_learned(make: Any, scores: Any, outcomes: Any, error: str) -> None:
+def test_bad_arrays_are_refused_before_anything_is_learned(
+    make: Any, scores: Any, outcomes: Any, error: str
+) -> None:
     hint = taught(make)
     before = hint.to_json()
     with pytest.raises(tc.InputError) as caught:
@@ -147,7 +171,9 @@ def test_predicting_changes_nothing(make: Any) -> None:
     assert asked.to_json() == hint.to_json()
 
 
-@pytest.mark.parametrize("notes", [[], [0.5], [0.5] * 10, "0.5", 0.5, [math.nan] * 11, [1.5] * 11, {}])
+@pytest.mark.parametrize(
+    "notes", [[], [0.5], [0.5] * 10, "0.5", 0.5, [math.nan] * 11, [1.5] * 11, {}]
+)
 def test_notes_that_were_not_given_are_refused(notes: Any) -> None:
     hint = taught(Mix)
     before = hint.to_json()
@@ -203,10 +229,10 @@ def test_what_is_saved_comes_back(make: Any) -> None:
     others = [
         type(hint).from_json(hint.to_json()),
         type(hint).from_bytes(hint.to_bytes()),
-        pickle.loads(pickle.dumps(hint)),  # noqa: S301
+        pickle.loads(pickle.dumps(hint)),
         copy.copy(hint),
         copy.deepcopy(hint),
-        eval(repr(hint), {type(hint).__name__: type(hint)}),  # noqa: S307
+        eval(repr(hint), {type(hint).__name__: type(hint)}),
     ]
     others[-1].load(hint.state())
     before = hint.to_json()
@@ -253,13 +279,25 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
     hint = taught(make)
     before = hint.to_json()
     good = hint.state()
-    for bad in (None, [], 3, good | {"more": 1.0}, *({n: good[n] for n in good if n != name} for name in good)):
+    for bad in (
+        None,
+        [],
+        3,
+        good | {"more": 1.0},
+        *({n: good[n] for n in good if n != name} for name in good),
+    ):
         with pytest.raises(tc.StateError):
             hint.load(bad)
     for name, value in good.items():
         wrong = [None, "1", 1, True, math.nan, math.inf, -math.inf, [math.nan], {}]
         if isinstance(value, list) and value:
-            wrong += [value[1:], [*value, 0.5], [1, *value[1:]], [math.nan, *value[1:]], [*value[:-1], 1e308]]
+            wrong += [
+                value[1:],
+                [*value, 0.5],
+                [1, *value[1:]],
+                [math.nan, *value[1:]],
+                [*value[:-1], 1e308],
+            ]
         for other in wrong:
             with pytest.raises(tc.StateError):
                 hint.load(good | {name: other})
@@ -276,8 +314,14 @@ def test_states_that_are_none_are_refused(make: Any) -> None:
         (Platt, {"offset": 65.0}),
         (BinMeans, {"residuals": [1.0] + [0.0] * 128, "weights": [0.5] + [0.0] * 128}),
         (BinMeans, {"unit": 0.5}),
-        (Isotonic, {"ones": [1.0] + [0.0] * 320, "weights": [0.5] + [0.0] * 320, "logits": [0.0] * 321}),
-        (Isotonic, {"logits": [-41.0] + [0.0] * 320, "weights": [1.0] + [0.0] * 320, "ones": [0.0] * 321}),
+        (
+            Isotonic,
+            {"ones": [1.0] + [0.0] * 320, "weights": [0.5] + [0.0] * 320, "logits": [0.0] * 321},
+        ),
+        (
+            Isotonic,
+            {"logits": [-41.0] + [0.0] * 320, "weights": [1.0] + [0.0] * 320, "ones": [0.0] * 321},
+        ),
         (Isotonic, {"rates": [0.5] + [0.4] * 320}),
         (Isotonic, {"rates": [0.5] + [0.4] * 128}),
         (Isotonic, {"due": 1e6}),
@@ -315,7 +359,12 @@ def test_another_kind_of_hint_is_not_read() -> None:
     with pytest.raises(tc.StateError, match="saved by Platt, not by BinMeans"):
         BinMeans.from_json(Platt().to_json())
     entries = json.loads(Mix().to_json())
-    for config in ({"hints": [{"kind": "Nothing"}]}, {"hints": 3}, {"members": []}, {"hints": [entries["config"]]}):
+    for config in (
+        {"hints": [{"kind": "Nothing"}]},
+        {"hints": 3},
+        {"members": []},
+        {"hints": [entries["config"]]},
+    ):
         with pytest.raises(tc.StateError, match="cannot be built"):
             Mix.from_json(sealed(entries | {"config": config}))
 
@@ -327,7 +376,9 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
     hint = Mix([Platt()])
     before = hint.state()
     rounds = 3_000_000
-    worker = threading.Thread(target=hint.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8)))
+    worker = threading.Thread(
+        target=hint.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
+    )
     worker.start()
     wait_until_refused(worker, lambda: hint.predict(0.4))
     for call in (
@@ -350,7 +401,9 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
 def test_a_member_that_is_in_a_batch_is_not_copied() -> None:
     member = Platt()
     rounds = 10_000_000
-    worker = threading.Thread(target=member.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8)))
+    worker = threading.Thread(
+        target=member.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
+    )
     worker.start()
     wait_until_refused(worker, lambda: Mix([member]))
     worker.join()
@@ -361,7 +414,13 @@ def test_a_member_that_is_in_a_batch_is_not_copied() -> None:
 
 def test_every_hint_begins_as_the_score() -> None:
     x = np.concatenate([[0, 1, 0.5, 1e-6], np.random.default_rng(0).random(100)])
-    for make, tolerance in ((Identity, 0), (BinMeans, 0), (Platt, 2e-7), (Isotonic, 0.004), (Mix, 0.001)):
+    for make, tolerance in (
+        (Identity, 0),
+        (BinMeans, 0),
+        (Platt, 2e-7),
+        (Isotonic, 0.004),
+        (Mix, 0.001),
+    ):
         hint = make()
         assert np.abs([hint.predict(score) - score for score in x]).max() <= tolerance
 
@@ -413,13 +472,17 @@ def test_bin_means_are_means_shrunk_by_the_prior() -> None:
     y = [1, 0, 1, 1, 1, 0, 1, 1]
     for outcome in y:
         hint.learn(0.5, outcome)  # a score at a knot
-    assert hint.predict(0.5) == pytest.approx(0.5 + sum(outcome - 0.5 for outcome in y) / (len(y) + 10.0), abs=1e-15)
+    assert hint.predict(0.5) == pytest.approx(
+        0.5 + sum(outcome - 0.5 for outcome in y) / (len(y) + 10.0), abs=1e-15
+    )
     assert hint.predict(0.9) == 0.9
     fading = BinMeans(4, prior=0.5)
     for outcome in y:
         fading.learn(0.5, outcome)
     weights = 0.75 ** np.arange(len(y))[::-1]
-    assert fading.predict(0.5) == pytest.approx(0.5 + weights @ (np.array(y) - 0.5) / (weights.sum() + 0.5), abs=1e-14)
+    assert fading.predict(0.5) == pytest.approx(
+        0.5 + weights @ (np.array(y) - 0.5) / (weights.sum() + 0.5), abs=1e-14
+    )
 
 
 @pytest.mark.parametrize("make", [BinMeans, Isotonic, Mix])
@@ -489,7 +552,12 @@ def streams(rounds: int = 20_000) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize("name", streams(10))
 def test_the_mix_is_nearly_as_good_as_its_best_member_or_better(name: str) -> None:
     x, y = streams()[name]
-    members = [*(Platt(memory) for memory in (None, 1000, 200, 30, 5)), BinMeans(), BinMeans(1000), Isotonic()]
+    members = [
+        *(Platt(memory) for memory in (None, 1000, 200, 30, 5)),
+        BinMeans(),
+        BinMeans(1000),
+        Isotonic(),
+    ]
     best = min(brier(member.follow_many(x, y), y) for member in [Identity(), *members])
     mix = brier(Mix().follow_many(x, y), y)
     assert mix <= 1.005 * best
@@ -523,7 +591,11 @@ def test_notes_keep_a_mix_honest_where_outcomes_come_late() -> None:
     x = np.full(len(y), 0.3)
     without, noted = (delayed(Mix(), x, y, 25, noted=noted) for noted in (False, True))
     assert noted < 1.04 * brier(x, y) < 1.2 * brier(x, y) < without
-    assert delayed(Mix(), x, y, 0, noted=True) == delayed(Mix(), x, y, 0, noted=False) < 0.5 * brier(x, y)
+    assert (
+        delayed(Mix(), x, y, 0, noted=True)
+        == delayed(Mix(), x, y, 0, noted=False)
+        < 0.5 * brier(x, y)
+    )
 
 
 def test_a_mix_does_not_take_what_outstanding_outcomes_share_for_evidence() -> None:
@@ -534,7 +606,9 @@ def test_a_mix_does_not_take_what_outstanding_outcomes_share_for_evidence() -> N
     hint = Mix()
     late = delayed(hint, x, y, 200, noted=True)
     assert hint.state()["lag"] == pytest.approx(200)
-    assert late < 1.015 * delayed(Platt(), x, y, 200, noted=True)  # 1.03 if weights went on as fast as ever
+    assert late < 1.015 * delayed(
+        Platt(), x, y, 200, noted=True
+    )  # 1.03 if weights went on as fast as ever
 
 
 @pytest.mark.parametrize("make", [Platt, BinMeans, Isotonic, Mix])
@@ -598,7 +672,9 @@ def refitted(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Isotonic regression of all outcomes so far, fitted again after every 64."""
     said = np.full(len(y), 0.5)
     for start in range(64, len(y), 64):
-        fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(z[:start], y[:start])
+        fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(
+            z[:start], y[:start]
+        )
         said[start : start + 64] = fitted.predict(z[start : start + 64])
     return said
 
@@ -612,7 +688,10 @@ def test_saturated_scores_are_told_apart(times: float) -> None:
     assert brier(r.recalibrate_many(z, y), y) < 1.03 * best
     low = np.where(z > 0, -z, z)  # probabilities are fine near 0, not near 1
     best = brier(refitted(low, y), y)
-    assert brier(tc.Recalibrator().recalibrate_many(np.exp(low) / (1 + np.exp(low)), y), y) < 1.03 * best
+    assert (
+        brier(tc.Recalibrator().recalibrate_many(np.exp(low) / (1 + np.exp(low)), y), y)
+        < 1.03 * best
+    )
 
 
 def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
@@ -620,10 +699,14 @@ def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
     x, y = 0.02 + 0.96 * rng.random(500), rng.integers(0, 2, 500)
     hint = Isotonic()
     hint.follow_many(x, y)
-    old = {name: row[96:225] if isinstance(row, list) else row for name, row in hint.state().items()}
+    old = {
+        name: row[96:225] if isinstance(row, list) else row for name, row in hint.state().items()
+    }
     resumed = Isotonic()
     resumed.load(old)
-    assert [resumed.predict(p) for p in (0.1, 0.5, 0.9)] == [hint.predict(p) for p in (0.1, 0.5, 0.9)]
+    assert [resumed.predict(p) for p in (0.1, 0.5, 0.9)] == [
+        hint.predict(p) for p in (0.1, 0.5, 0.9)
+    ]
     resumed.follow_many(x, y)
     hint.follow_many(x, y)
     assert resumed.to_json() == hint.to_json()
@@ -640,7 +723,9 @@ def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
 def test_weights_that_are_no_parts_are_refused(make: Any, weight: Any) -> None:
     hint = taught(make)
     before = hint.to_json()
-    with pytest.raises(tc.InputError, match=r"^weight must be a number above 0 and at most 1, got "):
+    with pytest.raises(
+        tc.InputError, match=r"^weight must be a number above 0 and at most 1, got "
+    ):
         hint.learn(0.5, 1, weight=weight)
     assert hint.to_json() == before
 
@@ -655,7 +740,16 @@ def test_an_outcome_counts_in_full_unless_said_otherwise(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [Platt, lambda: Platt(40), BinMeans, lambda: BinMeans(40, prior=2.0), Isotonic, lambda: Isotonic(40), Mix]
+    "make",
+    [
+        Platt,
+        lambda: Platt(40),
+        BinMeans,
+        lambda: BinMeans(40, prior=2.0),
+        Isotonic,
+        lambda: Isotonic(40),
+        Mix,
+    ],
 )
 def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
     """Every round in 50 parts is nearly every round once; in 50 whole ones it is not. Memories fade alike."""
@@ -670,7 +764,9 @@ def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
             many.learn(score, outcome)
     probes = np.linspace(0.05, 0.95, 19)
     said, near, far = (np.array([hint.predict(p) for p in probes]) for hint in (once, parts, many))
-    assert np.abs(near - said).max() < 0.05  # a mix judges its members by what they say after some of the parts
+    assert (
+        np.abs(near - said).max() < 0.05
+    )  # a mix judges its members by what they say after some of the parts
     assert np.abs(far - said).max() > 3 * np.abs(near - said).max()
 
 
@@ -712,7 +808,9 @@ class Weigh:
 
 def test_games_that_resolve_at_their_end_are_observations_each() -> None:
     x, y = games(150, 100)
-    losses = [brier(together(Mix(), x, y, 100, Weigh(mates)), y) / brier(x, y) for mates in (None, 0, 100)]
+    losses = [
+        brier(together(Mix(), x, y, 100, Weigh(mates)), y) / brier(x, y) for mates in (None, 0, 100)
+    ]
     assert losses[0] > 1.08
     assert losses[1] < 1.02
     assert losses[2] < 1.01
@@ -825,7 +923,9 @@ def test_models_that_know_different_things_beat_each_of_them(models: int) -> Non
     y = rng.random(len(z)) < sigmoid(z.sum(axis=1) - 0.3)
     said = log_loss(Experts(models).follow_many(sigmoid(z), y), y)
     assert said < 0.9 * min(log_loss(sigmoid(z[:, k]), y) for k in range(models))
-    together = LogisticRegression(C=np.inf).fit(z, y).predict_proba(z)[:, 1]  # has seen the outcomes
+    together = (
+        LogisticRegression(C=np.inf).fit(z, y).predict_proba(z)[:, 1]
+    )  # has seen the outcomes
     assert said < 1.01 * log_loss(together, y)
 
 
@@ -878,7 +978,11 @@ def test_scores_of_other_shapes_are_refused(score: Any, rule: str, position: int
     for call in (hint.predict, hint.issue, lambda x: hint.learn(x, 1)):
         with pytest.raises(tc.InputError) as caught:
             call(score)
-        assert (caught.value.argument, caught.value.rule, caught.value.position) == ("score", rule, position)
+        assert (caught.value.argument, caught.value.rule, caught.value.position) == (
+            "score",
+            rule,
+            position,
+        )
     assert hint.to_json() == before
 
 
@@ -897,7 +1001,11 @@ def test_arrays_of_other_shapes_are_refused(scores: Any, rule: str, position: An
     before = hint.to_json()
     with pytest.raises(tc.InputError) as caught:
         hint.follow_many(scores, [0, 1])
-    assert (caught.value.argument, caught.value.rule, caught.value.position) == ("scores", rule, position)
+    assert (caught.value.argument, caught.value.rule, caught.value.position) == (
+        "scores",
+        rule,
+        position,
+    )
     assert hint.to_json() == before
 
 
@@ -907,7 +1015,9 @@ def test_experts_take_log_odds() -> None:
     odds, chances = Experts(2), Experts(2)
     odds._logit = True
     for row, outcome in zip(z.tolist(), y.tolist(), strict=True):
-        assert odds.predict(row) == pytest.approx(chances.predict(sigmoid(np.array(row))), abs=1e-12)
+        assert odds.predict(row) == pytest.approx(
+            chances.predict(sigmoid(np.array(row))), abs=1e-12
+        )
         odds.learn(row, outcome)
         chances.learn(sigmoid(np.array(row)), outcome)
     assert odds.predict([1e9, -1e9]) == odds.predict([8e8, -8e8])
@@ -922,7 +1032,7 @@ def test_experts_are_saved_with_all_their_members() -> None:
         Experts.from_json(hint.to_json()),
         Experts.from_bytes(hint.to_bytes()),
         copy.deepcopy(hint),
-        eval(repr(hint), {"Experts": Experts}),  # noqa: S307
+        eval(repr(hint), {"Experts": Experts}),
     ]
     others[-1].load(hint.state())
     for other in others:
@@ -941,11 +1051,18 @@ def test_other_numbers_of_models_are_refused(models: Any) -> None:
 
 
 def test_hints_of_experts_keep_the_rules_of_a_mix() -> None:
-    for hints, position in (([], None), ([Platt(), Mix()], 1), ([Platt(), Experts(2)], 1), ([Platt()] * 65, None)):
+    for hints, position in (
+        ([], None),
+        ([Platt(), Mix()], 1),
+        ([Platt(), Experts(2)], 1),
+        ([Platt()] * 65, None),
+    ):
         with pytest.raises(tc.InputError, match=r"^hints must ") as caught:
             Experts(2, hints)
         assert caught.value.position == position
-    with pytest.raises(tc.InputError, match=r"^hints must be at most 8 for each of 16 models, got 9"):
+    with pytest.raises(
+        tc.InputError, match=r"^hints must be at most 8 for each of 16 models, got 9"
+    ):
         Experts(16, [Platt()] * 9)
     with pytest.raises(tc.InputError, match=r"^hints must be hints, none of them a mix"):
         Mix([Experts(2)])

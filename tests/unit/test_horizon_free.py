@@ -99,7 +99,9 @@ def credited(said: np.ndarray, y: np.ndarray) -> tuple[dict[int, list[int]], int
     deviation = 0
     values, which = np.unique(said, return_inverse=True)
     for middle, times in zip(
-        (values * (2 * N)).astype(np.int64).tolist(), np.bincount(2 * which + y).reshape(-1, 2).tolist(), strict=True
+        (values * (2 * N)).astype(np.int64).tolist(),
+        np.bincount(2 * which + y).reshape(-1, 2).tolist(),
+        strict=True,
     ):
         half = middle & -middle
         for outcome, count in enumerate(times):
@@ -135,7 +137,16 @@ def test_a_full_ladder_splits_no_more_and_is_saved() -> None:
     f = tc.HorizonFree(split=2.0**-10)
     m = _core.MOST_CELLS
     points = [N // m * i for i in range(m + 1)]
-    f.load(f.state() | {"points": points, "biases": [0] * (m + 1), "spent": [0] * m, "rounds": 1, "open_cell": m // 2})
+    f.load(
+        f.state()
+        | {
+            "points": points,
+            "biases": [0] * (m + 1),
+            "spent": [0] * m,
+            "rounds": 1,
+            "open_cell": m // 2,
+        }
+    )
     f.forecast_many([0, 1] * 5_000)
     assert f.cells == m
     assert int(f.spent.max()) > 2 * N * 2**-10
@@ -147,7 +158,13 @@ def test_a_full_ladder_splits_no_more_and_is_saved() -> None:
 def test_cells_are_not_split_below_one_part_in_n() -> None:
     f = tc.HorizonFree()
     points = [0, 1, *(2**k for k in range(1, 41))]
-    state = {"points": points, "biases": [0] * 42, "spent": [2 * N // 4 - 1] + [0] * 40, "rounds": 1, "open_cell": 0}
+    state = {
+        "points": points,
+        "biases": [0] * 42,
+        "spent": [2 * N // 4 - 1] + [0] * 40,
+        "rounds": 1,
+        "open_cell": 0,
+    }
     f.load(f.state() | state | {"deviation": 2 * N // 4 - 1})
     f.forecast_many([1, 0])
     assert f.points.tolist() == points

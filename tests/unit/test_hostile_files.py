@@ -54,7 +54,9 @@ BYTE = "is not UTF-8: there is a byte 0xe9; convert the file first"
 ZERO = "f.csv, line 1: is not UTF-8 text: there is a zero byte; is it UTF-16?"
 
 # what is wrong; the file; what is in it; what is said about it
-ARRAY = "must be a JSON object, is an array: put each object on a line of its own, as by jq -c '.[]'"
+ARRAY = (
+    "must be a JSON object, is an array: put each object on a line of its own, as by jq -c '.[]'"
+)
 FILES: list[tuple[str, str, bytes, str]] = [
     ("empty", "f.csv", b"", "f.csv is empty"),
     ("packed nothing", "f.csv", gzip.compress(b""), "f.csv is empty"),
@@ -62,7 +64,12 @@ FILES: list[tuple[str, str, bytes, str]] = [
     ("header only", "f.csv", b"y,p\n", "f.csv has a header but no rows"),
     ("header without an end", "f.csv", b"y,p", "f.csv has a header but no rows"),
     ("header and blank lines", "f.csv", b"y,p\n\n\n", "f.csv has a header but no rows"),
-    ("no header", "f.csv", b"1,0.5\n0,0.5\n", "f.csv, line 1: has 2 columns and no header: give it one"),
+    (
+        "no header",
+        "f.csv",
+        b"1,0.5\n0,0.5\n",
+        "f.csv, line 1: has 2 columns and no header: give it one",
+    ),
     ("no outcome", "f.csv", b"a,b,c\n1,2,3\n", f"f.csv {NO_OUTCOME} a, b, c"),
     ("line end in a name", "f.csv", b'"a\nb",c\n1,2\n', f"f.csv {NO_OUTCOME} 'a\\nb', c"),
     ("escape in a name", "f.csv", b"\x1b[31mred,c\n1,2\n", f"f.csv {NO_OUTCOME} '\\x1b[31mred', c"),
@@ -78,14 +85,39 @@ FILES: list[tuple[str, str, bytes, str]] = [
         b"y,y,p\n1,1,0.5\n",
         "f.csv has several columns that may be the outcome (y, y): name one by --outcome",
     ),
-    ("long name", "f.csv", b"x" * 5000 + b",y\n1,1\n", "f.csv is no table: the name of a column has 5,000 letters"),
+    (
+        "long name",
+        "f.csv",
+        b"x" * 5000 + b",y\n1,1\n",
+        "f.csv is no table: the name of a column has 5,000 letters",
+    ),
     ("outcome is text", "f.csv", b"y,p\n1,0.5\nyes,0.5\n", f"f.csv, line 3: {OUTCOME} 'yes'"),
     ("mixed types", "f.csv", b"y,p\n1,0.5\ntrue,0.5\n2,0.5\n", f"f.csv, line 4: {OUTCOME} '2'"),
     ("no value", "f.csv", b"y,p\n1,0.5\n,0.5\n", f"f.csv, line 3: {OUTCOME} nothing"),
-    ("row too short", "f.csv", b"y,p\n1,0.5\n1\n", "f.csv, line 3: a row must have 2 fields like the header, got 1"),
-    ("row too long", "f.csv", b"y,p\n1,0.5,7\n", "f.csv, line 2: a row must have 2 fields like the header, got 3"),
-    ("blank line", "f.csv", b"y,p\n1,0\n\n1,0\n", "f.csv, line 3: a row must have 2 fields like the header, got none"),
-    ("after lines in quotes", "f.csv", b'y,p,g\n1,0.5,"a\nb\n"\n7,0.5,c\n', f"f.csv, line 5: {OUTCOME} '7'"),
+    (
+        "row too short",
+        "f.csv",
+        b"y,p\n1,0.5\n1\n",
+        "f.csv, line 3: a row must have 2 fields like the header, got 1",
+    ),
+    (
+        "row too long",
+        "f.csv",
+        b"y,p\n1,0.5,7\n",
+        "f.csv, line 2: a row must have 2 fields like the header, got 3",
+    ),
+    (
+        "blank line",
+        "f.csv",
+        b"y,p\n1,0\n\n1,0\n",
+        "f.csv, line 3: a row must have 2 fields like the header, got none",
+    ),
+    (
+        "after lines in quotes",
+        "f.csv",
+        b'y,p,g\n1,0.5,"a\nb\n"\n7,0.5,c\n',
+        f"f.csv, line 5: {OUTCOME} '7'",
+    ),
     (
         "quote not closed",
         "f.csv",
@@ -104,21 +136,61 @@ FILES: list[tuple[str, str, bytes, str]] = [
         b'y,p,5" pipe\n1,0.5,a\n',
         "f.csv, line 1: the header has a quote that neither begins nor ends a field",
     ),
-    ("Latin-1", "f.csv", "y,p,g\n1,0.5,a\n1,0.5,café\n".encode("latin-1"), f"f.csv, line 3: {BYTE}"),
+    (
+        "Latin-1",
+        "f.csv",
+        "y,p,g\n1,0.5,a\n1,0.5,café\n".encode("latin-1"),
+        f"f.csv, line 3: {BYTE}",
+    ),
     ("Latin-1 header", "f.csv", "y,p,café\n1,0.5,a\n".encode("latin-1"), f"f.csv, line 1: {BYTE}"),
-    ("UTF-16", "f.csv", CSV.encode("utf-16"), "f.csv is in UTF-16; only UTF-8 can be read: convert it first"),
+    (
+        "UTF-16",
+        "f.csv",
+        CSV.encode("utf-16"),
+        "f.csv is in UTF-16; only UTF-8 can be read: convert it first",
+    ),
     ("UTF-16 without its mark", "f.csv", CSV.encode("utf-16-le"), ZERO),
     ("UTF-16 the other way", "f.csv", CSV.encode("utf-16-be"), ZERO),
     ("binary", "f.csv", bytes(range(256)), ZERO),
     ("zero bytes", "f.csv", b"y,p\n1,0.5\n\0,0.5\n", f"f.csv, line 3: {OUTCOME} '\\x00'"),
-    ("carriage returns", "f.csv", b"y,p\r1,0.5\r", "f.csv, line 1: has lines that end by CR alone: convert them first"),
-    ("zip", "f.csv", b"PK\x03\x04\x14", "f.csv is a ZIP archive or a spreadsheet: unpack it, or save it as CSV"),
-    ("spreadsheet", "f.csv", b"\xd0\xcf\x11\xe0\xa1", "f.csv is an old spreadsheet: save it as CSV"),
+    (
+        "carriage returns",
+        "f.csv",
+        b"y,p\r1,0.5\r",
+        "f.csv, line 1: has lines that end by CR alone: convert them first",
+    ),
+    (
+        "zip",
+        "f.csv",
+        b"PK\x03\x04\x14",
+        "f.csv is a ZIP archive or a spreadsheet: unpack it, or save it as CSV",
+    ),
+    (
+        "spreadsheet",
+        "f.csv",
+        b"\xd0\xcf\x11\xe0\xa1",
+        "f.csv is an old spreadsheet: save it as CSV",
+    ),
     ("database", "f.csv", b"SQLite format 3\0", "f.csv is a database: export the table as CSV"),
     ("JSON array", "f.jsonl", b'[{"y": 1}]\n', f"f.jsonl, line 1: {ARRAY}"),
-    ("JSON scalar", "f.jsonl", b'{"y": 1, "p": 0}\n5\n', "f.jsonl, line 2: must be a JSON object, got '5'"),
-    ("JSON null", "f.jsonl", b'{"y": 1, "p": 0}\nnull\n', "f.jsonl, line 2: must be a JSON object, got 'null'"),
-    ("JSON over lines", "f.jsonl", b'{\n"y": 1}\n', "f.jsonl, line 1: must be a JSON object, is no JSON in column 2"),
+    (
+        "JSON scalar",
+        "f.jsonl",
+        b'{"y": 1, "p": 0}\n5\n',
+        "f.jsonl, line 2: must be a JSON object, got '5'",
+    ),
+    (
+        "JSON null",
+        "f.jsonl",
+        b'{"y": 1, "p": 0}\nnull\n',
+        "f.jsonl, line 2: must be a JSON object, got 'null'",
+    ),
+    (
+        "JSON over lines",
+        "f.jsonl",
+        b'{\n"y": 1}\n',
+        "f.jsonl, line 1: must be a JSON object, is no JSON in column 2",
+    ),
     (
         "JSON cut",
         "f.jsonl",
@@ -131,15 +203,30 @@ FILES: list[tuple[str, str, bytes, str]] = [
         b'{"y": 1, "p": 0}\n\n{"y": 1, "p": 0}\n',
         "f.jsonl, line 2: must be a JSON object, got none",
     ),
-    ("JSON nested", "f.jsonl", b'{"y": {"z": 1}, "p": 0.5}\n', f"f.jsonl, line 1: {OUTCOME} '{{\"z\": 1}}'"),
+    (
+        "JSON nested",
+        "f.jsonl",
+        b'{"y": {"z": 1}, "p": 0.5}\n',
+        f"f.jsonl, line 1: {OUTCOME} '{{\"z\": 1}}'",
+    ),
     (
         "JSON entry twice",
         "f.jsonl",
         b'{"y": 1, "p": 0, "y": 0}\n',
         "f.jsonl, line 1: must have one entry 'y', got several",
     ),
-    ("JSON NaN", "f.jsonl", b'{"y": 1, "p": 0}\n{"y": NaN, "p": 0.5}\n', f"f.jsonl, line 2: {OUTCOME} 'nan'"),
-    ("JSON entry missing", "f.jsonl", b'{"y": 1, "p": 0}\n{"p": 0.5}\n', f"f.jsonl, line 2: {OUTCOME} nothing"),
+    (
+        "JSON NaN",
+        "f.jsonl",
+        b'{"y": 1, "p": 0}\n{"y": NaN, "p": 0.5}\n',
+        f"f.jsonl, line 2: {OUTCOME} 'nan'",
+    ),
+    (
+        "JSON entry missing",
+        "f.jsonl",
+        b'{"y": 1, "p": 0}\n{"p": 0.5}\n',
+        f"f.jsonl, line 2: {OUTCOME} nothing",
+    ),
     ("JSON nothing", "f.jsonl", b"{}\n", "f.jsonl has no columns"),
     (
         "JSON too deep",
@@ -153,7 +240,12 @@ FILES: list[tuple[str, str, bytes, str]] = [
         b'{"y": 1, "p": 0}\n{"y": "\\ud800", "p": 0}\n',
         "f.jsonl, line 2: the text of 'y' must be Unicode, got half of a surrogate pair",
     ),
-    ("JSON in Latin-1", "f.jsonl", '{"y": 1, "é": 0}\n'.encode("latin-1"), f"f.jsonl, line 1: {BYTE}"),
+    (
+        "JSON in Latin-1",
+        "f.jsonl",
+        '{"y": 1, "é": 0}\n'.encode("latin-1"),
+        f"f.jsonl, line 1: {BYTE}",
+    ),
     (
         "Parquet text",
         "f.parquet",
@@ -178,7 +270,12 @@ FILES: list[tuple[str, str, bytes, str]] = [
         parquet(y=[None], p=[0.5]),
         "f.parquet has no numbers in column 'y': it is of type Null",
     ),
-    ("Parquet null", "f.parquet", parquet(y=[1, None], p=[0.5, 0.5]), f"f.parquet, row 2: {OUTCOME} nothing"),
+    (
+        "Parquet null",
+        "f.parquet",
+        parquet(y=[1, None], p=[0.5, 0.5]),
+        f"f.parquet, row 2: {OUTCOME} nothing",
+    ),
     (
         "Parquet large",
         "f.parquet",
@@ -192,7 +289,12 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "f.parquet has a header but no rows",
     ),
     ("Parquet without columns", "f.parquet", parquet(), "f.parquet has no columns"),
-    ("Parquet cut at its end", "f.parquet", TABLE[:-3], f"f.parquet {UNSOUND} The file must end with PAR1 or PARE)"),
+    (
+        "Parquet cut at its end",
+        "f.parquet",
+        TABLE[:-3],
+        f"f.parquet {UNSOUND} The file must end with PAR1 or PARE)",
+    ),
     (
         "Parquet cut in half",
         "f.parquet",
@@ -200,7 +302,12 @@ FILES: list[tuple[str, str, bytes, str]] = [
         f"f.parquet {UNSOUND} The file must end with PAR1 or PARE)",
     ),
     ("Parquet's first bytes", "f.parquet", b"PAR1", f"f.parquet {UNSOUND} {SHORT}"),
-    ("Parquet garbage", "f.parquet", b"PAR1" + b"garbage" * 9 + b"PAR1", f"f.parquet {UNSOUND} {FOOTER}"),
+    (
+        "Parquet garbage",
+        "f.parquet",
+        b"PAR1" + b"garbage" * 9 + b"PAR1",
+        f"f.parquet {UNSOUND} {FOOTER}",
+    ),
 ]
 
 PERCENT = ": if these are percentages, use --percent"
@@ -223,7 +330,12 @@ SCORES: list[tuple[str, str, bytes, str]] = [
     ),
     ("NaN", "f.csv", b"y,p\n1,0.5\n1,nan\n", f"f.csv, line 3: {PROBABILITY} 'nan'"),
     ("text", "f.csv", b"y,p\n1,0.5\n1,high\n", f"f.csv, line 3: {PROBABILITY} 'high'"),
-    ("more than 1", "f.csv", b"y,p\n1,0.5\n1,1.0000000001\n", f"f.csv, line 3: {PROBABILITY} '1.0000000001'"),
+    (
+        "more than 1",
+        "f.csv",
+        b"y,p\n1,0.5\n1,1.0000000001\n",
+        f"f.csv, line 3: {PROBABILITY} '1.0000000001'",
+    ),
     ("negative", "f.csv", b"y,p\n1,-0.25\n", f"f.csv, line 2: {PROBABILITY} '-0.25'"),
     (
         "percent",
@@ -240,7 +352,12 @@ SCORES: list[tuple[str, str, bytes, str]] = [
     ("nothing", "f.csv", b"y,p\n1,\n", f"f.csv, line 2: {PROBABILITY} nothing"),
     ("long", "f.csv", b"y,p\n1," + b"9" * 500 + b"\n", f"f.csv, line 2: {PROBABILITY} '{'9' * 79}"),
     ("JSON list", "f.jsonl", b'{"y": 1, "p": [0.5]}\n', f"f.jsonl, line 1: {PROBABILITY} '[0.5]'"),
-    ("Parquet NaN", "f.parquet", parquet(y=[1, 1], p=[0.5, float("nan")]), f"f.parquet, row 2: {PROBABILITY} nan"),
+    (
+        "Parquet NaN",
+        "f.parquet",
+        parquet(y=[1, 1], p=[0.5, float("nan")]),
+        f"f.parquet, row 2: {PROBABILITY} nan",
+    ),
 ]
 
 
@@ -285,8 +402,12 @@ def check_untouched(folder: Path, *others: str) -> None:
     assert all(folder.joinpath(name).read_text() == "old" for name in OLD)
 
 
-@pytest.mark.parametrize(("file", "content", "message"), [each[1:] for each in FILES], ids=[each[0] for each in FILES])
-def test_what_is_wrong_with_a_file_is_said_in_a_line(folder: Path, file: str, content: bytes, message: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "content", "message"), [each[1:] for each in FILES], ids=[each[0] for each in FILES]
+)
+def test_what_is_wrong_with_a_file_is_said_in_a_line(
+    folder: Path, file: str, content: bytes, message: str
+) -> None:
     Path(file).write_bytes(content)
     for command in COMMANDS:
         check_refused(run(command, file), file, message + advice(command, message))
@@ -298,7 +419,9 @@ def test_what_is_wrong_with_a_file_is_said_in_a_line(folder: Path, file: str, co
 @pytest.mark.parametrize(
     ("file", "content", "message"), [each[1:] for each in SCORES], ids=[each[0] for each in SCORES]
 )
-def test_what_is_wrong_with_scores_is_said_in_a_line(folder: Path, file: str, content: bytes, message: str) -> None:
+def test_what_is_wrong_with_scores_is_said_in_a_line(
+    folder: Path, file: str, content: bytes, message: str
+) -> None:
     Path(file).write_bytes(content)
     for command in ["measure", "distance", "report", "recalibrate"]:
         check_refused(run(command, file), file, message)
@@ -325,7 +448,9 @@ def test_weights_and_groups_that_are_none(folder: Path) -> None:
 
 def test_standard_input_is_called_so() -> None:
     check_refused(
-        run("measure", "-", content=b"y,p\n1,2\n"), "standard input", f"standard input, line 2: {PROBABILITY} '2'"
+        run("measure", "-", content=b"y,p\n1,2\n"),
+        "standard input",
+        f"standard input, line 2: {PROBABILITY} '2'",
     )
 
 
@@ -333,7 +458,9 @@ def test_standard_input_is_called_so() -> None:
 def test_what_is_no_file(folder: Path, command: str) -> None:
     Path("inner").mkdir()
     check_refused(run(command, "inner"), "inner", "inner is a folder, not a file")
-    check_refused(run(command, "nowhere.csv"), "nowhere.csv", "nowhere.csv is not there: no such file")
+    check_refused(
+        run(command, "nowhere.csv"), "nowhere.csv", "nowhere.csv is not there: no such file"
+    )
     check_refused(run(command, "old.csv/f"), "old.csv/f", "old.csv/f is not there: no such file")
     check_untouched(folder, "inner")
 
@@ -348,7 +475,9 @@ def test_odd_names_of_files_stay_in_the_line(folder: Path, name: str) -> None:
     check_refused(run("measure", name), repr(name), f"{name!r}, line 2: {PROBABILITY} '2'")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
+)
 def test_a_file_that_may_not_be_read(folder: Path) -> None:
     Path("f.csv").write_text(CSV)
     Path("f.csv").chmod(0)
@@ -357,7 +486,9 @@ def test_a_file_that_may_not_be_read(folder: Path) -> None:
     check_untouched(folder, "f.csv")
 
 
-def test_a_file_that_may_not_be_read_even_for_root(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_may_not_be_read_even_for_root(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(path: Path, mode: str = "r", **options: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -377,7 +508,9 @@ def test_packed_files_that_are_cut_or_damaged(folder: Path, kind: str) -> None:
     data, file = PACKERS[kind](CSV.encode()), f"f.csv.{kind}"
     for end in [6, 8, 12, len(data) // 3, len(data) // 2, len(data) - 9, len(data) - 1]:
         Path(file).write_bytes(data[:end])
-        check_refused(run("measure", file), file, f"{file} is cut short: its compressed data ends too early")
+        check_refused(
+            run("measure", file), file, f"{file} is cut short: its compressed data ends too early"
+        )
     damaged = [
         data[:6] + b"garbage " * 50,
         data + b"garbage",
@@ -392,7 +525,9 @@ def test_packed_files_that_are_cut_or_damaged(folder: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", PACKERS)
-def test_a_second_packed_stream_with_a_wrong_first_byte_is_not_left_out(folder: Path, kind: str) -> None:
+def test_a_second_packed_stream_with_a_wrong_first_byte_is_not_left_out(
+    folder: Path, kind: str
+) -> None:
     second = PACKERS[kind](b"1,0.5\n" * 50)
     Path("f.csv").write_bytes(PACKERS[kind](CSV.encode()) + bytes([second[0] ^ 1]) + second[1:])
     assert check_refused(run("measure", "f.csv"), "f.csv").startswith(
@@ -413,7 +548,8 @@ def test_damage_after_rows_were_written_leaves_nothing(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [5, 12, 40, len(TABLE) // 2, len(TABLE) - 9, len(TABLE) - 8, len(TABLE) - 4, len(TABLE) - 1]
+    "end",
+    [5, 12, 40, len(TABLE) // 2, len(TABLE) - 9, len(TABLE) - 8, len(TABLE) - 4, len(TABLE) - 1],
 )
 def test_parquet_that_is_cut(folder: Path, end: int) -> None:
     Path("f.parquet").write_bytes(TABLE[:end])
@@ -474,13 +610,19 @@ def test_bad_rows_that_are_skipped_are_counted(
 def test_nothing_but_bad_rows(folder: Path) -> None:
     Path("f.csv").write_text("y,p\n1,2\n1\n7,0.5\n")
     for command in ["measure", "distance", "report", "recalibrate"]:
-        line = check_refused(run(command, "f.csv", "--skip-bad"), "f.csv", "f.csv has no good row: all 3 were skipped")
+        line = check_refused(
+            run(command, "f.csv", "--skip-bad"),
+            "f.csv",
+            "f.csv has no good row: all 3 were skipped",
+        )
         assert "3" in line
     check_untouched(folder, "f.csv")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes here")
-@pytest.mark.parametrize("content", [CSV.encode(), gzip.compress(CSV.encode()), TABLE, b"y,p\n1,2\n"])
+@pytest.mark.parametrize(
+    "content", [CSV.encode(), gzip.compress(CSV.encode()), TABLE, b"y,p\n1,2\n"]
+)
 def test_a_pipe_is_read_as_a_file(folder: Path, content: bytes) -> None:
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_bytes(content))
@@ -493,7 +635,9 @@ def test_a_pipe_is_read_as_a_file(folder: Path, content: bytes) -> None:
     assert result.stderr.replace("pipe", "f") == expected.stderr
 
 
-def test_a_file_that_is_deleted_meanwhile_is_read_to_its_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_deleted_meanwhile_is_read_to_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("f.csv").write_text(CSV)
     expected = run("measure", "f.csv", "--json").stdout
     monkeypatch.setattr("truecast.files.records._BLOCK", 100)
@@ -537,7 +681,10 @@ BOMBS = {
         [(b"y,p\n1,0.5\n", 1), (b"\n" * _MEBIBYTE, 1200)],
         "f.csv, line 3: there are blank lines for more than 16 MiB",
     ),
-    "JSON": ([(b'{"y": 1, "p": 0.5}\n{"y": ', 1), (b"[" * _MEBIBYTE, 1200)], f"f.jsonl, line 2: {LONG}"),
+    "JSON": (
+        [(b'{"y": 1, "p": 0.5}\n{"y": ', 1), (b"[" * _MEBIBYTE, 1200)],
+        f"f.jsonl, line 2: {LONG}",
+    ),
 }
 
 
@@ -549,9 +696,19 @@ def test_a_gigabyte_in_one_line_is_refused_in_little_memory(
     file = message.partition(",")[0]
     Path(file).write_bytes(_bomb(*parts))
     assert Path(file).stat().st_size < 3 * _MEBIBYTE
-    # from a shell: a process is said to have used what the one has that it was made from, and this one may be large
+    # from a shell: a process is said to have used what the one has that it was made from, and this
+    # one may be large
     shell = ["sh", "-c", '"$@"; exit $?', "sh"]
-    command = [*shell, sys.executable, "-c", _MEASURED, "recalibrate", file, "-o", f"old{Path(file).suffix}"]
+    command = [
+        *shell,
+        sys.executable,
+        "-c",
+        _MEASURED,
+        "recalibrate",
+        file,
+        "-o",
+        f"old{Path(file).suffix}",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     *_, line, mebibytes = done.stderr.splitlines()
     assert (done.returncode, done.stdout, line) == (2, "", f"Error: {message}")

@@ -12,7 +12,9 @@ from truecast.measures import __all__ as measure_names
 Y = [1, 0, 1, 1, 0, 0]
 P = [0.5, 0.25, 0.5, 1.0, 0.0, 0.75]  # exact in half precision too
 EXPECTED = tc.Tally([0.0, 0.25, 0.5, 0.75, 1.0], [1, 1, 0, 1, 0], [0, 0, 2, 0, 1])
-FUNCTIONS = [getattr(tc, name) for name in measure_names if name[0].islower() and name != "uncertainty"]
+FUNCTIONS = [
+    getattr(tc, name) for name in measure_names if name[0].islower() and name != "uncertainty"
+]
 
 FLOATS = ["float16", "float32", "float64", "longdouble"]
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -77,7 +79,9 @@ def test_either_order_of_bytes(kind, order):
     dtype = np.dtype(kind).newbyteorder(order)
     weight = np.arange(1, 7).astype(dtype)
     assert tally(np.array(Y, dtype), np.array(P, dtype)) == EXPECTED
-    assert tally(Y, P, sample_weight=weight) == tally(Y, P, sample_weight=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert tally(Y, P, sample_weight=weight) == tally(
+        Y, P, sample_weight=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    )
 
 
 @pytest.mark.parametrize("kind", ["int16", "uint64"])
@@ -96,7 +100,9 @@ def test_strided_and_reversed(kind):
 
 
 def test_columns_of_a_structured_array():
-    rows = np.array(list(zip(Y, P, strict=True)), dtype=[("y", "i1"), ("p", "f8")])  # p is not aligned
+    rows = np.array(
+        list(zip(Y, P, strict=True)), dtype=[("y", "i1"), ("p", "f8")]
+    )  # p is not aligned
     assert tally(rows["y"], rows["p"]) == EXPECTED
 
 
@@ -145,7 +151,9 @@ def test_pandas_forecasts(kind):
     assert tally(Y, pd.Series(P, dtype=kind, index=list("abcdef"))) == EXPECTED
 
 
-@pytest.mark.parametrize("kind", ["int64", "Int64", "int8", "bool", "boolean", "bool[pyarrow]", "int64[pyarrow]", "f8"])
+@pytest.mark.parametrize(
+    "kind", ["int64", "Int64", "int8", "bool", "boolean", "bool[pyarrow]", "int64[pyarrow]", "f8"]
+)
 def test_pandas_outcomes(kind):
     pd = pytest.importorskip("pandas")
     assert tally(pd.Series(Y, dtype=kind), P) == EXPECTED
@@ -157,7 +165,9 @@ def test_a_pandas_column_and_array_and_index():
     frame = pd.DataFrame({"y": Y, "p": P, "w": [1, 2, 3, 4, 5, 6]})
     assert tally(frame["y"], frame["p"]) == EXPECTED
     assert tally(frame["y"].array, frame["p"].array) == EXPECTED
-    assert tally(frame["y"], frame["p"], sample_weight=frame["w"]) == tally(Y, P, sample_weight=[1, 2, 3, 4, 5, 6])
+    assert tally(frame["y"], frame["p"], sample_weight=frame["w"]) == tally(
+        Y, P, sample_weight=[1, 2, 3, 4, 5, 6]
+    )
     assert tally(Y, pd.Index(P)) == EXPECTED
 
 
@@ -167,7 +177,10 @@ def test_polars_series():
         assert tally(pl.Series(Y).cast(kind), pl.Series(P)) == EXPECTED
     for kind in (pl.Float32, pl.Float64):
         assert tally(pl.Series(Y), pl.Series(P, dtype=kind)) == EXPECTED
-    assert tally(pl.concat([pl.Series(Y[:2]), pl.Series(Y[2:])], rechunk=False), pl.Series(P)) == EXPECTED
+    assert (
+        tally(pl.concat([pl.Series(Y[:2]), pl.Series(Y[2:])], rechunk=False), pl.Series(P))
+        == EXPECTED
+    )
     weights = pl.Series([1, 2, 3, 4, 5, 6])
     assert tally(Y, P, sample_weight=weights) == tally(Y, P, sample_weight=[1, 2, 3, 4, 5, 6])
 
@@ -214,7 +227,9 @@ def _missing_chunked(values):
 
 
 def _missing_masked(values):
-    return np.ma.array([0 if value is None else value for value in values], mask=[v is None for v in values])
+    return np.ma.array(
+        [0 if value is None else value for value in values], mask=[v is None for v in values]
+    )
 
 
 def _nan(make):
@@ -309,7 +324,10 @@ def test_a_masked_entry_is_refused_even_if_what_lies_under_the_mask_is_valid():
     error = refused([0, 1, 1], np.ma.array([0.5, 0.5, 0.5], mask=[False, False, True]))
     assert (error.argument, error.position) == ("y_prob", 2)
     assert refused(np.ma.array([0, 1, 1], mask=[True, False, False]), [0.5] * 3).position == 0
-    assert refused([0, 1, 1], [0.5] * 3, sample_weight=np.ma.array([1, 1, 1], mask=[0, 1, 0])).position == 1
+    assert (
+        refused([0, 1, 1], [0.5] * 3, sample_weight=np.ma.array([1, 1, 1], mask=[0, 1, 0])).position
+        == 1
+    )
 
 
 # Not a column of numbers
@@ -357,7 +375,12 @@ def test_a_frame_is_not_a_column():
 
 def test_text_columns_of_frames():
     pd, pl, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
-    for column in (pd.Series(["0", "1"]), pl.Series(["0", "1"]), pa.array(["0", "1"]), pd.Categorical([0, "x"])):
+    for column in (
+        pd.Series(["0", "1"]),
+        pl.Series(["0", "1"]),
+        pa.array(["0", "1"]),
+        pd.Categorical([0, "x"]),
+    ):
         assert refused([0, 1], column).argument == "y_prob"
         assert refused(column, [0.5, 0.5]).argument == "y_true"
 
@@ -374,7 +397,9 @@ def test_weights_of_another_length_are_refused(weights):
     assert refused([0, 1], [0.5, 0.5], sample_weight=weights).argument == "sample_weight"
 
 
-@pytest.mark.parametrize("value", [2, -1, 0.5, 255, 1e300, float("inf"), float("nan"), np.nextafter(1, 2), 2**63])
+@pytest.mark.parametrize(
+    "value", [2, -1, 0.5, 255, 1e300, float("inf"), float("nan"), np.nextafter(1, 2), 2**63]
+)
 def test_outcomes_other_than_zero_and_one_are_refused(value):
     error = refused([0, 1, value], [0.5, 0.5, 0.5])
     assert (error.argument, error.position) == ("y_true", 2)
@@ -397,20 +422,28 @@ def test_a_long_double_is_checked_before_it_is_rounded():
         assert refused([0, 1], np.array([0.5, value], long)).argument == "y_prob"
         assert refused(np.array([0, value], long), [0.5, 0.5]).argument == "y_true"
         if value < 0:
-            assert refused([0, 1], [0.5, 0.5], sample_weight=np.array([1, value], long)).argument == "sample_weight"
+            assert (
+                refused([0, 1], [0.5, 0.5], sample_weight=np.array([1, value], long)).argument
+                == "sample_weight"
+            )
 
 
 def test_a_long_double_weight_beyond_the_doubles_is_refused():
     if np.finfo(np.longdouble).max == np.finfo(float).max:
         pytest.skip("no longer than a double here")
-    assert refused([0], [0.5], sample_weight=np.array([np.finfo(np.longdouble).max])).argument == "sample_weight"
+    assert (
+        refused([0], [0.5], sample_weight=np.array([np.finfo(np.longdouble).max])).argument
+        == "sample_weight"
+    )
 
 
 # Nothing at all
 
 
 @pytest.mark.parametrize(
-    "empty", [[], (), np.array([]), np.array([], np.int8), np.array([], object)], ids=["list", "tuple", "f8", "i1", "O"]
+    "empty",
+    [[], (), np.array([]), np.array([], np.int8), np.array([], object)],
+    ids=["list", "tuple", "f8", "i1", "O"],
 )
 def test_nothing_at_all_is_an_empty_tally(empty):
     assert tally(empty, empty) == tc.Tally()
@@ -420,7 +453,12 @@ def test_nothing_at_all_is_an_empty_tally(empty):
 
 def test_empty_columns_of_frames():
     pd, pl, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
-    for empty in (pd.Series([]), pd.Series([], dtype="Float64"), pl.Series([]), pl.Series([], dtype=pl.Float64)):
+    for empty in (
+        pd.Series([]),
+        pd.Series([], dtype="Float64"),
+        pl.Series([]),
+        pl.Series([], dtype=pl.Float64),
+    ):
         assert tally(empty, empty) == tc.Tally()
     for empty in (pa.array([]), pa.array([], pa.float64()), pa.chunked_array([], pa.float64())):
         assert tally(empty, empty) == tc.Tally()
@@ -431,7 +469,9 @@ def test_measures_refuse_nothing_at_all(function):
     for arguments in (([], []), (np.array([]), np.array([])), (tc.Tally(),)):
         with pytest.raises(tc.InputError, match="y_true must have at least one round"):
             function(*arguments)
-    with pytest.raises(tc.InputError, match="y_true must have at least one round, of positive weight"):
+    with pytest.raises(
+        tc.InputError, match="y_true must have at least one round, of positive weight"
+    ):
         function([0, 1], [0.5, 0.5], sample_weight=[0, 0])
 
 
@@ -462,7 +502,9 @@ class NeedsGrad:
         raise AssertionError("nothing is detached in silence")
 
     def __array__(self, dtype=None, copy=None):
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
 
 
 class OnTheGpu(NeedsGrad):
@@ -477,7 +519,10 @@ class OnTheGpu(NeedsGrad):
 
 TWO, THREE = np.full((6, 2), 0.5), np.full((6, 3), 0.25)
 FORECASTS = [
-    (TWO, "must have shape (rounds,): of predict_proba, pass [:, 1], the probability of a 1, got (6, 2)"),
+    (
+        TWO,
+        "must have shape (rounds,): of predict_proba, pass [:, 1], the probability of a 1, got (6, 2)",
+    ),
     (
         THREE,
         "must have shape (rounds,): of several classes, pass one at a time, such as [:, 1], with y == 1 as outcomes,"
@@ -489,7 +534,10 @@ FORECASTS = [
         pd.DataFrame(TWO),
         "must have shape (rounds,): of predict_proba, pass .iloc[:, 1], the probability of a 1, got (6, 2)",
     ),
-    (pd.DataFrame(TWO[:, :1]), "must have shape (rounds,): pass its only column, .iloc[:, 0], got (6, 1)"),
+    (
+        pd.DataFrame(TWO[:, :1]),
+        "must have shape (rounds,): pass its only column, .iloc[:, 0], got (6, 1)",
+    ),
     (NeedsGrad(), f"must not need a gradient: pass .detach().cpu().numpy(), got {NeedsGrad!r}"),
     (OnTheGpu(), "must be an array: pass .detach().cpu().numpy(), got tensor(...)"),
     ({0.5: 1}, "must be an array or a list, with an entry for each round in order, got {0.5: 1}"),
@@ -520,7 +568,14 @@ OF_LABELS = "must be 0 or 1 (of labels, pass a comparison with the one that coun
 
 
 @pytest.mark.parametrize(
-    "make", [list, np.array, lambda y: np.array(y, object), pd.Series, lambda y: pd.Series(y, dtype="category")]
+    "make",
+    [
+        list,
+        np.array,
+        lambda y: np.array(y, object),
+        pd.Series,
+        lambda y: pd.Series(y, dtype="category"),
+    ],
 )
 def test_labels_are_told_to_be_compared(make):
     assert str(refused(make(LABELS), P)) == f"y_true {OF_LABELS}, got 'ham' at position 0"
@@ -533,7 +588,11 @@ def test_labels_are_told_to_be_compared(make):
 @pytest.mark.parametrize("make", [tc.Recalibrator, tc.Guard, tc.hints.Platt])
 def test_swapped_columns_are_told_their_order(make):
     f = make()
-    call = next(getattr(f, name) for name in ("recalibrate_many", "guard_many", "follow_many") if hasattr(f, name))
+    call = next(
+        getattr(f, name)
+        for name in ("recalibrate_many", "guard_many", "follow_many")
+        if hasattr(f, name)
+    )
     name = "hints" if make is tc.Guard else "scores"
     with pytest.raises(tc.InputError) as caught:
         call(Y, P)

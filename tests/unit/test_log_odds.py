@@ -12,7 +12,9 @@ import pytest
 import truecast as tc
 from truecast import state
 
-Z = np.concatenate([np.random.default_rng(1).normal(0, 300, 400), [0.0, -0.0, 1e308, -1e308, 37.0, 36.5, -745.0]])
+Z = np.concatenate(
+    [np.random.default_rng(1).normal(0, 300, 400), [0.0, -0.0, 1e308, -1e308, 37.0, 36.5, -745.0]]
+)
 Y = np.random.default_rng(2).random(len(Z)) < 1 / (1 + np.exp(-np.clip(Z / 200, -9, 9)))
 
 
@@ -42,7 +44,9 @@ def test_late_outcomes_are_saved_with_their_log_odds() -> None:
 
 
 def test_a_log_is_replayed_as_it_happened() -> None:
-    known_at = np.minimum(np.arange(len(Z)) + np.random.default_rng(5).integers(0, 30, len(Z)), len(Z) + 5)
+    known_at = np.minimum(
+        np.arange(len(Z)) + np.random.default_rng(5).integers(0, 30, len(Z)), len(Z) + 5
+    )
     loop, batch = (tc.Recalibrator(scale="logit", max_unresolved=20) for _ in range(2))
     tickets = []
     for t, z in enumerate(Z.tolist()):
@@ -50,7 +54,9 @@ def test_a_log_is_replayed_as_it_happened() -> None:
         for s in np.flatnonzero(t == known_at).tolist():
             if tickets[s] in loop.awaited:
                 loop.resolve(tickets[s], Y[s])
-    assert batch.recalibrate_many(Z, Y, known_at=known_at).tolist() == [ticket.p for ticket in tickets]
+    assert batch.recalibrate_many(Z, Y, known_at=known_at).tolist() == [
+        ticket.p for ticket in tickets
+    ]
     assert batch.unresolved > 0
     assert batch.to_json() == loop.to_json()
     assert tc.Recalibrator.from_json(batch.to_json()).to_json() == loop.to_json()
@@ -60,7 +66,9 @@ def test_moderate_log_odds_are_the_same_as_probabilities() -> None:
     z = np.random.default_rng(3).normal(0, 2, 500)
     y = np.random.default_rng(4).random(500) < 0.4
     by_odds = tc.Recalibrator(scale="logit").recalibrate_many(z, y)
-    assert by_odds == pytest.approx(tc.Recalibrator().recalibrate_many(1 / (1 + np.exp(-z)), y), abs=1e-9)
+    assert by_odds == pytest.approx(
+        tc.Recalibrator().recalibrate_many(1 / (1 + np.exp(-z)), y), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, [0.5], 10**400])

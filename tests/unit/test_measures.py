@@ -20,33 +20,96 @@ WEIGHTED = tc.Tally([0.25, 0.5], [0.5, 1], [0.5, 3])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(tc.brier_score, tc.Tally([0.5], [1], [1]), P), "y_prob and sample_weight must be left out beside a"),
+        (
+            partial(tc.brier_score, tc.Tally([0.5], [1], [1]), P),
+            "y_prob and sample_weight must be left out beside a",
+        ),
         (partial(tc.brier_score, Y), "y_prob is needed unless the first argument is a Tally"),
-        (partial(tc.brier_score, [], []), "y_true must have at least one round, of positive weight"),
-        (partial(tc.brier_score, Y, P, sample_weight=[0] * 5), "y_true must have at least one round, of positive"),
-        (partial(tc.binned_calibration_error, Y, P, n_bins=0), "n_bins must be a whole number from 1 to"),
-        (partial(tc.binned_calibration_error, Y, P, strategy="even"), "strategy must be one of 'uniform', 'quantile'"),
-        (partial(tc.binned_calibration_error, Y, P, norm="l3"), "norm must be one of 'l1', 'l2', 'max', got 'l3'"),
-        (partial(tc.binned_calibration_error, Y, P, norm="l2", total=True), "total must be False unless norm is 'l1'"),
-        (partial(tc.binned_calibration_error, Y, P, norm="max", debias=True), "debias must be False for norm 'max'"),
-        (partial(tc.binned_calibration_error, WEIGHTED, debias=True), "sample_weight must be integers"),
-        (partial(tc.laplace_calibration_error, Y, P, scale=0), "scale must be a number above 0, finite, got 0"),
-        (partial(tc.laplace_calibration_error, Y, P, scale=math.inf), "scale must be a number above 0, finite"),
-        (partial(tc.laplace_calibration_error, Y, P, scale=True), "scale must be a number above 0, finite, got True"),
-        (partial(tc.laplace_calibration_error, Y, P, unbiased=True), "squared must be True with unbiased"),
+        (
+            partial(tc.brier_score, [], []),
+            "y_true must have at least one round, of positive weight",
+        ),
+        (
+            partial(tc.brier_score, Y, P, sample_weight=[0] * 5),
+            "y_true must have at least one round, of positive",
+        ),
+        (
+            partial(tc.binned_calibration_error, Y, P, n_bins=0),
+            "n_bins must be a whole number from 1 to",
+        ),
+        (
+            partial(tc.binned_calibration_error, Y, P, strategy="even"),
+            "strategy must be one of 'uniform', 'quantile'",
+        ),
+        (
+            partial(tc.binned_calibration_error, Y, P, norm="l3"),
+            "norm must be one of 'l1', 'l2', 'max', got 'l3'",
+        ),
+        (
+            partial(tc.binned_calibration_error, Y, P, norm="l2", total=True),
+            "total must be False unless norm is 'l1'",
+        ),
+        (
+            partial(tc.binned_calibration_error, Y, P, norm="max", debias=True),
+            "debias must be False for norm 'max'",
+        ),
+        (
+            partial(tc.binned_calibration_error, WEIGHTED, debias=True),
+            "sample_weight must be integers",
+        ),
+        (
+            partial(tc.laplace_calibration_error, Y, P, scale=0),
+            "scale must be a number above 0, finite, got 0",
+        ),
+        (
+            partial(tc.laplace_calibration_error, Y, P, scale=math.inf),
+            "scale must be a number above 0, finite",
+        ),
+        (
+            partial(tc.laplace_calibration_error, Y, P, scale=True),
+            "scale must be a number above 0, finite, got True",
+        ),
+        (
+            partial(tc.laplace_calibration_error, Y, P, unbiased=True),
+            "squared must be True with unbiased",
+        ),
         (
             partial(tc.laplace_calibration_error, WEIGHTED, squared=True, unbiased=True),
             "sample_weight must be integers",
         ),
-        (partial(tc.laplace_calibration_error, [1], [0.5], squared=True, unbiased=True), "y_true must have two rounds"),
-        (partial(tc.smooth_ece, Y, P, bandwidth=-1), "bandwidth must be a number above 0, finite, got -1"),
-        (partial(tc.lower_calibration_distance, Y, P, rtol=0), "rtol must be a number above 0 and below 1, got 0"),
-        (partial(tc.reliability_band, Y, P, kind="both"), "kind must be one of 'consistency', 'confidence'"),
-        (partial(tc.reliability_band, Y, P, level=1), "level must be a number above 0 and below 1, got 1"),
-        (partial(tc.reliability_band, Y, P, resamples=0), "resamples must be a whole number from 1"),
-        (partial(tc.reliability_band, Y, P, random_state=-1), "random_state must be a whole number from 0, a"),
+        (
+            partial(tc.laplace_calibration_error, [1], [0.5], squared=True, unbiased=True),
+            "y_true must have two rounds",
+        ),
+        (
+            partial(tc.smooth_ece, Y, P, bandwidth=-1),
+            "bandwidth must be a number above 0, finite, got -1",
+        ),
+        (
+            partial(tc.lower_calibration_distance, Y, P, rtol=0),
+            "rtol must be a number above 0 and below 1, got 0",
+        ),
+        (
+            partial(tc.reliability_band, Y, P, kind="both"),
+            "kind must be one of 'consistency', 'confidence'",
+        ),
+        (
+            partial(tc.reliability_band, Y, P, level=1),
+            "level must be a number above 0 and below 1, got 1",
+        ),
+        (
+            partial(tc.reliability_band, Y, P, resamples=0),
+            "resamples must be a whole number from 1",
+        ),
+        (
+            partial(tc.reliability_band, Y, P, random_state=-1),
+            "random_state must be a whole number from 0, a",
+        ),
         (partial(tc.reliability_band, WEIGHTED), "sample_weight must be integers"),
-        (partial(tc.uncertainty, "brier", Y, P), "measure must be a function of a Tally, got 'brier'"),
+        (
+            partial(tc.uncertainty, "brier", Y, P),
+            "measure must be a function of a Tally, got 'brier'",
+        ),
         (partial(tc.Tally().coarsened, 0), "cells must be a whole number from 1"),
     ],
 )
@@ -70,7 +133,8 @@ def test_intervals_of_bins() -> None:
     assert (low[1], high[1]) == (0, 1)  # empty
     assert 0 < low[0] < 2 / 3 < high[0] < 1
     assert 0 < low[2] < 1 == high[2]
-    z = 1.6448536269514722  # Wilson, solved the other way: the ends are z standard errors from the rate
+    # Wilson, solved the other way: the ends are z standard errors from the rate
+    z = 1.6448536269514722
     for end in (low[0], high[0]):
         assert abs(end - 2 / 3) == pytest.approx(z * math.sqrt(end * (1 - end) / 3))
     narrow = bins.intervals(0.5)
@@ -93,11 +157,15 @@ def test_debiased_errors_are_smaller_and_right_on_average() -> None:
 def test_bin_sums_are_exact_at_large_counts() -> None:
     tally = tc.Tally([0.1, 0.3, 0.7], [2**51, 1, 5], [3, 2**51, 7])
     bins = tc.reliability_bins(tally, n_bins=1)
-    assert bins.forecast[0] == pytest.approx(float(tally.p @ tally.weights) / tally.total, rel=1e-15)
+    assert bins.forecast[0] == pytest.approx(
+        float(tally.p @ tally.weights) / tally.total, rel=1e-15
+    )
     assert bins.counts.tolist() == [2**52 + 16]
 
 
-@pytest.mark.parametrize("a", [2**30, 2**33 - 1, 2**50])  # the second: products on either side of a multiple of 2^64
+@pytest.mark.parametrize(
+    "a", [2**30, 2**33 - 1, 2**50]
+)  # the second: products on either side of a multiple of 2^64
 def test_isotonic_compares_large_counts_exactly(a: int) -> None:
     # (a + 2) / (2 a + 3) < (a + 1) / (2 a + 1), by so little that products of doubles do not tell
     assert float(a + 2) * float(a) == float(a + 1) * float(a + 1)
@@ -109,7 +177,11 @@ def test_isotonic_compares_large_counts_exactly(a: int) -> None:
 
 def test_results_are_frozen() -> None:
     report = tc.measure(Y, P)
-    for result, name in ((report, "brier"), (report.brier, "score"), (tc.reliability_bins(Y, P), "rate")):
+    for result, name in (
+        (report, "brier"),
+        (report.brier, "score"),
+        (tc.reliability_bins(Y, P), "rate"),
+    ):
         with pytest.raises(FrozenInstanceError):
             setattr(result, name, 0)
     for array in (
@@ -139,9 +211,13 @@ def test_report_has_what_the_single_measures_give() -> None:
     ):
         assert getattr(report, name) == getattr(tc, name)(tally), name
         if name + "_total" in report.totals and name != "arc_energy":
-            assert report.totals[name + "_total"] == pytest.approx(getattr(tc, name)(tally, total=True)), name
+            assert report.totals[name + "_total"] == pytest.approx(
+                getattr(tc, name)(tally, total=True)
+            ), name
     assert report.debiased_calibration_error == tc.binned_calibration_error(tally, debias=True)
-    assert report.quantile_calibration_error == tc.binned_calibration_error(tally, strategy="quantile")
+    assert report.quantile_calibration_error == tc.binned_calibration_error(
+        tally, strategy="quantile"
+    )
     assert report.largest_bin_gap == tc.binned_calibration_error(tally, norm="max")
     distance = tc.lower_calibration_distance(tally, rtol=1e-4)
     assert report.lower_distance == (distance.lower, distance.upper)
@@ -216,7 +292,9 @@ def test_p_values_are_uniform_for_calibrated_forecasts_and_small_for_others() ->
     values = []
     for seed in range(40):
         p = rng.random(300)
-        sure = tc.uncertainty(tc.smooth_calibration_error, rng.random(300) < p, p, resamples=100, random_state=seed)
+        sure = tc.uncertainty(
+            tc.smooth_calibration_error, rng.random(300) < p, p, resamples=100, random_state=seed
+        )
         values.append(sure.p_value)
     assert 0.3 < np.mean(values) < 0.7
     assert 0.2 < np.mean(np.array(values) <= 0.5) < 0.8
@@ -229,19 +307,27 @@ def test_p_values_are_uniform_for_calibrated_forecasts_and_small_for_others() ->
 def test_interval_of_an_error_that_chance_explains_begins_at_nothing() -> None:
     rng = np.random.default_rng(5)
     p = rng.random(300)
-    y, errors = rng.random(300) < p, (tc.smooth_calibration_error, tc.binned_calibration_error, tc.smooth_ece)
+    y, errors = (
+        rng.random(300) < p,
+        (tc.smooth_calibration_error, tc.binned_calibration_error, tc.smooth_ece),
+    )
     for measure in errors:
         sure = tc.uncertainty(measure, y, p, resamples=100)
         assert sure.lower == 0 < sure.estimate < sure.upper
         assert sure.p_value >= 0.05
-    for measure in (tc.brier_score, partial(tc.binned_calibration_error, debias=True)):  # 0 is not what they would be
+    for measure in (
+        tc.brier_score,
+        partial(tc.binned_calibration_error, debias=True),
+    ):  # 0 is not what they would be
         assert tc.uncertainty(measure, y, p, resamples=100).lower > 0
     chance = tc.uncertainty(errors[0], y, p, resamples=100).p_value
     assert tc.uncertainty(errors[0], y, p, resamples=100, level=1 - 2.1 * chance).lower > 0
 
 
 def test_the_same_seed_gives_the_same_and_a_generator_goes_on() -> None:
-    one, two = (tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=7) for _ in range(2))
+    one, two = (
+        tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=7) for _ in range(2)
+    )
     assert one == two
     rng = np.random.default_rng(7)
     assert tc.uncertainty(tc.brier_score, Y, P, resamples=50, random_state=rng) == one
@@ -253,7 +339,9 @@ def test_measures_that_pooling_changes_are_refused_when_it_would() -> None:
     p = rng.random(20_000)
     tally = tc.Tally.from_predictions(rng.random(20_000) < p, p)
     for measure in (tc.calibration_error_by_value, tc.calibration_decision_loss):
-        with pytest.raises(tc.InputError, match="^measure must not depend on forecasts being exactly equal"):
+        with pytest.raises(
+            tc.InputError, match="^measure must not depend on forecasts being exactly equal"
+        ):
             tc.uncertainty(measure, tally, resamples=20)
         assert tc.uncertainty(measure, tally.coarsened(100), resamples=20).p_value > 0.05
     assert tc.uncertainty(tc.smooth_calibration_error, tally, resamples=20).p_value > 0.05
@@ -264,7 +352,8 @@ def test_smooth_error_has_no_drift_in_its_masses() -> None:
     n = 100_000
     p = np.append(2.0**-4 + np.arange(n) * 2.0**-52 * (2**29 + 0.375), 0.5)
     tally = tc.Tally(p, np.append(np.zeros(n, int), 3 * n), np.append(np.ones(n, int), 0))
-    # all ones pull up as far as they can: f = 1 on the left, down to 1 - (0.5 - v) at the end, or the other way round
+    # all ones pull up as far as they can: f = 1 on the left, down to 1 - (0.5 - v) at the end, or
+    # the other way round
     places, c = [Fraction(x) for x in p.tolist()], [1 - Fraction(x) for x in p.tolist()[:-1]]
     down = Fraction(-3 * n) * places[-1]
     falling = sum(c) + down * (1 - (places[-1] - places[-2]))
@@ -272,7 +361,9 @@ def test_smooth_error_has_no_drift_in_its_masses() -> None:
     best = max(abs(falling), rising) / (4 * n)
     assert tc.smooth_calibration_error(tally) >= float(best) * (1 - 1e-14)
     witness = tc.smooth_calibration_witness(tally)
-    attained = sum(Fraction(f) * x for f, x in zip(witness.f.tolist(), [*c, down], strict=True)) / (4 * n)
+    attained = sum(Fraction(f) * x for f, x in zip(witness.f.tolist(), [*c, down], strict=True)) / (
+        4 * n
+    )
     assert float(attained) == pytest.approx(witness.error, rel=1e-13)
 
 
@@ -284,11 +375,17 @@ def test_resamples_are_of_many_cells() -> None:
 
 def test_laplace_on_dense_forecasts_is_the_double_sum() -> None:
     rng = np.random.default_rng(3)
-    for step in (1e-5, 1.5e-4, 4e-4):  # with this scale on either side of where the series takes over
+    for step in (
+        1e-5,
+        1.5e-4,
+        4e-4,
+    ):  # with this scale on either side of where the series takes over
         p = np.sort(0.2 + step * (np.arange(1500) + 0.3 * rng.random(1500)))
         y = rng.random(1500) < 0.5
         r = (y - p).astype(np.longdouble)
-        pairs = (np.exp(-np.abs(np.subtract.outer(p, p).astype(np.longdouble)) / np.longdouble(0.1)) @ r) @ r
+        pairs = (
+            np.exp(-np.abs(np.subtract.outer(p, p).astype(np.longdouble)) / np.longdouble(0.1)) @ r
+        ) @ r
         value = tc.laplace_calibration_error(y, p, scale=0.1, squared=True)
         assert value == pytest.approx(float(pairs / len(p) ** 2), rel=3e-13)
     n = 200_000  # a regular grid: nothing averages out
@@ -310,17 +407,24 @@ def test_sums_are_compensated() -> None:
     few = 4000
     p = np.append(np.arange(few) / 8192, 0.5)
     tally = tc.Tally(p, np.append(np.ones(few, int), 2**52), np.zeros(few + 1, int))
-    exact = sum(Fraction(x) ** 2 * z for x, z in zip(p.tolist(), tally.zeros.tolist(), strict=False))
-    assert tc.brier_score(tc.Tally(p, [*[1] * few, 2**52], [0] * (few + 1)), total=True) == pytest.approx(
-        float(exact), rel=2e-16
+    exact = sum(
+        Fraction(x) ** 2 * z for x, z in zip(p.tolist(), tally.zeros.tolist(), strict=False)
     )
+    assert tc.brier_score(
+        tc.Tally(p, [*[1] * few, 2**52], [0] * (few + 1)), total=True
+    ) == pytest.approx(float(exact), rel=2e-16)
     upside = tally.mirrored()  # the large count first
-    assert tc.brier_score(upside, total=True) == pytest.approx(tc.brier_score(tally, total=True), rel=2e-16)
+    assert tc.brier_score(upside, total=True) == pytest.approx(
+        tc.brier_score(tally, total=True), rel=2e-16
+    )
 
 
 def test_witness_is_flat_where_nothing_is_at_stake() -> None:
     assert tc.smooth_calibration_witness([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5]).f.tolist() == [0.0]
-    assert tc.smooth_calibration_witness(tc.Tally([0.25, 0.5], [3, 1], [1, 1])).f.tolist() == [0.0, 0.0]
+    assert tc.smooth_calibration_witness(tc.Tally([0.25, 0.5], [3, 1], [1, 1])).f.tolist() == [
+        0.0,
+        0.0,
+    ]
 
 
 def test_miscalibration_is_never_negative_by_rounding() -> None:
@@ -338,8 +442,15 @@ def test_weights_of_very_different_size() -> None:
     log = tc.reliability_curve([0, 1], [0.5, 0.5], sample_weight=[1e-20, 1.0]).log
     assert log.miscalibration - log.discrimination + log.uncertainty == pytest.approx(log.score)
     for scale in (1e-90, 1e90):
-        y, p, w = [0, 0, 0, 1, 1], [0.99, 0.19, 0.82, 0.16, 0.41], np.array([0.2, 0.6, 0.4, 0.6, 0.7])
-        plain, scaled = tc.measure(y, p, sample_weight=w).to_dict(), tc.measure(y, p, sample_weight=w * scale).to_dict()
+        y, p, w = (
+            [0, 0, 0, 1, 1],
+            [0.99, 0.19, 0.82, 0.16, 0.41],
+            np.array([0.2, 0.6, 0.4, 0.6, 0.7]),
+        )
+        plain, scaled = (
+            tc.measure(y, p, sample_weight=w).to_dict(),
+            tc.measure(y, p, sample_weight=w * scale).to_dict(),
+        )
         for name in (
             "smooth_calibration_error",
             "laplace_calibration_error",
@@ -353,7 +464,8 @@ def test_weights_of_very_different_size() -> None:
             assert scaled["arc_energy"][name] == pytest.approx(bound, rel=1e-12), name
     for weight in (1e101, 1e-101, -1.0, math.nan, math.inf):
         with pytest.raises(
-            tc.InputError, match=r"^sample_weight must be 0, or from 1e-100 to 1e\+100, got .* at position 1"
+            tc.InputError,
+            match=r"^sample_weight must be 0, or from 1e-100 to 1e\+100, got .* at position 1",
         ):
             tc.brier_score([0, 1], [0.5, 0.5], sample_weight=[1.0, weight])
 
@@ -370,7 +482,9 @@ def test_extreme_options() -> None:
         tc.laplace_calibration_error(Y, P, scale=10**400)
     with pytest.raises(tc.InputError, match="^measure must return a number, got LowerDistance"):
         tc.uncertainty(tc.lower_calibration_distance, Y, P)
-    assert tc.uncertainty(tc.brier_score, Y, P, resamples=5, random_state=None).estimate == tc.brier_score(Y, P)
+    assert tc.uncertainty(
+        tc.brier_score, Y, P, resamples=5, random_state=None
+    ).estimate == tc.brier_score(Y, P)
     assert str(tc.measure([1], [0.5])).startswith("1 round at 1 distinct forecast\n")
 
 

@@ -56,7 +56,11 @@ def test_bounds_hold_whatever_the_points_and_ends():
     ]
     for deterministic in (False, True):
         found = [minimax_value(3, deterministic=deterministic, **choice) for choice in choices]
-        assert max(value.lower for value in found) <= 2 / 3 + 1e-12 <= min(value.upper for value in found) + 3e-12
+        assert (
+            max(value.lower for value in found)
+            <= 2 / 3 + 1e-12
+            <= min(value.upper for value in found) + 3e-12
+        )
         assert all(value.lower >= 0 for value in found)
 
 
@@ -66,7 +70,10 @@ def test_without_farey_fractions_only_rounding_bounds_the_value():
     assert value.upper - value.lower == pytest.approx(3 / 40, abs=1e-11)
     points = sorted({*points, *farey(3)})
     gap = max(b - a for a, b in pairwise(points))
-    assert minimax_value(3, points=points, ends=(0, 1)).lower >= solve(3, tuple(points)).value() - gap - 1e-11
+    assert (
+        minimax_value(3, points=points, ends=(0, 1)).lower
+        >= solve(3, tuple(points)).value() - gap - 1e-11
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +117,10 @@ def test_ctrl_c_is_heard_while_the_game_is_solved():
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         long()
 
-    points, solved = np.arange(13), np.zeros(comb(26 + 7, 7))  # some seconds of work; the start of the game comes last
+    points, solved = (
+        np.arange(13),
+        np.zeros(comb(26 + 7, 7)),
+    )  # some seconds of work; the start of the game comes last
     values, chances = np.full(len(solved), np.nan), np.full(comb(2 + 6, 6), np.nan)
     work = (
         lambda: solve_game(points * 35, 420, 7, False, values),
@@ -148,7 +158,11 @@ def test_kernels_refuse_what_does_not_fit():
             wrong()
 
 
-SOLUTIONS = [solve(3, farey(3)), solve(4, farey(4)), solve(3, tuple(Fraction(k, 7) for k in range(8)))]
+SOLUTIONS = [
+    solve(3, farey(3)),
+    solve(4, farey(4)),
+    solve(3, tuple(Fraction(k, 7) for k in range(8))),
+]
 
 
 @given(st.sampled_from(SOLUTIONS), st.data())
@@ -160,7 +174,9 @@ def test_mixtures_keep_to_the_value(solution, data):
     number = {float(point): i for i, point in enumerate(solution.points)}
     assert 1 <= len(mixture) <= 2
     assert sum(w for _, w in mixture) == pytest.approx(1, abs=1e-15)
-    after = [sum(w * solution.value([*items, 2 * number[p] + y]) for p, w in mixture) for y in (0, 1)]
+    after = [
+        sum(w * solution.value([*items, 2 * number[p] + y]) for p, w in mixture) for y in (0, 1)
+    ]
     assert max(after) == pytest.approx(solution.value(items), abs=1e-13)
 
 
@@ -169,7 +185,9 @@ def test_solution_of_the_game_that_is_seen_says_one_point():
     ((p, weight),) = solution.mixture()
     assert weight == 1
     i = solution.points.index(Fraction(p).limit_denominator(6))
-    assert max(solution.value([2 * i + y]) for y in (0, 1)) == solution.value() == pytest.approx(2 / 3)
+    assert (
+        max(solution.value([2 * i + y]) for y in (0, 1)) == solution.value() == pytest.approx(2 / 3)
+    )
 
 
 @pytest.mark.parametrize("horizon", [1, 3, 5])
@@ -197,7 +215,9 @@ def test_minimax_refuses_horizons(horizon):
         Minimax(horizon=horizon)
 
 
-@pytest.mark.parametrize("game", [[-1, -1, -1], [10, -1, -1], [-2, -1, -1], [3, 2, -1], [3, -1], [1.0, -1, -1]])
+@pytest.mark.parametrize(
+    "game", [[-1, -1, -1], [10, -1, -1], [-2, -1, -1], [3, 2, -1], [3, -1], [1.0, -1, -1]]
+)
 def test_minimax_refuses_states_that_are_no_game(game):
     forecaster = Minimax(horizon=3)
     forecaster.forecast_many([0])
@@ -245,7 +265,15 @@ def expected(solution, items, distribution, y):
     return sum(w * solution.value([*items, 2 * points.index(p) + y]) for p, w in distribution)
 
 
-ADVERSARIES = [Coins(), Coins(0.2), Constant(1), Periodic(), EarlyStop(), Threshold("distribution"), None]
+ADVERSARIES = [
+    Coins(),
+    Coins(0.2),
+    Constant(1),
+    Periodic(),
+    EarlyStop(),
+    Threshold("distribution"),
+    None,
+]
 
 
 @pytest.mark.parametrize("horizon", [2, 3, 4, 5])
@@ -266,8 +294,8 @@ def test_what_is_to_be_expected_never_rises(horizon, adversary):
         if (t + 1) % horizon == 0:
             part = slice(t + 1 - horizon, t + 1)
             distance = tc.calibration_distance(y[part], p[part], total=True).upper
-            assert solution.value([*items, 2 * solution.points.index(Fraction(p[t]).limit_denominator(9)) + y[t]]) == (
-                pytest.approx(distance, abs=1e-13)
-            )
+            assert solution.value(
+                [*items, 2 * solution.points.index(Fraction(p[t]).limit_denominator(9)) + y[t]]
+            ) == (pytest.approx(distance, abs=1e-13))
             total += distance
     assert game.distance().totals[1] <= total + 1e-12

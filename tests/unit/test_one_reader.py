@@ -38,7 +38,10 @@ TEXTS: dict[str, tuple[str, tuple[str | None, str] | None]] = {
     "blanks around": ("y,p\n 1 , 0.5 \n0,0.25\n", None),
     "blank lines at the end": ("y,p\n1,0.5\n0,0.25\n\n\n", None),
     "blank lines before": ("\n\ny,p\n1,0.5\n0,0.25\n", None),
-    "a blank line within": ("y,p\n1,0.5\n\n0,0.25\n", ("line 3", "a row must have 2 fields like the header, got none")),
+    "a blank line within": (
+        "y,p\n1,0.5\n\n0,0.25\n",
+        ("line 3", "a row must have 2 fields like the header, got none"),
+    ),
     "true": ("y,p\ntrue,0.5\nfalse,0.25\n", None),
     "TRUE": ("y,p\nTRUE,0.5\nFALSE,0.25\n", None),
     "True": ("y,p\nTrue,0.5\nFalse,0.25\n", None),
@@ -47,8 +50,14 @@ TEXTS: dict[str, tuple[str, tuple[str | None, str] | None]] = {
     "quoted names": ('"y","p"\n1,0.5\n0,0.25\n', None),
     "a quoted line end": ('z,y,p\n"a\nb",1,0.5\nc,0,0.25\n', None),
     "no line end at the end": ("y,p\n1,0.5\n0,0.25", None),
-    "a short row": ("y,p,z\n1,0.5,3\n0,0.25\n", ("line 3", "a row must have 3 fields like the header, got 2")),
-    "a long row": ("y,p\n1,0.5\n0,0.25,3\n", ("line 3", "a row must have 2 fields like the header, got 3")),
+    "a short row": (
+        "y,p,z\n1,0.5,3\n0,0.25\n",
+        ("line 3", "a row must have 3 fields like the header, got 2"),
+    ),
+    "a long row": (
+        "y,p\n1,0.5\n0,0.25,3\n",
+        ("line 3", "a row must have 2 fields like the header, got 3"),
+    ),
     "CRLF": ("y,p\r\n1,0.5\r\n0,0.25\r\n", None),
     "a byte order mark": ("\ufeffy,p\n1,0.5\n0,0.25\n", None),
     "a comment": ("# of May\ny,p\n1,0.5\n0,0.25\n", (None, "has no column 'y'")),
@@ -80,7 +89,10 @@ TEXTS: dict[str, tuple[str, tuple[str | None, str] | None]] = {
     "JSON in another order": ('{"y":1,"p":0.5}\n{"p":0.25,"y":0}\n', None),
     "JSON null": ('{"y":null,"p":0.5}\n{"y":0,"p":0.25}\n', ("line 1", f"{OUTCOME} nothing")),
     "JSON without an entry": ('{"y":1,"p":0.5}\n{"y":0}\n', ("line 2", f"{PROBABILITY} nothing")),
-    "JSON array": ('[{"y":1,"p":0.5},{"y":0,"p":0.25}]', ("line 1", "must be a JSON object, is an array")),
+    "JSON array": (
+        '[{"y":1,"p":0.5},{"y":0,"p":0.25}]',
+        ("line 1", "must be a JSON object, is an array"),
+    ),
 }
 FRAMES: dict[str, tuple[dict[str, Any], tuple[str | None, str] | None]] = {
     "integers and doubles": ({"y": [1, 0], "p": [0.5, 0.25]}, None),
@@ -91,8 +103,14 @@ FRAMES: dict[str, tuple[dict[str, Any], tuple[str | None, str] | None]] = {
     "nan": ({"y": [1, 0], "p": [0.5, float("nan")]}, ("row 2", f"{PROBABILITY} nan")),
     "out of range": ({"y": [1, 0], "p": [0.5, 1.5]}, ("row 2", f"{PROBABILITY} 1.5")),
     "a third outcome": ({"y": [1, 2], "p": [0.5, 0.25]}, ("row 2", f"{OUTCOME} 2")),
-    "text": ({"y": [1, 0], "p": ["0.5", "0.25"]}, (None, "has no numbers in column 'p': it is of type String")),
-    "words": ({"y": ["yes", "no"], "p": [0.5, 0.25]}, (None, "has no numbers in column 'y': it is of type String")),
+    "text": (
+        {"y": [1, 0], "p": ["0.5", "0.25"]},
+        (None, "has no numbers in column 'p': it is of type String"),
+    ),
+    "words": (
+        {"y": ["yes", "no"], "p": [0.5, 0.25]},
+        (None, "has no numbers in column 'y': it is of type String"),
+    ),
     "no such column": ({"y": [1, 0], "q": [0.5, 0.25]}, (None, "has no column 'p'")),
 }
 LATE = tc.Tally.from_predictions([1, 0] + [1] * 3001, [0.5, 0.25] + [0.0] * 3000 + [0.125])
@@ -107,10 +125,16 @@ def by_command(path: Path, weight: str | None) -> tc.Tally:
 
 WAYS: dict[str, Callable[[Path, str | None], tc.Tally]] = {
     "command": by_command,
-    "read_rounds": lambda path, weight: tc.read_rounds(path, outcome="y", score="p", weight=weight).tally(),
-    "arrays": lambda path, weight: of_arrays(tc.read_rounds(path, outcome="y", score="p", weight=weight)),
+    "read_rounds": lambda path, weight: tc.read_rounds(
+        path, outcome="y", score="p", weight=weight
+    ).tally(),
+    "arrays": lambda path, weight: of_arrays(
+        tc.read_rounds(path, outcome="y", score="p", weight=weight)
+    ),
     "duckdb": lambda path, weight: of_duckdb.tally(path, outcome="y", score="p", weight=weight),
-    "duckdb by name": lambda path, weight: of_duckdb.tally(str(path), outcome="y", score="p", weight=weight),
+    "duckdb by name": lambda path, weight: of_duckdb.tally(
+        str(path), outcome="y", score="p", weight=weight
+    ),
     "polars": lambda path, weight: of_polars.tally(path, outcome="y", score="p", weight=weight),
 }
 
@@ -120,7 +144,9 @@ def of_arrays(file: tc.RoundsFile) -> tc.Tally:
     return tc.Tally.from_predictions(y, p, sample_weight=weight)
 
 
-def check(way: str, path: Path, fault: tuple[str | None, str] | None, right: tc.Tally, weight: str | None) -> None:
+def check(
+    way: str, path: Path, fault: tuple[str | None, str] | None, right: tc.Tally, weight: str | None
+) -> None:
     if fault is None:
         assert WAYS[way](path, weight) == right
         return
@@ -160,7 +186,10 @@ WEIGHTS: dict[str, tuple[list[float], tuple[str, str] | None]] = {
     "1e-200": ([1.0, 1e-200], ("2", WEIGHT)),
     "negative": ([1.0, -1.0], ("2", WEIGHT)),
     "infinite": ([1.0, float("inf")], ("2", WEIGHT)),
-    "beyond exact sums": ([2**53 - 1, 2], ("2", "must sum to less than 9,007,199,254,740,992: divide the weights")),
+    "beyond exact sums": (
+        [2**53 - 1, 2],
+        ("2", "must sum to less than 9,007,199,254,740,992: divide the weights"),
+    ),
 }
 
 
@@ -173,20 +202,34 @@ def test_weights_are_the_same_to_all(name: str, ending: str, way: str, tmp_path:
         return  # JSON has no such number
     frame = pl.DataFrame({"y": [1, 0], "p": [0.5, 0.25], "w": weights})
     path = tmp_path / f"f{ending}"
-    {".csv": frame.write_csv, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}[ending](path)
+    {".csv": frame.write_csv, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}[
+        ending
+    ](path)
     if broken is None:
         counts = np.array(weights, np.int64 if name.startswith(("whole", "some")) else np.float64)
-        check(way, path, None, tc.Tally.from_predictions([1, 0], [0.5, 0.25], sample_weight=counts), "w")
+        check(
+            way,
+            path,
+            None,
+            tc.Tally.from_predictions([1, 0], [0.5, 0.25], sample_weight=counts),
+            "w",
+        )
         return
     row, rule = broken
-    place = {".csv": f"line {int(row) + 1}", ".jsonl": f"line {row}", ".parquet": f"row {row}"}[ending]
+    place = {".csv": f"line {int(row) + 1}", ".jsonl": f"line {row}", ".parquet": f"row {row}"}[
+        ending
+    ]
     option = "--weight" if way == "command" else "weight="
     check(way, path, (place, f"w ({option}) {rule}"), RIGHT, "w")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_a_file_without_rows_is_no_rounds_for_python_and_nothing_to_measure(ending: str, tmp_path: Path) -> None:
-    frame = pl.DataFrame({"y": [], "p": [], "g": [], "w": []}, schema_overrides={"y": pl.Int64, "p": pl.Float64})
+def test_a_file_without_rows_is_no_rounds_for_python_and_nothing_to_measure(
+    ending: str, tmp_path: Path
+) -> None:
+    frame = pl.DataFrame(
+        {"y": [], "p": [], "g": [], "w": []}, schema_overrides={"y": pl.Int64, "p": pl.Float64}
+    )
     path = tmp_path / f"f{ending}"
     {".csv": frame.write_csv, ".parquet": frame.write_parquet}[ending](path)
     for way in ("read_rounds", "arrays", "duckdb", "polars"):
@@ -226,16 +269,16 @@ def test_blocks_are_the_arrays_in_parts(tmp_path: Path) -> None:
     assert np.concatenate([block.p for block in blocks]).tolist() == whole.p.tolist()
     assert [name for block in blocks for name in block.group] == whole.group.tolist()
     path.write_text(path.read_text() + "7,0.5,x\n")
-    with pytest.raises(tc.FileError, match=re.escape("line 1002: y must be an outcome, 0 or 1, got '7'")):
+    with pytest.raises(
+        tc.FileError, match=re.escape("line 1002: y must be an outcome, 0 or 1, got '7'")
+    ):
         list(file.blocks())
 
 
 def test_rows_without_an_outcome_are_kept_if_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_text("y,p\n1,0.5\n,0.25\n")
-    advice = (
-        "use read_rounds(..., unknown=True) to keep such rows, or read_rounds(..., skip_bad=True) to leave such rows"
-    )
+    advice = "use read_rounds(..., unknown=True) to keep such rows, or read_rounds(..., skip_bad=True) to leave such rows"
     with pytest.raises(tc.FileError, match=re.escape(advice)):
         tc.read_rounds(path).arrays()
     kept = tc.read_rounds(path, unknown=True)
@@ -250,7 +293,10 @@ def test_arguments_are_named_as_python_names_them(tmp_path: Path) -> None:
     for arguments, message in [
         ({}, "no column that is called like the outcome: name it by outcome="),
         ({"outcome": "rain", "group": "z"}, "has no column 'z' (group=)"),
-        ({"outcome": "rain", "score": "p"}, "if 'yes' counts as 1, use read_rounds(..., positive='yes')"),
+        (
+            {"outcome": "rain", "score": "p"},
+            "if 'yes' counts as 1, use read_rounds(..., positive='yes')",
+        ),
     ]:
         with pytest.raises(tc.FileError, match=re.escape(message)):
             tc.read_rounds(path, **arguments).tally()  # type: ignore[arg-type]
@@ -278,7 +324,9 @@ def test_duckdb_counts_parquet_without_polars(tmp_path: Path) -> None:
         "try: tally('bad.parquet', outcome='y', score='p')\n"
         "except ValueError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     assert done.stdout == "Tally of 2 rounds at 2 forecasts\ny must be 0 or 1, got 2.0\n"
 
 
@@ -292,14 +340,23 @@ def run(*words: object, text: str | None = None) -> Any:
 FILES = {
     "plain.csv": ("y,p\n1,0.5\n0,0.25\n1,0.125\n", []),
     "words.csv": ("y,p\nyes,0.5\nNo ,0.25\nYES,0.125\n", ["--positive", "yes"]),
-    "words.jsonl": ('{"y":"won","p":0.5}\n{"y":"lost","p":0.25}\n{"y":"won","p":0.125}\n', ["--positive", "Won"]),
+    "words.jsonl": (
+        '{"y":"won","p":0.5}\n{"y":"lost","p":0.25}\n{"y":"won","p":0.125}\n',
+        ["--positive", "Won"],
+    ),
     "numbers.csv": ("y,p\n2,0.5\n1,0.25\n2.0,0.125\n", ["--positive", "2"]),
     "percent.csv": ("y,p\n1,50%\n0,25 %\n1,12.5\n", ["--percent"]),
     "percent.jsonl": ('{"y":1,"p":50}\n{"y":0,"p":25}\n{"y":1,"p":12.5}\n', ["--percent"]),
     "commas.csv": ("y;p\n1;0,5\n0;0,25\n1;,125\n", ["--decimal", ","]),
     "quoted.csv": ('y,p\n1,"0,5"\n0,"0,25"\n1,"0,125"\n', ["--decimal", ","]),
-    "commas.jsonl": ('{"y":1,"p":"0,5"}\n{"y":0,"p":0.25}\n{"y":1,"p":0.125}\n', ["--decimal", ","]),
-    "all.csv": ("y;p\nja;50\nnein;25,0%\nja;12,5%\n", ["--positive", "ja", "--percent", "--decimal", ","]),
+    "commas.jsonl": (
+        '{"y":1,"p":"0,5"}\n{"y":0,"p":0.25}\n{"y":1,"p":0.125}\n',
+        ["--decimal", ","],
+    ),
+    "all.csv": (
+        "y;p\nja;50\nnein;25,0%\nja;12,5%\n",
+        ["--positive", "ja", "--percent", "--decimal", ","],
+    ),
 }
 
 
@@ -312,7 +369,9 @@ def written(folder: Path, name: str) -> tuple[Path, list[str]]:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("words", [["measure", "--json"], ["distance", "--json"]])
-def test_options_on_cells_are_taken_by_every_command_that_measures(name: str, words: list[str], tmp_path: Path) -> None:
+def test_options_on_cells_are_taken_by_every_command_that_measures(
+    name: str, words: list[str], tmp_path: Path
+) -> None:
     path, options = written(tmp_path, name)
     plain, _ = written(tmp_path, "plain.csv")
     done = run(*words, path, *options)
@@ -323,7 +382,9 @@ def test_options_on_cells_are_taken_by_every_command_that_measures(name: str, wo
 def as_arguments(options: list[str]) -> dict[str, Any]:
     rest = [option for option in options if option != "--percent"]
     named = dict(zip(rest[::2], rest[1::2], strict=True))
-    return {name.removeprefix("--"): value for name, value in named.items()} | {"percent": "--percent" in options}
+    return {name.removeprefix("--"): value for name, value in named.items()} | {
+        "percent": "--percent" in options
+    }
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -358,10 +419,22 @@ def test_a_third_value_is_refused_with_its_line_and_a_missing_one_is_missing() -
     done = run("measure", "-", "--positive", "Yes", "--skip-bad", "--json", text=text)
     assert '"skipped": 1' in done.stdout
     done = run("measure", "-", "--positive", "yes", text="y,p\nyes,0.5\n,0.5\n")
-    assert "line 3: y must be 'yes' (--positive) or another value, got nothing: use --skip-bad" in done.stderr
+    assert (
+        "line 3: y must be 'yes' (--positive) or another value, got nothing: use --skip-bad"
+        in done.stderr
+    )
     for blank in ("' '", "nan"):
-        done = run("measure", "-", "--positive", "yes", text=f"y,p\nyes,0.5\n{blank.strip(chr(39))},0.5\nno,0.5\n")
-        assert "line 3: y must be 'yes' (--positive) or 'no', the other value so far, got" in done.stderr
+        done = run(
+            "measure",
+            "-",
+            "--positive",
+            "yes",
+            text=f"y,p\nyes,0.5\n{blank.strip(chr(39))},0.5\nno,0.5\n",
+        )
+        assert (
+            "line 3: y must be 'yes' (--positive) or 'no', the other value so far, got"
+            in done.stderr
+        )
 
 
 def test_which_value_is_the_other_is_known_over_blocks(tmp_path: Path) -> None:
@@ -383,7 +456,8 @@ def test_numbers_with_points_are_refused_beside_decimal_commas() -> None:
 def test_percentages_without_a_sign_are_recognised() -> None:
     done = run("measure", "-", text="y,p\n1,50\n0,0.5\n0,12\n")
     assert (
-        "line 2: p must be a probability from 0 to 1, got '50': if these are percentages, use --percent" in done.stderr
+        "line 2: p must be a probability from 0 to 1, got '50': if these are percentages, use --percent"
+        in done.stderr
     )
     done = run("measure", "-", "--percent", text="y,p\n1,50\n0,101\n")
     assert "line 3: p must be a percentage from 0 to 100, got '101'\n" in done.stderr
@@ -445,9 +519,7 @@ def test_most_rows_are_not_skipped_unless_asked_for_twice(
         "line 4: a row must have 2 fields like the header, got 1; "
         "line 6: p must be a probability from 0 to 1, got 'x'"
     )
-    said = (
-        f"f.csv has 5 bad rows of 7, more than half ({reasons}): to skip them nevertheless, use --skip-bad --skip-bad"
-    )
+    said = f"f.csv has 5 bad rows of 7, more than half ({reasons}): to skip them nevertheless, use --skip-bad --skip-bad"
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr.endswith(f"Error: {said}\n")
     assert [path.name for path in Path().iterdir()] == ["f.csv"]
@@ -467,13 +539,18 @@ def test_most_rows_are_not_skipped_in_python_either(tmp_path: Path) -> None:
     assert tc.read_rounds(path, skip_bad=2).tally() == RIGHT
 
 
-def test_a_state_is_not_touched_by_a_file_that_is_mostly_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_is_not_touched_by_a_file_that_is_mostly_bad(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a.csv").write_text("y,p\n1,0.5\n0,0.25\n")
     assert run("recalibrate", "a.csv", "-o", "a-out.csv", "--state", "s.json").exit_code == 0
     before = {path.name: path.read_bytes() for path in Path().iterdir()}
     Path("b.csv").write_text(BAD)
-    assert run("recalibrate", "b.csv", "-o", "b-out.csv", "--state", "s.json", "--skip-bad").exit_code == 2
+    assert (
+        run("recalibrate", "b.csv", "-o", "b-out.csv", "--state", "s.json", "--skip-bad").exit_code
+        == 2
+    )
     Path("b.csv").unlink()
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
 
@@ -492,7 +569,9 @@ def test_a_missing_outcome_names_what_would_take_it(command: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_recalibrate_keeps_cells_as_they_are(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recalibrate_keeps_cells_as_they_are(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     path, options = written(tmp_path, name)
     plain, _ = written(tmp_path, "plain.csv")
@@ -500,7 +579,9 @@ def test_recalibrate_keeps_cells_as_they_are(name: str, tmp_path: Path, monkeypa
     done = run("recalibrate", path, "-o", out, "--report", "r.html", *options)
     assert done.exit_code == 0, done.stderr
     assert run("recalibrate", plain, "-o", "plain-out.csv").exit_code == 0
-    recalibrated = [line.rpartition(",")[2] for line in Path("plain-out.csv").read_text().splitlines()]
+    recalibrated = [
+        line.rpartition(",")[2] for line in Path("plain-out.csv").read_text().splitlines()
+    ]
     lines = zip(path.read_text().splitlines(), out.read_text().splitlines(), strict=True)
     mark = ";" if ";" in path.read_text() else ","
     for at, (before, after) in enumerate(lines):

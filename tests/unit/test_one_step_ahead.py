@@ -38,7 +38,9 @@ def test_answers_are_the_references_and_nearly_calibrated(y: list[int], m: int, 
     error = sum(map(abs, by_value.values()), Fraction(0))
     assert osa.calibration_error == batch.calibration_error == error
     assert error <= Fraction(3 * m, 4) - 1 + Fraction(1, 4 * m) <= m + 1
-    assert calibration_distance(exact, y) <= osa.distance_bound <= osa.a_priori == Fraction(m - 1, 2)
+    assert (
+        calibration_distance(exact, y) <= osa.distance_bound <= osa.a_priori == Fraction(m - 1, 2)
+    )
 
 
 def test_options_are_those_of_the_forecaster() -> None:

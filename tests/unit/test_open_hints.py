@@ -84,7 +84,9 @@ class Odd(Rate):
         return self.answer
 
 
-@pytest.mark.parametrize("make", [Rate, Plain, Half, tc.hints.Platt, tc.hints.Mix, tc.hints.Isotonic])
+@pytest.mark.parametrize(
+    "make", [Rate, Plain, Half, tc.hints.Platt, tc.hints.Mix, tc.hints.Isotonic]
+)
 def test_these_keep_the_contract(make: Any) -> None:
     check_hint(make)
 
@@ -96,7 +98,9 @@ def test_a_batch_is_the_loop(make: Any, groups: Any) -> None:
     said = []
     for t, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
         group = None if groups is None else groups[t]
-        assert loop.predict_many([x], groups=None if groups is None else [group])[0] == loop.predict(x, group=group)
+        assert loop.predict_many([x], groups=None if groups is None else [group])[
+            0
+        ] == loop.predict(x, group=group)
         said.append(loop.predict(x, group=group))
         loop.observe(y)
     assert batch.recalibrate_many(X, Y, groups=groups).tolist() == said
@@ -114,7 +118,9 @@ def test_a_subclass_is_never_ignored() -> None:
     ticket = never.issue(0.9)  # the core's issue() would answer 0.95
     assert ticket.p == 0.5
     never.resolve(ticket, 1)
-    with pytest.raises(tc.InputError, match=r"^hints must be hints of truecast: a mix would not use the methods"):
+    with pytest.raises(
+        tc.InputError, match=r"^hints must be hints of truecast: a mix would not use the methods"
+    ):
         tc.hints.Mix([tc.hints.Identity(), half])
 
 
@@ -154,7 +160,10 @@ def test_a_hint_that_cannot_learn_leaves_the_round_open() -> None:
     ticket = r.issue(0.4)
     r.predict(0.3)
     before = r.to_json()
-    with pytest.raises(tc.InputError, match=r"must not raise as Forgetful.learn\(\) does, got 'RuntimeError: no ones'"):
+    with pytest.raises(
+        tc.InputError,
+        match=r"must not raise as Forgetful.learn\(\) does, got 'RuntimeError: no ones'",
+    ):
         r.observe(1)
     with pytest.raises(tc.InputError, match=r"Forgetful.learn\(\)"):
         r.resolve(ticket, 1)
@@ -175,7 +184,7 @@ def test_it_is_saved_as_plain_data_and_handed_in_again() -> None:
     others = [
         tc.Recalibrator.from_json(text, hint=fresh),
         tc.Recalibrator.from_bytes(r.to_bytes(), hint=fresh),
-        pickle.loads(pickle.dumps(r)),  # noqa: S301
+        pickle.loads(pickle.dumps(r)),
         copy.copy(r),
         copy.deepcopy(r),
     ]
@@ -191,7 +200,9 @@ def test_it_is_saved_as_plain_data_and_handed_in_again() -> None:
 
 def test_reading_says_what_is_missing() -> None:
     text = tc.Recalibrator(hint=Rate()).to_json()
-    with pytest.raises(tc.StateError, match="a hint of your own, Rate: pass a new one as hint= to load it"):
+    with pytest.raises(
+        tc.StateError, match="a hint of your own, Rate: pass a new one as hint= to load it"
+    ):
         tc.Recalibrator.from_json(text)
     with pytest.raises(tc.StateError, match="saved with the hint Rate, got Platt"):
         tc.Recalibrator.from_json(text, hint=tc.hints.Platt())
@@ -206,7 +217,9 @@ def test_reading_says_what_is_missing() -> None:
     assert r.to_json() == before
 
 
-@pytest.mark.parametrize("state", [{1: 2}, (1, 2), {"x": math.nan}, {"x": {1, 2}}, {"x": np.float64}])
+@pytest.mark.parametrize(
+    "state", [{1: 2}, (1, 2), {"x": math.nan}, {"x": {1, 2}}, {"x": np.float64}]
+)
 def test_states_that_are_no_plain_data_are_refused(state: Any) -> None:
     hint = Rate()
     hint.state = lambda: state  # type: ignore[method-assign]
@@ -216,7 +229,9 @@ def test_states_that_are_no_plain_data_are_refused(state: Any) -> None:
 
 @pytest.mark.parametrize("hint", ["Platt", 3, Rate, object(), {"kind": "Rate"}, lambda x: x])
 def test_what_is_no_hint_is_refused(hint: Any) -> None:
-    with pytest.raises(tc.InputError, match=r"^hint must be one of truecast.hints, or an object with predict"):
+    with pytest.raises(
+        tc.InputError, match=r"^hint must be one of truecast.hints, or an object with predict"
+    ):
         tc.Recalibrator(hint=hint)
 
 
@@ -325,7 +340,10 @@ def replayed(make: Any, **options: Any) -> tuple[tc.Recalibrator, list[float]]:
 def test_a_log_is_replayed_as_it_happened(make: Any, most: int) -> None:
     loop, said = replayed(make, max_unresolved=most)
     batch = tc.Recalibrator(hint=make(), max_unresolved=most)
-    assert batch.recalibrate_many(X, Y, groups=[t % 3 for t in range(300)], known_at=KNOWN_AT).tolist() == said
+    assert (
+        batch.recalibrate_many(X, Y, groups=[t % 3 for t in range(300)], known_at=KNOWN_AT).tolist()
+        == said
+    )
     assert batch.certificate == loop.certificate
     assert batch.awaited == loop.awaited
     if make is not Plain:
@@ -424,7 +442,11 @@ def test_other_threads_are_refused_while_a_hint_is_asked() -> None:
             running = pool.submit(call)
             assert asked.wait(60)
             try:
-                for other in (lambda: r.predict(0.5), lambda: r.recalibrate_many([0.5], [1]), lambda: r.certificate):
+                for other in (
+                    lambda: r.predict(0.5),
+                    lambda: r.recalibrate_many([0.5], [1]),
+                    lambda: r.certificate,
+                ):
                     with pytest.raises(tc.OrderError, match="in use"):
                         other()
             finally:
@@ -459,7 +481,9 @@ def test_the_number_of_notes_is_always_the_same() -> None:
     r = tc.Recalibrator(hint=Growing())
     r.recalibrate_many([0.5], [1])
     before = r.to_json()
-    with pytest.raises(tc.InputError, match=r"^hint must give as many notes as ever, 2, from Growing.issue\(\)"):
+    with pytest.raises(
+        tc.InputError, match=r"^hint must give as many notes as ever, 2, from Growing.issue\(\)"
+    ):
         r.issue(0.5)
     assert r.to_json() == before
 
@@ -534,7 +558,9 @@ def test_a_hint_of_your_own_may_take_several_models() -> None:
     assert hint.predict((0.1, 0.2, 0.6)) == pytest.approx(0.3)
     hint.learn([0.1, 0.2, 0.6], 1)
     assert hint.calls.own.told == [([0.1, 0.2, 0.6], 1, 1.0)]
-    with pytest.raises(tc.InputError, match=r"^score must be a sequence of 3 numbers, one of each model, got 0.5"):
+    with pytest.raises(
+        tc.InputError, match=r"^score must be a sequence of 3 numbers, one of each model, got 0.5"
+    ):
         hint.predict(0.5)
 
 

@@ -37,13 +37,37 @@ def test_names_are_imported_when_asked_for() -> None:
 def test_rooms_and_names_can_be_listed_and_nothing_else_is_there() -> None:
     code = "import truecast; assert {*truecast.__all__} <= {*dir(truecast)}; truecast.measures.report; truecast.nothing"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1] == "AttributeError: module 'truecast' has no attribute 'nothing'"
+    assert (
+        done.stderr.splitlines()[-1]
+        == "AttributeError: module 'truecast' has no attribute 'nothing'"
+    )
 
 
 def test_type_checkers_know_every_name_and_no_other() -> None:
-    names = [*tc.__all__, "measures.report", "errors", "hints.Mix", "arena.play", "plot.reliability_diagram"]
-    code = ["import truecast as tc", *(f"reveal_type(tc.{name})" for name in names), "tc.nonexistent", "tc.Any"]
-    command = [sys.executable, "-m", "mypy", "--strict", "--warn-unreachable", "--config-file=", "-c", "\n".join(code)]
+    names = [
+        *tc.__all__,
+        "measures.report",
+        "errors",
+        "hints.Mix",
+        "arena.play",
+        "plot.reliability_diagram",
+    ]
+    code = [
+        "import truecast as tc",
+        *(f"reveal_type(tc.{name})" for name in names),
+        "tc.nonexistent",
+        "tc.Any",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--warn-unreachable",
+        "--config-file=",
+        "-c",
+        "\n".join(code),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = done.stdout.splitlines()
     revealed = [line for line in said if "note: Revealed type is" in line]
@@ -65,11 +89,15 @@ def test_reference_needs_neither_the_core_nor_numpy() -> None:
     root = Path(str(files("truecast.reference").joinpath("split_ladder.py"))).parent
     for path in root.glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text())))
-        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names = [
+            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+        ]
         names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
         assert not [name for name in names if name.startswith("numpy")]
         assert not [
-            name for name in names if name.startswith("truecast.") and not name.startswith("truecast.reference")
+            name
+            for name in names
+            if name.startswith("truecast.") and not name.startswith("truecast.reference")
         ]
 
 
@@ -85,7 +113,9 @@ def test_stub_has_the_names_and_parameters_of_the_kernels() -> None:
         classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
         constants = {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
         actual = {name for name in vars(owner) if not name.startswith("__")}
-        assert actual == {name for name in {*functions, *classes, *constants} if not name.startswith("__")}
+        assert actual == {
+            name for name in {*functions, *classes, *constants} if not name.startswith("__")
+        }
         for name, node in functions.items():
             if not node.decorator_list:
                 declared = [argument.arg for argument in node.args.args]

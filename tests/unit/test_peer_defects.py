@@ -15,9 +15,12 @@ from truecast.measures import __all__ as measure_names
 
 RESAMPLES = 20  # of the two measures that are random
 uncertainty = partial(tc.uncertainty, tc.smooth_calibration_error, resamples=RESAMPLES)
-decisive = partial(tc.uncertainty, lambda t: tc.calibration_decision_loss(t.coarsened(99)), resamples=RESAMPLES)
+decisive = partial(
+    tc.uncertainty, lambda t: tc.calibration_decision_loss(t.coarsened(99)), resamples=RESAMPLES
+)
 
-# Every public measure, in every way that changes how it is computed. Those of the second group need counts.
+# Every public measure, in every way that changes how it is computed. Those of the second group need
+# counts.
 FOR_ALL_WEIGHTS = {
     "binned": tc.binned_calibration_error,
     "binned total": partial(tc.binned_calibration_error, total=True),
@@ -123,7 +126,9 @@ def test_every_edge_is_in_the_bin_above_it_for_any_number_of_bins():
             y = np.zeros(len(values), int)
             bins = tc.reliability_bins(y, values, n_bins=n_bins)
             assert bins.counts.tolist() == [1] * len(values) + [0] * (n_bins - len(values))
-            assert figures(tc.reliability_bins(tc.Tally.from_predictions(y, values), n_bins=n_bins)) == figures(bins)
+            assert figures(
+                tc.reliability_bins(tc.Tally.from_predictions(y, values), n_bins=n_bins)
+            ) == figures(bins)
 
 
 # Tied forecasts give another answer for another order of rows
@@ -176,7 +181,11 @@ def test_the_order_of_rows_changes_no_bit_with_real_weights(measure, data):
         assert figures(measure(y[order], p[order], sample_weight=weights[order])) == expected
 
 
-FAST = {name: measure for name, measure in ALL.items() if name not in ("lower distance", "report", "band confidence")}
+FAST = {
+    name: measure
+    for name, measure in ALL.items()
+    if name not in ("lower distance", "report", "band confidence")
+}
 
 
 @pytest.mark.parametrize("measure", FAST.values(), ids=FAST.keys())
@@ -195,7 +204,16 @@ def test_rows_and_their_tally_give_the_same_bits(measure):
 
 # NaN, or a forecast of 1.2, is accepted
 
-BAD_FORECASTS = [float("nan"), 1.2, -1e-300, -5e-324, float("inf"), -float("inf"), 1 + 2**-52, 100.0]
+BAD_FORECASTS = [
+    float("nan"),
+    1.2,
+    -1e-300,
+    -5e-324,
+    float("inf"),
+    -float("inf"),
+    1 + 2**-52,
+    100.0,
+]
 BAD_WEIGHTS = [float("nan"), -1.0, -1e-300, float("inf"), -float("inf")]
 
 
@@ -219,7 +237,9 @@ def test_forecasts_out_of_range_are_refused(measure, value):
 def test_the_first_of_several_bad_forecasts_is_named(measure):
     y, p = rounds(10, 12)
     p[[3, 8]] = 1.2, float("nan")
-    with pytest.raises(tc.InputError, match=r"^y_prob must be between 0 and 1, got 1.2 at position 3$"):
+    with pytest.raises(
+        tc.InputError, match=r"^y_prob must be between 0 and 1, got 1.2 at position 3$"
+    ):
         measure(y, p)
 
 
@@ -262,7 +282,9 @@ def test_real_weights_are_refused_where_rounds_must_be_counted(measure):
 def test_swapped_outcomes_and_forecasts_are_refused_with_a_hint(measure):
     for n in (10, 5000):
         y, p = rounds(n, 16)
-        with pytest.raises(tc.InputError, match="y_prob is all 0 and 1: the order is y_true, y_prob") as caught:
+        with pytest.raises(
+            tc.InputError, match="y_prob is all 0 and 1: the order is y_true, y_prob"
+        ) as caught:
             measure(p, y)
         assert (caught.value.argument, caught.value.position) == ("y_true", 0)
 
@@ -281,7 +303,11 @@ def test_series_with_different_indexes_are_refused(measure):
     y, p = rounds(8, 17)
     labels = list("abcdefgh")
     outcomes, forecasts = pd.Series(y, index=labels), pd.Series(p, index=labels)
-    for other in (forecasts[::-1], forecasts.reset_index(drop=True), pd.Series(p, index=list("abcdefgx"))):
+    for other in (
+        forecasts[::-1],
+        forecasts.reset_index(drop=True),
+        pd.Series(p, index=list("abcdefgx")),
+    ):
         with pytest.raises(tc.InputError, match="^y_prob must have the index of y_true"):
             measure(outcomes, other)
     with pytest.raises(tc.InputError, match="^sample_weight must have the index of y_true"):
@@ -292,7 +318,9 @@ def test_weights_with_another_index_than_the_forecasts_are_refused_when_outcomes
     pd = pytest.importorskip("pandas")
     with pytest.raises(tc.InputError, match="^sample_weight must have the index of y_prob"):
         tc.brier_score(
-            [0, 1], pd.Series([0.2, 0.7], index=["a", "b"]), sample_weight=pd.Series([1, 2], index=["b", "a"])
+            [0, 1],
+            pd.Series([0.2, 0.7], index=["a", "b"]),
+            sample_weight=pd.Series([1, 2], index=["b", "a"]),
         )
 
 
@@ -305,7 +333,9 @@ def test_series_with_the_same_index_are_fine(measure):
     expected = figures(measure(y, p))
     assert figures(measure(*series)) == expected
     assert figures(measure(*series, sample_weight=pd.Series(1, index=labels))) == expected
-    assert figures(measure(series[0], p)) == figures(measure(y, series[1])) == expected  # one has no labels
+    assert (
+        figures(measure(series[0], p)) == figures(measure(y, series[1])) == expected
+    )  # one has no labels
 
 
 # A stream of one class is rejected
@@ -335,7 +365,9 @@ def test_one_class_gives_finite_numbers(measure, outcome, n):
 
 def test_a_band_is_finite_even_where_a_resample_has_no_rounds():
     for seed in range(5):
-        band = tc.reliability_band([0, 0, 0], [0.2, 0.5, 0.7], kind="confidence", resamples=1, random_state=seed)
+        band = tc.reliability_band(
+            [0, 0, 0], [0.2, 0.5, 0.7], kind="confidence", resamples=1, random_state=seed
+        )
         assert np.isfinite(numbers((band.lower, band.upper))).all()
 
 
@@ -350,7 +382,12 @@ def test_one_class_certain_of_the_other_gives_what_is_documented(outcome):
     assert report.log == curve.log
     rest = dataclasses.replace(report, log=report.brier)
     assert np.isfinite(numbers(rest)).all()
-    for measure in (tc.brier_score, tc.calibration_error_by_value, tc.smooth_calibration_error, tc.u_calibration_error):
+    for measure in (
+        tc.brier_score,
+        tc.calibration_error_by_value,
+        tc.smooth_calibration_error,
+        tc.u_calibration_error,
+    ):
         assert measure(y, p) == 1.0
 
 
@@ -361,9 +398,19 @@ def test_one_class_foretold_is_calibrated(outcome):
     assert numbers((report.brier, report.log)).tolist() == [0.0] * 8
     assert report.lower_distance[0] == 0.0
     assert report.lower_distance[1] < 1e-9
-    for name in ("smooth_calibration_error", "smooth_ece", "laplace_calibration_error", "calibration_error_by_value"):
+    for name in (
+        "smooth_calibration_error",
+        "smooth_ece",
+        "laplace_calibration_error",
+        "calibration_error_by_value",
+    ):
         assert getattr(report, name) == 0.0
-    for name in ("binned_calibration_error", "largest_bin_gap", "calibration_decision_loss", "u_calibration_error"):
+    for name in (
+        "binned_calibration_error",
+        "largest_bin_gap",
+        "calibration_decision_loss",
+        "u_calibration_error",
+    ):
         assert getattr(report, name) == 0.0
 
 
@@ -425,7 +472,9 @@ print(json.dumps([changed, [name for name in optional if name in sys.modules]]))
 
 
 def test_nothing_is_set_and_nothing_optional_loaded_at_import():
-    found = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
     assert json.loads(found.stdout) == [[], []]
     assert found.stderr == ""
 

@@ -17,7 +17,8 @@ from drawn import texts as written
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 NUMBER = re.compile(r"-?\d+\.?\d*")
-# one picture, that of the page's ground: where the code is read by <picture>, in the site by its own switch
+# one picture, that of the page's ground: where the code is read by <picture>, in the site by its
+# own switch
 SHOWN = re.compile(
     r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="(?:\.\./)?pictures/(\w+)-dark\.svg">\n'
     r'<img alt="([^"]+)" src="(?:\.\./)?pictures/(\w+)-light\.svg">\n</picture>'
@@ -27,7 +28,9 @@ PAGE = {"light": "#ffffff", "dark": "#1e2129"}  # what the site's pages are draw
 
 
 def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_pictures", ROOT / "docs" / "make_pictures.py")
+    spec = importlib.util.spec_from_file_location(
+        "make_pictures", ROOT / "docs" / "make_pictures.py"
+    )
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -133,14 +136,18 @@ def test_pictures_hold_no_pixels_which_could_not_be_recoloured() -> None:
 
 def test_no_picture_brings_a_ground_of_its_own() -> None:
     for path in FOLDER.iterdir():
-        assert not re.search(r"fill: (#ffffff|white|#fff)\b(?!; opacity: 0)", path.read_text()), path.name
+        assert not re.search(r"fill: (#ffffff|white|#fff)\b(?!; opacity: 0)", path.read_text()), (
+            path.name
+        )
     assert not list((ROOT / "docs").glob("*.svg"))
 
 
 def brightness(color: str) -> float:
     """Relative luminance, as in WCAG 2."""
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 

@@ -26,11 +26,17 @@ PLAYERS = [
 ]
 
 
-def played(make: object, y: list[int], scores: list[float], looked: list[int]) -> tuple[list[float], list[object]]:
+def played(
+    make: object, y: list[int], scores: list[float], looked: list[int]
+) -> tuple[list[float], list[object]]:
     """Play round by round; return the forecasts, and the certificate after each of some rounds."""
     player, said, seen = make(), [], []
     for t, (outcome, score) in enumerate(zip(y, scores, strict=True), 1):
-        said.append(player.predict(score) if isinstance(player, tc.Guard | tc.Recalibrator) else player.predict())
+        said.append(
+            player.predict(score)
+            if isinstance(player, tc.Guard | tc.Recalibrator)
+            else player.predict()
+        )
         player.observe(outcome)
         if t in looked:
             seen.append(player.certificate)
@@ -39,11 +45,15 @@ def played(make: object, y: list[int], scores: list[float], looked: list[int]) -
 
 @settings(max_examples=40)
 @given(st.sampled_from(PLAYERS), BITS, st.integers(2, 12), st.data())
-def test_a_course_is_that_of_the_loop(make: object, y: list[int], points: int, data: st.DataObject) -> None:
+def test_a_course_is_that_of_the_loop(
+    make: object, y: list[int], points: int, data: st.DataObject
+) -> None:
     scores = data.draw(st.lists(st.floats(0, 1), min_size=len(y), max_size=len(y)))
     distances = data.draw(st.integers(1, 15))
     follows = isinstance(make(), tc.Guard | tc.Recalibrator)
-    limit = 60.0 if len(y) <= 20 else 0.3  # short games must be certified, however busy the machine is
+    limit = (
+        60.0 if len(y) <= 20 else 0.3
+    )  # short games must be certified, however busy the machine is
     options = {"points": points, "distances": distances, "time_limit": limit}
     course = plot.certificate_course(make(), y, scores=scores if follows else None, **options)
     said, seen = played(make, y, scores, course.rounds.tolist())
@@ -60,7 +70,9 @@ def test_a_course_is_that_of_the_loop(make: object, y: list[int], points: int, d
         assert lower <= exact.upper + 1e-9
         assert upper >= exact.lower - 1e-9
         assert lower <= course.certificate[course.rounds.tolist().index(t)] + 1e-9
-        assert upper <= lower / (1 - 0.01) + 1e-9 or len(y) > 20  # as close as was asked for, if there was time
+        assert (
+            upper <= lower / (1 - 0.01) + 1e-9 or len(y) > 20
+        )  # as close as was asked for, if there was time
 
 
 def test_what_was_proved_before_is_for_the_rounds_so_far() -> None:
@@ -68,18 +80,27 @@ def test_what_was_proved_before_is_for_the_rounds_so_far() -> None:
     f = tc.AlmostOneStepAhead(horizon=1000)
     course = plot.certificate_course(f, y, points=9, distances=1)
     assert course.a_priori == pytest.approx([float(f.a_priori(int(t))) for t in course.rounds])
-    assert all(Fraction(bound) >= f.a_priori(int(t)) for bound, t in zip(course.a_priori, course.rounds, strict=True))
+    assert all(
+        Fraction(bound) >= f.a_priori(int(t))
+        for bound, t in zip(course.a_priori, course.rounds, strict=True)
+    )
     assert course.a_priori[0] < course.a_priori[-1] < f.certificate.a_priori
     assert (course.name, course.measured.tolist()) == (repr(f), [500])
 
 
 @pytest.mark.parametrize("make", [tc.Guard, tc.Recalibrator])
 @pytest.mark.parametrize("budget", [1.5, 4.0])
-def test_what_was_proved_before_is_the_budget_where_hints_are_followed(make: Any, budget: float) -> None:
+def test_what_was_proved_before_is_the_budget_where_hints_are_followed(
+    make: Any, budget: float
+) -> None:
     rng = np.random.default_rng(0)
     y, scores = rng.integers(0, 2, 3000), rng.random(3000)
-    course = plot.certificate_course(make(budget=budget), y, scores=scores, points=9, distances=1, time_limit=0.1)
-    assert course.a_priori.tolist() == [tc.Guard(budget=budget).a_priori(int(t)) for t in course.rounds]
+    course = plot.certificate_course(
+        make(budget=budget), y, scores=scores, points=9, distances=1, time_limit=0.1
+    )
+    assert course.a_priori.tolist() == [
+        tc.Guard(budget=budget).a_priori(int(t)) for t in course.rounds
+    ]
     assert (course.certificate <= course.a_priori).all()
     assert course.certificate[-1] < course.a_priori[-1] < 3000
 
@@ -93,7 +114,9 @@ def test_a_forecaster_that_has_played_is_played_anew_and_left_alone() -> None:
         course = plot.certificate_course(f, y, points=5, distances=2)
         assert f.to_json() == before
         assert course.certificate[-1] == f.certificate.bound
-        assert np.array_equal(course.certificate, plot.certificate_course(make(), y, points=5).certificate)
+        assert np.array_equal(
+            course.certificate, plot.certificate_course(make(), y, points=5).certificate
+        )
 
 
 def test_the_course_of_an_arc_is_drawn() -> None:
@@ -124,9 +147,13 @@ def test_a_ladder_is_shown_as_it_is(make: object, y: list[int]) -> None:
     assert np.flatnonzero(state.open_cells).tolist() == [f.open_cell]
     assert (state.rounds, state.name) == (len(y), repr(f))
     assert state.bias == pytest.approx(abs(state.biases).sum())
-    assert (state.pooled, state.deviation) == pytest.approx((float(f.bias_sums[1]), float(f.deviation)))
+    assert (state.pooled, state.deviation) == pytest.approx(
+        (float(f.bias_sums[1]), float(f.deviation))
+    )
     assert_allowed(state)
-    for k, (low, high) in enumerate(zip(state.low, state.high, strict=True)):  # never above 0 left of the cell
+    for k, (low, high) in enumerate(
+        zip(state.low, state.high, strict=True)
+    ):  # never above 0 left of the cell
         assert (high == 0) if k <= f.open_cell else (low == 0)
 
 

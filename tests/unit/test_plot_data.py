@@ -78,8 +78,12 @@ def test_contributions_add_up_to_the_error(rows: list) -> None:
     assert where.base == 0 or where.base not in where.f
     assert where.stretches == tc.stretches(tally, resamples=20).off
     for level in {0.0, where.base}:  # forecasts are too low, on balance, where f is above any level
-        assert sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) > level + 1e-12) >= -1e-9
-        assert sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) < level - 1e-12) <= 1e-9
+        assert (
+            sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) > level + 1e-12) >= -1e-9
+        )
+        assert (
+            sum((y - p) for y, p in rows if np.interp(p, where.p, where.f) < level - 1e-12) <= 1e-9
+        )
 
 
 def test_stretches_say_where_and_by_how_much() -> None:
@@ -96,7 +100,9 @@ def test_chance_makes_no_stretch_and_waves_make_many() -> None:
     p = rng.random(20_000)
     by_chance = [plot.miscalibration(rng.random(20_000) < p, p, resamples=59) for _ in range(20)]
     assert sum(bool(where.stretches) for where in by_chance) <= 3
-    rare = [plot.miscalibration(rng.random(20_000) < p / 500, p / 500, resamples=59) for _ in range(20)]  # 1 in 1,000
+    rare = [
+        plot.miscalibration(rng.random(20_000) < p / 500, p / 500, resamples=59) for _ in range(20)
+    ]  # 1 in 1,000
     assert sum(bool(where.stretches) for where in rare) <= 3
     waves = plot.miscalibration(rng.random(20_000) < np.clip(p + 0.1 * np.sin(14 * p), 0, 1), p)
     signs = [stretch.gap > 0 for stretch in waves.stretches]
@@ -111,7 +117,9 @@ def test_chance_makes_no_stretch_and_waves_make_many() -> None:
 def test_real_weights_have_no_stretches() -> None:
     y, p = [1, 1, 0, 0], [0.25, 0.25, 0.75, 0.75]
     assert plot.miscalibration(y, p, sample_weight=[20.0, 20.0, 20.0, 20.0]).stretches == ()
-    assert len(plot.miscalibration(y, p, sample_weight=[20, 20, 20, 20]).stretches) == 2  # rounds, as many
+    assert (
+        len(plot.miscalibration(y, p, sample_weight=[20, 20, 20, 20]).stretches) == 2
+    )  # rounds, as many
 
 
 def where_all_is_low() -> plot.Miscalibration:
@@ -150,9 +158,14 @@ def test_tallies_and_weights_say_the_same_as_rows(rows: list, data: st.DataObjec
         assert_same(function(*long), function(tally))
         assert_same(function(*long), function(y, p, sample_weight=times))
     names = ["even" if k % 2 else "odd" for k in range(len(y))]
-    parts = {name: tally_of([row for row, its in zip(rows, names, strict=True) if its == name]) for name in set(names)}
+    parts = {
+        name: tally_of([row for row, its in zip(rows, names, strict=True) if its == name])
+        for name in set(names)
+    }
     ordered = {name: parts[name] for name in dict.fromkeys(names)}
-    assert_same(plot.group_overview(y, p, names, resamples=20), plot.group_overview(ordered, resamples=20))
+    assert_same(
+        plot.group_overview(y, p, names, resamples=20), plot.group_overview(ordered, resamples=20)
+    )
     other = (p + y) / 2
     pair = plot.before_after(*(tc.Tally.from_predictions(y, q) for q in (p, other)), resamples=5)
     assert_same(plot.before_after(y, p, other, resamples=5), pair)
@@ -220,7 +233,9 @@ def test_before_and_after_share_their_edges() -> None:
 
 def overview() -> plot.GroupOverview:
     y, p = model(size=6000)
-    groups = np.array(["whole", "high", "low"])[np.where(np.arange(6000) < 3000, 0, np.where(p > 0.5, 1, 2))]
+    groups = np.array(["whole", "high", "low"])[
+        np.where(np.arange(6000) < 3000, 0, np.where(p > 0.5, 1, 2))
+    ]
     return plot.group_overview(y, p, groups)
 
 
@@ -231,7 +246,9 @@ def test_groups_have_their_own_figures() -> None:
     for k, name in enumerate(found.names):
         mine = np.array(
             [
-                {"whole": i < 3000, "high": i >= 3000 and p[i] > 0.5}.get(name, i >= 3000 and p[i] <= 0.5)
+                {"whole": i < 3000, "high": i >= 3000 and p[i] > 0.5}.get(
+                    name, i >= 3000 and p[i] <= 0.5
+                )
                 for i in range(6000)
             ]
         )
@@ -250,7 +267,9 @@ def test_groups_have_their_own_figures() -> None:
 def test_few_groups_are_accused_by_chance() -> None:
     rng = np.random.default_rng(5)
     p = rng.beta(2, 2, 60_000)
-    found = plot.group_overview(rng.random(60_000) < p, p, rng.integers(0, 300, 60_000), tested=300, resamples=50)
+    found = plot.group_overview(
+        rng.random(60_000) < p, p, rng.integers(0, 300, 60_000), tested=300, resamples=50
+    )
     assert 3 <= (found.p_value < 0.05).sum() <= 30  # 15 in 300
     assert abs((found.error > found.chance_high).mean() - 0.1) < 0.06
     assert found.adjusted.min() > 0.01
@@ -265,7 +284,9 @@ def test_p_values_are_shares_of_draws_and_never_too_small() -> None:
     rng = np.random.default_rng(0)
     seen = rng.random(20_000)
     draws = rng.random((20_000, 400)) >= seen[:, None]
-    values = np.array([_share(exceeds if exceeds[:50].sum() < 2 else exceeds[:50], 50) for exceeds in draws])
+    values = np.array(
+        [_share(exceeds if exceeds[:50].sum() < 2 else exceeds[:50], 50) for exceeds in draws]
+    )
     for level in (0.005, 0.01, 0.02, 0.04, 0.05, 0.2, 0.5):
         assert (values <= level).mean() <= level + 3 * math.sqrt(level / 20_000), level
 
@@ -278,7 +299,9 @@ def test_small_groups_of_rare_outcomes_are_not_accused_either(rounds: int, group
         rng = np.random.default_rng(seed)
         p = rng.beta(0.3, 3, rounds * groups)
         names = np.repeat(np.arange(groups), rounds)
-        found = plot.group_overview(rng.random(len(p)) < p, p, names, tested=20, resamples=50, random_state=seed)
+        found = plot.group_overview(
+            rng.random(len(p)) < p, p, names, tested=20, resamples=50, random_state=seed
+        )
         accused += bool((found.adjusted < 0.05).any())
     assert accused <= 3  # four or more: one in fifty times
 
@@ -306,9 +329,16 @@ def test_only_the_most_striking_groups_are_tested_and_they_come_first() -> None:
 
 
 def test_chance_that_knows_one_value_only() -> None:
-    sure = {"right": tc.Tally([0.0, 1.0], [5, 0], [0, 5]), "wrong": tc.Tally([0.0, 1.0], [0, 5], [5, 0])}
+    sure = {
+        "right": tc.Tally([0.0, 1.0], [5, 0], [0, 5]),
+        "wrong": tc.Tally([0.0, 1.0], [0, 5], [5, 0]),
+    }
     found = plot.group_overview(sure | {"single": tc.Tally([0.5], [1], [0])})
-    assert dict(zip(found.names, found.p_value, strict=True)) == {"wrong": 0.0, "right": 1.0, "single": 1.0}
+    assert dict(zip(found.names, found.p_value, strict=True)) == {
+        "wrong": 0.0,
+        "right": 1.0,
+        "single": 1.0,
+    }
 
 
 def test_weighted_groups_are_ordered_by_their_errors() -> None:
@@ -317,8 +347,12 @@ def test_weighted_groups_are_ordered_by_their_errors() -> None:
     assert found.names == ("a", "b", "c")
     assert np.isnan(found.p_value).all()
     assert found.rounds.tolist() == [2.0, 1.0, 0.25]
-    assert plot.group_overview(y, p, ["a", "a", "b", "c"], sample_weight=[1, 1, 0, 0]).names == ("a",)
-    assert plot.group_overview([1, 1], [0.8, 0.5], ["heavy", "far"], sample_weight=[99.5, 0.5]).names == (
+    assert plot.group_overview(y, p, ["a", "a", "b", "c"], sample_weight=[1, 1, 0, 0]).names == (
+        "a",
+    )
+    assert plot.group_overview(
+        [1, 1], [0.8, 0.5], ["heavy", "far"], sample_weight=[99.5, 0.5]
+    ).names == (
         "far",
         "heavy",
     )
@@ -333,7 +367,12 @@ def test_groups_of_every_kind_of_name() -> None:
     ("call", "argument"),
     [
         (lambda: plot.reliability_diagram([0, 1], [0.1, 0.2], bins=0), "bins"),
-        (lambda: plot.reliability_diagram([0, 1], [0.1, 0.2], sample_weight=[0.5, 0.5], level=1.0), "level"),
+        (
+            lambda: plot.reliability_diagram(
+                [0, 1], [0.1, 0.2], sample_weight=[0.5, 0.5], level=1.0
+            ),
+            "level",
+        ),
         (lambda: plot.reliability_diagram([0, 1], [0.1, 0.2], resamples=0), "resamples"),
         (lambda: plot.reliability_diagram([], []), "y_true"),
         (lambda: plot.miscalibration([0, 1]), "y_prob"),
@@ -362,7 +401,15 @@ def test_nonsense_is_refused_by_name(call: object, argument: str) -> None:
 def test_results_cannot_be_changed() -> None:
     y, p = model(size=100)
     diagram, where = plot.reliability_diagram(y, p, resamples=2), plot.miscalibration(y, p)
-    for array in (diagram.edges, diagram.zeros, diagram.ones, where.p, where.f, where.gaps, where.contributions):
+    for array in (
+        diagram.edges,
+        diagram.zeros,
+        diagram.ones,
+        where.p,
+        where.f,
+        where.gaps,
+        where.contributions,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(AttributeError):

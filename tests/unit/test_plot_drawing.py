@@ -63,7 +63,8 @@ def groups(number: int) -> plot.GroupOverview:
     p = rng.beta(2, 3, 200 * number)
     of = np.arange(200 * number) % number
     names = [
-        f"La Guardia, {k} $x$, a long name of a place that nobody can spell" if k % 3 else k for k in range(number)
+        f"La Guardia, {k} $x$, a long name of a place that nobody can spell" if k % 3 else k
+        for k in range(number)
     ]
     y = rng.random(len(p)) < np.where(of % 20 == 2, p**2, p)
     return plot.group_overview(y, p, [names[k] for k in of], resamples=30, tested=40)
@@ -77,7 +78,9 @@ def pair(kind: str) -> plot.BeforeAfter:
 def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
     rng = np.random.default_rng(1)
     scores = rng.random(rounds) if isinstance(forecaster, tc.Guard | tc.Recalibrator) else None
-    return plot.certificate_course(forecaster, rng.integers(0, 2, rounds), scores=scores, distances=4, time_limit=0.5)
+    return plot.certificate_course(
+        forecaster, rng.integers(0, 2, rounds), scores=scores, distances=4, time_limit=0.5
+    )
 
 
 def ladder(forecaster: object, rounds: int) -> plot.LadderState:
@@ -90,7 +93,10 @@ def ladder(forecaster: object, rounds: int) -> plot.LadderState:
 
 
 MAKE: dict[str, Callable[[], object]] = {
-    **{f"diagram of {kind}": lambda kind=kind: diagram(kind) for kind in ("twenty", "wavy", "three", "rare", "sure")},
+    **{
+        f"diagram of {kind}": lambda kind=kind: diagram(kind)
+        for kind in ("twenty", "wavy", "three", "rare", "sure")
+    },
     **{f"diagram of {kind}": lambda kind=kind: diagram(kind) for kind in ("low", "one", "certain")},
     **{
         f"where {kind}": lambda kind=kind: where(kind)
@@ -133,7 +139,8 @@ def draw(name: str, size: tuple[float, float]) -> Figure:
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [(name, size) for name in MAKE for size in SIZES[:-1]] + [(name, (7, 5)) for name in (*KINDS, "200 groups")],
+    [(name, size) for name in MAKE for size in SIZES[:-1]]
+    + [(name, (7, 5)) for name in (*KINDS, "200 groups")],
 )
 def test_all_that_is_written_can_be_read(name: str, size: tuple[float, float]) -> None:
     figure = draw(name, size)
@@ -157,7 +164,10 @@ def test_what_cannot_be_read_is_found() -> None:
 
 
 def luminance(color: object) -> float:
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in to_rgb(color)]
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in to_rgb(color)
+    ]
     return float(np.dot((0.2126, 0.7152, 0.0722), linear))
 
 
@@ -236,11 +246,15 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     for bars, counts, up in ((ones, shown.ones, 1), (zeros, shown.zeros, -1)):
         assert np.array_equal(bars.edges, shown.edges)
         height = up * (bars.values - bars.baseline)
-        assert height / reach == pytest.approx(counts / max(shown.ones.max(), shown.zeros.max()))  # on one scale
+        assert height / reach == pytest.approx(
+            counts / max(shown.ones.max(), shown.zeros.max())
+        )  # on one scale
         assert (height >= 0).all()
     assert ones.values.max() < 0  # beneath what the curve can reach
     hides = {type(patch) is StepPatch: patch.get_zorder() for patch in axes.patches}
-    assert curve.get_zorder() < hides[False] < hides[True]  # so is a curve that leaves, and they are not
+    assert (
+        curve.get_zorder() < hides[False] < hides[True]
+    )  # so is a curve that leaves, and they are not
     band = next(part for part in axes.collections if part.get_label().endswith("if calibrated"))
     corners = band.get_paths()[0].vertices
     assert corners[:, 0].min() == shown.band.p[0]
@@ -251,13 +265,17 @@ def test_dots_are_as_large_as_their_ranges() -> None:
     shown, axes = made("diagram of three"), draw("diagram of three", (7, 5)).axes[0]
     dots = [part for part in axes.collections if isinstance(part, PathCollection)]
     places = np.concatenate([np.asarray(part.get_offsets()) for part in dots])
-    expected = np.array([(part.forecast, part.rate, part.rounds / shown.total) for part in shown.ranges])
+    expected = np.array(
+        [(part.forecast, part.rate, part.rounds / shown.total) for part in shown.ranges]
+    )
     assert places[np.argsort(places[:, 0])] == pytest.approx(expected[:, :2])
     sizes = np.concatenate([part.get_sizes() for part in dots])
     assert sorted(sizes) == pytest.approx(sorted(12 + 160 * expected[:, 2]))
     intervals = [part for part in axes.collections if isinstance(part, LineCollection)]
     sides = intervals[0].get_segments()  # between three forecasts there is no band
-    assert [side[:, 1].tolist() for side in sides] == np.stack((shown.band.lower, shown.band.upper), 1).tolist()
+    assert [side[:, 1].tolist() for side in sides] == np.stack(
+        (shown.band.lower, shown.band.upper), 1
+    ).tolist()
     ends = {tuple(side[:, 1].tolist()) for part in intervals[1:] for side in part.get_segments()}
     assert ends == {part.interval(0.9) for part in shown.ranges}
 
@@ -277,7 +295,9 @@ def test_forecasts_that_run_the_wrong_way_are_seen_to() -> None:
     y = np.arange(2000) % 2
     p = np.where(y, 0.2, 0.8) + 0.1 * np.random.default_rng(0).random(2000)
     axes = plot.reliability_diagram(y, p).draw().axes[0]
-    dots = np.concatenate([np.asarray(d.get_offsets()) for d in axes.collections if isinstance(d, PathCollection)])
+    dots = np.concatenate(
+        [np.asarray(d.get_offsets()) for d in axes.collections if isinstance(d, PathCollection)]
+    )
     dots = dots[np.argsort(dots[:, 0])]
     assert dots[0, 1] == 1.0
     assert dots[-1, 1] == 0.0
@@ -324,7 +344,10 @@ def test_words_say_where_forecasts_are_off() -> None:
     up, down = (patch for patch in axes.patches if isinstance(patch, StepPatch))
     assert np.array_equal(up.get_data().values + down.get_data().values, shown.gaps)
     assert up.get_data().values.min() == down.get_data().values.max() == 0
-    assert (up.get_facecolor(), down.get_facecolor()) == (to_rgba(style.COLORS[0]), to_rgba(style.COLORS[2]))
+    assert (up.get_facecolor(), down.get_facecolor()) == (
+        to_rgba(style.COLORS[0]),
+        to_rgba(style.COLORS[2]),
+    )
     line = axes.lines[0].get_ydata()
     assert np.corrcoef(line, shown.f)[0, 1] > 0.999999  # the witness, as in the page
     assert (line > 0).tolist() == (shown.f > shown.base).tolist()
@@ -338,14 +361,19 @@ def test_words_say_where_forecasts_are_off() -> None:
 
 
 def test_groups_of_rare_events_keep_their_digits_apart() -> None:
-    tallies = {name: tc.Tally([0.001, 0.002], [3000, 3000], [2, ones]) for name, ones in (("a", 1), ("b", 20))}
+    tallies = {
+        name: tc.Tally([0.001, 0.002], [3000, 3000], [2, ones])
+        for name, ones in (("a", 1), ("b", 20))
+    }
     found = plot.group_overview(tallies, tested=0)
     figure = Figure(figsize=(3, 2.5), layout="constrained")
     axes = figure.add_subplot()
     found.draw(axes)
     figure.canvas.draw()
     (right,) = axes.child_axes
-    assert [label.get_text() for label in right.get_yticklabels()] == [f"{score:.5f}" for score in found.brier]
+    assert [label.get_text() for label in right.get_yticklabels()] == [
+        f"{score:.5f}" for score in found.brier
+    ]
     boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
@@ -377,10 +405,20 @@ def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:
 
 
 def test_numbers_of_rounds_are_short() -> None:
-    tallies = {n: tc.Tally([0.5], [n - n // 2], [n // 2]) for n in (9_999, 10_000, 1_234_567, 5 * 10**9, 2**53)}
+    tallies = {
+        n: tc.Tally([0.5], [n - n // 2], [n // 2])
+        for n in (9_999, 10_000, 1_234_567, 5 * 10**9, 2**53)
+    }
     axes = plot.group_overview(tallies, tested=0).draw().axes[0]
     labels = {label.get_text().partition(" ")[2] for label in axes.get_yticklabels()}
-    assert plot.group_overview({"$a$": tallies[9_999]}).draw().axes[0].get_yticklabels()[0].get_text()[:5] == r"\$a\$"
+    assert (
+        plot.group_overview({"$a$": tallies[9_999]})
+        .draw()
+        .axes[0]
+        .get_yticklabels()[0]
+        .get_text()[:5]
+        == r"\$a\$"
+    )
     assert labels == {"(9,999)", "(10k)", "(1.23M)", "(5G)", "(9.01P)"}
 
 
@@ -390,7 +428,10 @@ def test_before_and_after_are_compared_on_one_scale() -> None:
     assert left.get_ylim() == right.get_ylim()
     assert left.get_title().startswith("before")
     assert right.get_title().startswith("after")
-    for axes, diagram, error in ((left, shown.before, shown.error_before), (right, shown.after, shown.error_after)):
+    for axes, diagram, error in (
+        (left, shown.before, shown.error_before),
+        (right, shown.after, shown.error_after),
+    ):
         _, brier, _, off = axes.get_title().replace("\n", " ").replace(",", "").rsplit(maxsplit=3)
         assert (float(brier), float(off)) == pytest.approx((diagram.brier.score, error), rel=0.06)
 
@@ -408,7 +449,9 @@ def test_a_course_shows_all_bounds() -> None:
     for name, (x, y) in expected.items():
         assert np.array_equal(lines[name].get_xdata(), x)
         assert np.array_equal(lines[name].get_ydata(), y)
-    assert len({(line.get_linestyle(), line.get_linewidth()) for line in lines.values()}) == 4  # not by colour alone
+    assert (
+        len({(line.get_linestyle(), line.get_linewidth()) for line in lines.values()}) == 4
+    )  # not by colour alone
     assert f"{shown.brier:.4f}" in axes.get_title()
 
 
@@ -452,7 +495,9 @@ def test_no_legend_covers_a_certificate_or_a_distance(size: tuple[float, float])
         figure.draw_without_rendering()
         if legend := axes.get_legend():
             box = legend.get_window_extent()
-            points = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
+            points = np.concatenate(
+                [axes.transData.transform(line.get_xydata()) for line in axes.lines]
+            )
             assert not box.count_contains(points)
         assert bool(legend) or size < (3, 2.5)
 
@@ -473,13 +518,21 @@ def late() -> plot.CertificateCourse:
     """Made up: distances that are far apart, as the certificate grows and falls."""
     rounds = np.array([1, 10, 100, 1000])
     numbers = {"certificate": [0.4, 5, 4, 30], "a_priori": [1, 8, 25, 80]}
-    found = {"measured": np.array([1, 10, 1000]), "lower": [0.4, 4.9, 20], "upper": [0.4, 4.9, 45.0]}
+    found = {
+        "measured": np.array([1, 10, 1000]),
+        "lower": [0.4, 4.9, 20],
+        "upper": [0.4, 4.9, 45.0],
+    }
     values = {name: np.asarray(value) for name, value in (numbers | found).items()}
     return plot.CertificateCourse("made up", rounds, brier=0.2, **values)
 
 
-@pytest.mark.parametrize("shown", [late, lambda: made("course of the paper"), lambda: made("course of a recalibrator")])
-def test_nothing_of_the_distance_is_drawn_above_the_certificate(shown: Callable[[], plot.CertificateCourse]) -> None:
+@pytest.mark.parametrize(
+    "shown", [late, lambda: made("course of the paper"), lambda: made("course of a recalibrator")]
+)
+def test_nothing_of_the_distance_is_drawn_above_the_certificate(
+    shown: Callable[[], plot.CertificateCourse],
+) -> None:
     """Between the rounds at which it was computed nothing is known of it: no line joins them."""
     course = shown()
     axes = course.draw().axes[0]
@@ -489,7 +542,9 @@ def test_nothing_of_the_distance_is_drawn_above_the_certificate(shown: Callable[
     assert len(bars) == len(dots.get_xdata())
     bound = dict(zip(course.rounds.tolist(), course.certificate.tolist(), strict=True))
     assert all(y <= bound[x] for x, y in dots.get_xydata().tolist())
-    assert all(start[0] == end[0] and max(start[1], end[1]) <= bound[start[0]] for start, end in bars)
+    assert all(
+        start[0] == end[0] and max(start[1], end[1]) <= bound[start[0]] for start, end in bars
+    )
 
 
 def test_a_game_s_distances_are_not_joined() -> None:
@@ -499,9 +554,15 @@ def test_a_game_s_distances_are_not_joined() -> None:
 
 
 def test_groups_with_long_names_keep_both_ends_and_stay_apart() -> None:
-    airports = ["Los Angeles International Airport", "Los Alamos International Airport", "Louis Armstrong, New Orleans"]
+    airports = [
+        "Los Angeles International Airport",
+        "Los Alamos International Airport",
+        "Louis Armstrong, New Orleans",
+    ]
     tallies = {name: tc.Tally([0.5], [30], [30 + n]) for n, name in enumerate(airports)}
-    labels = [label.get_text() for label in plot.group_overview(tallies).draw().axes[0].get_yticklabels()]
+    labels = [
+        label.get_text() for label in plot.group_overview(tallies).draw().axes[0].get_yticklabels()
+    ]
     assert len(set(labels)) == 3
     assert all(label.startswith("Lo") and "…" in label for label in labels)
     assert sum(label.partition(" (")[0].partition(" #")[0].endswith("ort") for label in labels) == 2
@@ -509,11 +570,18 @@ def test_groups_with_long_names_keep_both_ends_and_stay_apart() -> None:
 
 def test_a_ladder_shows_its_biases_open_cells_and_invariant() -> None:
     shown, axes = made("ladder of the paper"), draw("ladder of the paper", (7, 5)).axes[0]
-    tops = {tuple(end) for part in axes.collections if hasattr(part, "get_segments") for _, end in part.get_segments()}
+    tops = {
+        tuple(end)
+        for part in axes.collections
+        if hasattr(part, "get_segments")
+        for _, end in part.get_segments()
+    }
     assert tops == {(x, y) for x, y in zip(shown.points, shown.biases, strict=True) if y}
     (cell,) = axes.patches
     at = int(np.argmax(shown.open_cells))
-    assert (cell.get_x(), cell.get_x() + cell.get_width()) == pytest.approx((shown.points[at], shown.points[at + 1]))
+    assert (cell.get_x(), cell.get_x() + cell.get_width()) == pytest.approx(
+        (shown.points[at], shown.points[at + 1])
+    )
     low, high = axes.get_ylim()
     assert low < shown.low.min()
     assert high > shown.high.max()
@@ -530,7 +598,9 @@ def test_small_pictures_of_the_arena_can_be_read() -> None:
 
 
 def test_a_tournament_is_drawn_so_that_it_can_be_read_or_not_at_all() -> None:
-    players = dict.fromkeys(("a name that is much too long for its place", "b"), arena.FORECASTERS["climatology"])
+    players = dict.fromkeys(
+        ("a name that is much too long for its place", "b"), arena.FORECASTERS["climatology"]
+    )
     players |= {"a name that is much too long for this place": players["b"]}
     results = arena.tournament(players, {"coins": arena.Coins()}, [10, 20], 1, workers=1)
     for figure in (results.draw(), results.draw(style.new_figure(7, 5))):

@@ -156,7 +156,11 @@ def grouped_rows(seed: int = 1) -> tuple[Any, Any]:
 def test_a_batch_of_several_groups_a_round_is_the_loop(late: bool) -> None:
     x, y = grouped_rows()
     known = np.arange(len(x)) + np.arange(len(x)) % 4
-    ways: list[Any] = [GROUPED, [list(names) for names in GROUPED], np.array([*GROUPED, None], object)[:-1]]
+    ways: list[Any] = [
+        GROUPED,
+        [list(names) for names in GROUPED],
+        np.array([*GROUPED, None], object)[:-1],
+    ]
     ends = set()
     for names in ways:
         r = tc.Recalibrator()
@@ -184,7 +188,9 @@ def test_tables_of_groups_have_a_column_for_each() -> None:
     for names in (pairs, np.array(pairs), np.array(pairs, object), frame, frame.to_numpy()):
         r = tc.Recalibrator()
         said = r.recalibrate_many(x, y, groups=names)
-        ends.add((r.to_json(), tuple(said.tolist()), tuple(r.predict_many(x, groups=names).tolist())))
+        ends.add(
+            (r.to_json(), tuple(said.tolist()), tuple(r.predict_many(x, groups=names).tolist()))
+        )
     assert len(ends) == 1
     assert rounds_of(r) == {"JFK": 2, "am": 2, "LAX": 1, "pm": 2, "SFO": 1}
     numbered = tc.Recalibrator()
@@ -202,7 +208,10 @@ def test_the_order_of_a_rounds_groups_does_not_matter() -> None:
         r.predict(0.5, group=("a", "b", "c"))  # so that they have the same numbers
     for _ in range(20):
         said = straight.recalibrate_many(x, y, groups=GROUPED)
-        assert turned.recalibrate_many(x, y, groups=[names[::-1] for names in GROUPED]).tolist() == said.tolist()
+        assert (
+            turned.recalibrate_many(x, y, groups=[names[::-1] for names in GROUPED]).tolist()
+            == said.tolist()
+        )
     assert turned.issue(0.3, group=("b", "a")).p == straight.issue(0.3, group=("a", "b")).p
     assert turned.to_json() == straight.to_json()
 
@@ -218,12 +227,16 @@ def test_a_group_named_twice_is_refused(names: Any) -> None:
         lambda g: r.recalibrate_many([0.5, 0.6], [0, 1], groups=g),
         lambda g: r.predict_many([0.5] * 2, groups=g),
     ):
-        with pytest.raises(tc.InputError, match="^groups must name each group once.* at position 1"):
+        with pytest.raises(
+            tc.InputError, match="^groups must name each group once.* at position 1"
+        ):
             many(["a", names])
     assert r.to_json() == before
 
 
-@pytest.mark.parametrize("names", [("a", None), ("a", 0.5), (("a",),), ("a", True), {"a"}, 1 << 63, b"a", 0.5, np.nan])
+@pytest.mark.parametrize(
+    "names", [("a", None), ("a", 0.5), (("a",),), ("a", True), {"a"}, 1 << 63, b"a", 0.5, np.nan]
+)
 def test_what_cannot_name_groups_is_refused(names: Any) -> None:
     r = tc.Recalibrator()
     before = r.to_json()
@@ -314,7 +327,9 @@ def test_what_cannot_name_an_event_is_refused(event: Any) -> None:
     with pytest.raises(tc.InputError, match="^event must be a str or an int"):
         r.issue(0.5, group="new", event=event)
     with pytest.raises(tc.InputError, match="^events must be a str or an int.* at position 1"):
-        r.recalibrate_many([0.5, 0.5], [0, 1], groups=["new", "newer"], known_at=[0, 1], events=["a", event])
+        r.recalibrate_many(
+            [0.5, 0.5], [0, 1], groups=["new", "newer"], known_at=[0, 1], events=["a", event]
+        )
     assert r.to_json() == before
 
 
@@ -329,10 +344,15 @@ def test_events_come_with_known_at() -> None:
 
 def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
     r = tc.Recalibrator(hint=hints.Identity(), max_unresolved=2)
-    first, second, third = (r.issue(score, group=group) for score, group in ((0.75, "a"), (0.5, "b"), (0.5, "a")))
+    first, second, third = (
+        r.issue(score, group=group) for score, group in ((0.75, "a"), (0.5, "b"), (0.5, "a"))
+    )
     assert r.unresolved == 2
     assert r.groups["a"].given_up == 1
-    with pytest.raises(tc.TicketError, match="ticket must be one whose outcome is awaited: .* given up before, got 0"):
+    with pytest.raises(
+        tc.TicketError,
+        match="ticket must be one whose outcome is awaited: .* given up before, got 0",
+    ):
         r.resolve(first, 1)
     r.resolve(third, 1)
     r.resolve(second, 0)
@@ -345,7 +365,10 @@ def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
     ("ticket", "message"),
     [
         (3, "ticket must be one that was issued, below 3, got 3"),
-        (0, "ticket must be one whose outcome is awaited: this was resolved or given up before, got 0"),
+        (
+            0,
+            "ticket must be one whose outcome is awaited: this was resolved or given up before, got 0",
+        ),
         (-1, "ticket must be a whole number from 0"),
         (1.0, "ticket must be a whole number from 0"),
         (True, "ticket must be a whole number from 0"),
@@ -373,7 +396,7 @@ def test_a_ticket_is_an_int_with_its_forecast() -> None:
     assert (ticket, ticket.p) == (1, ticket.p)
     assert repr(ticket) == f"Ticket(1, p={ticket.p!r})"
     assert json.dumps([ticket]) == "[1]"
-    for other in (copy.copy(ticket), copy.deepcopy(ticket), pickle.loads(pickle.dumps(ticket))):  # noqa: S301
+    for other in (copy.copy(ticket), copy.deepcopy(ticket), pickle.loads(pickle.dumps(ticket))):
         assert (other, other.p, type(other)) == (1, ticket.p, tc.Ticket)
     assert {ticket: "found"}[1] == "found"
 
@@ -454,26 +477,50 @@ def test_batches_are_refused_whole() -> None:
     r.recalibrate_many([0.5], [1], groups=["a"])
     before = r.to_json()
     bad = [
-        (([0.5, 1.5], [0, 1]), {"groups": ["b", "c"]}, "scores must be between 0 and 1, got 1.5 at position 1"),
-        (([0.5, 0.5], [0, 2]), {"groups": ["b", "c"]}, "outcomes must be 0 or 1, got 2 at position 1"),
+        (
+            ([0.5, 1.5], [0, 1]),
+            {"groups": ["b", "c"]},
+            "scores must be between 0 and 1, got 1.5 at position 1",
+        ),
+        (
+            ([0.5, 0.5], [0, 2]),
+            {"groups": ["b", "c"]},
+            "outcomes must be 0 or 1, got 2 at position 1",
+        ),
         (
             ([0.5, 0.5], [0, 1]),
             {"groups": ["b", 0.5]},
             "groups must be a str or an int of 64 bits, or a tuple .* got 0.5",
         ),
-        (([0.5, 0.5], [0, 1]), {"groups": ["b"]}, "groups must have an entry for each of the 2 rounds"),
+        (
+            ([0.5, 0.5], [0, 1]),
+            {"groups": ["b"]},
+            "groups must have an entry for each of the 2 rounds",
+        ),
         (([0.5, 0.5], [0, 1]), {"groups": "bc"}, "groups must be a sequence"),
         (([0.5], [0, 1]), {}, "scores must have an entry for each of the 2 outcomes"),
         (([0.5, 0.5], [0, 1]), {"out": np.empty(3)}, "out must be"),
-        (([0.5, 0.5], [0, 1]), {"known_at": [1, 0]}, "known_at must be the numbers of rounds, .* got 0 at position 1"),
+        (
+            ([0.5, 0.5], [0, 1]),
+            {"known_at": [1, 0]},
+            "known_at must be the numbers of rounds, .* got 0 at position 1",
+        ),
         (
             ([0.5, 0.5], [0, 1]),
             {"known_at": [-1, 1]},
             "known_at must be the numbers of rounds, .* got -1 at position 0",
         ),
-        (([0.5, 0.5], [0, 1]), {"known_at": [1]}, "known_at must have an entry for each of the 2 outcomes"),
+        (
+            ([0.5, 0.5], [0, 1]),
+            {"known_at": [1]},
+            "known_at must have an entry for each of the 2 outcomes",
+        ),
         (([0.5, 0.5], [0, 1]), {"known_at": [0.0, 1.0]}, "known_at must be the numbers of rounds"),
-        (([0.5, 0.5], [0, 1]), {"known_at": [True, True]}, "known_at must be the numbers of rounds"),
+        (
+            ([0.5, 0.5], [0, 1]),
+            {"known_at": [True, True]},
+            "known_at must be the numbers of rounds",
+        ),
     ]
     for arguments, options, message in bad:
         with pytest.raises(tc.InputError, match=message):
@@ -484,7 +531,11 @@ def test_batches_are_refused_whole() -> None:
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_rounds_that_are_not_known_in_a_log_stay_awaited(kind: Any) -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many([0.2, 0.4, 0.6], [0, 1, 1], known_at=np.array([0, 3, min(np.iinfo(kind).max, 2**64 - 1)], kind))
+    r.recalibrate_many(
+        [0.2, 0.4, 0.6],
+        [0, 1, 1],
+        known_at=np.array([0, 3, min(np.iinfo(kind).max, 2**64 - 1)], kind),
+    )
     assert (r.rounds, r.awaited) == (1, [1, 2])
     r.resolve(2, 1)
     assert r.recalibrate_many([], [], known_at=[]).tolist() == []
@@ -531,7 +582,9 @@ def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None
     names = [0, 1, 2, "new", None, (0, 1), (1, 0, "new", 3), (), (3, 2), 0] * 2
     said = r.predict_many(scores[:20], groups=names)
     assert r.to_json() == before
-    assert said.tolist() == [copy.copy(r).predict(x, group=name) for x, name in zip(scores, names, strict=False)]
+    assert said.tolist() == [
+        copy.copy(r).predict(x, group=name) for x, name in zip(scores, names, strict=False)
+    ]
     assert r.predict_many([]).tolist() == []
 
 
@@ -566,7 +619,9 @@ def test_nothing_else_while_a_batch_runs() -> None:
 
     def run() -> None:
         nonlocal batches
-        while batches < 300 or (observed == 0 and batches < 30_000):  # on a busy machine calls hit batches only
+        while batches < 300 or (
+            observed == 0 and batches < 30_000
+        ):  # on a busy machine calls hit batches only
             r.recalibrate_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
             batches += 1
         done.set()
@@ -601,7 +656,9 @@ def test_a_ticket_that_says_something_else_is_refused(said: Any) -> None:
     r = tc.Recalibrator()
     ticket = r.issue(0.5)
     ticket.p = said
-    with pytest.raises(tc.InputError, match="^ticket must be one of this recalibrator, not of another"):
+    with pytest.raises(
+        tc.InputError, match="^ticket must be one of this recalibrator, not of another"
+    ):
         r.resolve(ticket, 1)
     with pytest.raises(tc.InputError, match="^ticket must be one of this recalibrator"):
         r.give_up(ticket)
@@ -615,7 +672,9 @@ def test_a_group_that_would_be_saved_under_another_name_is_refused() -> None:
     pair, letter = "\ud83d\ude00", "\U0001f600"
     with pytest.raises(tc.InputError, match=r"^group must have no pair of surrogates"):
         r.predict(0.3, group=pair)
-    with pytest.raises(tc.InputError, match="^groups must have no pair of surrogates.* at position 1"):
+    with pytest.raises(
+        tc.InputError, match="^groups must have no pair of surrogates.* at position 1"
+    ):
         r.recalibrate_many([0.3, 0.4], [0, 1], groups=["a", pair])
     assert not r.groups
     for group in (letter, "\ud800", "é"):
@@ -631,7 +690,9 @@ def test_a_batch_of_rows_of_several_models_is_the_loop(late: bool, scale: str) -
     x = rng.random((120, 2)) if scale == "probability" else rng.normal(scale=3, size=(120, 2))
     y, known = rng.random(120) < 0.4, np.arange(120) + np.arange(120) % 5
     names = [("a", "b"), "b", None] * 40
-    loop, batch = (tc.Recalibrator(hint=hints.Experts(2), scale=scale, max_unresolved=3) for _ in range(2))
+    loop, batch = (
+        tc.Recalibrator(hint=hints.Experts(2), scale=scale, max_unresolved=3) for _ in range(2)
+    )
     tickets, said = [], []
     for t in range(120):
         row = [x[t], x[t].tolist(), tuple(x[t].tolist())][t % 3]
@@ -652,7 +713,9 @@ def test_a_batch_of_rows_of_several_models_is_the_loop(late: bool, scale: str) -
     ]
 
 
-@pytest.mark.parametrize("score", [0.5, [0.5], [0.5, 0.5, 0.5], [0.5, 1.5], [0.5, None], [[0.5, 0.5]], "ab"])
+@pytest.mark.parametrize(
+    "score", [0.5, [0.5], [0.5, 0.5, 0.5], [0.5, 1.5], [0.5, None], [[0.5, 0.5]], "ab"]
+)
 def test_scores_that_are_not_one_of_each_model_are_refused(score: Any) -> None:
     r = tc.Recalibrator(hint=hints.Experts(2))
     r.recalibrate_many([[0.2, 0.3]], [1], groups=["a"])

@@ -28,7 +28,13 @@ OFF = RNG.random(5000) < P**2
 
 
 def found(y: object, p: object, **options: object) -> Finding:
-    given = {"groups": None, "after": None, "level": 0.9, "resamples": 199, "random_state": 0} | options
+    given = {
+        "groups": None,
+        "after": None,
+        "level": 0.9,
+        "resamples": 199,
+        "random_state": 0,
+    } | options
     return find("p", tc.Tally.from_predictions(y, p), **given)
 
 
@@ -50,7 +56,10 @@ def test_recalibrate_if_it_is_off() -> None:
     (step,) = advice(off(), CONTEXT)
     assert step.do == "Recalibrate."
     assert step.line == "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
-    assert re.search(r"the best fixed, increasing curve would take about [\d.]+\xa0% off the Brier score", step.why)
+    assert re.search(
+        r"the best fixed, increasing curve would take about [\d.]+\xa0% off the Brier score",
+        step.why,
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,17 @@ def test_the_command_can_be_typed_as_it_is(source: str, ending: str) -> None:
     context = replace(CONTEXT, source=source, outcome="it's y", score_known=True, group="g")
     (step,) = advice(off(), context)
     assert shlex.split(step.line or "") == [
-        *("truecast", "recalibrate", source, "--outcome", "it's y", "--score", "p", "-o", "recalibrated" + ending)
+        *(
+            "truecast",
+            "recalibrate",
+            source,
+            "--outcome",
+            "it's y",
+            "--score",
+            "p",
+            "-o",
+            "recalibrated" + ending,
+        )
     ]
     (step,) = advice(off(), replace(CONTEXT, source=source))
     assert "--outcome" not in (step.line or "")
@@ -88,7 +107,9 @@ def test_how_many_rounds_would_be_enough() -> None:
     number, aim = re.fullmatch(words, step.why).groups()
     enough = int(number.replace(",", ""))
     assert float(aim) == 0.01
-    chance = tc.uncertainty(tc.smooth_calibration_error, Y[:enough], P[:enough], resamples=100).if_calibrated
+    chance = tc.uncertainty(
+        tc.smooth_calibration_error, Y[:enough], P[:enough], resamples=100
+    ).if_calibrated
     assert chance == pytest.approx(0.01, rel=0.35)
 
 
@@ -117,7 +138,9 @@ def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
     words = "Do not use these as probabilities before they are recalibrated."
     assert words in told(found(Y, 1 - P))
     assert words not in told(fine())
-    coins = found([0] * 95 + [1] * 105, [0.5] * 200)  # in hindsight 0.525 is better, as some rate always is
+    coins = found(
+        [0] * 95 + [1] * 105, [0.5] * 200
+    )  # in hindsight 0.525 is better, as some rate always is
     assert coins.figures.brier.score > coins.figures.brier.uncertainty
     assert words not in told(coins)
 
@@ -133,7 +156,10 @@ def test_forecasts_of_the_other_outcome_are_a_mix_up() -> None:
     assert WRONG_WAY not in told(off())
     noise = np.random.default_rng(6).uniform(0.05, 0.95, 5000)
     assert told(found(Y, noise))[0] == "Recalibrate."  # nothing known is not the wrong way
-    assert verdict(found(Y, noise)).headline == "Not calibrated: forecasts are too extreme (overconfident)"
+    assert (
+        verdict(found(Y, noise)).headline
+        == "Not calibrated: forecasts are too extreme (overconfident)"
+    )
 
 
 def test_certain_mistakes_are_pointed_at() -> None:
@@ -174,7 +200,9 @@ def _sharper(after: Finding) -> Finding:
 
 def test_a_few_rounds_do_not_tell_whether_recalibration_helps() -> None:
     for later in (P[:30], Y[:30] * 0.8 + 0.1):
-        (step, *_) = advice(found(Y[:30], P[:30], after=tc.Tally.from_predictions(Y[:30], later)), CONTEXT)
+        (step, *_) = advice(
+            found(Y[:30], P[:30], after=tc.Tally.from_predictions(Y[:30], later)), CONTEXT
+        )
         assert step.do == "Collect more rounds."
         assert step.why == "30 are too few to tell whether recalibration helps."
 
@@ -208,11 +236,15 @@ def test_rare_events_are_judged_by_the_log_loss_throughout() -> None:
     assert advice(rare, CONTEXT)[0].why.startswith("Their log loss is better")
     assert rare.after is not None
     fell = 1 - tc.log_loss(y, np.minimum(3 * p, 1)) / tc.log_loss(y, p)
-    assert after_sentence(rare, rare.after).startswith(f"The log loss fell by {100 * fell:.1f}\xa0%, from ")
+    assert after_sentence(rare, rare.after).startswith(
+        f"The log loss fell by {100 * fell:.1f}\xa0%, from "
+    )
     base = -(y.mean() * np.log(y.mean()) + (1 - y.mean()) * np.log(1 - y.mean()))
     better = 1 - tc.log_loss(y, p) / base
     said = skill(replace(rare, after=None), "off")
-    assert said.startswith(f"the log loss is {tc.log_loss(y, p):.5f}, {100 * better:.2f}\xa0% better than ")
+    assert said.startswith(
+        f"the log loss is {tc.log_loss(y, p):.5f}, {100 * better:.2f}\xa0% better than "
+    )
     assert f"The Brier score is {tc.brier_score(y, p):.5f}, against " in said
     dull = found(y, np.full(len(y), y.mean()))
     assert advice(dull, CONTEXT)[1].why.endswith("than always saying the average, by the log loss.")
@@ -241,7 +273,9 @@ def test_a_curve_is_not_called_best_beside_what_beats_it() -> None:
 def test_groups_of_a_round_or_so_are_not_to_be_recalibrated(size_of_groups: int) -> None:
     rows = 2000
     labels = [f"{k // size_of_groups}" for k in range(rows)]
-    finding = found(OFF[:rows], P[:rows], groups=group_overview(OFF[:rows], P[:rows], labels, tested=5))
+    finding = found(
+        OFF[:rows], P[:rows], groups=group_overview(OFF[:rows], P[:rows], labels, tested=5)
+    )
     (step, *_) = advice(finding, replace(CONTEXT, source="x.csv", group="id"))
     assert ("--by id" in (step.line or "")) == (size_of_groups == 50)
 
@@ -252,8 +286,13 @@ def test_the_certificate_says_what_is_proved_and_what_not() -> None:
     certificate = r.certificate
     proved, promised, beside = certificate_sentences(certificate)
     assert proved.startswith("The forecasts of the 5,000 rounds so far are within ")
-    assert f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not estimated, " in proved
-    assert promised.startswith(f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 ")
+    assert (
+        f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not estimated, "
+        in proved
+    )
+    assert promised.startswith(
+        f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 "
+    )
     assert "not about any one of them, nor about those to come" in beside
     assert beside.endswith(f"read the Brier score, {certificate.brier:.4f}.")
     r.issue(0.5)

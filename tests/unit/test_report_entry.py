@@ -31,15 +31,27 @@ def report() -> HtmlReport:
     [
         (partial(html_report, Y), "y_prob is needed unless the first argument is a Tally"),
         (partial(html_report, [], []), "y_true must have at least one round"),
-        (partial(html_report, {"a": TALLY}, P), "y_prob and sample_weight must be left out beside tallies"),
+        (
+            partial(html_report, {"a": TALLY}, P),
+            "y_prob and sample_weight must be left out beside tallies",
+        ),
         (partial(html_report, {"a": P}), "y_true must be a Tally"),
         (partial(html_report, {3: TALLY}), "y_true must be a str, got 3"),
         (partial(html_report, {}), "y_prob must have at least one score"),
         (partial(html_report, Y, {}), "y_prob must have at least one score"),
         (partial(html_report, Y, {"a": [2] * 5}), "y_prob must be between 0 and 1, got 2"),
-        (partial(html_report, Y, P, groups=["a"]), "groups must have an entry for each of the 5 rounds"),
-        (partial(html_report, TALLY, groups=["a"] * 5), "groups must be a mapping from groups to tallies beside a"),
-        (partial(html_report, TALLY, groups={"a": 3}), "y_true must be a mapping from groups to tallies"),
+        (
+            partial(html_report, Y, P, groups=["a"]),
+            "groups must have an entry for each of the 5 rounds",
+        ),
+        (
+            partial(html_report, TALLY, groups=["a"] * 5),
+            "groups must be a mapping from groups to tallies beside a",
+        ),
+        (
+            partial(html_report, TALLY, groups={"a": 3}),
+            "y_true must be a mapping from groups to tallies",
+        ),
         (
             partial(html_report, {"a": TALLY, "b": TALLY}, groups={"g": TALLY}),
             "groups must have a mapping from groups to tallies for each score",
@@ -48,20 +60,41 @@ def report() -> HtmlReport:
             partial(html_report, {"a": TALLY, "b": TALLY}, groups={"a": {"g": TALLY}}),
             "groups must have a mapping from groups to tallies for each score",
         ),
-        (partial(html_report, {"a": TALLY, "b": TALLY}, after=TALLY), "after must be left out beside several scores"),
+        (
+            partial(html_report, {"a": TALLY, "b": TALLY}, after=TALLY),
+            "after must be left out beside several scores",
+        ),
         (partial(html_report, TALLY, after=P), "after must be a Tally beside a Tally"),
-        (partial(html_report, TALLY, after=tc.Tally([0.5], [2], [2])), "after must have the 5 rounds and 3 ones"),
-        (partial(html_report, TALLY, after=tc.Tally([0.5], [3], [2])), "after must have the 5 rounds and 3 ones"),
-        (partial(html_report, Y, P, after=P[1:]), "y_prob must have an entry for each of the 5 outcomes"),
-        (partial(html_report, Y, P, times=[1, 2]), "times must have an entry for each of the 5 rounds"),
+        (
+            partial(html_report, TALLY, after=tc.Tally([0.5], [2], [2])),
+            "after must have the 5 rounds and 3 ones",
+        ),
+        (
+            partial(html_report, TALLY, after=tc.Tally([0.5], [3], [2])),
+            "after must have the 5 rounds and 3 ones",
+        ),
+        (
+            partial(html_report, Y, P, after=P[1:]),
+            "y_prob must have an entry for each of the 5 outcomes",
+        ),
+        (
+            partial(html_report, Y, P, times=[1, 2]),
+            "times must have an entry for each of the 5 rounds",
+        ),
         (partial(html_report, Y, P, times=["a"] * 5), "times must be dates such as 2031-02-03"),
         (partial(html_report, Y, P, times=[[1]] * 5), "times must be a sequence"),
         (partial(html_report, Y, P, times=[1, 2, float("nan"), 4, 5]), "times[2] must be a time"),
         (partial(html_report, Y, P, times=[None] * 5), "times must be dates"),
         (partial(html_report, Y, P, times=[True] * 5), "times must be dates"),
-        (partial(html_report, Y, P, times=P, sample_weight=P), "times must be left out beside sample_weight"),
+        (
+            partial(html_report, Y, P, times=P, sample_weight=P),
+            "times must be left out beside sample_weight",
+        ),
         (partial(html_report, TALLY, times=P), "times must be a RunningCourse beside a Tally"),
-        (partial(html_report, {"a": TALLY, "b": TALLY}, times=RunningCourse()), "times must be the time of each round"),
+        (
+            partial(html_report, {"a": TALLY, "b": TALLY}, times=RunningCourse()),
+            "times must be the time of each round",
+        ),
         (
             partial(html_report, Y, P, certificate=0.1),
             "certificate must be what a forecaster's or recalibrator's certificate is, got 0.1",
@@ -75,7 +108,10 @@ def report() -> HtmlReport:
         (partial(html_report, Y, P, skipped=-1), "skipped must be a whole number from 0"),
         (partial(html_report, Y, P, level=1), "level must be a number above 0 and below 1"),
         (partial(html_report, Y, P, resamples=19), "resamples must be a whole number from 20"),
-        (partial(html_report, Y, P, random_state=None), "random_state must be a whole number from 0"),
+        (
+            partial(html_report, Y, P, random_state=None),
+            "random_state must be a whole number from 0",
+        ),
     ],
 )
 def test_refusals(call: partial[object], message: str) -> None:
@@ -96,13 +132,18 @@ def test_groups_of_labels_and_of_tallies_are_the_same() -> None:
     labels, y, p = (10 * list(column) for column in (["a", "b", "a", None, "b"], Y, P))
     rows, tally = list(zip(y, p, labels, strict=True)), tc.Tally.from_predictions(y, p)
     inside = {name: [row[:2] for row in rows if row[2] == name] for name in ("a", "b", None)}
-    parts = {name: tc.Tally.from_predictions(*zip(*pairs, strict=True)) for name, pairs in inside.items()}
+    parts = {
+        name: tc.Tally.from_predictions(*zip(*pairs, strict=True)) for name, pairs in inside.items()
+    }
     expected = html_report(y, p, groups=labels, score="p", resamples=20).html
     assert "(none)" in expected
     assert html_report({"p": tally}, groups=parts, resamples=20).html == expected
     assert html_report({"p": tally}, groups={"p": parts}, resamples=20).html == expected
     two = html_report(y, {"p": p, "q": p}, groups=labels, resamples=20).html
-    assert html_report({"p": tally, "q": tally}, groups={"p": parts, "q": parts}, resamples=20).html == two
+    assert (
+        html_report({"p": tally, "q": tally}, groups={"p": parts, "q": parts}, resamples=20).html
+        == two
+    )
 
 
 def test_after_may_be_forecasts_or_their_tally() -> None:
@@ -127,7 +168,9 @@ def test_names_appear_only_if_they_are_given() -> None:
 
 
 def test_real_weights_are_fine() -> None:
-    page = html_report(Y, P, sample_weight=[0.5, 1.5, 1.0, 2.0, 0.25], groups=list("aabba"), after=[0.5] * 5)
+    page = html_report(
+        Y, P, sample_weight=[0.5, 1.5, 1.0, 2.0, 0.25], groups=list("aabba"), after=[0.5] * 5
+    )
     assert "with real weights, chance cannot be judged" in page.html
 
 

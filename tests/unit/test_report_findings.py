@@ -15,7 +15,13 @@ from truecast.report.findings import Finding, find
 
 
 def found(y: object, p: object, **options: object) -> Finding:
-    given = {"groups": None, "after": None, "level": 0.9, "resamples": 50, "random_state": 0} | options
+    given = {
+        "groups": None,
+        "after": None,
+        "level": 0.9,
+        "resamples": 50,
+        "random_state": 0,
+    } | options
     return find("p", tc.Tally.from_predictions(y, p), **given)
 
 
@@ -31,9 +37,15 @@ def test_ranges_are_those_of_the_rounds(rows: list[tuple[int, float]]) -> None:
         assert {part.low, part.high} <= set(p + 0.0)
         assert part.forecast == pytest.approx(p[inside].mean(), rel=1e-12)
         assert part.rate == pytest.approx(y[inside].mean(), rel=1e-12)
-        assert part.noise == pytest.approx(np.sqrt((p[inside] * (1 - p[inside])).sum()) / inside.sum(), rel=1e-12)
+        assert part.noise == pytest.approx(
+            np.sqrt((p[inside] * (1 - p[inside])).sum()) / inside.sum(), rel=1e-12
+        )
     assert finding.found.whole.rounds == len(y)
-    assert [part.high <= p.mean() for part in finding.found.halves] in ([True, False], [True], [False])
+    assert [part.high <= p.mean() for part in finding.found.halves] in (
+        [True, False],
+        [True],
+        [False],
+    )
 
 
 def test_ranges_have_equal_numbers_of_rounds_where_forecasts_are_distinct() -> None:
@@ -49,7 +61,9 @@ def test_gap_and_gain_of_forecasts_that_are_too_high_by_a_tenth() -> None:
     finding = found(y, p)
     assert finding.gap == pytest.approx(0.1, abs=0.005)
     assert finding.gain_of == "brier"
-    assert finding.gain == pytest.approx(0.01 / np.mean((y - p) ** 2), rel=0.1)  # a squared gap of 0.1 goes
+    assert finding.gain == pytest.approx(
+        0.01 / np.mean((y - p) ** 2), rel=0.1
+    )  # a squared gap of 0.1 goes
     assert finding.figures == tc.measure(y, p)
 
 
@@ -99,7 +113,9 @@ def test_doubt_is_that_of_uncertainty_but_for_what_else_was_looked_at() -> None:
     p = rng.random(400).round(2)
     y = rng.random(400) < p**2
     finding = found(y, p, resamples=60, level=0.8, random_state=3)
-    alone = tc.uncertainty(tc.smooth_calibration_error, y, p, resamples=60, level=0.8, random_state=3)
+    alone = tc.uncertainty(
+        tc.smooth_calibration_error, y, p, resamples=60, level=0.8, random_state=3
+    )
     assert finding.doubt == replace(alone, p_value=finding.doubt.p_value)
     assert finding.doubt.p_value >= alone.p_value
     assert finding.found.resamples == 60

@@ -22,7 +22,9 @@ SHARES = st.floats(0, 1)
 @given(NUMBERS)
 def test_figures_are_right_to_two_digits_and_four_decimals(value: float) -> None:
     text = numerals.figure(value)
-    assert abs(float(text) - value) <= max(0.5e-4 if abs(value) >= 1e-3 else 0, 0.05 * abs(value)) * (1 + 1e-9)
+    assert abs(float(text) - value) <= max(
+        0.5e-4 if abs(value) >= 1e-3 else 0, 0.05 * abs(value)
+    ) * (1 + 1e-9)
     assert abs(float(text) - value) <= 0.5e-4 * (1 + 1e-9)
     assert "e" not in text
 
@@ -41,10 +43,19 @@ def read(text: str) -> float:
 
 @given(NUMBERS | TINY)
 def test_a_number_that_is_not_0_is_never_shown_as_0(value: float) -> None:
-    written = [numerals.figure(value), numerals.signed(value), numerals.percent(value), numerals.roughly(value)]
+    written = [
+        numerals.figure(value),
+        numerals.signed(value),
+        numerals.percent(value),
+        numerals.roughly(value),
+    ]
     written += numerals.apart(value, value / 2)
     if 0 < value < 1:
-        written += [numerals.probability(value), *numerals.between(value, 1.0), *numerals.between(0.0, value)[1:]]
+        written += [
+            numerals.probability(value),
+            *numerals.between(value, 1.0),
+            *numerals.between(0.0, value)[1:],
+        ]
     for text in written:
         assert read(text) != 0, (value, text)
         assert abs(value) / 2 < 1e-15 or "<" not in text
@@ -92,7 +103,9 @@ def test_a_forecast_is_told_from_0_and_1(p: float) -> None:
 @given(NUMBERS)
 def test_percentages_have_two_digits(share: float) -> None:
     said = float(numerals.percent(share).replace("\N{MINUS SIGN}", "-").removesuffix("\xa0%"))
-    assert abs(said - 100 * share) <= max(0.05 * abs(100 * share) if abs(share) < 0.1 else 0.5, 1e-12)
+    assert abs(said - 100 * share) <= max(
+        0.05 * abs(100 * share) if abs(share) < 0.1 else 0.5, 1e-12
+    )
     assert float(numerals.roughly(share)) == pytest.approx(abs(share), rel=0.051)
 
 
@@ -145,7 +158,11 @@ def test_whatever_is_not_markup_is_shown_and_nothing_else(text: str) -> None:
     reader = Reader()
     reader.feed(markup.tag("p", text, title=text))
     reader.close()
-    shown = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]", "\ufffd", text)
+    shown = re.sub(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]",
+        "\ufffd",
+        text,
+    )
     assert reader.tags == [("p", {"title": shown})]
     assert reader.text == shown
     shown.encode()  # can be written to a file
@@ -153,7 +170,10 @@ def test_whatever_is_not_markup_is_shown_and_nothing_else(text: str) -> None:
 
 def test_markup_is_kept_and_text_beside_it_escaped() -> None:
     inner = markup.tag("b", "<")
-    assert markup.tag("p", inner, "&", None, class_="x", data_tip=None) == '<p class="x"><b>&lt;</b>&amp;</p>'
+    assert (
+        markup.tag("p", inner, "&", None, class_="x", data_tip=None)
+        == '<p class="x"><b>&lt;</b>&amp;</p>'
+    )
     assert markup.tag("meta", charset="utf-8") == '<meta charset="utf-8">'
     assert markup.join("<") == html.escape("<")
 

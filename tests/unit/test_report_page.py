@@ -119,14 +119,20 @@ def test_sections_are_there_in_order() -> None:
     ]
     assert [text for _, text in tree().all("h1")] == ["Before and after recalibration: late.csv"]
     assert tree().all("title")[0][1] == "Before and after recalibration: late.csv · data/late.csv"
-    first = next(text for text in (text for _, text in tree().all("p")) if text.startswith("Before: "))
-    assert first.startswith("Before: not calibrated: forecasts are too extreme (overconfident). After: ")
+    first = next(
+        text for text in (text for _, text in tree().all("p")) if text.startswith("Before: ")
+    )
+    assert first.startswith(
+        "Before: not calibrated: forecasts are too extreme (overconfident). After: "
+    )
 
 
 def test_what_the_figures_take_for_granted_is_said_where_they_are() -> None:
     said = [text for _, text in tree().all("p")]
     assert any(text.startswith("This takes rounds to be independent") for text in said)
-    assert any(text.startswith("Where outcomes come to be known later in practice") for text in said)
+    assert any(
+        text.startswith("Where outcomes come to be known later in practice") for text in said
+    )
     plain = Tree(tc.html_report(Y, P, sample_weight=np.linspace(0.5, 1.5, len(Y))).html).all("p")
     assert not any(text.startswith(("This takes rounds", "Where outcomes")) for _, text in plain)
 
@@ -174,7 +180,9 @@ def test_every_figure_of_measure_is_in_the_table() -> None:
     assert float(rows["U-calibration error"]) == pytest.approx(report.u_calibration_error, abs=1e-4)
     parts = [row[1] for row in tree().rows("Every figure") if row[0].strip() == "discrimination"]
     assert parts == [f"{report.brier.discrimination:.4f}", f"{report.log.discrimination:.4f}"]
-    assert all(len(row[2]) > 25 for row in tree().rows("Every figure") if len(row) == 3)  # each says what it means
+    assert all(
+        len(row[2]) > 25 for row in tree().rows("Every figure") if len(row) == 3
+    )  # each says what it means
 
 
 def test_every_figure_stands_in_its_own_row() -> None:
@@ -245,10 +253,15 @@ def test_before_and_after_stand_side_by_side() -> None:
 
 def test_elements_have_names_for_those_who_cannot_see_them() -> None:
     found = tree()
-    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes, _ in found.all("svg"))
+    assert all(
+        attributes["role"] == "img" and attributes["aria-label"]
+        for attributes, _ in found.all("svg")
+    )
     assert len([1 for attributes, _ in found.all("svg") if attributes.get("class") == "chart"]) == 3
     assert len(found.all("caption")) == len(found.all("table")) == 4
-    assert all(attributes.get("scope") in ("col", "row", "colgroup") for attributes, _ in found.all("th"))
+    assert all(
+        attributes.get("scope") in ("col", "row", "colgroup") for attributes, _ in found.all("th")
+    )
     assert [attributes["lang"] for attributes, _ in found.all("html")] == ["en"]
     ids = [attributes["id"] for _, attributes, _ in found.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -276,7 +289,10 @@ def test_ranges_are_points_as_large_as_they_are_with_intervals() -> None:
     """Forecasts that run the wrong way: no increasing curve shows it, and the points do."""
     y = RNG.random(3000) < 0.5
     p = np.where(y, 0.25, 0.75) + RNG.uniform(-0.2, 0.2, 3000)
-    found, ranges = Tree(html_report(y, p, resamples=199).html), tc.stretches(y, p, resamples=199).ranges
+    found, ranges = (
+        Tree(html_report(y, p, resamples=199).html),
+        tc.stretches(y, p, resamples=199).ranges,
+    )
     points = points_of(found)
     heights = [height for height, _ in points]
     assert len(points) == len(ranges)
@@ -300,7 +316,14 @@ def points_of(found: Tree) -> list[tuple[float, str]]:
         kind = a.get("class") or ""
         if kind.startswith("hit point"):
             assert (name == "path") == kind.endswith(" off")
-            told.append((float(a["cy"] if name == "circle" else (a["d"] or "").split()[1].partition("L")[0]), kind))
+            told.append(
+                (
+                    float(
+                        a["cy"] if name == "circle" else (a["d"] or "").split()[1].partition("L")[0]
+                    ),
+                    kind,
+                )
+            )
     return told
 
 
@@ -313,17 +336,27 @@ def test_points_are_coloured_by_direction_and_shaped_by_chance() -> None:
     assert {part.off for part in ranges} == {True, False}
     (key, _) = [text for _, text in found.all("figcaption")]
     assert "too low, too high, off beyond chance by itself; the larger, the more rounds." in key
-    assert "A stretch can be beyond chance although no single range in it is." in [text for _, text in found.all("p")]
+    assert "A stretch can be beyond chance although no single range in it is." in [
+        text for _, text in found.all("p")
+    ]
     calm = html_report(RNG.random(4000) < TRUTH, TRUTH, resamples=199).html
     assert "beyond chance by itself;" not in calm.split("figcaption")[1]
     assert "A stretch can be" not in calm
-    assert "A stretch can be" not in html_report([1] * 50, [0.8] * 50, resamples=199).html  # point and shade agree
+    assert (
+        "A stretch can be" not in html_report([1] * 50, [0.8] * 50, resamples=199).html
+    )  # point and shade agree
 
 
 def test_before_is_drawn_once() -> None:
     drawn = [a["aria-label"] or "" for a, _ in tree().all("svg") if a.get("class") == "chart"]
-    assert [label.partition(":")[0] for label in drawn if "Reliability diagram" in label] == ["Before", "After"]
-    assert any("Share that came true in ranges of forecasts: too low, too high" in text for _, text in tree().all("p"))
+    assert [label.partition(":")[0] for label in drawn if "Reliability diagram" in label] == [
+        "Before",
+        "After",
+    ]
+    assert any(
+        "Share that came true in ranges of forecasts: too low, too high" in text
+        for _, text in tree().all("p")
+    )
 
 
 def test_what_is_of_before_is_said_to_be() -> None:
@@ -352,7 +385,9 @@ def test_the_base_of_the_witness_is_at_0_as_in_the_plot() -> None:
     assert where.base != 0
     found = Tree(html_report(Y, P, resamples=199).html)
     (drawn,) = [a["points"] for a, _ in found.all("polyline") if a["class"] == "weightline"]
-    places = np.array([[float(number) for number in pair.split(",")] for pair in (drawn or "").split()])
+    places = np.array(
+        [[float(number) for number in pair.split(",")] for pair in (drawn or "").split()]
+    )
     ruled = float([a for a, _ in found.all("line") if a["class"] == "axis"][-1]["y1"])
     x = 46 + (where.p - where.edges[0]) / (where.edges[-1] - where.edges[0]) * 346
     line = np.interp(places[:, 0], x, where.draw().axes[0].lines[0].get_ydata())
@@ -364,9 +399,14 @@ def test_the_base_of_the_witness_is_at_0_as_in_the_plot() -> None:
 
 
 def test_the_witness_is_that_of_the_plot() -> None:
-    found, where = Tree(html_report(Y, P, resamples=199).html), tc.plot.miscalibration(Y, P, resamples=199)
+    found, where = (
+        Tree(html_report(Y, P, resamples=199).html),
+        tc.plot.miscalibration(Y, P, resamples=199),
+    )
     (drawn,) = [a["points"] for a, _ in found.all("polyline") if a["class"] == "weightline"]
-    places = np.array([[float(number) for number in pair.split(",")] for pair in (drawn or "").split()])
+    places = np.array(
+        [[float(number) for number in pair.split(",")] for pair in (drawn or "").split()]
+    )
     x = 46 + (where.p - where.edges[0]) / (where.edges[-1] - where.edges[0]) * 346
     line = where.draw().axes[0].lines[0]
     assert np.array_equal(line.get_xdata(), where.p)
@@ -381,7 +421,11 @@ def test_a_course_over_time(dated: bool) -> None:
     """Means over blocks of as many rounds each, from texts in any order; the same from parts of them."""
     days = np.arange(4000) // 20
     order = np.random.default_rng(0).permutation(4000)
-    texts = np.array([str(np.datetime64("2031-01-01") + int(day)) for day in days]) if dated else days * 7.5
+    texts = (
+        np.array([str(np.datetime64("2031-01-01") + int(day)) for day in days])
+        if dated
+        else days * 7.5
+    )
     page = html_report(Y[order], P[order], times=texts[order], resamples=20)
     found = Tree(page.html)
     assert "Over time" in [text for _, text in found.all("h2")]
@@ -426,7 +470,11 @@ def test_a_band_beyond_the_picture_is_cut_off() -> None:
 def test_nothing_is_loaded_and_only_our_script_may_run() -> None:
     document = full().html
     found = tree()
-    policy = next(a["content"] for a, _ in found.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"]
+        for a, _ in found.all("meta")
+        if a.get("http-equiv") == "Content-Security-Policy"
+    )
     for element in ("style", "script"):
         ((attributes, text),) = found.all(element)
         assert not attributes
@@ -449,12 +497,15 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "groups", "hidden", "most"), [(1, 10_000, "9,960", 100_000), (8, 300, "290", 300_000)]
+    ("scores", "groups", "hidden", "most"),
+    [(1, 10_000, "9,960", 100_000), (8, 300, "290", 300_000)],
 )
 def test_pages_stay_small(scores: int, groups: int, hidden: str, most: int) -> None:
     y, p = RNG.integers(0, 2, 3000), RNG.random((scores, 3000))
     parts = {f"<group {k}> " + "x" * 200: tc.Tally([k / groups], [1], [1]) for k in range(groups)}
-    tallies = {f"score {k} " + "y" * 200: tc.Tally.from_predictions(y, row) for k, row in enumerate(p)}
+    tallies = {
+        f"score {k} " + "y" * 200: tc.Tally.from_predictions(y, row) for k, row in enumerate(p)
+    }
     page = html_report(tallies, groups=dict.fromkeys(tallies, parts), resamples=20)
     assert len(page.html.encode()) < most
     assert f"{hidden} more groups, with less evidence, are not shown." in page.html
@@ -474,7 +525,11 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_shown_and_never_obeyed(name: str) -> None:
-    plain = html_report({"s": tc.Tally.from_predictions(Y, P)}, resamples=20, groups={"g": tc.Tally([0.5], [1], [9])})
+    plain = html_report(
+        {"s": tc.Tally.from_predictions(Y, P)},
+        resamples=20,
+        groups={"g": tc.Tally([0.5], [1], [9])},
+    )
     page = html_report(
         {name: tc.Tally.from_predictions(Y, P)},
         groups={name: tc.Tally([0.5], [1], [9])},
@@ -506,7 +561,9 @@ def test_long_names_stay_different() -> None:
     tally, group = tc.Tally.from_predictions(Y, P), tc.Tally([0.5], [10], [9])
     long = [*ends, *middles]
     groups = dict.fromkeys(long, dict.fromkeys([*long, None], group))
-    page = html_report(dict.fromkeys(long, tally), groups=groups, resamples=20, source=f"{'d/' * 90}{'x' * 99}.csv")
+    page = html_report(
+        dict.fromkeys(long, tally), groups=groups, resamples=20, source=f"{'d/' * 90}{'x' * 99}.csv"
+    )
     found = Tree(page.html)
     for caption in ("Skill", "Groups"):
         names = [row[0] for row in found.rows(caption)[1:]]
@@ -519,7 +576,12 @@ def test_long_names_stay_different() -> None:
 
 
 def test_several_scores_are_compared_and_have_sections() -> None:
-    scores = {"sure": P, "right": TRUTH, "dull": np.full(4000, Y.mean()), **{f"more {k}": P for k in range(4)}}
+    scores = {
+        "sure": P,
+        "right": TRUTH,
+        "dull": np.full(4000, Y.mean()),
+        **{f"more {k}": P for k in range(4)},
+    }
     page = html_report(Y, scores, resamples=20, source="x.csv")
     found = Tree(page.html)
     assert list(page.verdicts) == list(scores)
@@ -527,34 +589,47 @@ def test_several_scores_are_compared_and_have_sections() -> None:
     for name, p in scores.items():
         _, _, brier, skill, log, error, _ = rows[name]
         assert brier == f"{tc.brier_score(Y, p):.4f}"
-        assert float(skill.removesuffix("\xa0%")) == pytest.approx(100 * (1 - tc.brier_score(Y, p) / Y.var()), abs=0.6)
+        assert float(skill.removesuffix("\xa0%")) == pytest.approx(
+            100 * (1 - tc.brier_score(Y, p) / Y.var()), abs=0.6
+        )
         assert log == f"{tc.log_loss(Y, p):.4f}"
         assert float(error) == pytest.approx(tc.smooth_calibration_error(Y, p), abs=1e-4)
     assert [text for _, text in found.all("h2")] == [
         "Scores side by side",
         *(f"Score {name}" for name in list(scores)[:6]),
     ]
-    assert "right has the best Brier score" in page.html.replace("</bdi>", "").replace('<bdi class="name">', "")
+    assert "right has the best Brier score" in page.html.replace("</bdi>", "").replace(
+        '<bdi class="name">', ""
+    )
     links = {attributes["href"] for attributes, _ in found.all("a")}
     assert links == {f"#score-{k}" for k in range(6)}
-    assert {f"score-{k}" for k in range(6)} <= {attributes.get("id") for _, attributes, _ in found.elements}
+    assert {f"score-{k}" for k in range(6)} <= {
+        attributes.get("id") for _, attributes, _ in found.elements
+    }
     ids = [attributes["id"] for _, attributes, _ in found.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    other = html_report({"a": tc.Tally([0.5], [1], [1]), "b": tc.Tally([0.5], [2], [1])}, resamples=20)
+    other = html_report(
+        {"a": tc.Tally([0.5], [1], [1]), "b": tc.Tally([0.5], [2], [1])}, resamples=20
+    )
     assert "not measured on the same rounds" in other.html
 
 
 def coordinates(document: str) -> list[float]:
     drawn = re.findall(r'\b(?:x1?|x2|cx|cy|y1?|y2|points|d)="([^"]*)"', document)
-    return [float(text) for part in drawn for text in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", part)]
+    return [
+        float(text) for part in drawn for text in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", part)
+    ]
 
 
 @settings(max_examples=12)
-@given(rounds(most=40) | st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1e-3)), min_size=1, max_size=30))
+@given(
+    rounds(most=40)
+    | st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1e-3)), min_size=1, max_size=30)
+)
 def test_pictures_of_any_rounds_stay_in_their_frames(rows: list[tuple[int, float]]) -> None:
     page = html_report(*columns(rows), resamples=20)
-    assert "nan" not in re.sub("<script>.*</script>|<style>.*</style>", "", page.html, flags=re.DOTALL).replace(
-        "nance", ""
-    )
+    assert "nan" not in re.sub(
+        "<script>.*</script>|<style>.*</style>", "", page.html, flags=re.DOTALL
+    ).replace("nance", "")
     assert all(-0.1 <= value <= 520 for value in coordinates(page.html))
     Tree(page.html)

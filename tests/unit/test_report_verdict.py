@@ -17,11 +17,19 @@ from truecast.report.words import where_sentences
 
 
 def found(y: object, p: object, **options: object) -> Finding:
-    given = {"groups": None, "after": None, "level": 0.9, "resamples": 199, "random_state": 0} | options
+    given = {
+        "groups": None,
+        "after": None,
+        "level": 0.9,
+        "resamples": 199,
+        "random_state": 0,
+    } | options
     return find("p", tc.Tally.from_predictions(y, p), **given)
 
 
-def sample(n: int, seed: int = 0, low: float = 0.05, high: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+def sample(
+    n: int, seed: int = 0, low: float = 0.05, high: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
     """Rounds with forecasts that are right, all of them distinct."""
     rng = np.random.default_rng(seed)
     p = rng.uniform(low, high, n)
@@ -31,7 +39,9 @@ def sample(n: int, seed: int = 0, low: float = 0.05, high: float = 0.95) -> tupl
 BASE = found(*sample(1000))
 
 
-def kind(estimate: float = 0.02, chance: float = 0.001, p_value: float = 0.005, **others: object) -> str:
+def kind(
+    estimate: float = 0.02, chance: float = 0.001, p_value: float = 0.005, **others: object
+) -> str:
     """The kind of verdict if these were the figures."""
     doubt = tc.Uncertainty(estimate, estimate / 2, 2 * estimate, 0.9, chance, p_value)
     figures = replace(
@@ -60,14 +70,20 @@ def kind(estimate: float = 0.02, chance: float = 0.001, p_value: float = 0.005, 
         ({"p_value": 0.5, "chance": 0.0026, "mean_forecast": 0.01}, "few"),
         ({"p_value": 0.5, "chance": 0.0024, "mean_forecast": 0.01}, "none"),
         ({"p_value": 0.5, "chance": 0.0026, "mean_forecast": 0.99}, "few"),
-        ({"p_value": 0.001, "chance": 0.2, "estimate": 0.5, "total": 5}, "off"),  # evidence is evidence
+        (
+            {"p_value": 0.001, "chance": 0.2, "estimate": 0.5, "total": 5},
+            "off",
+        ),  # evidence is evidence
         # hardly off
         ({"estimate": 0.0059, "gain": 0.009}, "slight"),
         ({"estimate": 0.0061, "gain": 0.009}, "off"),
         ({"estimate": 0.0059, "gain": 0.01}, "off"),
         ({"estimate": 0.0059, "gain": 0.009, "gap": 0.0101}, "off"),
         ({"estimate": 0.0059, "gain": 0.009, "impossible": 1}, "off"),
-        ({"estimate": 0.0059, "gain": 0.0, "mean_outcome": 0.05}, "off"),  # for a rare outcome that is much
+        (
+            {"estimate": 0.0059, "gain": 0.0, "mean_outcome": 0.05},
+            "off",
+        ),  # for a rare outcome that is much
         ({"estimate": 0.0034, "gain": 0.0, "gap": 0.004, "mean_outcome": 0.05}, "slight"),
         ({"estimate": 0.0036, "gain": 0.0, "gap": 0.004, "mean_outcome": 0.95}, "off"),
     ],
@@ -93,7 +109,10 @@ def test_calibrated_forecasts_are_never_said_to_be() -> None:
     assert finding.doubt is not None
     assert f"{finding.doubt.estimate:.4f}" in said.evidence
     assert f"{finding.doubt.if_calibrated:.4f}" in said.evidence
-    assert f"up to about {finding.doubt.upper:.4f} cannot be ruled out (90\xa0% interval)" in said.evidence
+    assert (
+        f"up to about {finding.doubt.upper:.4f} cannot be ruled out (90\xa0% interval)"
+        in said.evidence
+    )
     assert "chance is enough to explain the gaps" in size(finding, "none")
 
 
@@ -104,7 +123,8 @@ def test_a_million_rounds_can_be_off_by_very_little() -> None:
     said = verdict(finding)
     assert (said.kind, said.headline) == ("slight", "Not calibrated, but off by very little")
     assert (
-        "Of 199 simulated sets of calibrated forecasts, none was as far off, by this error or in any" in said.evidence
+        "Of 199 simulated sets of calibrated forecasts, none was as far off, by this error or in any"
+        in said.evidence
     )
     assert said.evidence.endswith("(p-value 0.005).")
 
@@ -113,11 +133,20 @@ def test_a_million_rounds_can_be_off_by_very_little() -> None:
     ("bend", "words"),
     [
         (lambda p: 0.5 + 0.6 * (p - 0.5), "forecasts are too extreme (overconfident)"),
-        (lambda p: np.clip(0.5 + 1.4 * (p - 0.5), 0, 1), "forecasts are not extreme enough (underconfident)"),
+        (
+            lambda p: np.clip(0.5 + 1.4 * (p - 0.5), 0, 1),
+            "forecasts are not extreme enough (underconfident)",
+        ),
         (lambda p: np.minimum(p + 0.08, 1), "forecasts are too low"),
         (lambda p: np.maximum(p - 0.08, 0), "forecasts are too high"),
-        (lambda p: p + 0.09 * np.sin(5 * np.pi * (p - 0.1)), "forecasts are too low in places and too high in others"),
-        (lambda p: p + 0.09 * np.sin(6 * np.pi * p), "forecasts are too low in places and too high in others"),
+        (
+            lambda p: p + 0.09 * np.sin(5 * np.pi * (p - 0.1)),
+            "forecasts are too low in places and too high in others",
+        ),
+        (
+            lambda p: p + 0.09 * np.sin(6 * np.pi * p),
+            "forecasts are too low in places and too high in others",
+        ),
         (lambda p: 1 - p, "forecasts run the wrong way"),
     ],
 )
@@ -140,7 +169,9 @@ def test_direction(bend: object, words: str) -> None:
         ((0.3, 0.9), r"forecasts are too low"),
     ],
 )
-def test_a_headline_names_the_place_unless_it_is_most_of_the_forecasts(off: tuple[float, float], words: str) -> None:
+def test_a_headline_names_the_place_unless_it_is_most_of_the_forecasts(
+    off: tuple[float, float], words: str
+) -> None:
     rng = np.random.default_rng(7)
     p = rng.uniform(0.1, 0.9, 30_000)
     p = np.where(np.arange(len(p)) % 10 == 0, 0.5, p)
@@ -154,7 +185,10 @@ def test_several_places_are_only_said_to_be_places() -> None:
     rng = np.random.default_rng(7)
     p = rng.uniform(0.1, 0.9, 30_000)
     there = ((p > 0.2) & (p < 0.3)) | ((p > 0.7) & (p < 0.8))
-    assert direction(found(rng.random(len(p)) < p - 0.12 * there, p)) == "forecasts are too high in places"
+    assert (
+        direction(found(rng.random(len(p)) < p - 0.12 * there, p))
+        == "forecasts are too high in places"
+    )
 
 
 def test_both_gains_are_said_in_one_sentence() -> None:
@@ -212,7 +246,9 @@ def test_the_size_in_practice_is_that_of_the_figures() -> None:
     truth = rng.choice([0.2, 0.4, 0.6], 100_000)
     finding = found(rng.random(len(truth)) < truth, truth + 0.1)
     said = size(finding, "off")
-    points, percent = map(float, re.search(r"by ([\d.]+) percentage points .* about ([\d.]+)\xa0%", said).groups())
+    points, percent = map(
+        float, re.search(r"by ([\d.]+) percentage points .* about ([\d.]+)\xa0%", said).groups()
+    )
     assert points == pytest.approx(10, abs=0.5)
     assert percent == pytest.approx(100 * finding.gain, rel=0.05)
     assert said.endswith("The mean forecast was 0.5, the mean outcome 0.4.")
@@ -230,17 +266,26 @@ def test_rare_events_are_told_in_times(swap: bool, who: str) -> None:
     assert "off the log loss" in size(finding, "off")
 
 
-@pytest.mark.parametrize(("ones", "words"), [(4, "0.02."), (8, "0.04: 4 times too low."), (0, "0.")])
+@pytest.mark.parametrize(
+    ("ones", "words"), [(4, "0.02."), (8, "0.04: 4 times too low."), (0, "0.")]
+)
 def test_times_are_told_only_beyond_chance(ones: int, words: str) -> None:
-    finding = found([1] * ones + [0] * (200 - ones), [0.01] * 200)  # of which two are to be expected
+    finding = found(
+        [1] * ones + [0] * (200 - ones), [0.01] * 200
+    )  # of which two are to be expected
     assert size(finding, "few").endswith(f"the mean outcome {words}")
 
 
 def test_skill_stands_beside_the_verdict() -> None:
     finding = found([0, 0, 1, 1] * 50, [0.25, 0.25, 0.75, 0.75] * 50)
     said = skill(finding, "off")
-    assert "the Brier score is 0.0625, 75\xa0% better than the 0.2500 of always saying the average" in said
-    assert "With the best fixed, increasing curve it would be 100\xa0% better, in hindsight." in said
+    assert (
+        "the Brier score is 0.0625, 75\xa0% better than the 0.2500 of always saying the average"
+        in said
+    )
+    assert (
+        "With the best fixed, increasing curve it would be 100\xa0% better, in hindsight." in said
+    )
     assert "This is how well they separate events from non-events." in said
     assert f"The log loss is {-np.log(0.75):.4f}, against {np.log(2):.4f}." in said
     assert "100\xa0% worse than" in skill(found([0, 1] * 100, [1.0, 1.0] * 100), "off")
@@ -249,7 +294,10 @@ def test_skill_stands_beside_the_verdict() -> None:
 def test_peculiar_rounds_are_said_to_be() -> None:
     ones = found([1] * 100, [0.7] * 100)
     assert verdict(ones).kind == "off"
-    assert [said.partition(":")[0] for said in notes(ones)] == ["Every outcome is 1", "There is only one forecast"]
+    assert [said.partition(":")[0] for said in notes(ones)] == [
+        "Every outcome is 1",
+        "There is only one forecast",
+    ]
     assert "all outcomes are the same" in skill(ones, "off")
     decided = found([0, 1, 1, 1] * 50, [0.0, 1.0, 1.0, 0.0] * 50)
     assert verdict(decided).kind == "off"
@@ -272,7 +320,13 @@ def test_real_weights_cannot_be_judged() -> None:
 def test_words_make_sense_of_any_rounds(rows: list[tuple[int, float]]) -> None:
     finding = found(*columns(rows), resamples=20)
     said = verdict(finding)
-    all_of_it = [said.headline, said.evidence, size(finding, said.kind), skill(finding, said.kind), *notes(finding)]
+    all_of_it = [
+        said.headline,
+        said.evidence,
+        size(finding, said.kind),
+        skill(finding, said.kind),
+        *notes(finding),
+    ]
     words = " ".join([*all_of_it, *where_sentences(finding)])
     assert not re.search(r"\bnan\b|\binf\b|None|e-\d|  |\d{7}\.|\.\.", words)
     assert not re.search(r"(is|are) (well )?calibrated", words)

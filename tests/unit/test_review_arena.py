@@ -26,14 +26,18 @@ def test_one_price_limits_the_other_on_either_side(here: float, there: float, le
     assert lowest >= math.sin(max(math.asin(least) - abs(here - there), -math.pi / 2)) - 1e-6
 
 
-@pytest.mark.parametrize("outcomes", [[1], [0, 1], [0] * 40, [1, 0] * 30, [0] * 9 + [1] * 60, [1] * 200 + [0]])
+@pytest.mark.parametrize(
+    "outcomes", [[1], [0, 1], [0] * 40, [1, 0] * 30, [0] * 9 + [1] * 60, [1] * 200 + [0]]
+)
 def test_running_mean_is_as_good_as_the_best_constant_nearly(outcomes: list[int]) -> None:
     y = np.array(outcomes)
     loss = -np.log(np.abs(1 - y - RunningMean().forecast_many(y))).sum()
     counts = np.bincount(y, minlength=2)
     best = -sum(n * math.log(n / len(y)) for n in counts.tolist() if n)
     assert loss <= best + math.log(len(y)) / 2 + math.log(2) + 1e-12
-    if 0 in counts:  # where the bound is nearly met: for constant outcomes the excess is ln(pi T)/2, nearly
+    if (
+        0 in counts
+    ):  # where the bound is nearly met: for constant outcomes the excess is ln(pi T)/2, nearly
         assert loss >= best + math.log(math.pi * len(y)) / 2 - 1e-12
 
 

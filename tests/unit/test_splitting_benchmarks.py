@@ -18,7 +18,9 @@ def test_intervals_at_once_are_narrow_and_timed_beside_the_lower_distance() -> N
     assert "## 300 rounds, without a search" in page
     lines = [line.strip("| ").split(" | ") for line in page.splitlines() if "(seed " in line]
     models = ("calibrated", "squared", "inverted", "independent")
-    assert [line[0] for line in lines] == [f"{model} (seed {seed})" for model in models for seed in (3, 4)]
+    assert [line[0] for line in lines] == [
+        f"{model} (seed {seed})" for model in models for seed in (3, 4)
+    ]
     for lower, upper, width, ratio, alone, both, more in (map(float, line[1:]) for line in lines):
         assert 0 <= lower <= upper
         assert width == pytest.approx(upper - lower, abs=2e-3)

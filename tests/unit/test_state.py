@@ -59,7 +59,7 @@ def test_bytes_are_compact() -> None:
 def test_copies_and_pickles_go_on_from_here_and_are_separate() -> None:
     f = tc.BentGrid(horizon=100)
     f.forecast_many([1, 0, 1])
-    for other in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):  # noqa: S301
+    for other in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
         assert other.to_json() == f.to_json()
         before = f.to_json()
         other.forecast_many([1])
@@ -126,7 +126,10 @@ def test_states_that_only_counting_tells_impossible_are_refused() -> None:
         ({"config": {"grid": 0}}, "biases must be one more than the grid, got 11"),
         ({"config": {"grid": 1 << 24}}, "biases must be one more than the grid, got 11"),
         ({"config": {"grid": 10, "girth": 3}}, "AlmostOneStepAhead cannot be built"),
-        ({"config": {"grid": 10, "cell": "best"}}, "AlmostOneStepAhead cannot be built .*: cell must be one of"),
+        (
+            {"config": {"grid": 10, "cell": "best"}},
+            "AlmostOneStepAhead cannot be built .*: cell must be one of",
+        ),
         ({"state": None}, "must have exactly the entries"),
         ({"state": {}}, "must have exactly the entries"),
         ({"more": 1}, "has the entries"),
@@ -137,7 +140,9 @@ def test_foreign_content_is_refused(change: dict[str, Any], message: str) -> Non
         tc.AlmostOneStepAhead.from_json(sealed(saved() | change))
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "[]", "3", '"truecast"', "{}", None, 3, "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "[]", "3", '"truecast"', "{}", None, 3, "[" * 100_000]
+)
 def test_foreign_text_is_refused(text: Any) -> None:
     with pytest.raises(tc.StateError, match="not a saved forecaster"):
         tc.BentGrid.from_json(text)
@@ -160,7 +165,9 @@ def test_foreign_bytes_are_refused(data: Any) -> None:
         tc.BentGrid.from_bytes(data)
 
 
-def test_bytes_that_end_late_or_unpack_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_end_late_or_unpack_without_end_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     data = tc.BentGrid(grid=4).to_bytes()
     with pytest.raises(tc.StateError, match="too early or too late"):
         tc.BentGrid.from_bytes(data + b"more")
@@ -208,13 +215,19 @@ print(len(kinds))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited and measured as Linux does it")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="memory is limited and measured as Linux does it"
+)
 def test_a_megabyte_that_unpacks_to_a_gigabyte_takes_little_memory_whatever_reads_it() -> None:
-    done = subprocess.run([sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", BOMBS], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("f", [tc.AlmostOneStepAhead(grid=6_000_000), tc.AlmostOneStepAhead(grid=5)])
+@pytest.mark.parametrize(
+    "f", [tc.AlmostOneStepAhead(grid=6_000_000), tc.AlmostOneStepAhead(grid=5)]
+)
 def test_what_would_unpack_too_far_is_packed_less(f: tc.AlmostOneStepAhead) -> None:
     data = f.to_bytes()
     assert len(f.to_json()) <= max(1 << 24, 16 * len(data))
@@ -230,7 +243,11 @@ def test_future_versions_are_told_apart() -> None:
 
 def test_a_changed_digit_is_noticed_by_the_checksum() -> None:
     entries = saved()
-    for path, value in (("config", {"horizon": 91}), ("state", {"squared_error": 1.25}), ("state", {"rounds": 12})):
+    for path, value in (
+        ("config", {"horizon": 91}),
+        ("state", {"squared_error": 1.25}),
+        ("state", {"rounds": 12}),
+    ):
         with pytest.raises(tc.StateError, match="checksum"):
             tc.AlmostOneStepAhead.from_json(json.dumps(entries | {path: entries[path] | value}))
 
@@ -251,7 +268,9 @@ def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
                 loaded = tc.BentGrid.from_json(spoiled.decode(errors="surrogateescape"))
         except tc.StateError:
             continue
-        assert loaded.to_json() == f.to_json()  # only the spacing, or a compression flag, was changed
+        assert (
+            loaded.to_json() == f.to_json()
+        )  # only the spacing, or a compression flag, was changed
 
 
 @settings(max_examples=50)
@@ -261,7 +280,9 @@ def test_torn_files_are_noticed(length: int) -> None:
     for whole in (f.to_bytes(), f.to_json()):
         if length < len(whole):
             with pytest.raises(tc.StateError):
-                (tc.BentGrid.from_bytes if isinstance(whole, bytes) else tc.BentGrid.from_json)(whole[:length])
+                (tc.BentGrid.from_bytes if isinstance(whole, bytes) else tc.BentGrid.from_json)(
+                    whole[:length]
+                )
 
 
 def walk_to_save() -> tc.HorizonFree:
@@ -280,11 +301,17 @@ def guard_to_save(nudge: bool) -> tc.Guard:
 
 def recalibrator_to_save() -> tc.Recalibrator:
     """With everything: groups, others, tickets, events, forecasts given up, one that is asked for."""
-    r = tc.Recalibrator(hint=hints.Mix([hints.Identity(), hints.Platt(20)]), max_groups=2, max_unresolved=4)
+    r = tc.Recalibrator(
+        hint=hints.Mix([hints.Identity(), hints.Platt(20)]), max_groups=2, max_unresolved=4
+    )
     names = ["a", None, ("a", "b"), ("b", "c", "d")] * 5
     r.recalibrate_many([0.1, 0.6, 0.83, 0.3] * 5, [0, 1, 1, 1, 0] * 4, groups=names)
     for k in range(7):
-        r.issue(k / 7, group=[None, "a", "b", "e", ("a", "b"), ("b", "a", "f"), "a"][k], event=[None, "x", 7][k % 3])
+        r.issue(
+            k / 7,
+            group=[None, "a", "b", "e", ("a", "b"), ("b", "a", "f"), "a"][k],
+            event=[None, "x", 7][k % 3],
+        )
     r.resolve(3, 1)
     r.predict(0.4, group=("b", "a"))
     return r
@@ -293,7 +320,9 @@ def recalibrator_to_save() -> tc.Recalibrator:
 def experts_to_save() -> tc.Recalibrator:
     r = tc.Recalibrator(hint=hints.Experts(3), nudge=False, scale="logit")
     rng = np.random.default_rng(1)
-    r.recalibrate_many(rng.normal(size=(60, 3)), rng.integers(0, 2, 60), groups=[("a", 1), "b"] * 30)
+    r.recalibrate_many(
+        rng.normal(size=(60, 3)), rng.integers(0, 2, 60), groups=[("a", 1), "b"] * 30
+    )
     for k in range(5):
         r.issue(rng.normal(size=3), group="a", event="game")
         r.predict(rng.normal(size=3).tolist())
@@ -316,7 +345,13 @@ NEW_KINDS: dict[str, Callable[[], Any]] = {
 def places(value: Any, path: tuple = ()) -> Iterator[tuple]:
     """The way to everything in a tree of dicts and lists."""
     yield path
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in inside:
         yield from places(part, (*path, key))
 
@@ -370,7 +405,9 @@ def assert_certified(certificate: tc.ArcCertificate) -> None:
 @pytest.mark.parametrize("kind", NEW_KINDS)
 @settings(max_examples=250)
 @given(data=st.data())
-def test_a_changed_entry_is_refused_or_leads_to_a_sound_state(kind: str, data: st.DataObject) -> None:
+def test_a_changed_entry_is_refused_or_leads_to_a_sound_state(
+    kind: str, data: st.DataObject
+) -> None:
     f = NEW_KINDS[kind]()
     entries = json.loads(f.to_json())
     part = data.draw(st.sampled_from(["state", "state", "state", "config"]))
@@ -401,7 +438,12 @@ def test_a_changed_entry_is_refused_or_leads_to_a_sound_state(kind: str, data: s
 @pytest.mark.parametrize("kind", NEW_KINDS)
 def test_new_kinds_save_and_load_and_are_told_apart(kind: str) -> None:
     f = NEW_KINDS[kind]()
-    for other in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f)), type(f).from_bytes(f.to_bytes())):  # noqa: S301
+    for other in (
+        copy.copy(f),
+        copy.deepcopy(f),
+        pickle.loads(pickle.dumps(f)),
+        type(f).from_bytes(f.to_bytes()),
+    ):
         assert other.to_json() == f.to_json()
         assert repr(other) == repr(f)
         assert_sound(other)
@@ -460,7 +502,12 @@ def test_new_kinds_save_and_load_and_are_told_apart(kind: str) -> None:
         ("recalibrator", ("groups",), ["a", None], "distinct names"),
         ("recalibrator", ("groups",), ["a"], "at most 3, got 4"),
         ("recalibrator", ("groups",), ["a", "b", "c"], "at most 2"),
-        ("recalibrator", ("guard", "reserved"), 5, "reserve of the guard must be that of its tickets"),
+        (
+            "recalibrator",
+            ("guard", "reserved"),
+            5,
+            "reserve of the guard must be that of its tickets",
+        ),
         ("recalibrator", ("guard", "asked", 3), [0, 3, 2], "asked must be of everyone"),
         ("recalibrator", ("guard", "asked", 3), [0, 2, 9], "asked must be of everyone"),
         ("recalibrator", ("guard", "asked", 3), [2, 3], "asked must be of everyone"),
@@ -480,7 +527,9 @@ def test_new_kinds_save_and_load_and_are_told_apart(kind: str) -> None:
         ("recalibrator of experts", ("asked",), [0.1], "asked must be 3 scores"),
     ],
 )
-def test_impossible_states_of_the_new_kinds_are_refused(kind: str, path: tuple, value: Any, message: str) -> None:
+def test_impossible_states_of_the_new_kinds_are_refused(
+    kind: str, path: tuple, value: Any, message: str
+) -> None:
     f = NEW_KINDS[kind]()
     before = f.to_json()
     with pytest.raises(tc.StateError, match=message):
@@ -573,7 +622,9 @@ def forged(state: Any, table: str, column: str, row: int, value: Any) -> Any:
         ("tickets", "notes", 0, 0xFFFF, "notes of a saved ticket must be as many as they say"),
     ],
 )
-def test_forged_numbers_are_refused(table: str, column: str, row: int, value: Any, message: str) -> None:
+def test_forged_numbers_are_refused(
+    table: str, column: str, row: int, value: Any, message: str
+) -> None:
     r = recalibrator_to_save()
     before = r.to_json()
     with pytest.raises(tc.StateError, match=message):
@@ -608,7 +659,9 @@ def test_a_reserve_that_fits_by_overflow_alone_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("counted", "column"), [("rounds", "hidden"), ("lost", "unknown")])
-def test_sums_that_the_next_forecast_would_take_past_64_bits_are_refused(counted: str, column: str) -> None:
+def test_sums_that_the_next_forecast_would_take_past_64_bits_are_refused(
+    counted: str, column: str
+) -> None:
     """From there the certificate would fall from millions to nearly nothing."""
     r = recalibrator_to_save()
     many = forged(r.state(), "groups", counted, 0, 1 << 40 if counted == "rounds" else 1 << 32)
@@ -671,13 +724,17 @@ FLOATS = [0.0, -0.0, 0.5, 1.0, -1.0, 1.5, 5e-324, 1e-9, 1e9, 1e300, math.inf, -m
 @pytest.mark.parametrize("kind", ["recalibrator", "recalibrator of experts"])
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
-def test_any_forged_number_is_refused_or_leads_to_a_sound_state(kind: str, data: st.DataObject) -> None:
+def test_any_forged_number_is_refused_or_leads_to_a_sound_state(
+    kind: str, data: st.DataObject
+) -> None:
     r = NEW_KINDS[kind]()
     before, state = r.to_json(), r.state()
     for _ in range(data.draw(st.integers(1, 2))):
         table = data.draw(st.sampled_from(list(TABLES)))
         columns = columns_of(state, table)
-        column = data.draw(st.sampled_from([name for name, values in columns.items() if len(values)]))
+        column = data.draw(
+            st.sampled_from([name for name, values in columns.items() if len(values)])
+        )
         values = columns[column].copy()
         row = data.draw(st.integers(0, len(values) - 1))
         if values.dtype.kind == "f":
@@ -687,7 +744,9 @@ def test_any_forged_number_is_refused_or_leads_to_a_sound_state(kind: str, data:
         else:
             least, most = np.iinfo(values.dtype).min, np.iinfo(values.dtype).max
             old = int(values[row])
-            value = data.draw(st.sampled_from([*NUMBERS, old + 1, old - 1, 2 * old, -old, old ^ 256]))
+            value = data.draw(
+                st.sampled_from([*NUMBERS, old + 1, old - 1, 2 * old, -old, old ^ 256])
+            )
             values[row] = min(max(value, least), most)
         state = with_columns(state, table, columns | {column: values})
     try:
@@ -710,9 +769,17 @@ def many_tickets() -> tc.Recalibrator:
 def test_states_of_the_guard_before_are_refused_with_what_to_do() -> None:
     """Written by truecast 0.1, whose guard was another one."""
     text = (Path(__file__).parent / "recalibrator_rows.json").read_text()
-    guard = {"format": "truecast", "version": 1, "kind": "Guard", "config": {"slack": 1.0}, "state": {}}
+    guard = {
+        "format": "truecast",
+        "version": 1,
+        "kind": "Guard",
+        "config": {"slack": 1.0},
+        "state": {},
+    }
     for kind, saved_before in ((tc.Recalibrator, text), (tc.Guard, sealed(guard))):
-        with pytest.raises(tc.VersionError, match="saved in version 1 .* start a new one and replay your log"):
+        with pytest.raises(
+            tc.VersionError, match="saved in version 1 .* start a new one and replay your log"
+        ):
             kind.from_json(saved_before)
         with pytest.raises(tc.VersionError, match="or go on with truecast 0.1"):
             kind.from_bytes(b"TRUECAST\x01" + zlib.compress(saved_before.encode()))
@@ -764,7 +831,9 @@ def test_impossible_tables_of_tickets_are_refused(entry: tuple, value: Any, mess
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
-def test_a_changed_table_of_tickets_is_refused_or_leads_to_a_sound_state(data: st.DataObject) -> None:
+def test_a_changed_table_of_tickets_is_refused_or_leads_to_a_sound_state(
+    data: st.DataObject,
+) -> None:
     r = many_tickets()
     before, state = r.to_json(), r.state()
     entry = data.draw(st.sampled_from(["table", "digits"]))
@@ -850,7 +919,9 @@ def test_tickets_count_for_what_they_are_worth(change: int) -> None:
         r.load(forged(state, "groups", "unknown", 2, unknown[2] + change))
     r.give_up(1)
     state = r.state()
-    with pytest.raises(tc.StateError, match="unknown of a guard must be|unknown of group 2 must fit"):
+    with pytest.raises(
+        tc.StateError, match="unknown of a guard must be|unknown of group 2 must fit"
+    ):
         r.load(forged(state, "groups", "unknown", 2, unknown[2] + change * 2**31))
 
 

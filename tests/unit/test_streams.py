@@ -78,7 +78,9 @@ def test_streams_on_the_arc_are_separate_forecasters(
 
 def test_bad_input_is_refused() -> None:
     f = tc.AlmostOneStepAhead(grid=3)
-    with pytest.raises(tc.InputError, match=r"outcomes must have shape \(streams, rounds\), got \(2,\)"):
+    with pytest.raises(
+        tc.InputError, match=r"outcomes must have shape \(streams, rounds\), got \(2,\)"
+    ):
         tc.forecast_streams(f, [0, 1])
     with pytest.raises(tc.InputError, match=r"got 2 at position \(1, 0\)"):
         tc.forecast_streams(f, [[0, 1], [2, 1]])

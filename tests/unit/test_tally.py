@@ -33,11 +33,20 @@ def test_counts_by_hand() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.2, 0.1], [1, 1], [1, 1]), "p must increase from entry to entry, got 0.1 at position 1"),
-        (([0.2, 0.2], [1, 1], [1, 1]), "p must increase from entry to entry, got 0.2 at position 1"),
+        (
+            ([0.2, 0.1], [1, 1], [1, 1]),
+            "p must increase from entry to entry, got 0.1 at position 1",
+        ),
+        (
+            ([0.2, 0.2], [1, 1], [1, 1]),
+            "p must increase from entry to entry, got 0.2 at position 1",
+        ),
         (([0.2, 1.2], [1, 1], [1, 1]), "p must be between 0 and 1, got 1.2 at position 1"),
         (([0.2], [-1], [1]), f"zeros must be from 0 to {2**53}, got -1 at position 0"),
-        (([0.2], [1], [-0.5]), r"ones must be 0, or from 1e-100 to 1e\+100, got -0.5 at position 0"),
+        (
+            ([0.2], [1], [-0.5]),
+            r"ones must be 0, or from 1e-100 to 1e\+100, got -0.5 at position 0",
+        ),
         (([0.2], [1, 2], [1]), r"zeros must have 1 entries, got \(2,\)"),
         (([0.2], [2**53], [1]), f"the number of rounds must be {2**53} at the most in all, got "),
     ],
@@ -109,7 +118,9 @@ def test_adds_counts_and_weights() -> None:
         counted + 1
     with pytest.raises(tc.InputError, match="^tallies must be of type Tally, got 3"):
         tc.Tally.merge([counted, 3])  # type: ignore[list-item]
-    with pytest.raises(tc.InputError, match="^tallies must be several of type Tally, got Tally of 3"):
+    with pytest.raises(
+        tc.InputError, match="^tallies must be several of type Tally, got Tally of 3"
+    ):
         tc.Tally.merge(counted)  # type: ignore[arg-type]
     with pytest.raises(tc.InputError, match="^other must be a Tally or a RunningTally, got 3"):
         tc.RunningTally().merge(3)  # type: ignore[arg-type]
@@ -124,7 +135,9 @@ def test_too_many_rounds_are_refused_when_adding() -> None:
 
 
 def test_integers_stay_exact_up_to_the_limit() -> None:
-    tally = tc.Tally.from_predictions([0, 1, 1], [0.5, 0.5, 0.5], sample_weight=[1, 2**52, 2**52 - 1])
+    tally = tc.Tally.from_predictions(
+        [0, 1, 1], [0.5, 0.5, 0.5], sample_weight=[1, 2**52, 2**52 - 1]
+    )
     assert tally.ones.tolist() == [2**53 - 1]
     assert tally.total == 2**53
 

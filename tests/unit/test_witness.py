@@ -25,9 +25,9 @@ def test_cost_of_a_witness_by_hand() -> None:
     exact = 0.1 + (0.7 - 2 / 3) * 2 + (2 / 3 - 0.6) + 0.1
     assert verify_witness(Y, P, one, total=True) == pytest.approx(exact, abs=1e-14)
     assert verify_witness(Y, P, one) == pytest.approx(exact / 5, abs=1e-14)
-    assert verify_witness(tc.Tally.from_predictions(Y, P), witness=one, total=True) == verify_witness(
-        Y, P, one, total=True
-    )
+    assert verify_witness(
+        tc.Tally.from_predictions(Y, P), witness=one, total=True
+    ) == verify_witness(Y, P, one, total=True)
     assert one.values.tolist() == [0.0, 2 / 3, 1.0]
     assert one.forecasts(Y, P).tolist() == [0.0, 2 / 3, 2 / 3, 2 / 3, 1.0]
     assert repr(one) == "Witness(3 groups of 5 rounds)"
@@ -42,8 +42,12 @@ def test_forecasts_come_in_the_order_of_the_rounds() -> None:
 
 def test_array_as_a_witness() -> None:
     q = [0.0, 2 / 3, 2 / 3, 2 / 3, 1.0]
-    assert verify_witness(Y, P, q, total=True) == pytest.approx(0.1 + 0.2 / 3 + 0.2 / 3 + 0.1, abs=1e-14)
-    assert verify_witness(Y, P, q) * 5 == pytest.approx(verify_witness(Y, P, q, total=True), abs=1e-14)
+    assert verify_witness(Y, P, q, total=True) == pytest.approx(
+        0.1 + 0.2 / 3 + 0.2 / 3 + 0.1, abs=1e-14
+    )
+    assert verify_witness(Y, P, q) * 5 == pytest.approx(
+        verify_witness(Y, P, q, total=True), abs=1e-14
+    )
 
 
 @pytest.mark.parametrize("r", [3, 5, 7, 11, 49])
@@ -53,7 +57,9 @@ def test_distance_is_rounded_up_even_from_next_to_nothing(r: int) -> None:
     found = calibration_distance(y, p, total=True)
     assert Fraction(found.lower) <= exact <= Fraction(found.upper)
     for one in (found.witness, p):
-        assert exact <= Fraction(verify_witness(y, p, one, total=True)) <= exact + r * Fraction(1e-15)
+        assert (
+            exact <= Fraction(verify_witness(y, p, one, total=True)) <= exact + r * Fraction(1e-15)
+        )
         assert exact / r <= Fraction(verify_witness(y, p, one))
 
 
@@ -70,7 +76,9 @@ def test_distance_is_rounded_up_even_from_next_to_nothing(r: int) -> None:
         ([], [], "as many zeros"),
     ],
 )
-def test_groups_that_are_not_of_these_rounds_are_refused(zeros: list[int], ones: list[int], rule: str) -> None:
+def test_groups_that_are_not_of_these_rounds_are_refused(
+    zeros: list[int], ones: list[int], rule: str
+) -> None:
     with pytest.raises(tc.InputError, match=rule) as caught:
         verify_witness(Y, P, witness(zeros, ones))
     assert caught.value.argument == "witness"
@@ -95,7 +103,9 @@ def test_forecasts_of_other_rounds_are_refused(y: list[int]) -> None:
         ("none", "must", None),
     ],
 )
-def test_arrays_that_are_not_calibrated_are_refused(q: object, rule: str, position: int | None) -> None:
+def test_arrays_that_are_not_calibrated_are_refused(
+    q: object, rule: str, position: int | None
+) -> None:
     with pytest.raises(tc.InputError, match=rule) as caught:
         verify_witness(Y, P, q)
     assert caught.value.argument == "witness"
@@ -119,7 +129,9 @@ def test_witness_that_was_found_cannot_be_changed() -> None:
 
 def test_rounds_cannot_be_split_among_groups() -> None:
     with pytest.raises(tc.InputError, match="whole numbers"):
-        verify_witness([0, 1], [0.25, 0.75], Witness(np.array([0.75, 0.25]), np.array([0.25, 0.75])))
+        verify_witness(
+            [0, 1], [0.25, 0.75], Witness(np.array([0.75, 0.25]), np.array([0.25, 0.75]))
+        )
 
 
 def test_groups_out_of_order_are_refused() -> None:
@@ -128,7 +140,9 @@ def test_groups_out_of_order_are_refused() -> None:
 
 
 def test_lists_will_do_as_groups() -> None:
-    assert verify_witness([0, 1], [0.25, 0.75], Witness([1, 0], [0, 1]), total=True) == pytest.approx(0.5)  # type: ignore[arg-type]
+    assert verify_witness(
+        [0, 1], [0.25, 0.75], Witness([1, 0], [0, 1]), total=True
+    ) == pytest.approx(0.5)  # type: ignore[arg-type]
 
 
 def test_groups_of_billions_of_rounds_stay_apart() -> None:

@@ -35,7 +35,9 @@ class Columns(NamedTuple):
         """Refuse a column that is not there."""
         for argument, name in self.given.items():
             if name not in available:
-                rule = "must be a column of the data, which has " + (", ".join(map(repr, available)) or "none")
+                rule = "must be a column of the data, which has " + (
+                    ", ".join(map(repr, available)) or "none"
+                )
                 raise InputError(argument, rule, name)
 
 
@@ -47,8 +49,8 @@ def refuse_type(name: str, kind: object) -> NoReturn:
 def of_files(data: str | Path, columns: Columns, by_engine: Callable[[], Tally]) -> Tally:
     """Return the tally of files, by the reader that the command has, too.
 
-    Parquet is counted by an engine, which is faster, as long as it finds nothing wrong; what is wrong with it, and
-    where, the reader says.
+    Parquet is counted by an engine, which is faster, as long as it finds nothing wrong; what is
+    wrong with it, and where, the reader says.
 
     Parameters
     ----------
@@ -71,7 +73,10 @@ def of_files(data: str | Path, columns: Columns, by_engine: Callable[[], Tally])
                 return tally
     outcome, score, weight = columns
     try:
-        files = (read_rounds(file, outcome=outcome, score=score, weight=weight) for file in _matching(path))
+        files = (
+            read_rounds(file, outcome=outcome, score=score, weight=weight)
+            for file in _matching(path)
+        )
         return Tally.merge(file.tally() for file in files)
     except ImportError as error:
         raise refusal or error from None
@@ -100,9 +105,9 @@ def tally(columns: Columns, groups: Groups) -> Tally:
     columns
         How messages call the columns.
     groups
-        For each group `y`, `p` (masked if missing) and `rows`. With weights also how many are `missing`, the `low` one
-        that is not 0 (masked if all are) and the `high` one, their `total`, and whether all are `whole` numbers that
-        count.
+        For each group `y`, `p` (masked if missing) and `rows`. With weights also how many are
+        `missing`, the `low` one that is not 0 (masked if all are) and the `high` one, their
+        `total`, and whether all are `whole` numbers that count.
     """
     if not len(groups["rows"]):
         return Tally()
@@ -112,7 +117,9 @@ def tally(columns: Columns, groups: Groups) -> Tally:
     _refuse_any(columns.outcome, "must be 0 or 1", y, (y != 0) & (y != 1))
     _refuse_any(columns.score, "must be between 0 and 1", p, ~((p >= 0) & (p <= 1)))
     weights = rows if columns.weight is None else _weights(columns.weight, groups, rows)
-    return Tally.from_predictions(y, p, sample_weight=weights)  # merges what the framework held to be different
+    return Tally.from_predictions(
+        y, p, sample_weight=weights
+    )  # merges what the framework held to be different
 
 
 def _values(name: str, values: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -122,7 +129,9 @@ def _values(name: str, values: Any, rows: NDArray[np.int64]) -> NDArray[np.float
 
 def _weights(name: str, groups: Groups, rows: NDArray[np.int64]) -> NDArray[Any]:
     _refuse_missing(name, int(groups["missing"].sum()), rows)
-    low, high, total = (np.asarray(np.ma.filled(groups[key], 0), np.float64) for key in ("low", "high", "total"))
+    low, high, total = (
+        np.asarray(np.ma.filled(groups[key], 0), np.float64) for key in ("low", "high", "total")
+    )
     nan = np.where(np.isnan(total) & (high < np.inf), total, high)  # a maximum may pass over nan
     rule = "must be finite and not negative"
     _refuse_any(name, rule, low, ~(low >= 0))

@@ -15,9 +15,15 @@ from truecast.tally import Tally
 
 __all__ = ["tally"]
 
-_FILE = re.compile(r"\.(parquet|pq|csv|tsv|txt|json|ndjson|jsonl)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
+_FILE = re.compile(
+    r"\.(parquet|pq|csv|tsv|txt|json|ndjson|jsonl)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
+)
 _QUERY = re.compile(r"\s*(select|from|with)\s", re.IGNORECASE)
-_INTEGERS = {sign + size for sign in ("", "u") for size in ("tinyint", "smallint", "integer", "bigint", "hugeint")}
+_INTEGERS = {
+    sign + size
+    for sign in ("", "u")
+    for size in ("tinyint", "smallint", "integer", "bigint", "hugeint")
+}
 _NUMBERS = _INTEGERS | {"boolean", "float", "double", "decimal"}
 
 
@@ -31,15 +37,16 @@ def tally(
 ) -> Tally:
     """Return the tally of two columns, without ever holding the rounds in memory.
 
-    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real weights may differ,
-    in their rounding, also from run to run.
+    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real
+    weights may differ, in their rounding, also from run to run.
 
     Parameters
     ----------
     data
-        A relation; a query (a string that begins with SELECT, FROM or WITH); the name of a table or view; whatever
-        DuckDB can scan, such as an Arrow table or a frame; or the path of files (`*` and `?` match names): a `Path`, or
-        a string that ends in .parquet, .pq, .csv, .tsv, .txt, .json, .jsonl or .ndjson, also packed.
+        A relation; a query (a string that begins with SELECT, FROM or WITH); the name of a table or
+        view; whatever DuckDB can scan, such as an Arrow table or a frame; or the path of files (`*`
+        and `?` match names): a `Path`, or a string that ends in .parquet, .pq, .csv, .tsv, .txt,
+        .json, .jsonl or .ndjson, also packed.
     outcome
         The column of outcomes, 0 or 1: BOOLEAN, integers, FLOAT, DOUBLE or DECIMAL.
     score
@@ -47,13 +54,14 @@ def tally(
     weight
         The column of weights: integers count as repeated rounds, others make a weighted tally.
     connection
-        Where the table is, and what counts Parquet; DuckDB's default connection and a new one if left out.
+        Where the table is, and what counts Parquet; DuckDB's default connection and a new one if
+        left out.
 
     Raises
     ------
     InputError
-        If a column is not there or not of numbers (strings are not converted), a value is missing, not a number or
-        out of range, or a table is not there or a query is wrong.
+        If a column is not there or not of numbers (strings are not converted), a value is missing,
+        not a number or out of range, or a table is not there or a query is wrong.
     FileError
         The same of a file, with its name and the line or row.
 
@@ -67,15 +75,19 @@ def tally(
 
     Notes
     -----
-    One query; memory grows with the number of distinct forecasts only. DECIMAL is read as the nearest double.
+    One query; memory grows with the number of distinct forecasts only. DECIMAL is read as the
+    nearest double.
 
-    A file gives the tally that the command and `truecast.read_rounds` make of it: DuckDB counts Parquet, everything
-    else goes through that reader, which needs Polars (pip install 'truecast[cli]'). For percentages, decimal commas,
-    words as outcomes or bad rows that are to be skipped, call `truecast.read_rounds` yourself.
+    A file gives the tally that the command and `truecast.read_rounds` make of it: DuckDB counts
+    Parquet, everything else goes through that reader, which needs Polars (pip install
+    'truecast[cli]'). For percentages, decimal commas, words as outcomes or bad rows that are to be
+    skipped, call `truecast.read_rounds` yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
     if _is_path(data):
-        return _grouped.of_files(data, columns, lambda: _counted(data, columns, connection, whole=True))
+        return _grouped.of_files(
+            data, columns, lambda: _counted(data, columns, connection, whole=True)
+        )
     return _counted(data, columns, connection)
 
 
@@ -84,7 +96,11 @@ def _is_path(data: object) -> bool:
 
 
 def _counted(
-    data: Any, columns: _grouped.Columns, connection: duckdb.DuckDBPyConnection | None, *, whole: bool = False
+    data: Any,
+    columns: _grouped.Columns,
+    connection: duckdb.DuckDBPyConnection | None,
+    *,
+    whole: bool = False,
 ) -> Tally:
     """Return the tally of what DuckDB can query. In a file `whole` weights are counts, whatever their type."""
     with _grouped.refusing(data, duckdb.Error):
@@ -99,7 +115,9 @@ def _counted(
         weight = columns.weight
         counts = weight is not None and (whole or types[weight].id in _INTEGERS | {"boolean"})
         groups = _grouping(relation, columns, counts).fetchnumpy()
-    return _grouped.tally(columns, {name: np.ma.masked_array(values) for name, values in groups.items()})
+    return _grouped.tally(
+        columns, {name: np.ma.masked_array(values) for name, values in groups.items()}
+    )
 
 
 def _relation(data: Any, connection: duckdb.DuckDBPyConnection | None) -> duckdb.DuckDBPyRelation:
@@ -135,8 +153,12 @@ def _table(text: str, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyR
         raise InputError("data", f"{rule} such as rounds.parquet or rounds.csv", text) from error
 
 
-def _grouping(relation: duckdb.DuckDBPyRelation, columns: _grouped.Columns, counts: bool) -> duckdb.DuckDBPyRelation:
-    wanted = {"y": columns.outcome, "p": columns.score} | ({"w": columns.weight} if columns.weight is not None else {})
+def _grouping(
+    relation: duckdb.DuckDBPyRelation, columns: _grouped.Columns, counts: bool
+) -> duckdb.DuckDBPyRelation:
+    wanted = {"y": columns.outcome, "p": columns.score} | (
+        {"w": columns.weight} if columns.weight is not None else {}
+    )
     doubles = relation.project(
         ", ".join(f"CAST({_quoted(name)} AS DOUBLE) AS {letter}" for letter, name in wanted.items())
     )

@@ -17,17 +17,22 @@ __all__ = ["tally"]
 
 
 def tally(
-    data: pl.DataFrame | pl.LazyFrame | str | Path, *, outcome: str, score: str, weight: str | None = None
+    data: pl.DataFrame | pl.LazyFrame | str | Path,
+    *,
+    outcome: str,
+    score: str,
+    weight: str | None = None,
 ) -> Tally:
     """Return the tally of two columns, without ever holding the rounds in memory.
 
-    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real weights may differ,
-    in their rounding, also from run to run.
+    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real
+    weights may differ, in their rounding, also from run to run.
 
     Parameters
     ----------
     data
-        A frame, or the path of files (`*` and `?` match names): CSV, JSON lines or Parquet, plain or packed.
+        A frame, or the path of files (`*` and `?` match names): CSV, JSON lines or Parquet, plain
+        or packed.
     outcome
         The column of outcomes, 0 or 1: bool, integers or floats.
     score
@@ -38,8 +43,8 @@ def tally(
     Raises
     ------
     InputError
-        If a column is not there or not of numbers (strings are not converted), or a value is missing, not a number
-        or out of range.
+        If a column is not there or not of numbers (strings are not converted), or a value is
+        missing, not a number or out of range.
     FileError
         The same of a file, with its name and the line or row.
 
@@ -55,9 +60,10 @@ def tally(
     -----
     One pass with the streaming engine; memory grows with the number of distinct forecasts only.
 
-    A file gives the tally that the command and `truecast.read_rounds` make of it: the engine counts what ends in
-    .parquet or .pq, everything else goes through that reader. For percentages, decimal commas, words as outcomes or
-    bad rows that are to be skipped, call `truecast.read_rounds` yourself.
+    A file gives the tally that the command and `truecast.read_rounds` make of it: the engine counts
+    what ends in .parquet or .pq, everything else goes through that reader. For percentages, decimal
+    commas, words as outcomes or bad rows that are to be skipped, call `truecast.read_rounds`
+    yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
     if isinstance(data, (str, Path)):
@@ -77,7 +83,9 @@ def _counted(data: object, columns: _grouped.Columns, *, whole: bool = False) ->
                     return Tally()
                 _grouped.refuse_type(name, types[name])
         weight = columns.weight
-        counts = weight is not None and (whole or not (types[weight].is_float() or types[weight].is_decimal()))
+        counts = weight is not None and (
+            whole or not (types[weight].is_float() or types[weight].is_decimal())
+        )
         groups = _grouping(frame, columns, counts).collect(engine="streaming")
     return _grouped.tally(columns, {column.name: _masked(column) for column in groups})
 
@@ -92,7 +100,9 @@ def _scanned(data: object) -> pl.LazyFrame:
 
 
 def _grouping(frame: pl.LazyFrame, columns: _grouped.Columns, counts: bool) -> pl.LazyFrame:
-    wanted = {"y": columns.outcome, "p": columns.score} | ({"w": columns.weight} if columns.weight is not None else {})
+    wanted = {"y": columns.outcome, "p": columns.score} | (
+        {"w": columns.weight} if columns.weight is not None else {}
+    )
     doubles = frame.select(
         *(pl.col(name).cast(pl.Float64).alias(letter) for letter, name in wanted.items()),
         pl.lit(1, pl.Int64).alias("rows"),  # pl.len() would count in 32 bits

@@ -23,12 +23,13 @@ _ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be o
 class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     """Put around a binary classifier: its probabilities go through a `Recalibrator`, which learns what they mean.
 
-    In `learn_one` the classifier scores the row before it learns it, so that the recalibrator hears honest scores
-    only, and `certificate` bounds the distance to calibration of the forecasts in all rounds so far, whatever the data.
-    A forecast in such a round is what `predict_proba_one` would have said just before, and did say if it was asked and
-    nothing was learned in between. Where labels come late, that is not so: river's `progressive_val_score` with a
-    `delay` works, but the certificate is then about what would have been forecast when the label came. For a proof of
-    what was said in time, use `issue_one` and `resolve_one`.
+    In `learn_one` the classifier scores the row before it learns it, so that the recalibrator hears
+    honest scores only, and `certificate` bounds the distance to calibration of the forecasts in all
+    rounds so far, whatever the data. A forecast in such a round is what `predict_proba_one` would
+    have said just before, and did say if it was asked and nothing was learned in between. Where
+    labels come late, that is not so: river's `progressive_val_score` with a `delay` works, but the
+    certificate is then about what would have been forecast when the label came. For a proof of what
+    was said in time, use `issue_one` and `resolve_one`.
 
     Parameters
     ----------
@@ -37,10 +38,10 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     hint
         What to make of the scores; see `Recalibrator`.
     group
-        Which group a row belongs to, if groups are to be calibrated each. The name of a feature takes its value, a str
-        or an int, such as "JFK" for ``group="airport"``. A tuple of names puts a row into a group for each of these
-        features, called as "airport=JFK". Or a function of the row that gives what `Recalibrator.predict` takes. A
-        value of None is no group.
+        Which group a row belongs to, if groups are to be calibrated each. The name of a feature
+        takes its value, a str or an int, such as "JFK" for ``group="airport"``. A tuple of names
+        puts a row into a group for each of these features, called as "airport=JFK". Or a function
+        of the row that gives what `Recalibrator.predict` takes. A value of None is no group.
     budget
         How much energy a round may bring; see `Guard`.
     max_groups
@@ -51,7 +52,8 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     Attributes
     ----------
     recalibrator : Recalibrator
-        What the probabilities go through; ``recalibrator.groups`` has the certificates of the groups.
+        What the probabilities go through; ``recalibrator.groups`` has the certificates of the
+        groups.
 
     Raises
     ------
@@ -60,11 +62,11 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
 
     Notes
     -----
-    Keyword arguments go to the classifier's method of the same name; in `learn_one` and `resolve_one` also a weight
-    `w`, which is for the classifier alone: rounds have no weights.
+    Keyword arguments go to the classifier's method of the same name; in `learn_one` and
+    `resolve_one` also a weight `w`, which is for the classifier alone: rounds have no weights.
 
-    Within a pipeline this sees the features that come out of the step before. For a group by a feature that the
-    pipeline drops, put this around all of it.
+    Within a pipeline this sees the features that come out of the step before. For a group by a
+    feature that the pipeline drops, put this around all of it.
 
     Examples
     --------
@@ -105,7 +107,9 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         self.budget = budget
         self.max_groups = max_groups
         self.max_unresolved = max_unresolved
-        self.recalibrator = Recalibrator(hint=hint, budget=budget, max_groups=max_groups, max_unresolved=max_unresolved)
+        self.recalibrator = Recalibrator(
+            hint=hint, budget=budget, max_groups=max_groups, max_unresolved=max_unresolved
+        )
 
     @property
     def certificate(self) -> ArcCertificate:
@@ -123,8 +127,8 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         Raises
         ------
         InputError
-            If the label is neither False nor True, 0 nor 1, the classifier's score is not in [0, 1], or the row has
-            no such group; nothing is learned then.
+            If the label is neither False nor True, 0 nor 1, the classifier's score is not in [0,
+            1], or the row has no such group; nothing is learned then.
         """
         outcome = _check.outcome(y)
         self.recalibrator.predict(self._score(x), group=self._group(x))
@@ -170,7 +174,8 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         Raises
         ------
         InputError
-            If the label is neither False nor True, 0 nor 1, or the ticket was never issued; nothing is learned then.
+            If the label is neither False nor True, 0 nor 1, or the ticket was never issued; nothing
+            is learned then.
         TicketError
             If the ticket is resolved or given up already; nothing is learned then.
         """
@@ -220,7 +225,11 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
 def _check_features(group: Any) -> Any:
     """Refuse a group that is neither one or several features nor a function."""
     names = group if isinstance(group, tuple | list) else (group,)
-    named = bool(names) and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    named = (
+        bool(names)
+        and all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names)
+    )
     if group is None or callable(group) or named:
         return group
     rule = "must be the name of a feature, a tuple of distinct ones, a function of the row, or None"

@@ -46,34 +46,39 @@ class _IfItLearnsOn:
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
 
-    def __get__(self, model: RecalibratedClassifier | None, owner: Any = None) -> Callable[..., Any]:
+    def __get__(
+        self, model: RecalibratedClassifier | None, owner: Any = None
+    ) -> Callable[..., Any]:
         if model is None:
             return self._method
         classifier = model.estimator
         if not isinstance(classifier, FrozenEstimator) and not hasattr(classifier, "partial_fit"):
             reason = f"the estimator, {type(classifier).__name__}, has no partial_fit"
             remedy = "to use a fitted one as it is and recalibrate on, put it in a sklearn.frozen.FrozenEstimator"
-            raise AttributeError(f"{type(model).__name__} has no partial_fit here, as {reason}; {remedy}")
+            raise AttributeError(
+                f"{type(model).__name__} has no partial_fit here, as {reason}; {remedy}"
+            )
         return MethodType(self._method, model)
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Put around a binary classifier: its scores go through a `Recalibrator`, which learns what they mean.
 
-    `fit` for rows that are all there, `partial_fit` for those that keep coming, the second also after the first. Either
-    way the recalibrator hears only scores of rows that the classifier had not learned from: a classifier's scores of
-    its own training rows are too sure of themselves.
+    `fit` for rows that are all there, `partial_fit` for those that keep coming, the second also
+    after the first. Either way the recalibrator hears only scores of rows that the classifier had
+    not learned from: a classifier's scores of its own training rows are too sure of themselves.
 
-    `certificate_` bounds the distance to calibration of the forecasts in those rounds, whatever the data. It is no
-    promise about what `predict_proba` says of other rows: these are calibrated as far as they are like the rows before.
-    The proof goes on where the rounds go on: with `partial_fit`; or with `issue` and `resolve`, if forecasts are made
-    now and labels come later.
+    `certificate_` bounds the distance to calibration of the forecasts in those rounds, whatever the
+    data. It is no promise about what `predict_proba` says of other rows: these are calibrated as
+    far as they are like the rows before. The proof goes on where the rounds go on: with
+    `partial_fit`; or with `issue` and `resolve`, if forecasts are made now and labels come later.
 
     Parameters
     ----------
     estimator
         The classifier. Its `predict_proba` is used or, if it has none, the logistic function of its
-        `decision_function`. In a `FrozenEstimator` it is taken as it is, fitted on other rows, and never changed.
+        `decision_function`. In a `FrozenEstimator` it is taken as it is, fitted on other rows, and
+        never changed.
     hint
         What to make of the scores; see `Recalibrator`.
     budget
@@ -83,12 +88,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     max_unresolved
         So many issued forecasts may await their labels; see `Recalibrator`.
     cv
-        For `fit`: how to split the rows so that each is scored by a classifier that has not seen it. A number of folds,
-        a splitter or an iterable of (train, test), as in scikit-learn. Rows that are in no test part, such as the first
-        ones with `TimeSeriesSplit`, play no round; none may be in two.
+        For `fit`: how to split the rows so that each is scored by a classifier that has not seen
+        it. A number of folds, a splitter or an iterable of (train, test), as in scikit-learn. Rows
+        that are in no test part, such as the first ones with `TimeSeriesSplit`, play no round; none
+        may be in two.
     shuffle
-        For `fit`: whether to play the rounds in random order. Rows sorted by their label would otherwise look like
-        drift, which the recalibrator goes along with. False if the order is that of time, best with `TimeSeriesSplit`.
+        For `fit`: whether to play the rounds in random order. Rows sorted by their label would
+        otherwise look like drift, which the recalibrator goes along with. False if the order is
+        that of time, best with `TimeSeriesSplit`.
     random_state
         The seed of that order; None draws it from NumPy's global state.
     n_jobs
@@ -103,26 +110,31 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     recalibrator_ : Recalibrator
         What its scores go through; ``recalibrator_.groups`` has the certificates of the groups.
     forecasts_ : ndarray of shape (n_samples,)
-        What was forecast for the second class in the rounds of the last `fit` or `partial_fit`, each before its outcome
-        was used; nan for rows without a round. To be measured: they are as honest as the splits.
+        What was forecast for the second class in the rounds of the last `fit` or `partial_fit`,
+        each before its outcome was used; nan for rows without a round. To be measured: they are as
+        honest as the splits.
     certificate_ : ArcCertificate
-        What is proved about the forecasts in all rounds so far, and those issued. It holds for the rows as a set,
-        whatever the order and the splits; its Brier score tells of rows to come only if these are like them.
+        What is proved about the forecasts in all rounds so far, and those issued. It holds for the
+        rows as a set, whatever the order and the splits; its Brier score tells of rows to come only
+        if these are like them.
     n_features_in_, feature_names_in_
         As the classifier has them.
 
     Notes
     -----
-    More classes: `OneVsRestClassifier` around this. There is no `decision_function`: a score that is no probability is
-    what this is to replace. Rounds have no weights: `sample_weight` and whatever else is passed goes to the classifier
-    alone, through scikit-learn's metadata routing if that is enabled.
+    More classes: `OneVsRestClassifier` around this. There is no `decision_function`: a score that
+    is no probability is what this is to replace. Rounds have no weights: `sample_weight` and
+    whatever else is passed goes to the classifier alone, through scikit-learn's metadata routing if
+    that is enabled.
 
-    `groups` are those to be calibrated: a name for each row, a tuple of several, or None, or a table with a column for
-    each of several, as in `Recalibrator.recalibrate_many`. The classifier does not get them. A splitter gets them if
-    metadata routing is enabled and it asks for groups, as `GroupKFold` does. To split by other groups, pass the splits:
-    ``cv=list(GroupKFold().split(X, y, patients))``.
+    `groups` are those to be calibrated: a name for each row, a tuple of several, or None, or a
+    table with a column for each of several, as in `Recalibrator.recalibrate_many`. The classifier
+    does not get them. A splitter gets them if metadata routing is enabled and it asks for groups,
+    as `GroupKFold` does. To split by other groups, pass the splits: ``cv=list(GroupKFold().split(X,
+    y, patients))``.
 
-    A round costs microseconds; `fit` costs what fitting the classifier on each split and once on all rows costs.
+    A round costs microseconds; `fit` costs what fitting the classifier on each split and once on
+    all rows costs.
 
     Examples
     --------
@@ -185,9 +197,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def fit(self, X: Any, y: ArrayLike, *, groups: Any = None, **params: Any) -> Self:
         """Fit the classifier on all rows, and start a new recalibrator on scores of rows that it had not seen.
 
-        The scores are out of fold: rows are taken to be alike, so a classifier fitted on most of them scores as the one
-        fitted on all. For rows in the order of time take ``cv=TimeSeriesSplit()`` and ``shuffle=False``: then every
-        block is scored by a classifier fitted on the rows before it, and the rounds are played in order.
+        The scores are out of fold: rows are taken to be alike, so a classifier fitted on most of
+        them scores as the one fitted on all. For rows in the order of time take
+        ``cv=TimeSeriesSplit()`` and ``shuffle=False``: then every block is scored by a classifier
+        fitted on the rows before it, and the rounds are played in order.
 
         Parameters
         ----------
@@ -198,13 +211,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         groups
             The group or groups of each row, if groups are to be calibrated each.
         **params
-            For the classifier's `fit`, such as `sample_weight`; what has an entry for each row is split with the rows.
+            For the classifier's `fit`, such as `sample_weight`; what has an entry for each row is
+            split with the rows.
 
         Raises
         ------
         InputError
-            If there are not two classes, `groups`, `cv` or an option of the recalibrator breaks its rule, or the
-            classifier gives no scores.
+            If there are not two classes, `groups`, `cv` or an option of the recalibrator breaks its
+            rule, or the classifier gives no scores.
         """
         X, y = indexable(X, y)
         labels = _labels(y)
@@ -225,16 +239,24 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     @_IfItLearnsOn
     def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, *, groups: Any = None, **params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        groups: Any = None,
+        **params: Any,
     ) -> Self:
         """Score the rows by the classifier as it is, play a round for each, then let the classifier learn them.
 
-        The rounds are played in the order of the rows, each outcome before the next row. So with one row at a time the
-        certificate is about just what `predict_proba` said of it before; with more it is about `forecasts_`, which
-        from the second row on knew a little more. The rows of the very first call, if there was no `fit` before, have
-        no scores and play no rounds, unless the classifier is frozen.
+        The rounds are played in the order of the rows, each outcome before the next row. So with
+        one row at a time the certificate is about just what `predict_proba` said of it before; with
+        more it is about `forecasts_`, which from the second row on knew a little more. The rows of
+        the very first call, if there was no `fit` before, have no scores and play no rounds, unless
+        the classifier is frozen.
 
-        It is there if the classifier has a `partial_fit`, or is in a `FrozenEstimator`. A `Pipeline` has none.
+        It is there if the classifier has a `partial_fit`, or is in a `FrozenEstimator`. A
+        `Pipeline` has none.
 
         Parameters
         ----------
@@ -243,7 +265,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         y
             Their labels.
         classes
-            The two labels that can occur: needed in the first call, unless the classifier is frozen.
+            The two labels that can occur: needed in the first call, unless the classifier is
+            frozen.
         groups
             The group or groups of each row, if groups are to be calibrated each.
         **params
@@ -252,8 +275,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Raises
         ------
         InputError
-            If a label is not one of the classes, these are missing, not two, or not those of the first call, or
-            `groups` break their rule; nothing is learned then.
+            If a label is not one of the classes, these are missing, not two, or not those of the
+            first call, or `groups` break their rule; nothing is learned then.
         """
         check_consistent_length(X, y)
         labels = _labels(y)
@@ -269,7 +292,11 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         if not frozen:
             estimator.partial_fit(X, labels, classes=known, **routed.estimator.partial_fit)
         nothing = np.full(len(labels), np.nan)
-        self.forecasts_ = nothing if scores is None else recalibrator.recalibrate_many(scores, outcomes, groups=names)
+        self.forecasts_ = (
+            nothing
+            if scores is None
+            else recalibrator.recalibrate_many(scores, outcomes, groups=names)
+        )
         self.classes_, self.estimator_, self.recalibrator_ = known, estimator, recalibrator
         self._take_features()
         return self
@@ -285,7 +312,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             The group or groups of each, if there are groups.
         """
         check_is_fitted(self)
-        p = self.recalibrator_.predict_many(_scores(self.estimator_, X, self.classes_), groups=groups)
+        p = self.recalibrator_.predict_many(
+            _scores(self.estimator_, X, self.classes_), groups=groups
+        )
         return np.column_stack([1 - p, p])
 
     def predict(self, X: Any, *, groups: Any = None) -> NDArray[Any]:
@@ -297,8 +326,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def issue(self, X: Any, *, groups: Any = None, events: Any = None) -> list[Ticket]:
         """Return a forecast for each row whose label will come later, in any order with others.
 
-        The certificate is about these forecasts: what was said when it was said. A frozen classifier can begin with
-        this, without any label.
+        The certificate is about these forecasts: what was said when it was said. A frozen
+        classifier can begin with this, without any label.
 
         Parameters
         ----------
@@ -307,14 +336,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         groups
             The group or groups of each, if groups are to be calibrated each.
         events
-            The name or number of what each row is about, or None, if several are about the same; see
-            `Recalibrator.issue`.
+            The name or number of what each row is about, or None, if several are about the same;
+            see `Recalibrator.issue`.
 
         Returns
         -------
         tickets
-            One for each row, an int: ``ticket.p`` is the probability of the second class. The model does not keep rows;
-            keep what you need to learn from them.
+            One for each row, an int: ``ticket.p`` is the probability of the second class. The model
+            does not keep rows; keep what you need to learn from them.
 
         Raises
         ------
@@ -339,8 +368,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def resolve(self, tickets: Iterable[int], y: ArrayLike) -> Self:
         """Learn the labels of issued forecasts, in the order given. All of them, or none if one is refused.
 
-        The recalibrator learns them; the classifier does not, as its rows are not here. If it is to learn them, call
-        ``estimator_.partial_fit``: the `partial_fit` of this would count their rounds twice.
+        The recalibrator learns them; the classifier does not, as its rows are not here. If it is to
+        learn them, call ``estimator_.partial_fit``: the `partial_fit` of this would count their
+        rounds twice.
 
         Parameters
         ----------
@@ -352,14 +382,17 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Raises
         ------
         InputError
-            If a label is not one of the classes, a ticket was never issued or comes twice, or the lengths differ.
+            If a label is not one of the classes, a ticket was never issued or comes twice, or the
+            lengths differ.
         TicketError
             If a ticket is resolved or given up already.
         """
         numbers = self._awaited(tickets)
         outcomes = _outcomes(_labels(y), self.classes_)
         if len(numbers) != len(outcomes):
-            raise InputError("y", f"must have a label for each of the {len(numbers)} tickets", (len(outcomes),))
+            raise InputError(
+                "y", f"must have a label for each of the {len(numbers)} tickets", (len(outcomes),)
+            )
         for number, outcome in zip(numbers, outcomes.tolist(), strict=True):
             self.recalibrator_.resolve(number, outcome)
         return self
@@ -383,7 +416,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         check_is_fitted(self)
         if not isinstance(tickets, Iterable) or isinstance(tickets, str | bytes):
             raise InputError("tickets", "must be a sequence of what issue() gave", tickets)
-        given, awaited = list(tickets), {int(ticket): ticket for ticket in self.recalibrator_.awaited}
+        given, awaited = (
+            list(tickets),
+            {int(ticket): ticket for ticket in self.recalibrator_.awaited},
+        )
         numbers: dict[int, None] = {}
         for position, ticket in enumerate(given):
             number = _ticket_number(ticket, position)
@@ -392,13 +428,19 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             if number not in awaited:
                 self.recalibrator_.give_up(number)  # raises, and says why
             if isinstance(ticket, Ticket) and ticket.p != awaited[number].p:
-                raise InputError("tickets", "must be of this model, not of another", ticket, position)
+                raise InputError(
+                    "tickets", "must be of this model, not of another", ticket, position
+                )
             numbers[number] = None
         return list(numbers)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which of the classifier's and the splitter's methods get what is passed to ours."""
-        to_estimator = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
+        to_estimator = (
+            MethodMapping()
+            .add(caller="fit", callee="fit")
+            .add(caller="partial_fit", callee="partial_fit")
+        )
         to_splitter = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=to_estimator).add(
@@ -413,7 +455,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     def _new_recalibrator(self) -> Recalibrator:
         return Recalibrator(
-            hint=self.hint, budget=self.budget, max_groups=self.max_groups, max_unresolved=self.max_unresolved
+            hint=self.hint,
+            budget=self.budget,
+            max_groups=self.max_groups,
+            max_unresolved=self.max_unresolved,
         )
 
     def _routed(self, method: str, params: dict[str, Any], groups: Any = None) -> Any:
@@ -429,10 +474,14 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             order = np.arange(len(labels))
             scores = _scores(self.estimator, X, classes)
         else:
-            splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels, **routed.splitter.split))
+            splits = list(
+                check_cv(self.cv, labels, classifier=True).split(X, labels, **routed.splitter.split)
+            )
             order = _check_splits(splits, labels)
             parts = Parallel(n_jobs=self.n_jobs)(
-                delayed(_held_out_scores)(self.estimator, X, labels, train, test, classes, routed.estimator.fit)
+                delayed(_held_out_scores)(
+                    self.estimator, X, labels, train, test, classes, routed.estimator.fit
+                )
                 for train, test in splits
             )
             scores = np.full(len(labels), np.nan)
@@ -455,7 +504,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _same_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
         known: NDArray[Any] = self.classes_
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise InputError("classes", f"must be those of the first call, {known.tolist()}", classes)
+            raise InputError(
+                "classes", f"must be those of the first call, {known.tolist()}", classes
+            )
         return known
 
     def _take_features(self) -> None:
@@ -492,7 +543,9 @@ def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         first = int(unknown.argmax())
-        raise InputError("y", f"must be one of the classes {classes.tolist()}", labels[first], first)
+        raise InputError(
+            "y", f"must be one of the classes {classes.tolist()}", labels[first], first
+        )
     outcomes: NDArray[np.bool_] = labels == classes[1]
     return outcomes
 
@@ -503,10 +556,14 @@ def _check_splits(splits: list[tuple[Any, Any]], labels: NDArray[Any]) -> NDArra
     for number, (train, test) in enumerate(splits):
         np.add.at(tested, rows[test], 1)
         if len(np.unique(labels[train])) < 2:
-            raise InputError("cv", "must leave both classes in every training part", "1 class", number)
+            raise InputError(
+                "cv", "must leave both classes in every training part", "1 class", number
+            )
         learned = np.intersect1d(rows[train], rows[test])
         if len(learned):
-            raise InputError("cv", "must not test a row of the training part", int(learned[0]), number)
+            raise InputError(
+                "cv", "must not test a row of the training part", int(learned[0]), number
+            )
     if (tested > 1).any():
         raise InputError("cv", "must test no row twice", int(tested.max()), int(tested.argmax()))
     return np.flatnonzero(tested)
@@ -537,4 +594,6 @@ def _scores(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64
     else:
         raise InputError("estimator", "must have predict_proba or decision_function", estimator)
     rounded = np.clip(scores, 0.0, 1.0)
-    return _check.probabilities("scores", np.where(abs(rounded - scores) <= _ROUNDING, rounded, scores))
+    return _check.probabilities(
+        "scores", np.where(abs(rounded - scores) <= _ROUNDING, rounded, scores)
+    )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Course"]
 
 blank = partial(new_figure, 7, 5.5)
-_DOTS = 1_000  # more are a picture within the picture: a file with a hundred thousand points is slow to open
+# more are a picture within the picture: a file with a hundred thousand points is slow to open
+_DOTS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,8 @@ class Course:
     window : int
         About the root of the number of rounds.
     signed : array
-        Forecasts minus outcomes, summed up to each round. The distance is at least as large as that, either way.
+        Forecasts minus outcomes, summed up to each round. The distance is at least as large as
+        that, either way.
     rounds : array
         After how many rounds the distance was measured.
     lower, upper : array
@@ -61,7 +63,10 @@ class Course:
         """Measure a game at so many points of time."""
         rounds = np.unique(np.linspace(0, len(game), points + 1).round().astype(np.int64))
         rounds = rounds[rounds > 0]
-        found = [distance(game.y[:t], game.p[:t], rtol=rtol, time_limit=time_limit / points).totals for t in rounds]
+        found = [
+            distance(game.y[:t], game.p[:t], rtol=rtol, time_limit=time_limit / points).totals
+            for t in rounds
+        ]
         lower, upper = np.array(found).reshape(-1, 2).T
         window = max(1, round(math.sqrt(len(game))))
         return cls(
@@ -97,7 +102,13 @@ class Course:
         share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
         size = min(4.0, max(1.8, 40 / math.sqrt(len(t) + 1)))
-        dots = {"ls": "", "marker": ".", "ms": size, "color": COLORS[0], "rasterized": len(t) > _DOTS}
+        dots = {
+            "ls": "",
+            "marker": ".",
+            "ms": size,
+            "color": COLORS[0],
+            "rasterized": len(t) > _DOTS,
+        }
         axes.plot(t, self.p, zorder=2, label="forecast", **dots)
         axes.set_ylim(-0.03, 1.03)
         axes.set_ylabel(fitting(["probability", "p"], 0.6 * room(axes)[1], 9), fontsize=9)
@@ -109,13 +120,26 @@ class Course:
         signed = np.abs(np.concatenate([[0.0], self.signed]))
         narrow = room(axes)[0] < 220
         distance, off = (
-            ("distance", "|bias|") if narrow else ("distance to calibration", "|sum of forecasts - outcomes|")
+            ("distance", "|bias|")
+            if narrow
+            else ("distance to calibration", "|sum of forecasts - outcomes|")
         )
         axes.plot(t, 2 * np.sqrt(t) + 1, color=ink(axes), ls=":", lw=1.3, label="2 sqrt(T) + 1")
         if self.certificate is not None:
-            axes.plot(t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate")
+            axes.plot(
+                t[-1:], [self.certificate], color=GREY, marker="D", ms=6, ls="", label="certificate"
+            )
         axes.vlines(self.rounds, self.lower, self.upper, color=COLORS[2], alpha=0.5, lw=3)
-        axes.plot(self.rounds, self.upper, color=COLORS[2], ls="", marker="o", ms=3.5, zorder=3, label=distance)
+        axes.plot(
+            self.rounds,
+            self.upper,
+            color=COLORS[2],
+            ls="",
+            marker="o",
+            ms=3.5,
+            zorder=3,
+            label=distance,
+        )
         axes.plot(t, signed, color=COLORS[1], lw=0.8, label=off)
         axes.set_ylim(bottom=0)
         axes.set_ylabel("in total", fontsize=9)
@@ -138,7 +162,9 @@ def _finish(axes: Any, *, dots: float = 1.0) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
     names = axes.get_legend_handles_labels()[1]
-    columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)  # the layout gives more
+    columns = next(
+        (n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1
+    )  # the layout gives more
     style = {
         "fontsize": 8,
         "markerscale": dots,
@@ -154,4 +180,7 @@ def _finish(axes: Any, *, dots: float = 1.0) -> None:
 def _width(names: list[str], columns: int) -> float:
     """About how wide a legend of so many columns is, in points."""
     rows = math.ceil(len(names) / columns)
-    return sum(28 + max(width_of(name, 8) for name in names[at : at + rows]) for at in range(0, len(names), rows))
+    return sum(
+        28 + max(width_of(name, 8) for name in names[at : at + rows])
+        for at in range(0, len(names), rows)
+    )

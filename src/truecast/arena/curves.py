@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 from truecast._names import cut_in_the_middle, short_names
 from truecast.arena.adversaries.base import Sees
 from truecast.errors import InputError
-from truecast.plot.style import COLORS, DASHES, GREY, MARKERS, fitting, ink, new_figure, room, width_of
+from truecast.plot.style import (
+    COLORS,
+    DASHES,
+    GREY,
+    MARKERS,
+    fitting,
+    ink,
+    new_figure,
+    room,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from truecast.arena.results import Results
@@ -23,7 +33,10 @@ _NAME = 100  # points: the longest name of a forecaster in a legend
 _SIZE = 9  # points: all words, which a page that makes the figure smaller would make too small
 _PAGE = 7.2  # inches: the figure if there is none, about as wide as a column of a page
 _WIDE, _HIGH = 7.0, 1.5  # inches: the narrowest figure, and the lowest line of panels
-_SEEN = "adversaries, who see nothing (blue),", "what may be forecast and how likely (green), or the forecast (orange)"
+_SEEN = (
+    "adversaries, who see nothing (blue),",
+    "what may be forecast and how likely (green), or the forecast (orange)",
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +87,10 @@ class Curves:
     @classmethod
     def of(cls, results: Results) -> Curves:
         """Return the curves of a tournament."""
-        panels = (_panel(name, [row for row in results.rows if row.forecaster == name]) for name in results.forecasters)
+        panels = (
+            _panel(name, [row for row in results.rows if row.forecaster == name])
+            for name in results.forecasters
+        )
         return cls(tuple(panels), {row.adversary: row.sees for row in results.rows})
 
     def draw(self, figure: Any = None) -> Any:
@@ -88,7 +104,9 @@ class Curves:
         overview, names = figure.add_subplot(grid[:2, :3]), figure.add_subplot(grid[:2, 3])
         self.draw_overview(overview, legend=False)
         names.axis("off")
-        names.legend(*overview.get_legend_handles_labels(), loc="center left", frameon=False, fontsize=_SIZE)
+        names.legend(
+            *overview.get_legend_handles_labels(), loc="center left", frameon=False, fontsize=_SIZE
+        )
         axes = None
         for at, panel in enumerate(self.panels):
             line, column = divmod(at, columns)
@@ -99,26 +117,38 @@ class Curves:
             axes.set_xlabel("T, rounds" if lowest else "", fontsize=_SIZE)
         if axes is not None:
             style = {"frameon": False, "fontsize": _SIZE, "title_fontsize": _SIZE}
-            seen = fitting([" ".join(_SEEN), "\n".join(_SEEN)], 72 * figure.bbox.width / figure.dpi - 20, _SIZE)
-            figure.legend(*self._legend(axes), title=seen, ncols=4, loc="outside lower center", **style)
+            seen = fitting(
+                [" ".join(_SEEN), "\n".join(_SEEN)], 72 * figure.bbox.width / figure.dpi - 20, _SIZE
+            )
+            figure.legend(
+                *self._legend(axes), title=seen, ncols=4, loc="outside lower center", **style
+            )
         return figure
 
     def draw_overview(self, axes: Any, *, legend: bool = True) -> None:
         """Draw the worst distance of every forecaster on matplotlib axes; in the legend the worst come first."""
         order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
-        labels = short_names((panel.forecaster for panel in order), lambda text: width_of(text, _SIZE) <= _NAME)
+        labels = short_names(
+            (panel.forecaster for panel in order), lambda text: width_of(text, _SIZE) <= _NAME
+        )
         for panel, label in zip(order, labels, strict=True):
             at = self.panels.index(panel)
             style = {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
             dashes = DASHES[at // len(COLORS) % len(DASHES)]
-            axes.plot(*_points(panel.worst), label=label, ls=dashes, lw=1.3, ms=5, mfc="none", **style)
+            axes.plot(
+                *_points(panel.worst), label=label, ls=dashes, lw=1.3, ms=5, mfc="none", **style
+            )
         self._reference(axes)
         _scales(axes)
         width, height = room(axes)
-        axes.set_title(fitting(["worst of all adversaries and seeds", "worst of all"], 0.7 * width, 10), fontsize=10)
+        axes.set_title(
+            fitting(["worst of all adversaries and seeds", "worst of all"], 0.7 * width, 10),
+            fontsize=10,
+        )
         axes.set_xlabel("T, rounds", fontsize=_SIZE)
         axes.set_ylabel(
-            fitting(["distance to calibration, in total", "distance, in total"], height, _SIZE), fontsize=_SIZE
+            fitting(["distance to calibration, in total", "distance, in total"], height, _SIZE),
+            fontsize=_SIZE,
         )
         if legend:
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=_SIZE)
@@ -131,11 +161,15 @@ class Curves:
             _draw_bound(axes, panel.bound, color=GREY, lw=3.5, zorder=1, label="proved bound")
         self._reference(axes)
         _scales(axes)
-        name = cut_in_the_middle(panel.forecaster, lambda text: width_of(text, _SIZE) <= room(axes)[0])
+        name = cut_in_the_middle(
+            panel.forecaster, lambda text: width_of(text, _SIZE) <= room(axes)[0]
+        )
         axes.set_title(name, fontsize=_SIZE, pad=3)
         where = {"transform": axes.transAxes, "va": "top", "fontsize": _SIZE}
         most = 1.15 * room(axes)[0] - 6  # the layout gives more
-        against = cut_in_the_middle(f"worst: {panel.against}", lambda text: width_of(text, _SIZE) <= most)
+        against = cut_in_the_middle(
+            f"worst: {panel.against}", lambda text: width_of(text, _SIZE) <= most
+        )
         axes.text(0.03, 0.97, against, color=ink(axes), **where)
 
     def _style(self, adversary: str) -> dict[str, Any]:
@@ -154,7 +188,9 @@ class Curves:
         from matplotlib.lines import Line2D
 
         names = sorted(self.sees, key=lambda name: list(_COLOURS).index(self.sees[name]))
-        entries = {name: Line2D([], [], lw=0.9, ms=4, mfc="none", **self._style(name)) for name in names}
+        entries = {
+            name: Line2D([], [], lw=0.9, ms=4, mfc="none", **self._style(name)) for name in names
+        }
         entries["proved bound"] = Line2D([], [], color=GREY, lw=3.5)
         entries["2 sqrt(T) + 1"] = Line2D([], [], color=ink(axes), ls=":", lw=1.3)
         return list(entries.values()), list(entries)
@@ -175,7 +211,9 @@ def _panel(name: str, rows: list[Row]) -> Panel:
     for row in rows:
         for values in (worst, against.setdefault(row.adversary, {})):
             values[row.rounds] = max(values.get(row.rounds, 0.0), row.upper)
-    bound = {row.rounds: row.bound for row in rows if row.bound is not None and row.bounds == "distance"}
+    bound = {
+        row.rounds: row.bound for row in rows if row.bound is not None and row.bounds == "distance"
+    }
     curves = {adversary: Curve.of(values) for adversary, values in against.items()}
     last = max(rows, key=lambda row: (row.rounds, row.upper))
     return Panel(name, curves, Curve.of(worst), last.adversary, Curve.of(bound) if bound else None)

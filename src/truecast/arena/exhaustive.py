@@ -36,12 +36,13 @@ class Worst:
     rounds : int
         How many.
     distance : Fraction
-        The largest distance to calibration, in total, over all outcome strings. No more and no less.
+        The largest distance to calibration, in total, over all outcome strings. No more and no
+        less.
     outcomes : tuple of int
         A string that reaches it.
     certificate : Fraction or None
-        The largest certificate over all strings, if the forecaster keeps one: of a ladder D + min(A, B), not rounded.
-        Often of another string.
+        The largest certificate over all strings, if the forecaster keeps one: of a ladder D +
+        min(A, B), not rounded. Often of another string.
     states : int
         The pairs of a forecaster's state and a tally that strings lead to.
     """
@@ -65,18 +66,18 @@ class History(NamedTuple):
 def exhaustive(forecaster: Any, rounds: int) -> Worst:
     """Find the largest distance to calibration that any outcomes can lead a deterministic forecaster to.
 
-    Two histories with the same state of the forecaster and the same tally have the same future, so these pairs are
-    gone through round by round, not the 2**T strings. Distances are found in floats first; those within 1e-9 of the
-    largest again in fractions. The forecasts of a ladder are taken as the fractions that they stand for, others as
-    the doubles that they are.
+    Two histories with the same state of the forecaster and the same tally have the same future, so
+    these pairs are gone through round by round, not the 2**T strings. Distances are found in floats
+    first; those within 1e-9 of the largest again in fractions. The forecasts of a ladder are taken
+    as the fractions that they stand for, others as the doubles that they are.
 
     It tells nothing of longer games.
 
     Parameters
     ----------
     forecaster
-        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`, `to_json` and
-        `from_json`, and must not draw.
+        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`,
+        `to_json` and `from_json`, and must not draw.
     rounds
         T; 16 take seconds for ladders.
 
@@ -108,8 +109,14 @@ def exhaustive(forecaster: Any, rounds: int) -> Worst:
 def copied(forecaster: Any) -> Any:
     """Return a copy that goes on from the same state; refuse a forecaster that draws or that cannot be saved."""
     if hasattr(forecaster, "seed"):
-        raise InputError("forecaster", "must not draw: what is the worst for one seed is not for another", forecaster)
-    if not can_play(forecaster) or not all(hasattr(forecaster, name) for name in ("to_json", "from_json")):
+        raise InputError(
+            "forecaster",
+            "must not draw: what is the worst for one seed is not for another",
+            forecaster,
+        )
+    if not can_play(forecaster) or not all(
+        hasattr(forecaster, name) for name in ("to_json", "from_json")
+    ):
         rule = "must have predict(), observe(outcome), to_json and from_json, and need nothing else"
         raise InputError("forecaster", rule, forecaster)
     return forecaster.from_json(forecaster.to_json())
@@ -156,7 +163,9 @@ def _farthest(f: Any, layer: list[History]) -> tuple[Fraction, tuple[int, ...]]:
     for history in layer:
         tallies.setdefault((history.zeros, history.ones), history.outcomes)
     near = distances(list(tallies))
-    close = [tally for tally, d in zip(tallies, near.tolist(), strict=True) if d >= near.max() - _CLOSE]
+    close = [
+        tally for tally, d in zip(tallies, near.tolist(), strict=True) if d >= near.max() - _CLOSE
+    ]
     exact = {}
     for zeros, ones in close:
         p = [_fraction(f, said) for said in (*zeros, *ones)]
@@ -191,7 +200,10 @@ def distances(tallies: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> NDA
     for sizes, where in by_size.items():
         for start in range(0, len(where), _AT_ONCE):
             part = where[start : start + _AT_ONCE]
-            sides = [np.array([tallies[at][side] for at in part]).reshape(len(part), sizes[side]).T for side in (0, 1)]
+            sides = [
+                np.array([tallies[at][side] for at in part]).reshape(len(part), sizes[side]).T
+                for side in (0, 1)
+            ]
             found[part] = _shortest(*sides)
     return found
 
@@ -199,9 +211,9 @@ def distances(tallies: list[tuple[tuple[float, ...], tuple[float, ...]]]) -> NDA
 def _shortest(zeros: NDArray[np.float64], ones: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distances of many tallies of one size: columns of sorted forecasts.
 
-    The path of `truecast.reference.calibration_distance`, made longer by a group of every size in turn, in increasing
-    order of their values, at all lattice points at once. Invariant: no path with groups of the values so far is
-    shorter than `length`.
+    The path of `truecast.reference.calibration_distance`, made longer by a group of every size in
+    turn, in increasing order of their values, at all lattice points at once. Invariant: no path
+    with groups of the values so far is shorter than `length`.
     """
     length = np.full((len(zeros) + 1, len(ones) + 1, zeros.shape[1]), np.inf)
     length[0, 0] = 0.0

@@ -45,7 +45,9 @@ class Round:
         The forecasts and the outcomes of the rounds before.
     """
 
-    def __init__(self, forecaster: Player, rounds: int, rng: np.random.Generator, sees: Sees) -> None:
+    def __init__(
+        self, forecaster: Player, rounds: int, rng: np.random.Generator, sees: Sees
+    ) -> None:
         self.rounds = rounds
         self.rng = rng
         self.said: list[float] = []
@@ -75,7 +77,9 @@ class Round:
 
     def _need(self, what: Sees) -> None:
         if self._sees != what:
-            raise InputError("sees", f"must be {what!r} for an adversary that looks at it", self._sees)
+            raise InputError(
+                "sees", f"must be {what!r} for an adversary that looks at it", self._sees
+            )
 
 
 def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0) -> Transcript:
@@ -102,9 +106,9 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     Raises
     ------
     InputError
-        If rounds or seed break their rules, the forecaster wants hints or scores, or the adversary cannot play against
-        it; or if one says what is no probability, or the other chooses something else than 0 or 1: what was played
-        until then stays played.
+        If rounds or seed break their rules, the forecaster wants hints or scores, or the adversary
+        cannot play against it; or if one says what is no probability, or the other chooses
+        something else than 0 or 1: what was played until then stays played.
 
     Examples
     --------
@@ -118,9 +122,15 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     if not isinstance(adversary, Adversary):
         raise InputError("adversary", "must be an Adversary of truecast.arena", adversary)
     if not can_play(forecaster):
-        raise InputError("forecaster", "must have predict() and observe(outcome), and need nothing else", forecaster)
+        raise InputError(
+            "forecaster",
+            "must have predict() and observe(outcome), and need nothing else",
+            forecaster,
+        )
     if not adversary.plays(forecaster):
-        raise InputError("forecaster", f"must be one that {adversary!r} can play against", forecaster)
+        raise InputError(
+            "forecaster", f"must be one that {adversary!r} can play against", forecaster
+        )
     game = Round(forecaster, rounds, np.random.default_rng([seed, 1]), adversary.sees)
     scored = getattr(forecaster, "scored", None)
     single = not hasattr(forecaster, "interval")
@@ -134,7 +144,13 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
         game.said.append(_probability(p if scored is None else scored(y_t), t))
         forecaster.observe(y_t)
         game.outcomes.append(y_t)
-    return written(forecaster, adversary, seed, np.array(game.said, np.float64), np.array(game.outcomes, np.uint8))
+    return written(
+        forecaster,
+        adversary,
+        seed,
+        np.array(game.said, np.float64),
+        np.array(game.outcomes, np.uint8),
+    )
 
 
 def can_play(forecaster: object) -> bool:
@@ -144,7 +160,9 @@ def can_play(forecaster: object) -> bool:
 
 
 def _all(chosen: NDArray[np.uint8], rounds: int) -> NDArray[np.uint8]:
-    y = np.array(_check.outcomes(chosen, name="adversary"))  # a copy: the adversary may keep its own
+    y = np.array(
+        _check.outcomes(chosen, name="adversary")
+    )  # a copy: the adversary may keep its own
     if len(y) != rounds:
         raise InputError("adversary", _CHOICE, y.shape)
     return y

@@ -19,13 +19,15 @@ _FORMAT = 1
 class Journal:
     """Finished games, by who played them, kept in a file.
 
-    The first line says what the games were played for. A line is written at once and whole, or, if the power or the
-    process goes, in part: a last line without an end is dropped when the file is next read.
+    The first line says what the games were played for. A line is written at once and whole, or, if
+    the power or the process goes, in part: a last line without an end is dropped when the file is
+    next read.
     """
 
     def __init__(self, path: Path, head: bytes, played: dict[Key, Row], kept: int) -> None:
         self.played = played
-        # to append: two tournaments at a time then write one line after the other, and at worst play a game twice
+        # to append: two tournaments at a time then write one line after the other, and at worst
+        # play a game twice
         self._file = open(path, "ab")  # noqa: SIM115 - closed by close
         self._file.truncate(kept)
         if not kept:
@@ -100,6 +102,8 @@ def _game(line: bytes, at: int, path: Path) -> tuple[Key, Row]:
         row = Row(**entries)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(
-            "path", f"must have a game in every line but the first, and line {at} is none", str(path)
+            "path",
+            f"must have a game in every line but the first, and line {at} is none",
+            str(path),
         ) from error
     return (row.forecaster, row.adversary, forecaster, adversary, row.rounds, row.seed), row

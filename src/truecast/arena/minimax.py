@@ -36,7 +36,8 @@ class GameValue:
     rounds : int
         Of the game.
     lower, upper : float
-        Proved bounds on the expected CalDist, a total, at the end of the game if both play their best.
+        Proved bounds on the expected CalDist, a total, at the end of the game if both play their
+        best.
     deterministic : bool
         Whether the adversary sees each forecast, so that drawing it is of no use.
     """
@@ -51,7 +52,8 @@ class GameValue:
 class Solution:
     """The game with forecasts from a few points: what each state is worth, and how to play on.
 
-    A state is what was said and what came, in any order: item 2 i + y stands for point i and outcome y.
+    A state is what was said and what came, in any order: item 2 i + y stands for point i and
+    outcome y.
 
     Attributes
     ----------
@@ -75,7 +77,10 @@ class Solution:
     def mixture(self, items: Iterable[int] = ()) -> Distribution:
         """What to say next, and how likely: one point, or two."""
         so_far = list(items)
-        zero, one = (np.array([self.value([*so_far, 2 * i + y]) for i in range(len(self.points))]) for y in (0, 1))
+        zero, one = (
+            np.array([self.value([*so_far, 2 * i + y]) for i in range(len(self.points))])
+            for y in (0, 1)
+        )
         i = int(np.argmin(np.maximum(zero, one)))
         best: Distribution = ((float(self.points[i]), 1.0),)
         if self.deterministic:
@@ -106,7 +111,8 @@ def farey(order: int) -> tuple[Fraction, ...]:
 def solve(rounds: int, points: tuple[Fraction, ...], *, deterministic: bool = False) -> Solution:
     """Solve the game with forecasts from these points.
 
-    Backwards over all states, of which there are C(2 n + rounds, rounds) for n points; each takes O(n).
+    Backwards over all states, of which there are C(2 n + rounds, rounds) for n points; each takes
+    O(n).
 
     Parameters
     ----------
@@ -141,14 +147,15 @@ def minimax_value(
 ) -> GameValue:
     """Bounds on the value of the calibration game of Qiao and Zheng (2024).
 
-    In each round the forecaster picks a distribution of forecasts, the adversary, who knows it, an outcome; then a
-    forecast is drawn, and both see both. In the end the forecaster pays CalDist, in total. The value is the least that
-    he can be sure to keep its expectation to.
+    In each round the forecaster picks a distribution of forecasts, the adversary, who knows it, an
+    outcome; then a forecast is drawn, and both see both. In the end the forecaster pays CalDist, in
+    total. The value is the least that he can be sure to keep its expectation to.
 
-    The upper bound is the value with forecasts from the `points` only, the lower one that against an adversary who
-    sees of each forecast only in which cell between the `ends` it lies (docs/minimax.md, theorems 2 and 3); both are
-    exact but for rounding, which is accounted for. For up to 4 rounds the value is known: 1/2, 1/2, 2/3, 47/64
-    (docs/minimax.md, theorem 4). That the value is so small for so few rounds says nothing of many.
+    The upper bound is the value with forecasts from the `points` only, the lower one that against
+    an adversary who sees of each forecast only in which cell between the `ends` it lies
+    (docs/minimax.md, theorems 2 and 3); both are exact but for rounding, which is accounted for.
+    For up to 4 rounds the value is known: 1/2, 1/2, 2/3, 47/64 (docs/minimax.md, theorem 4). That
+    the value is so small for so few rounds says nothing of many.
 
     Parameters
     ----------
@@ -157,11 +164,13 @@ def minimax_value(
     deterministic
         Whether the adversary sees each forecast before he picks the outcome.
     points
-        What the forecaster may say: increasing fractions from 0 to 1. More points, a lower upper bound, more time.
+        What the forecaster may say: increasing fractions from 0 to 1. More points, a lower upper
+        bound, more time.
     ends
-        Some of the points, with 0 and 1 among them: what the adversary sees. More ends, mostly, a higher lower bound.
-        They are of use only if the points have all fractions with denominators up to `rounds` among them; otherwise
-        the lower bound is the upper one less what rounding to the points can cost.
+        Some of the points, with 0 and 1 among them: what the adversary sees. More ends, mostly, a
+        higher lower bound. They are of use only if the points have all fractions with denominators
+        up to `rounds` among them; otherwise the lower bound is the upper one less what rounding to
+        the points can cost.
 
     Returns
     -------
@@ -171,8 +180,9 @@ def minimax_value(
     Raises
     ------
     InputError
-        If the rounds are not from 1 to 12, the points or ends break their rules, or there are too many states; without
-        points, at most 7 are allowed: 5 take some seconds, 7 some minutes and 1.5 GB.
+        If the rounds are not from 1 to 12, the points or ends break their rules, or there are too
+        many states; without points, at most 7 are allowed: 5 take some seconds, 7 some minutes and
+        1.5 GB.
 
     Examples
     --------
@@ -183,23 +193,37 @@ def minimax_value(
     rounds = _check.whole_number("rounds", rounds, least=1, most=MOST_ROUNDS)
     deterministic = _check.flag("deterministic", deterministic)
     said = _usual(rounds, deterministic) if points is None else _points("points", points)
-    seen = _points("ends", ends) if ends is not None else farey(5) if points is None and rounds == 7 else said
+    seen = (
+        _points("ends", ends)
+        if ends is not None
+        else farey(5)
+        if points is None and rounds == 7
+        else said
+    )
     if not set(seen) <= set(said):
         raise InputError("ends", "must be some of the points", seen)
     solution = solve(rounds, said, deterministic=deterministic)
     upper = solution.value()
     complete = set(farey(rounds)) <= set(said)
-    lower = upper - (rounds - (complete and not deterministic)) * max(float(b - a) for a, b in pairwise(said)) / 2
+    lower = (
+        upper
+        - (rounds - (complete and not deterministic))
+        * max(float(b - a) for a, b in pairwise(said))
+        / 2
+    )
     if complete:
         lower = max(lower, short_sighted(solution, seen)[0])
     return GameValue(rounds, max(lower - _ROUNDING, 0.0), upper + _ROUNDING, deterministic)
 
 
-def short_sighted(solution: Solution, ends: Sequence[Fraction]) -> tuple[float, NDArray[np.float64]]:
+def short_sighted(
+    solution: Solution, ends: Sequence[Fraction]
+) -> tuple[float, NDArray[np.float64]]:
     """Return what an adversary gets who sees only the cells between `ends`, and his chances of a one.
 
-    The chances stand in order of rounds, of the multiset of (cell, outcome) before, and, if the game is deterministic,
-    of the present cell. They are good, not always the best; the bound is that of the best answer to them.
+    The chances stand in order of rounds, of the multiset of (cell, outcome) before, and, if the
+    game is deterministic, of the present cell. They are good, not always the best; the bound is
+    that of the best answer to them.
     """
     points, rounds = solution.points, solution.rounds
     numerators, denominator = _over_one_denominator(rounds, points)
@@ -208,7 +232,9 @@ def short_sighted(solution: Solution, ends: Sequence[Fraction]) -> tuple[float, 
     first = np.cumsum([0, *map(len, cells)]).astype(np.int64)
     said = np.array([point for cell in cells for point in cell], np.int64)
     _few("ends", comb(2 * len(said) + rounds - 2, rounds - 1))
-    sights = comb(2 * len(cells) + rounds - 1, rounds - 1) * (len(cells) if solution.deterministic else 1)
+    sights = comb(2 * len(cells) + rounds - 1, rounds - 1) * (
+        len(cells) if solution.deterministic else 1
+    )
     chances = np.empty(_few("ends", sights))
     values, seen = solution._values, solution.deterministic
     return bound_game(numerators, denominator, rounds, seen, values, first, said, chances), chances
@@ -219,7 +245,14 @@ def _usual(rounds: int, deterministic: bool) -> tuple[Fraction, ...]:
     if rounds > 7:
         raise InputError("points", "must be given for more than 7 rounds", None)
     uniform = {1: 2, 2: 2, 3: 6, 4: 24}.get(rounds, 12 if deterministic and rounds < 7 else 1)
-    return tuple(sorted({*farey(7 if uniform == 1 else rounds), *(Fraction(k, uniform) for k in range(uniform + 1))}))
+    return tuple(
+        sorted(
+            {
+                *farey(7 if uniform == 1 else rounds),
+                *(Fraction(k, uniform) for k in range(uniform + 1)),
+            }
+        )
+    )
 
 
 def _points(name: str, given: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -235,7 +268,9 @@ def _points(name: str, given: Sequence[Fraction]) -> tuple[Fraction, ...]:
     return found
 
 
-def _over_one_denominator(rounds: int, points: tuple[Fraction, ...]) -> tuple[NDArray[np.int64], int]:
+def _over_one_denominator(
+    rounds: int, points: tuple[Fraction, ...]
+) -> tuple[NDArray[np.int64], int]:
     denominator = lcm(*range(1, rounds + 1), *(point.denominator for point in points))
     if denominator > 2**40:
         raise InputError("points", "must have a common denominator of at most 2**40", points)
@@ -244,5 +279,7 @@ def _over_one_denominator(rounds: int, points: tuple[Fraction, ...]) -> tuple[ND
 
 def _few(name: str, states: int) -> int:
     if states > MOST_STATES:
-        raise InputError(name, f"must be so few that there are at most {MOST_STATES:,} states", states)
+        raise InputError(
+            name, f"must be so few that there are at most {MOST_STATES:,} states", states
+        )
     return states

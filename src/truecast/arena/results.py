@@ -61,7 +61,9 @@ class Results:
     def _games(self) -> dict[tuple[str, int], dict[str, list[Row]]]:
         games: dict[tuple[str, int], dict[str, list[Row]]] = {}
         for row in self.rows:
-            games.setdefault((row.forecaster, row.rounds), {}).setdefault(row.adversary, []).append(row)
+            games.setdefault((row.forecaster, row.rounds), {}).setdefault(row.adversary, []).append(
+                row
+            )
         return games
 
     def columns(self) -> dict[str, list[Any]]:
@@ -93,17 +95,24 @@ class Results:
             cells = [self._worst(found.get((name, rounds))) for rounds in self.horizons]
             last = line[-1]
             more = [last.against, number(last.mean), f"{last.brier:.3f}", number(last.certificate)]
-            rows.append((name, *cells, _exponent(line), *more, number(last.bound), last.bounds or ""))
+            rows.append(
+                (name, *cells, _exponent(line), *more, number(last.bound), last.bounds or "")
+            )
         return Table(tuple(names), tuple(rows))
 
     def against(self, rounds: int) -> Table:
         """Return the distance of every forecaster against every adversary over so many rounds: means over seeds."""
         if rounds not in self.horizons:
-            raise InputError("rounds", f"must be one of {', '.join(map(str, self.horizons))}", rounds)
+            raise InputError(
+                "rounds", f"must be one of {', '.join(map(str, self.horizons))}", rounds
+            )
         rows = []
         for name in self.forecasters:
             games = self._games.get((name, rounds), {})
-            cells = (self._mean(games[adversary]) if adversary in games else "" for adversary in self.adversaries)
+            cells = (
+                self._mean(games[adversary]) if adversary in games else ""
+                for adversary in self.adversaries
+            )
             rows.append((name, *cells))
         return Table(("forecaster", *self.adversaries), tuple(rows))
 
@@ -119,8 +128,9 @@ class Results:
         Parameters
         ----------
         figure
-            A matplotlib figure or part of one to draw on; a new one if not given. In less than 7 inches by 1.5 for each
-            line of panels nothing could be read, and it is refused: `Curves.draw_overview` draws on axes of any size.
+            A matplotlib figure or part of one to draw on; a new one if not given. In less than 7
+            inches by 1.5 for each line of panels nothing could be read, and it is refused:
+            `Curves.draw_overview` draws on axes of any size.
 
         Returns
         -------

@@ -21,7 +21,8 @@ class Row:
     forecaster, adversary : str
         The names of the players.
     sees : str
-        What the adversary sees of the present forecast: "nothing", its "distribution", or the "forecast".
+        What the adversary sees of the present forecast: "nothing", its "distribution", or the
+        "forecast".
     rounds : int
         How many were played.
     seed : int or None
@@ -35,8 +36,8 @@ class Row:
     certificate : float or None
         The forecaster's own bound on the distance, if it keeps one.
     bound : float or None
-        What was proved before the first round of this game; of a forecaster that draws, about the expectation, so
-        nothing against who sees what it drew.
+        What was proved before the first round of this game; of a forecaster that draws, about the
+        expectation, so nothing against who sees what it drew.
     bounds : str or None
         Of which measure that is a bound: "distance", "lower distance", "by value" or "smooth".
     """
@@ -110,7 +111,9 @@ class Summary:
             against=worst.adversary,
             mean=fmean(fmean(row.upper for row in played) for played in games),
             brier=fmean(fmean(row.brier for row in played) for played in games),
-            certificate=max((row.certificate for row in rows if row.certificate is not None), default=None),
+            certificate=max(
+                (row.certificate for row in rows if row.certificate is not None), default=None
+            ),
             bound=promised.bound if promised else None,
             bounds=promised.bounds if promised else None,
         )

@@ -41,7 +41,9 @@ class Game:
         except Exception as error:
             forecaster, adversary, *_ = self.key
             seed = "" if self.seed is None else f", seed {self.seed}"
-            error.add_note(f"In the game of {forecaster} against {adversary}, {self.rounds:,} rounds{seed}")
+            error.add_note(
+                f"In the game of {forecaster} against {adversary}, {self.rounds:,} rounds{seed}"
+            )
             raise
 
     def _measured(self, rtol: float, time_limit: float) -> Row:
@@ -68,7 +70,10 @@ class Game:
 
 
 def schedule(
-    forecasters: Mapping[str, Make], adversaries: Mapping[str, Adversary], horizons: Sequence[int], seeds: Sequence[int]
+    forecasters: Mapping[str, Make],
+    adversaries: Mapping[str, Adversary],
+    horizons: Sequence[int],
+    seeds: Sequence[int],
 ) -> Iterator[Game]:
     """Yield the games to play, in order of forecasters, adversaries, rounds and seeds."""
     for name, make in forecasters.items():
@@ -90,7 +95,9 @@ def _entrant(name: str, make: Make, rounds: int) -> Player:
         error.add_note(f"While {name} was built for {rounds:,} rounds")
         raise
     if not can_play(built):
-        raise InputError("forecasters", f"must build what can predict and observe, and {name!r} does not", built)
+        raise InputError(
+            "forecasters", f"must build what can predict and observe, and {name!r} does not", built
+        )
     return built
 
 
@@ -103,7 +110,9 @@ def _options(player: object) -> str:
     return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(player))
 
 
-def _promise(forecaster: Any, adversary: Adversary, rounds: int) -> tuple[float | None, Measure | None]:
+def _promise(
+    forecaster: Any, adversary: Adversary, rounds: int
+) -> tuple[float | None, Measure | None]:
     """Return the bound that is proved before the first round, and the measure it is about; our own is the distance."""
     measure: Measure | None = getattr(forecaster, "bounds", "distance")
     seen = adversary.sees == "forecast" and _draws(forecaster)

@@ -23,7 +23,10 @@ from truecast.errors import InputError
 __all__ = ["Response", "best_response"]
 
 MAX_ROUNDS = 1 << 20
-_FEW, _MANY = 40, 2_000  # rounds up to which many distances are found at once, and one within some 20 ms
+_FEW, _MANY = (
+    40,
+    2_000,
+)  # rounds up to which many distances are found at once, and one within some 20 ms
 _PARENTS, _CHILDREN = 16, 128
 _HEAT = 0.15  # by how much of the best a worse string may pass for better, at first
 
@@ -40,7 +43,8 @@ class Response:
     outcomes : tuple of int
         The worst outcomes found; play them again by `truecast.arena.Given`.
     distance : Distance
-        How far from calibrated they leave the forecaster: proven bounds, a round and in total, with their witness.
+        How far from calibrated they leave the forecaster: proven bounds, a round and in total, with
+        their witness.
     bound : float or None
         What is proved of all outcomes before the first, if anything is.
     tried : int
@@ -71,17 +75,17 @@ def best_response(
 ) -> Response:
     """Search for outcomes that lead a deterministic forecaster as far from calibrated as possible.
 
-    If there are no more strings than tries, all of them. Else first constants, and against ladders `LeaveBiased`;
-    then a beam: round by round, the histories are kept that have the largest sum of y - p and the largest certificate
-    (or, without one, error by value); last, the best outcomes so far are changed here and there, and the better ones
-    kept. The distance of what is found is proven. That nothing is worse is not: `exhaustive` finds the very worst of
-    short games.
+    If there are no more strings than tries, all of them. Else first constants, and against ladders
+    `LeaveBiased`; then a beam: round by round, the histories are kept that have the largest sum of
+    y - p and the largest certificate (or, without one, error by value); last, the best outcomes so
+    far are changed here and there, and the better ones kept. The distance of what is found is
+    proven. That nothing is worse is not: `exhaustive` finds the very worst of short games.
 
     Parameters
     ----------
     forecaster
-        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`, `to_json` and
-        `from_json`, and must not draw.
+        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`,
+        `to_json` and `from_json`, and must not draw.
     rounds
         T.
     width
@@ -95,7 +99,8 @@ def best_response(
     starts
         Outcomes to begin with as well, such as those found before.
     progress
-        Called with the largest distance so far, the strings tried and the seconds, whenever one grows.
+        Called with the largest distance so far, the strings tried and the seconds, whenever one
+        grows.
 
     Raises
     ------
@@ -114,8 +119,9 @@ def best_response(
 
     Notes
     -----
-    The beam costs 2 * width * T rounds, with saving and loading. A distance takes some milliseconds; beyond 2,000
-    rounds outcomes are compared by their sum of y - p instead, which CalDist is never below.
+    The beam costs 2 * width * T rounds, with saving and loading. A distance takes some
+    milliseconds; beyond 2,000 rounds outcomes are compared by their sum of y - p instead, which
+    CalDist is never below.
     """
     fresh = copied(forecaster)
     rounds = _check.whole_number("rounds", rounds, least=1, most=MAX_ROUNDS)
@@ -134,7 +140,9 @@ def best_response(
         search.consider(np.array(y, np.uint8) for y in product((0, 1), repeat=rounds))
         return search.result(_proved(fresh, rounds))
     search.consider(search.promising(_constructed(fresh, rounds)))
-    search.consider(search.promising(_beam(copied(fresh), rounds, width, search.start + time_limit / 3)))
+    search.consider(
+        search.promising(_beam(copied(fresh), rounds, width, search.start + time_limit / 3))
+    )
     search.evolve(np.random.default_rng([seed, 2]))
     return search.result(_proved(fresh, rounds))
 
@@ -148,7 +156,10 @@ def _given(start: ArrayLike, rounds: int) -> Outcomes:
 
 def _proved(f: Any, rounds: int) -> float | None:
     """Return what is proved of CalDist; a bound on the error by value is one, as its q are calibrated."""
-    if not hasattr(f, "a_priori") or getattr(f, "bounds", "distance") not in ("distance", "by value"):
+    if not hasattr(f, "a_priori") or getattr(f, "bounds", "distance") not in (
+        "distance",
+        "by value",
+    ):
         return None
     bound = float(f.a_priori(rounds))
     return bound if bound < float("inf") else None
@@ -166,7 +177,9 @@ class _Search:
         self.best = -1.0
 
     def over(self) -> bool:
-        return bool(self.found) and (len(self.found) >= self.tries or time.monotonic() >= self.deadline)
+        return bool(self.found) and (
+            len(self.found) >= self.tries or time.monotonic() >= self.deadline
+        )
 
     def said(self, y: Outcomes) -> NDArray[np.float64]:
         """What the forecasts are judged by."""
@@ -187,7 +200,10 @@ class _Search:
             errors[y.tobytes()] = self.error(y)
             if time.monotonic() >= self.deadline:
                 break
-        return [np.frombuffer(name, np.uint8) for name in nlargest(_PARENTS, errors, key=errors.__getitem__)]
+        return [
+            np.frombuffer(name, np.uint8)
+            for name in nlargest(_PARENTS, errors, key=errors.__getitem__)
+        ]
 
     def error(self, y: Outcomes) -> float:
         """The sum of y - p, without its sign: CalDist is never below (docs/theory.md, lemma 1)."""
@@ -197,7 +213,11 @@ class _Search:
         """Look how far these outcomes lead."""
         new = {y.tobytes(): y for y in strings if y.tobytes() not in self.found}
         if self.rounds <= _FEW:
-            self.take(dict(zip(new, distances([self.tally(y) for y in new.values()]).tolist(), strict=True)))
+            self.take(
+                dict(
+                    zip(new, distances([self.tally(y) for y in new.values()]).tolist(), strict=True)
+                )
+            )
             return
         for name, y in new.items():
             if self.over():
@@ -235,7 +255,9 @@ class _Search:
     def result(self, bound: float | None) -> Response:
         y = np.frombuffer(max(self.found, key=self.found.__getitem__), np.uint8)
         left = max(self.deadline - time.monotonic(), 10.0)
-        return Response(tuple(y.tolist()), distance(y, self.said(y), time_limit=left), bound, len(self.found))
+        return Response(
+            tuple(y.tolist()), distance(y, self.said(y), time_limit=left), bound, len(self.found)
+        )
 
 
 def _changed(y: Outcomes, rng: np.random.Generator) -> Outcomes:
@@ -253,7 +275,9 @@ def _changed(y: Outcomes, rng: np.random.Generator) -> Outcomes:
         elif move == 4:
             y[low:high] ^= 1
         else:
-            y[low:high] = np.resize(y[max(low - int(rng.integers(1, 9)), 0) : max(low, 1)], high - low)
+            y[low:high] = np.resize(
+                y[max(low - int(rng.integers(1, 9)), 0) : max(low, 1)], high - low
+            )
     return y
 
 
@@ -269,10 +293,15 @@ def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
         fines = [0.1 * 2 ** (k / 8) / rounds**0.5 for k in range(-2, 13)]
     else:
         stays = sorted(
-            {rounds * share // (20 * max(f.cells // 2, 1)) for share in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19)}
+            {
+                rounds * share // (20 * max(f.cells // 2, 1))
+                for share in (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 19)
+            }
         )
     for stay, fine, look, towards in product(stays, fines, (0, 2, 4, 8, 12, 16), (0, 1)):
-        yield play(copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds).y.astype(np.uint8)
+        yield play(
+            copied(f), LeaveBiased(stay, look, fine, cast("Literal[0, 1]", towards)), rounds
+        ).y.astype(np.uint8)
 
 
 class _Branch(NamedTuple):

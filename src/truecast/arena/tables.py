@@ -25,7 +25,10 @@ class Table:
         """
         parts = [[0]]
         for at in range(1, len(self.names)):
-            if len(parts[-1]) > 1 and sum(self._width(one) + len(_GAP) for one in parts[-1]) + self._width(at) > width:
+            if (
+                len(parts[-1]) > 1
+                and sum(self._width(one) + len(_GAP) for one in parts[-1]) + self._width(at) > width
+            ):
                 parts.append([0])
             parts[-1].append(at)
         return "\n\n".join(map(self._part, parts))
@@ -33,7 +36,9 @@ class Table:
     def markdown(self) -> str:
         """Return the table in Markdown."""
         marks = ["---:" if self._right(at) else "---" for at in range(len(self.names))]
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in (self.names, marks, *self.rows))
+        return "\n".join(
+            "| " + " | ".join(cells) + " |" for cells in (self.names, marks, *self.rows)
+        )
 
     def _right(self, at: int) -> bool:
         return all(_NUMBER.fullmatch(row[at]) for row in self.rows)

@@ -42,20 +42,22 @@ def tournament(
 ) -> Results:
     """Let every forecaster play against every adversary, and measure the games.
 
-    With a `path` every finished game is written down at once. Whatever ends a tournament, Ctrl-C or worse, the same
-    call goes on with the games that are missing.
+    With a `path` every finished game is written down at once. Whatever ends a tournament, Ctrl-C or
+    worse, the same call goes on with the games that are missing.
 
-    A game is played for every seed if the adversary tosses coins, or if the forecaster does, which it says by having
-    an attribute `seed`; else once. Pairs that cannot play (`Adversary.plays`) are left out.
+    A game is played for every seed if the adversary tosses coins, or if the forecaster does, which
+    it says by having an attribute `seed`; else once. Pairs that cannot play (`Adversary.plays`) are
+    left out.
 
-    The same call gives the same table, but for the bounds on the distance: those are proved, and may differ from run
-    to run by `rtol`, or by more where a search met its `time_limit`.
+    The same call gives the same table, but for the bounds on the distance: those are proved, and
+    may differ from run to run by `rtol`, or by more where a search met its `time_limit`.
 
     Parameters
     ----------
     forecasters
-        Names, and functions that build a forecaster for a number of rounds and a seed; `roster.FORECASTERS` if not
-        given. To be played in other processes they must be defined at the top of a file.
+        Names, and functions that build a forecaster for a number of rounds and a seed;
+        `roster.FORECASTERS` if not given. To be played in other processes they must be defined at
+        the top of a file.
     adversaries
         Names and adversaries; `roster.ADVERSARIES` if not given.
     horizons
@@ -63,8 +65,9 @@ def tournament(
     seeds
         How many seeds, counted from 0; or which.
     path
-        A file to keep the games in; one that was begun with other players, rounds or seeds is good too. Players are
-        known by their names here and by their `repr`: change one of them, or begin another file, if you change yours.
+        A file to keep the games in; one that was begun with other players, rounds or seeds is good
+        too. Players are known by their names here and by their `repr`: change one of them, or begin
+        another file, if you change yours.
     workers
         How many processes play; 1 plays in this one. As many as there are processors, if not given.
     rtol, time_limit
@@ -81,9 +84,9 @@ def tournament(
     Raises
     ------
     InputError
-        If an argument breaks a rule, or the file at `path` is something else or was made by another version or with
-        another `rtol` or `time_limit`; nothing is changed then. Errors of players come through as they are, with a
-        note about the game.
+        If an argument breaks a rule, or the file at `path` is something else or was made by another
+        version or with another `rtol` or `time_limit`; nothing is changed then. Errors of players
+        come through as they are, with a note about the game.
 
     Examples
     --------
@@ -103,14 +106,25 @@ def tournament(
         forecasters = roster.FORECASTERS if forecasters is None else forecasters
         adversaries = roster.ADVERSARIES if adversaries is None else adversaries
     _named("forecasters", forecasters, callable, "functions of rounds and seed")
-    _named("adversaries", adversaries, lambda one: isinstance(one, Adversary), "adversaries of truecast.arena")
+    _named(
+        "adversaries",
+        adversaries,
+        lambda one: isinstance(one, Adversary),
+        "adversaries of truecast.arena",
+    )
     horizons = _distinct("horizons", horizons, least=1, most=MAX_ROUNDS)
     seeds = _distinct("seeds", _counted(seeds), least=0, most=_MOST_SEED)
-    workers = _processors() if workers is None else _check.whole_number("workers", workers, least=1, most=1024)
+    workers = (
+        _processors()
+        if workers is None
+        else _check.whole_number("workers", workers, least=1, most=1024)
+    )
     rtol = 0.0 if rtol == 0 else _check.between("rtol", rtol, 0, 1)
     time_limit = _check.between("time_limit", time_limit, 0, math.inf)
     if progress is not None and not callable(progress):
-        raise InputError("progress", "must be a function of the numbers of games done and of all games", progress)
+        raise InputError(
+            "progress", "must be a function of the numbers of games done and of all games", progress
+        )
     if workers > 1:
         _refuse_what_cannot_travel("forecasters", forecasters)
         _refuse_what_cannot_travel("adversaries", adversaries)
@@ -130,7 +144,9 @@ def _played(
 ) -> dict[Key, Row]:
     """Play what is not in the journal, long games first so that none is left for the end."""
     played = {} if journal is None else journal.played
-    missing = sorted((game for game in games if game.key not in played), key=lambda game: -game.rounds)
+    missing = sorted(
+        (game for game in games if game.key not in played), key=lambda game: -game.rounds
+    )
     before = len(games) - len(missing)
     progress(before, len(games))
     with closing(_at_work(work, missing, min(workers, len(missing)))) as finished:
@@ -171,7 +187,9 @@ def _silent(done: int, total: int) -> None:
 
 
 def _named(argument: str, players: object, good: Callable[[Any], bool], what: str) -> None:
-    if not isinstance(players, Mapping) or not all(isinstance(name, str) and name for name in players):
+    if not isinstance(players, Mapping) or not all(
+        isinstance(name, str) and name for name in players
+    ):
         raise InputError(argument, f"must map names to {what}", players)
     for name, player in players.items():
         if not good(player):
@@ -187,7 +205,9 @@ def _counted(seeds: Any) -> Any:
 def _distinct(argument: str, values: Any, *, least: int, most: int) -> tuple[int, ...]:
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
         raise InputError(argument, "must be whole numbers, one after the other", values)
-    numbers = tuple(_check.whole_number(argument, value, least=least, most=most) for value in values)
+    numbers = tuple(
+        _check.whole_number(argument, value, least=least, most=most) for value in values
+    )
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(argument, "must be one number or more, none of them twice", numbers)
     return numbers
@@ -198,7 +218,5 @@ def _refuse_what_cannot_travel(argument: str, players: Mapping[str, object]) -> 
         try:
             pickle.dumps(player)
         except Exception as error:
-            rule = (
-                f"must be defined at the top of a file to play in other processes (or pass workers=1); {name!r} is not"
-            )
+            rule = f"must be defined at the top of a file to play in other processes (or pass workers=1); {name!r} is not"
             raise InputError(argument, rule, player) from error

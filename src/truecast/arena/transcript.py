@@ -32,10 +32,11 @@ class Transcript:
     seed : int
         Of the adversary's coins.
     p, y : array
-        What each round's forecast was, and the outcome, as int64. Of a forecaster of intervals, p is the end it is
-        scored by.
+        What each round's forecast was, and the outcome, as int64. Of a forecaster of intervals, p
+        is the end it is scored by.
     certificate : Certificate, ArcCertificate or None
-        The forecaster's own bound on the distance, if it keeps one; of all its rounds, should it have begun earlier.
+        The forecaster's own bound on the distance, if it keeps one; of all its rounds, should it
+        have begun earlier.
     """
 
     forecaster: str
@@ -61,7 +62,8 @@ class Transcript:
     def distance(self, **options: Any) -> Distance:
         """The distance to calibration a round, as `truecast.calibration_distance` finds it, with its options.
 
-        The certificate, and what is proved of forecasters, are about totals: compare them with ``distance().totals``.
+        The certificate, and what is proved of forecasters, are about totals: compare them with
+        ``distance().totals``.
         """
         return calibration_distance(self.y, self.p, **options)
 
@@ -75,24 +77,28 @@ class Transcript:
         rtol
             How close its bounds shall be.
         time_limit
-            How many seconds that may take, for all points together. Bounds that meet it are wider, and drawn so.
+            How many seconds that may take, for all points together. Bounds that meet it are wider,
+            and drawn so.
         """
         from truecast.arena.course import Course
 
         points = _check.whole_number("points", points, least=1, most=10_000)
-        return Course.of(self, points, rtol, _check.between("time_limit", time_limit, 0, float("inf")))
+        return Course.of(
+            self, points, rtol, _check.between("time_limit", time_limit, 0, float("inf"))
+        )
 
     def draw(self, figure: Any = None, **options: Any) -> Any:
         """Draw the game in time: forecasts and share of ones above, distance to calibration and bounds below.
 
-        The share of ones is of the rounds around, so it knows the future; a forecaster cannot be expected to follow it
-        at once. Needs matplotlib.
+        The share of ones is of the rounds around, so it knows the future; a forecaster cannot be
+        expected to follow it at once. Needs matplotlib.
 
         Parameters
         ----------
         figure
-            A matplotlib figure or part of one to draw on; a new one if not given. To draw on axes of your own, see
-            `Course.draw_forecasts` and `Course.draw_distance` of what `course` returns.
+            A matplotlib figure or part of one to draw on; a new one if not given. To draw on axes
+            of your own, see `Course.draw_forecasts` and `Course.draw_distance` of what `course`
+            returns.
         options
             As of `course`.
 
@@ -103,7 +109,9 @@ class Transcript:
         """
         from truecast.arena.course import blank
 
-        figure = blank() if figure is None else figure  # before all is measured, should matplotlib be missing
+        figure = (
+            blank() if figure is None else figure
+        )  # before all is measured, should matplotlib be missing
         return self.course(**options).draw(figure)
 
 
@@ -114,4 +122,11 @@ def written(
     outcomes = y.astype(np.int64)  # bytes would overflow in whatever a reader makes of them
     p.setflags(write=False)
     outcomes.setflags(write=False)
-    return Transcript(repr(forecaster), repr(adversary), seed, p, outcomes, getattr(forecaster, "certificate", None))
+    return Transcript(
+        repr(forecaster),
+        repr(adversary),
+        seed,
+        p,
+        outcomes,
+        getattr(forecaster, "certificate", None),
+    )

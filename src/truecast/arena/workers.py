@@ -23,11 +23,14 @@ _LOST = (
 )
 
 
-def in_processes(work: Callable[[Task], Done], tasks: Iterable[Task], workers: int) -> Iterator[Done]:
+def in_processes(
+    work: Callable[[Task], Done], tasks: Iterable[Task], workers: int
+) -> Iterator[Done]:
     """Yield what `work` makes of each task, whichever is ready first.
 
-    Processes start afresh ("spawn"): a copy of this one could hang, as numpy and the distance have threads. They do not
-    hear Ctrl-C, and are stopped at once when it comes here, when one of them fails, or when this iterator is closed.
+    Processes start afresh ("spawn"): a copy of this one could hang, as numpy and the distance have
+    threads. They do not hear Ctrl-C, and are stopped at once when it comes here, when one of them
+    fails, or when this iterator is closed.
     """
     left = iter(tasks)
     with ExitStack() as stack:

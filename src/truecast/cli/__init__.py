@@ -38,8 +38,8 @@ class _Commands(click.Group):
 def main() -> None:
     """Keep probability forecasts true: measure how calibrated they are, recalibrate them, with a proof.
 
-    You need a file with a column of outcomes, 0 or 1, and a column of the probabilities that were said before: CSV,
-    JSON lines or Parquet, plain or packed, of any size.
+    You need a file with a column of outcomes, 0 or 1, and a column of the probabilities that were
+    said before: CSV, JSON lines or Parquet, plain or packed, of any size.
 
     \b
     Begin with:

@@ -37,10 +37,14 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
     try:
         return [int(part) for part in text.replace("_", "").split(",")]
     except ValueError:
-        raise click.BadParameter(f"whole numbers with commas between them, such as 100,1000; got {text!r}") from None
+        raise click.BadParameter(
+            f"whole numbers with commas between them, such as 100,1000; got {text!r}"
+        ) from None
 
 
-@click.command(cls=Once, short_help="Let forecasters play against adversaries; print and plot the distances.")
+@click.command(
+    cls=Once, short_help="Let forecasters play against adversaries; print and plot the distances."
+)
 @click.option(
     "--rounds",
     callback=_numbers,
@@ -49,16 +53,51 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
     metavar="T,T,...",
     help="Lengths of the games.",
 )
-@click.option("--seeds", type=int, default=10, show_default=True, help="Games for each pair in which coins are tossed.")
-@click.option("--forecaster", "forecasters", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
-@click.option("--adversary", "adversaries", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
-@click.option("--resume", type=file_type, help="Keep finished games in this file, and play those that are not in it.")
-@click.option("--plot", type=file_type, help=f"Picture to write, {', '.join(_FORMATS)}.  [default: {_PICTURE}]")
+@click.option(
+    "--seeds",
+    type=int,
+    default=10,
+    show_default=True,
+    help="Games for each pair in which coins are tossed.",
+)
+@click.option(
+    "--forecaster",
+    "forecasters",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one; may be repeated.",
+)
+@click.option(
+    "--adversary",
+    "adversaries",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one; may be repeated.",
+)
+@click.option(
+    "--resume",
+    type=file_type,
+    help="Keep finished games in this file, and play those that are not in it.",
+)
+@click.option(
+    "--plot",
+    type=file_type,
+    help=f"Picture to write, {', '.join(_FORMATS)}.  [default: {_PICTURE}]",
+)
 @click.option("--no-plot", is_flag=True, help="Write no picture.")
-@click.option("--csv", type=file_type, help="Write a line for every game to this file, with more measures.")
+@click.option(
+    "--csv", type=file_type, help="Write a line for every game to this file, with more measures."
+)
 @click.option("--markdown", is_flag=True, help="Print the tables in Markdown.")
-@click.option("--workers", type=int, help="Processes to play in.  [default: as many as there are processors]")
-@click.option("--list", "only_list", is_flag=True, help="Print the names of the players and their options, and stop.")
+@click.option(
+    "--workers", type=int, help="Processes to play in.  [default: as many as there are processors]"
+)
+@click.option(
+    "--list",
+    "only_list",
+    is_flag=True,
+    help="Print the names of the players and their options, and stop.",
+)
 def arena(
     rounds: list[int],
     seeds: int,
@@ -74,9 +113,9 @@ def arena(
 ) -> None:
     """Let every forecaster play against every adversary, and measure how far from calibrated it was.
 
-    Prints the distance to calibration (CalDist, in total, to 1 percent) of each forecaster's worst game against the
-    number of rounds, beside what was proved before the first round, and then its mean against each adversary. Draws
-    the same to --plot, which needs matplotlib.
+    Prints the distance to calibration (CalDist, in total, to 1 percent) of each forecaster's worst
+    game against the number of rounds, beside what was proved before the first round, and then its
+    mean against each adversary. Draws the same to --plot, which needs matplotlib.
 
     \b
     Examples:
@@ -97,8 +136,12 @@ def arena(
             _list(chosen, opponents)
             return
         with progress("playing") as show:
-            played = partial(tournament, chosen, opponents, rounds, seeds, path=resume, workers=workers)
-            results = played(progress=lambda done, games: show(done / games, f"{done:,} of {games:,} games"))
+            played = partial(
+                tournament, chosen, opponents, rounds, seeds, path=resume, workers=workers
+            )
+            results = played(
+                progress=lambda done, games: show(done / games, f"{done:,} of {games:,} games")
+            )
         _print(results, markdown)
         if csv is not None:
             with writing(csv, "--csv"):
@@ -110,7 +153,9 @@ def arena(
             say(f"picture written to {shown(str(picture))}")
 
 
-def _chosen(option: str, players: Mapping[str, Player], names: tuple[str, ...]) -> Mapping[str, Player]:
+def _chosen(
+    option: str, players: Mapping[str, Player], names: tuple[str, ...]
+) -> Mapping[str, Player]:
     """Return the players of these names, in the order of the roster; all if there are none."""
     for name in names:
         if name not in players:
@@ -118,7 +163,9 @@ def _chosen(option: str, players: Mapping[str, Player], names: tuple[str, ...]) 
     return {name: player for name, player in players.items() if name in names} if names else players
 
 
-def _list(forecasters: Mapping[str, Callable[[int, int], object]], adversaries: Mapping[str, Any]) -> None:
+def _list(
+    forecasters: Mapping[str, Callable[[int, int], object]], adversaries: Mapping[str, Any]
+) -> None:
     echo("forecasters, here for 10,000 rounds:")
     for name, make in forecasters.items():
         echo(_entry(name, repr(make(10_000, 0))))
@@ -175,6 +222,8 @@ def _print(results: Results, markdown: bool) -> None:
 def _draw(results: Results, file: Path) -> None:
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "truecast"}):  # names in the file are the same in every run
+    with mpl.rc_context(
+        {"svg.hashsalt": "truecast"}
+    ):  # names in the file are the same in every run
         metadata = {"Date": None} if file.suffix.lower() == ".svg" else None
         results.draw().savefig(file, metadata=metadata, dpi=150)

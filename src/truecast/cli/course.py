@@ -16,19 +16,27 @@ _TIMES = ("time", "date", "timestamp", "ts", "datetime", "day", "when", "created
 
 
 def course_of_file(
-    file: str, names: Names, rows: int, *, time: str | None = None, after: bool = False, skip_bad: int = 0
+    file: str,
+    names: Names,
+    rows: int,
+    *,
+    time: str | None = None,
+    after: bool = False,
+    skip_bad: int = 0,
 ) -> RunningCourse | None:
     """Return what happened over time in a file, for its page.
 
-    Reads the file a second time: not for standard input, several scores or weights. None, too, if no column is called
-    like a time, its cells cannot be read as times, or a row that has an outcome has no score.
+    Reads the file a second time: not for standard input, several scores or weights. None, too, if
+    no column is called like a time, its cells cannot be read as times, or a row that has an outcome
+    has no score.
 
     Parameters
     ----------
     file, names, skip_bad
         What the page is about.
     rows
-        That the page counts. If the file does not have as many, as it may with ids, it is not what the page shows.
+        That the page counts. If the file does not have as many, as it may with ids, it is not what
+        the page shows.
     time
         The column of times, if it is known.
     after
@@ -44,7 +52,9 @@ def course_of_file(
         return None
     course, seen = RunningCourse(), 0
     with open_table(file) as table, progress("dating") as show:
-        called = (name for name in table.columns if name.lower() in _TIMES and name not in names.all)
+        called = (
+            name for name in table.columns if name.lower() in _TIMES and name not in names.all
+        )
         column = time or next(called, None)
         if column is None:
             return None

@@ -28,13 +28,43 @@ if TYPE_CHECKING:
     from truecast.tally import Tally
 
 
-@click.command(cls=Once, short_help="Compute how far scores are from calibrated ones, between proven bounds.")
+@click.command(
+    cls=Once, short_help="Compute how far scores are from calibrated ones, between proven bounds."
+)
 @arguments("file", "outcome", "score")
-@click.option("--weight", metavar="NAME", help="Column of weights, whole numbers: they count as repeated rows.")
-@click.option("--rtol", type=float, default=0.0, show_default=True, help="Stop when the bounds are so close; 0: exact.")
-@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS", help="Stop after that.")
-@click.option("--memory-limit", type=float, default=4e9, show_default=True, metavar="BYTES", help="Use no more.")
-@click.option("--witness", type=file_type, help="Write the nearest calibrated forecasts that were found to this CSV.")
+@click.option(
+    "--weight",
+    metavar="NAME",
+    help="Column of weights, whole numbers: they count as repeated rows.",
+)
+@click.option(
+    "--rtol",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Stop when the bounds are so close; 0: exact.",
+)
+@click.option(
+    "--time-limit",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Stop after that.",
+)
+@click.option(
+    "--memory-limit",
+    type=float,
+    default=4e9,
+    show_default=True,
+    metavar="BYTES",
+    help="Use no more.",
+)
+@click.option(
+    "--witness",
+    type=file_type,
+    help="Write the nearest calibrated forecasts that were found to this CSV.",
+)
 @arguments("json", "cells", "skip_bad")
 def distance(
     file: str,
@@ -51,12 +81,13 @@ def distance(
 ) -> None:
     """Compute the distance to calibration of the probabilities in FILE.
 
-    That is the least mean change which makes them perfectly calibrated: such that whenever p is said, the share of
-    outcomes 1 is p. A thousand rows take a moment, ten thousand some seconds; for more, ask for --rtol 0.01. When the
-    time is over, or at Ctrl-C, the bounds so far are printed: they are proved either way.
+    That is the least mean change which makes them perfectly calibrated: such that whenever p is
+    said, the share of outcomes 1 is p. A thousand rows take a moment, ten thousand some seconds;
+    for more, ask for --rtol 0.01. When the time is over, or at Ctrl-C, the bounds so far are
+    printed: they are proved either way.
 
-    --witness writes how the nearest calibrated forecasts arise: so many rows of this forecast and outcome get that one.
-    Anyone can check that they are calibrated, and how far away.
+    --witness writes how the nearest calibrated forecasts arise: so many rows of this forecast and
+    outcome get that one. Anyone can check that they are calibrated, and how far away.
 
     FILE is as for `truecast measure`.
 
@@ -69,10 +100,20 @@ def distance(
         refuse_folder("--witness", witness)
         refuse_twice({"FILE": None if file == "-" else Path(file), "--witness": witness})
         scores = () if score is None else (score,)
-        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=None, skip_bad=skip_bad, **cells)
+        found = tallied(
+            file,
+            outcome=outcome,
+            scores=scores,
+            weight=weight,
+            group=None,
+            skip_bad=skip_bad,
+            **cells,
+        )
         ((name, tally),) = found.scores.items()
         if tally.weighted:
-            raise click.UsageError("--weight must be a column of whole numbers: with others the distance is NP-hard")
+            raise click.UsageError(
+                "--weight must be a column of whole numbers: with others the distance is NP-hard"
+            )
         from truecast.distance import calibration_distance
 
         with progress("searching") as show:
@@ -97,8 +138,18 @@ def _print(far: Distance, tally: Tally, score: str, skipped: int, as_json: bool)
         echo(fitted(f"{far}\nBrier score {brier:.6f} (lower is better; sharpness counts)"))
         return
     (low, high), totals = far.means, far.totals
-    data = {"score": score, "rounds": far.rounds, "skipped": skipped, "lower": low, "upper": high, "exact": far.exact}
-    echo_json(data | {"ended": far.ended, "lower_total": totals[0], "upper_total": totals[1], "brier": brier})
+    data = {
+        "score": score,
+        "rounds": far.rounds,
+        "skipped": skipped,
+        "lower": low,
+        "upper": high,
+        "exact": far.exact,
+    }
+    echo_json(
+        data
+        | {"ended": far.ended, "lower_total": totals[0], "upper_total": totals[1], "brier": brier}
+    )
 
 
 def _write(path: Path, far: Distance, tally: Tally) -> None:

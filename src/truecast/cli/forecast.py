@@ -37,7 +37,12 @@ _ROWS = 1 << 16
 
 @click.command(cls=Once, short_help="Forecast outcomes from those before them, with a certificate.")
 @arguments("file")
-@click.option("-o", "--output", metavar="OUT", help="Write the forecasts to this CSV.  [default: standard output]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="Write the forecasts to this CSV.  [default: standard output]",
+)
 @arguments("outcome")
 @click.option(
     "--forecaster",
@@ -47,7 +52,9 @@ _ROWS = 1 << 16
     help="aosa: the paper's Almost-One-Step-Ahead. bent: about half its bound. arc: the smallest bound without a "
     "horizon. horizon-free: a larger bound, but a small certificate on easy outcomes.",
 )
-@click.option("--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]")
+@click.option(
+    "--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]"
+)
 @click.option("--grid", type=int, help="Number of cells, instead of those chosen for the horizon.")
 @click.option(
     "--at",
@@ -75,11 +82,12 @@ def forecast(
 ) -> None:
     """Forecast each outcome of FILE from those before it, and certify the forecasts.
 
-    FILE is CSV, JSON lines or Parquet with a column of outcomes, plain or packed, or text with one outcome a line; -
-    reads standard input. Outcomes are 0 and 1, or false and true.
+    FILE is CSV, JSON lines or Parquet with a column of outcomes, plain or packed, or text with one
+    outcome a line; - reads standard input. Outcomes are 0 and 1, or false and true.
 
-    The forecasts go to --output, or to standard output, as a CSV with the columns outcome and forecast; the
-    certificate, a proved bound on their distance to calibration, is printed beside the paper's 2 sqrt(T) + 1.
+    The forecasts go to --output, or to standard output, as a CSV with the columns outcome and
+    forecast; the certificate, a proved bound on their distance to calibration, is printed beside
+    the paper's 2 sqrt(T) + 1.
 
     If you have a model's probabilities as well, `truecast recalibrate` makes better use of them.
 
@@ -103,11 +111,16 @@ def forecast(
         _print(f, y, out, skipped, as_json)
 
 
-def _outcomes(file: str, outcome: str | None, skip_bad: int, cells: dict[str, Any]) -> tuple[NDArray[np.uint8], int]:
+def _outcomes(
+    file: str, outcome: str | None, skip_bad: int, cells: dict[str, Any]
+) -> tuple[NDArray[np.uint8], int]:
     """Return the outcomes of a file, and how many rows were left out."""
     import numpy as np
 
-    with opened(file, outcome=outcome, scores=None, **cells) as (table, names), progress("reading") as show:
+    with (
+        opened(file, outcome=outcome, scores=None, **cells) as (table, names),
+        progress("reading") as show,
+    ):
         from truecast.errors import FileError
         from truecast.files import rounds
 
@@ -162,7 +175,9 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
         frame.write_csv(file)
 
 
-def _print(f: Forecaster, y: NDArray[np.uint8], out: Path | None, skipped: int, as_json: bool) -> None:
+def _print(
+    f: Forecaster, y: NDArray[np.uint8], out: Path | None, skipped: int, as_json: bool
+) -> None:
     rate, to_user = float(y.mean()), partial(echo, err=out is None)
     if as_json:
         data = {"forecaster": repr(f), "rows": len(y), "skipped": skipped, "rate": rate}

@@ -36,7 +36,9 @@ _LONGEST = 24  # letters of a name above a column
 _SHORTEST = 8  # room for the name of a group
 
 
-@click.command(cls=Once, short_help="Measure how calibrated, and how good, the scores in a file are.")
+@click.command(
+    cls=Once, short_help="Measure how calibrated, and how good, the scores in a file are."
+)
 @arguments("file", "outcome", "scores", "weight", "by", "resamples", "json", "cells", "skip_bad")
 def measure(
     file: str,
@@ -51,14 +53,15 @@ def measure(
 ) -> None:
     """Measure the probabilities in FILE against what happened.
 
-    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads standard input. It
-    has a column of outcomes, 0 or 1, and one or more of probabilities. Rows are counted, not kept: memory grows with
-    the number of distinct probabilities alone.
+    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads
+    standard input. It has a column of outcomes, 0 or 1, and one or more of probabilities. Rows are
+    counted, not kept: memory grows with the number of distinct probabilities alone.
 
-    Begins with the verdict: are they calibrated, as far as chance lets us tell, and where are they off. Then prints
-    two proper scores, which judge calibration and sharpness at once, the smooth calibration error and how large it
-    would be by chance, and the other measures that people ask for. How far the forecasts are from calibrated ones,
-    exactly, is `truecast distance`; a page to show to others is `truecast report`.
+    Begins with the verdict: are they calibrated, as far as chance lets us tell, and where are they
+    off. Then prints two proper scores, which judge calibration and sharpness at once, the smooth
+    calibration error and how large it would be by chance, and the other measures that people ask
+    for. How far the forecasts are from calibrated ones, exactly, is `truecast distance`; a page to
+    show to others is `truecast report`.
 
     \b
     Examples:
@@ -67,17 +70,35 @@ def measure(
       zcat scores.csv.gz | truecast measure - --json
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     with errors():
-        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad, **cells)
+        found = tallied(
+            file,
+            outcome=outcome,
+            scores=scores,
+            weight=weight,
+            group=by,
+            skip_bad=skip_bad,
+            **cells,
+        )
         from truecast.measures import measure as of
 
-        judged = {name: judge(name, tally, resamples) for name, tally in found.scores.items() if resamples != 0}
-        reports = {name: judged[name].figures if judged else of(tally) for name, tally in found.scores.items()}
+        judged = {
+            name: judge(name, tally, resamples)
+            for name, tally in found.scores.items()
+            if resamples != 0
+        }
+        reports = {
+            name: judged[name].figures if judged else of(tally)
+            for name, tally in found.scores.items()
+        }
         if as_json:
             echo_json(_as_json(found, reports, judged, resamples))
             return
         for name, one in judged.items():
             echo(one.text(name))
-        echo("\n" * bool(judged) + side_by_side(reports, {name: one.doubt for name, one in judged.items()}))
+        echo(
+            "\n" * bool(judged)
+            + side_by_side(reports, {name: one.doubt for name, one in judged.items()})
+        )
         for score in found.groups:
             echo(f"\n{_groups(found, score, resamples)}")
 
@@ -88,11 +109,15 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         from truecast.files import rounds, tallies
 
         parts = rounds(table, names, skip_bad=skip_bad)
-        found = tallies(table.name, names, parts, lambda rows: show(table.fraction(), f"{rows:,} rows"))
+        found = tallies(
+            table.name, names, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
+        )
     if found.skipped:
         say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
-        say(f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value")
+        say(
+            f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value"
+        )
     for score, tally in found.scores.items():
         if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
             said = "is 0 or 1 in every row, decisions rather than probabilities; if there are such, name their column"
@@ -119,7 +144,10 @@ class Judged(NamedTuple):
         """Return the verdict, then where the score is off and what is peculiar about it."""
         sentences = [*self.where, *self.notes] if self.kind not in ("few", "none") else self.notes
         return "\n".join(
-            [titled(name, f"{self.headline}{self._sure}."), *(fitted(one, indent="  ") for one in sentences)]
+            [
+                titled(name, f"{self.headline}{self._sure}."),
+                *(fitted(one, indent="  ") for one in sentences),
+            ]
         )
 
     @property
@@ -150,7 +178,9 @@ def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
     from truecast.report.verdict import notes, verdict
     from truecast.report.words import where_sentences
 
-    found = find(name, tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0)
+    found = find(
+        name, tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0
+    )
     said = verdict(found)
     return Judged(
         figures=found.figures,
@@ -168,7 +198,11 @@ def side_by_side(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty
     """Return a column for every score, as many beside each other as fit, and the others below."""
     names = list(reports)
     most = len(names)
-    while (text := _columns({name: reports[name] for name in names[:most]}, doubts)) and most > 1 and not _fits(text):
+    while (
+        (text := _columns({name: reports[name] for name in names[:most]}, doubts))
+        and most > 1
+        and not _fits(text)
+    ):
         most -= 1
     rest = {name: reports[name] for name in names[most:]}
     return f"{text}\n\n{side_by_side(rest, doubts)}" if rest else text
@@ -183,7 +217,9 @@ def _columns(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | N
     sure = [doubt for doubt in map(doubts.get, reports) if doubt is not None]
     lines: list[Sequence[str]] = [["", *map(_name, reports)]]
     total = every[0].total
-    lines.append(["rounds" if type(total) is int else "weight", *(f"{each.total:,}" for each in every)])
+    lines.append(
+        ["rounds" if type(total) is int else "weight", *(f"{each.total:,}" for each in every)]
+    )
     lines.append(["distinct forecasts", *(f"{each.forecasts:,}" for each in every)])
     lines.append(["mean outcome", *_shown(each.mean_outcome for each in every)])
     lines.append(["mean forecast", *_shown(each.mean_forecast for each in every)])
@@ -196,7 +232,9 @@ def _columns(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | N
     for kind, name in (("brier", "Brier score"), ("log", "log loss")):
         lines.append([f"{name} = miscalibration - discrimination + uncertainty"])
         for part in ("miscalibration", "discrimination", "uncertainty"):
-            lines.append([f"  {part}", *_shown(getattr(getattr(each, kind), part) for each in every)])
+            lines.append(
+                [f"  {part}", *_shown(getattr(getattr(each, kind), part) for each in every)]
+            )
     return _table(lines)
 
 
@@ -217,20 +255,43 @@ def _overview(found: Tallies, score: str, resamples: int | None) -> GroupOvervie
     from truecast.plot import group_overview
 
     times = _GROUP_RESAMPLES if resamples is None else max(resamples, 20)
-    return group_overview(found.groups[score], resamples=times, tested=0 if resamples == 0 else _TESTED)
+    return group_overview(
+        found.groups[score], resamples=times, tested=0 if resamples == 0 else _TESTED
+    )
 
 
 def _groups(found: Tallies, score: str, resamples: int | None) -> str:
     overview = _overview(found, score, resamples)
     adjusted = overview.adjusted
-    lines: list[Sequence[str]] = [["rounds", "outcome", "forecast", "Brier", "error", "chance", "p-value"]]
+    lines: list[Sequence[str]] = [
+        ["rounds", "outcome", "forecast", "Brier", "error", "chance", "p-value"]
+    ]
     for at in range(len(overview)):
-        figures = (overview.mean_outcome, overview.mean_forecast, overview.brier, overview.error, overview.chance)
-        lines.append([_count(overview.rounds[at]), *(_brief(figure[at]) for figure in figures), _p_value(adjusted[at])])
-    room = max(_SHORTEST, WIDTH - 2 * len(lines[0]) - sum(max(map(len, column)) for column in zip(*lines, strict=True)))
+        figures = (
+            overview.mean_outcome,
+            overview.mean_forecast,
+            overview.brier,
+            overview.error,
+            overview.chance,
+        )
+        lines.append(
+            [
+                _count(overview.rounds[at]),
+                *(_brief(figure[at]) for figure in figures),
+                _p_value(adjusted[at]),
+            ]
+        )
+    room = max(
+        _SHORTEST,
+        WIDTH
+        - 2 * len(lines[0])
+        - sum(max(map(len, column)) for column in zip(*lines, strict=True)),
+    )
     names = ["group", *(_name(name, room) for name in overview.names)]
     table = _table([[name, *line] for name, line in zip(names, lines, strict=True)])
-    some = f"; nan after the first {_TESTED:,}" if resamples != 0 and len(overview) > _TESTED else ""
+    some = (
+        f"; nan after the first {_TESTED:,}" if resamples != 0 and len(overview) > _TESTED else ""
+    )
     return (
         f"{titled(score, 'by group, those with the most evidence against them first')}\n{table}\n"
         "outcome, forecast: means; error: the smooth calibration error; chance: what\n"
@@ -264,7 +325,10 @@ def _table(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(_width(line[at]) for line in rows) for at in range(len(rows[0]))]
     text = []
     for line in lines:
-        rest = "".join("  " + _blank(entry, width) + entry for entry, width in zip(line[1:], widths[1:], strict=False))
+        rest = "".join(
+            "  " + _blank(entry, width) + entry
+            for entry, width in zip(line[1:], widths[1:], strict=False)
+        )
         text.append((line[0] + _blank(line[0], widths[0] if rest else 0) + rest).rstrip())
     return "\n".join(text)
 
@@ -283,7 +347,10 @@ def _width(text: str) -> int:
 
 
 def _as_json(
-    found: Tallies, reports: Mapping[str, Report], judged: Mapping[str, Judged], resamples: int | None
+    found: Tallies,
+    reports: Mapping[str, Report],
+    judged: Mapping[str, Judged],
+    resamples: int | None,
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -295,7 +362,12 @@ def _as_json(
         if sure is not None:
             del sure["p_value"]  # the verdict's allows for all that was looked at: one is enough
         scores[score] = said | report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
-    data: dict[str, Any] = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled, "scores": scores}
+    data: dict[str, Any] = {
+        "rows": found.rows,
+        "skipped": found.skipped,
+        "pooled": found.pooled,
+        "scores": scores,
+    }
     if found.groups:
         data["groups"] = {score: _groups_as_json(found, score, resamples) for score in found.groups}
     return data
@@ -305,12 +377,16 @@ def _groups_as_json(found: Tallies, score: str, resamples: int | None) -> list[d
     from truecast.measures import measure as of
 
     overview = _overview(found, score, resamples)
-    chances = zip(overview.chance.tolist(), overview.p_value.tolist(), overview.adjusted.tolist(), strict=True)
+    chances = zip(
+        overview.chance.tolist(), overview.p_value.tolist(), overview.adjusted.tolist(), strict=True
+    )
     entries = []
     with progress("measuring") as show:
         for done, (name, chance) in enumerate(zip(overview.names, chances, strict=True), 1):
             report = of(found.groups[score][cast("str | None", name)]).to_dict()
             sure = dict(zip(("if_calibrated", "p_value", "adjusted_p_value"), chance, strict=True))
-            entries.append({"group": name} | report | {"smooth_calibration_error_uncertainty": sure})
+            entries.append(
+                {"group": name} | report | {"smooth_calibration_error_uncertainty": sure}
+            )
             show(done / len(overview), f"{done:,} groups")
     return entries

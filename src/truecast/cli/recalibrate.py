@@ -32,9 +32,17 @@ if TYPE_CHECKING:
     from truecast.files import Names, Recalibrated
 
 
-@click.command(cls=Once, short_help="Recalibrate the scores in a file, row by row, with a certificate.")
+@click.command(
+    cls=Once, short_help="Recalibrate the scores in a file, row by row, with a certificate."
+)
 @arguments("file")
-@click.option("-o", "--output", required=True, metavar="OUT", help="Where to write, in the format of FILE; or -.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="OUT",
+    help="Where to write, in the format of FILE; or -.",
+)
 @arguments("outcome", "score")
 @click.option(
     "--by",
@@ -49,20 +57,58 @@ if TYPE_CHECKING:
     show_default=True,
     help="So many; all others share one more. For a new state.",
 )
-@click.option("--column", default="recalibrated", show_default=True, metavar="NAME", help="Name of the new column.")
-@click.option("--state", type=file_type, help="Keep what was learned in this file, and go on from it if it is there.")
-@click.option("--report", "page", type=file_type, help="Write a page about before and after, such as report.html.")
-@click.option("--title", metavar="TEXT", help="What to call that page.  [default: by the name of OUT]")
-@click.option("--unknown", is_flag=True, help="Allow rows without an outcome: they are forecast, not learned from.")
-@click.option("--id", "ids", metavar="NAME", help="Column of ids: outcomes may be filled in later, in any order.")
 @click.option(
-    "--event", metavar="NAME", help="With --id: column of what rows are about; an event is learned from as one outcome."
+    "--column",
+    default="recalibrated",
+    show_default=True,
+    metavar="NAME",
+    help="Name of the new column.",
 )
-@click.option("--time", metavar="NAME", help="Column of times, numbers or ISO dates, which must not go back.")
-@click.option("--sort", is_flag=True, help="Sort the rows by --time first, in memory; OUT is in that order, too.")
-@click.option("--complete", is_flag=True, help="With --state: take a last line that has no line break, too.")
 @click.option(
-    "--again", is_flag=True, help="With --state: all rows of FILE are new, even if they look known. Not with --id."
+    "--state",
+    type=file_type,
+    help="Keep what was learned in this file, and go on from it if it is there.",
+)
+@click.option(
+    "--report",
+    "page",
+    type=file_type,
+    help="Write a page about before and after, such as report.html.",
+)
+@click.option(
+    "--title", metavar="TEXT", help="What to call that page.  [default: by the name of OUT]"
+)
+@click.option(
+    "--unknown",
+    is_flag=True,
+    help="Allow rows without an outcome: they are forecast, not learned from.",
+)
+@click.option(
+    "--id",
+    "ids",
+    metavar="NAME",
+    help="Column of ids: outcomes may be filled in later, in any order.",
+)
+@click.option(
+    "--event",
+    metavar="NAME",
+    help="With --id: column of what rows are about; an event is learned from as one outcome.",
+)
+@click.option(
+    "--time", metavar="NAME", help="Column of times, numbers or ISO dates, which must not go back."
+)
+@click.option(
+    "--sort",
+    is_flag=True,
+    help="Sort the rows by --time first, in memory; OUT is in that order, too.",
+)
+@click.option(
+    "--complete", is_flag=True, help="With --state: take a last line that has no line break, too."
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="With --state: all rows of FILE are new, even if they look known. Not with --id.",
 )
 @arguments("json", "cells", "skip_bad")
 def recalibrate(
@@ -89,23 +135,27 @@ def recalibrate(
 ) -> None:
     """Write FILE with one more column: its probabilities, recalibrated.
 
-    Goes through FILE row by row, in order. Each probability is turned into a calibrated one by what was learned from
-    the rows above it, and only then is its outcome learned: what you see is what you would have had live, had each
-    outcome come before the next row. Prints the certificate, a proved bound on how far the new probabilities are from
-    perfectly calibrated ones, and the errors before and after.
+    Goes through FILE row by row, in order. Each probability is turned into a calibrated one by what
+    was learned from the rows above it, and only then is its outcome learned: what you see is what
+    you would have had live, had each outcome come before the next row. Prints the certificate, a
+    proved bound on how far the new probabilities are from perfectly calibrated ones, and the errors
+    before and after.
 
-    With --state, tomorrow's file continues where today's ended. If FILE begins with all rows of the last run, as a
-    growing log does, only those after them are taken (and added to OUT if that is the same). If it shares rows with the
-    last run in another way, it is refused, and the first row that differs is named: no row counts twice. A last line
-    without a line break may be half written, and waits for the next run. The same command continues a run that was
-    stopped by Ctrl-C or a power cut; OUT becomes what it would have been. In Python the state is
-    `truecast.Recalibrator.from_json(text)`. Standard input is taken to be new, unless a run of it was stopped.
+    With --state, tomorrow's file continues where today's ended. If FILE begins with all rows of the
+    last run, as a growing log does, only those after them are taken (and added to OUT if that is
+    the same). If it shares rows with the last run in another way, it is refused, and the first row
+    that differs is named: no row counts twice. A last line without a line break may be half
+    written, and waits for the next run. The same command continues a run that was stopped by Ctrl-C
+    or a power cut; OUT becomes what it would have been. In Python the state is
+    `truecast.Recalibrator.from_json(text)`. Standard input is taken to be new, unless a run of it
+    was stopped.
 
-    With --id, rows are known again by their id. Each is forecast once, when it is first seen, and learned from when its
-    outcome is there, in whatever row and run. OUT is FILE with those forecasts. A row that contradicts an earlier one
-    is refused.
+    With --id, rows are known again by their id. Each is forecast once, when it is first seen, and
+    learned from when its outcome is there, in whatever row and run. OUT is FILE with those
+    forecasts. A row that contradicts an earlier one is refused.
 
-    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads standard input.
+    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads
+    standard input.
 
     \b
     Examples:
@@ -123,13 +173,19 @@ def recalibrate(
         if again and ids is not None:
             raise click.UsageError("--again is for runs without --id: rows are known by their ids")
         if event is not None and ids is None:
-            raise click.UsageError("--event needs --id: without it, each outcome comes before the next row")
+            raise click.UsageError(
+                "--event needs --id: without it, each outcome comes before the next row"
+            )
         for column_of_groups in by:
             if by.count(column_of_groups) > 1:
-                raise click.UsageError(f"--by must name each column once, got {column_of_groups!r} twice")
+                raise click.UsageError(
+                    f"--by must name each column once, got {column_of_groups!r} twice"
+                )
         scores = () if score is None else (score,)
         first, *others = by or (None,)
-        reopened = Reopened(file, outcome=outcome, scores=scores, group=first, overlapping=others, **cells)
+        reopened = Reopened(
+            file, outcome=outcome, scores=scores, group=first, overlapping=others, **cells
+        )
         with _resumable(state, ids), progress("recalibrating", rows=out is None) as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
@@ -193,14 +249,21 @@ def _resumable(state: Path | None, ids: str | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kept = "nothing was written" if state is None or ids else "the same command continues from there"
+        kept = (
+            "nothing was written"
+            if state is None or ids
+            else "the same command continues from there"
+        )
         say(f"stopped; {kept}")
         raise click.exceptions.Exit(130) from None
 
 
 def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
     certificate = done.recalibrator.certificate
-    counts = {name: getattr(done, name) for name in ("rows", "earlier", "skipped", "unknown", "learned", "lost")}
+    counts = {
+        name: getattr(done, name)
+        for name in ("rows", "earlier", "skipped", "unknown", "learned", "lost")
+    }
     if as_json:
         names = "score", "recalibrated"
         brier, smooth = (dict(zip(names, pair, strict=True)) for pair in (done.brier, done.smooth))
@@ -231,7 +294,10 @@ def _errors(done: Recalibrated) -> Iterator[str]:
     """Lines on how good scores were, and what was made of them."""
     if done.learned:
         yield f"{'of ' + counted(done.learned, 'outcome') + ' of this run':34}{'before':>12}{'after':>12}"
-        for name, (before, after) in (("Brier score", done.brier), ("smooth calibration error", done.smooth)):
+        for name, (before, after) in (
+            ("Brier score", done.brier),
+            ("smooth calibration error", done.smooth),
+        ):
             yield f"  {name:32}{before:12.6f}{after:12.6f}"
 
 
@@ -244,7 +310,13 @@ def _say_left(done: Recalibrated, file: str) -> None:
 
 
 def _write_page(
-    page: Path, out: Path, names: Names, column: str, time: str | None, done: Recalibrated, title: str | None
+    page: Path,
+    out: Path,
+    names: Names,
+    column: str,
+    time: str | None,
+    done: Recalibrated,
+    title: str | None,
 ) -> None:
     """Write about all rows of the output, those of earlier runs included; or all that are known by their ids."""
     from truecast.cli.course import course_of_file
@@ -254,12 +326,17 @@ def _write_page(
     scores = *names.scores, column
     cells = vars(names.cells) | {"plain": (column,)}
     with (
-        opened(str(out), outcome=names.outcome, scores=scores, group=names.group, **cells) as (table, both),
+        opened(str(out), outcome=names.outcome, scores=scores, group=names.group, **cells) as (
+            table,
+            both,
+        ),
         progress("measuring") as show,
     ):
         known = (part.known() for part in rounds(table, both, unknown=True))
         parts = known if done.known is None else [done.known.resolved()]
-        found = tallies(table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows"))
+        found = tallies(
+            table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
+        )
     score, certificate = names.scores[0], done.recalibrator.certificate
     made = html_report(
         {score: found.scores[score]},

@@ -23,7 +23,14 @@ from truecast.errors import shown, writing
 
 @click.command(cls=Once, short_help="Write a page about the scores in a file, to read and to show.")
 @arguments("file")
-@click.option("-o", "--output", type=file_type, default="report.html", show_default=True, help="The page to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=file_type,
+    default="report.html",
+    show_default=True,
+    help="The page to write.",
+)
 @arguments("outcome", "scores", "weight", "by")
 @click.option("--title", metavar="TEXT", help="What to call it.  [default: the name of the file]")
 @arguments("cells", "skip_bad")
@@ -40,8 +47,9 @@ def report(
 ) -> None:
     """Write an HTML page about the probabilities in FILE: are they calibrated, how sure is that, where are they off.
 
-    One self-contained file that you can send to anyone: it loads nothing, and reads well on a phone and on paper.
-    Several scores are compared; --by adds a section on the groups. FILE is as for `truecast measure`.
+    One self-contained file that you can send to anyone: it loads nothing, and reads well on a phone
+    and on paper. Several scores are compared; --by adds a section on the groups. FILE is as for
+    `truecast measure`.
 
     \b
     Examples:
@@ -52,7 +60,15 @@ def report(
     with errors():
         refuse_folder("-o", output)
         refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
-        found = tallied(file, outcome=outcome, scores=scores, weight=weight, group=by, skip_bad=skip_bad, **cells)
+        found = tallied(
+            file,
+            outcome=outcome,
+            scores=scores,
+            weight=weight,
+            group=by,
+            skip_bad=skip_bad,
+            **cells,
+        )
         from truecast.cli.course import course_of_file
         from truecast.report import html_report
 

@@ -48,7 +48,9 @@ WIDTH = 80  # columns that everything fits
 
 file_type = click.Path(dir_okay=False, path_type=Path)
 
-_BAR = "truecast.bar"  # the bar that is on the terminal at the moment, in the context of the command
+_BAR = (
+    "truecast.bar"  # the bar that is on the terminal at the moment, in the context of the command
+)
 
 _CELLS = {
     "positive": click.option("--positive", metavar="VALUE", help="Outcome that counts as 1, such as yes."),
@@ -129,11 +131,15 @@ class Once(click.Command):
         """Refuse what is given too often, then parse."""
         values, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in dict.fromkeys(given):
-            if isinstance(option, click.Option) and not (option.multiple or option.count or option.is_flag):
+            if isinstance(option, click.Option) and not (
+                option.multiple or option.count or option.is_flag
+            ):
                 name, times = max(option.opts, key=len), given.count(option)
                 if times > 1:
                     last = values[option.name or ""]
-                    raise click.UsageError(f"{name} must be given once, got it {times} times, last as {last!r}", ctx)
+                    raise click.UsageError(
+                        f"{name} must be given once, got it {times} times, last as {last!r}", ctx
+                    )
         return super().parse_args(ctx, args)
 
 
@@ -150,7 +156,9 @@ def visible(text: str) -> str:
     text = text.replace("\xa0", " ")
     if text.replace("\n", "").isprintable():
         return text
-    return "".join(sign if sign == "\n" or sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    return "".join(
+        sign if sign == "\n" or sign.isprintable() else repr(sign)[1:-1] for sign in text
+    )
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -166,7 +174,9 @@ def say(text: str) -> None:
     if bar is None:
         echo(_for_terminal(text), err=True)
     else:
-        bar.console.print(_for_terminal(visible(text)), markup=False, highlight=False, emoji=False, soft_wrap=True)
+        bar.console.print(
+            _for_terminal(visible(text)), markup=False, highlight=False, emoji=False, soft_wrap=True
+        )
 
 
 def _for_terminal(text: str) -> str:
@@ -205,7 +215,9 @@ def readable() -> Iterator[None]:
         text = _for_terminal(visible(f"Error: {error.format_message()}")).removeprefix("Error: ")
         if isinstance(error, click.UsageError):
             raise click.UsageError(text, error.ctx) from error
-        raise (Refusal if error.exit_code == Refusal.exit_code else click.ClickException)(text) from error
+        raise (Refusal if error.exit_code == Refusal.exit_code else click.ClickException)(
+            text
+        ) from error
 
 
 def counted(number: int, noun: str) -> str:
@@ -259,7 +271,11 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
     with open_table(file) as table:
         names = guess(table.name, table.columns, sample=table.sample, **columns)
         scores = columns.get("scores", ())
-        if not quiet and len(table.columns) > 1 and (columns.get("outcome") is None or scores == ()):
+        if (
+            not quiet
+            and len(table.columns) > 1
+            and (columns.get("outcome") is None or scores == ())
+        ):
             said = "".join(f", score {brief(repr(score))}" for score in names.scores)
             say(f"{table.name}: outcome {brief(repr(names.outcome))}{said}")
         yield table, names
@@ -285,7 +301,8 @@ class Reopened:
 def progress(label: str, *, rows: bool = False) -> Iterator[Callable[[float | None, str], None]]:
     """Give a function that shows, on a terminal, which fraction of the work is done, if known, and a note.
 
-    With `rows` there is no bar if standard output, where they are written meanwhile, is a terminal, too.
+    With `rows` there is no bar if standard output, where they are written meanwhile, is a terminal,
+    too.
     """
     watched = sys.stderr is not None and sys.stderr.isatty() and not (rows and sys.stdout.isatty())
     bar = _bar() if watched else None
@@ -296,7 +313,9 @@ def progress(label: str, *, rows: bool = False) -> Iterator[Callable[[float | No
         task = bar.add_task(label, total=None, note="")
 
         def show(fraction: float | None, note: str) -> None:
-            bar.update(task, total=None if fraction is None else 1.0, completed=fraction or 0.0, note=note)
+            bar.update(
+                task, total=None if fraction is None else 1.0, completed=fraction or 0.0, note=note
+            )
 
         yield show
 
@@ -319,12 +338,20 @@ def _bar() -> Any:
     """A bar of rich, which draws at most ten times a second and is gone at the end; None if there is no rich."""
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
     except ImportError:
         return None
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")
     console = Console(stderr=True)
-    return Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
+    return Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True
+    )
 
 
 def echo_json(data: object, *, err: bool = False) -> None:
@@ -349,7 +376,10 @@ def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
     return asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
 
 
-_BESIDE = {"FILE": ("",), "--state": ("", ".part", ".lock", ".part.part")}  # endings of what is there meanwhile
+_BESIDE = {
+    "FILE": ("",),
+    "--state": ("", ".part", ".lock", ".part.part"),
+}  # endings of what is there meanwhile
 
 
 def refuse_twice(files: Mapping[str, Path | None]) -> None:
@@ -362,7 +392,9 @@ def refuse_twice(files: Mapping[str, Path | None]) -> None:
             other = option if place is None else seen.setdefault(place, option)
             if other != option:
                 what = f", with {place.name!r} while it is written" if ending and place else ""
-                raise click.UsageError(f"{other} and {option} must not be the same file; got {str(file)!r}{what}")
+                raise click.UsageError(
+                    f"{other} and {option} must not be the same file; got {str(file)!r}{what}"
+                )
 
 
 def refuse_folder(option: str, file: Path | None) -> None:
@@ -372,7 +404,10 @@ def refuse_folder(option: str, file: Path | None) -> None:
     with writing(file, option):
         folder = file.absolute().parent
         if not folder.is_dir():
-            raise FileError(shown(str(file)), f"cannot be written ({option}): there is no folder {str(file.parent)!r}")
+            raise FileError(
+                shown(str(file)),
+                f"cannot be written ({option}): there is no folder {str(file.parent)!r}",
+            )
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(file.stat().st_mode):  # links that go in circles are an error here
                 reason = f"is there, and is no file that could be replaced: choose another output ({option})"

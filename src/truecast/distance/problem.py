@@ -54,8 +54,8 @@ NO_TUBE = Tube(_EMPTY, np.zeros(1), 0.0, _NO_ROWS, _NO_ROWS)
 class Found:
     """What a search has found.
 
-    `length` is that of the shortest chain, `loss` what the search may have missed by leaving out values. `ended` is why
-    it gave up, or empty.
+    `length` is that of the shortest chain, `loss` what the search may have missed by leaving out
+    values. `ended` is why it gave up, or empty.
     """
 
     ended: str
@@ -82,18 +82,26 @@ class Problem:
     def of(cls, tally: Tally, nodes: NDArray[np.float64], prices: NDArray[np.float64]) -> Problem:
         """Return the problem of a tally with feasible prices."""
         rounds = int(tally.total)
-        shift = min(50, 60 - rounds.bit_length())  # sums of a forecast and a price of each round fit into 62 bits
+        shift = min(
+            50, 60 - rounds.bit_length()
+        )  # sums of a forecast and a price of each round fit into 62 bits
         prices = lipschitz(nodes, prices)
         x = np.rint(np.ldexp(tally.p, shift)).astype(np.int64)
         columns: list[_Column] = []
         worth = 0
         for count, price in zip((tally.zeros, tally.ones), prices, strict=True):
-            # 2^-50 is four times the rounding of numbers below 1: two less is below the price, whatever rounding does
-            each = np.floor(np.ldexp(np.interp(np.ldexp(x, -shift), nodes, price), shift)).astype(np.int64) - 2
+            # 2^-50 is four times the rounding of numbers below 1: two less is below the price,
+            # whatever rounding does
+            each = (
+                np.floor(np.ldexp(np.interp(np.ldexp(x, -shift), nodes, price), shift)).astype(
+                    np.int64
+                )
+                - 2
+            )
             worth += int((each.astype(object) * count).sum())
             columns += [np.repeat(x, count), np.repeat(each, count)]
-        # rounding the forecasts moves the distance by at most half a unit each (docs/distance.md, theorem 9); what the
-        # conversion rounds is less than the margins of the prices
+        # rounding the forecasts moves the distance by at most half a unit each (docs/distance.md,
+        # theorem 9); what the conversion rounds is less than the margins of the prices
         return cls(
             rounds,
             shift,
@@ -128,8 +136,9 @@ class Problem:
     ) -> Found:
         """Find the shortest chain within budget, leaving out values at a loss of at most 1.25 `cut` a round.
 
-        With `profile`, the bounds that it returns hold for a search from the other end; they are taken at values with
-        one in `heavy` of the points between their parents. In a tube, it finds chains but proves nothing.
+        With `profile`, the bounds that it returns hold for a search from the other end; they are
+        taken at values with one in `heavy` of the points between their parents. In a tube, it finds
+        chains but proves nothing.
         """
         found: dict[str, Any] = _core.search_chains(
             *self.columns,
@@ -156,7 +165,11 @@ class Problem:
             heavy=heavy,
         )
         zeros, ones = found["zeros"], found["ones"]
-        witness = (grouped(ones[::-1], zeros[::-1]) if self.mirror else grouped(zeros, ones)) if len(zeros) else None
+        witness = (
+            (grouped(ones[::-1], zeros[::-1]) if self.mirror else grouped(zeros, ones))
+            if len(zeros)
+            else None
+        )
         lengths = np.maximum(found["lengths"][::-1] - found["loss"], 0.0)
         return Found(
             ("", "time", "memory", "stopped")[found["outcome"]],

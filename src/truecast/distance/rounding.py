@@ -14,13 +14,17 @@ from truecast.distance.witness import Witness, grouped
 
 __all__ = ["rounded"]
 
-_UNITS, _PARTS = 1 << 60, 1 << 40  # of a value and of a round: sums of them are exact, in Python's integers
+_UNITS, _PARTS = (
+    1 << 60,
+    1 << 40,
+)  # of a value and of a round: sums of them are exact, in Python's integers
 
 
 class _Cell(NamedTuple):
     """Neighbours u < w on the tree, and which values lie between them.
 
-    A fraction is a numerator and a denominator; `low` and `high` are the nodes that stand for u and w.
+    A fraction is a numerator and a denominator; `low` and `high` are the nodes that stand for u and
+    w.
     """
 
     u: tuple[int, int]
@@ -31,26 +35,31 @@ class _Cell(NamedTuple):
     end: int
 
 
-def rounded(values: NDArray[np.float64], masses: NDArray[np.float64], zeros: int, ones: int, finest: float) -> Witness:
+def rounded(
+    values: NDArray[np.float64], masses: NDArray[np.float64], zeros: int, ones: int, finest: float
+) -> Witness:
     """Return calibrated forecasts of whole rounds near a calibrated splitting of them (docs/distance.md, theorem 11).
 
-    They cost at most 1.96 T^(1/3) more than the splitting, for T rounds and the `finest` of `splitting.finest_cells`.
+    They cost at most 1.96 T^(1/3) more than the splitting, for T rounds and the `finest` of
+    `splitting.finest_cells`.
 
     Parameters
     ----------
     values, masses
         The splitting: increasing forecasts, and how many rounds, not always whole, receive each.
     zeros, ones
-        How many rounds there are; ``sum((1 - values) * masses)`` and ``sum(values * masses)`` up to rounding.
+        How many rounds there are; ``sum((1 - values) * masses)`` and ``sum(values * masses)`` up to
+        rounding.
     finest
         Cells of the tree are split that are wider than 1/finest.
 
     Notes
     -----
-    Every node v of the tree has a tent over its cell; f, the integral of the tent, is rounded down. What is left of a
-    node after its children in both directions have taken theirs is how many groups have the value v.
-    Where all values of a cell lie next to one end, a whole spine of nodes is passed in one step: O(n log(finest)) steps
-    of exact arithmetic for n values, and O(finest log(finest)) at most.
+    Every node v of the tree has a tent over its cell; f, the integral of the tent, is rounded down.
+    What is left of a node after its children in both directions have taken theirs is how many
+    groups have the value v. Where all values of a cell lie next to one end, a whole spine of nodes
+    is passed in one step: O(n log(finest)) steps of exact arithmetic for n values, and O(finest
+    log(finest)) at most.
     """
     tree = _Tree(values, masses)
     cells, most = [_Cell((0, 1), (1, 1), 0, 1, 0, len(values))], math.ceil(finest) - 1
@@ -68,9 +77,10 @@ def _mirrored(of: tuple[int, int]) -> tuple[int, int]:
 def _spine(u: tuple[int, int], w: tuple[int, int], last: int, most: int, equal: int = 1) -> int:
     """Return how many nodes v follow each other from w towards u until one is below `last`, the greatest value.
 
-    As long as all values are left of v, its tent is the same function of them: each node's groups go on to the next
-    one, and only the last keeps any. Cells are split while the product of their denominators is at most `most`.
-    A value that equals v counts as left of it, or not if `equal` is 0.
+    As long as all values are left of v, its tent is the same function of them: each node's groups
+    go on to the next one, and only the last keeps any. Cells are split while the product of their
+    denominators is at most `most`. A value that equals v counts as left of it, or not if `equal` is
+    0.
     """
     split = (most // u[1] - w[1]) // u[1] + 1
     return min(split, (w[0] * _UNITS - last * w[1] - 1 + equal) // (last * u[1] - u[0] * _UNITS))
@@ -81,8 +91,8 @@ class _Tree:
 
     def __init__(self, values: NDArray[np.float64], masses: NDArray[np.float64]) -> None:
         self._values = [int(value) for value in np.rint(values * _UNITS)]
-        # a quarter of a round more in all: makes up for what rounding took off whole groups, but is no other round;
-        # it costs 1/8 at most (docs/distance.md, theorem 12 (c))
+        # a quarter of a round more in all: makes up for what rounding took off whole groups, but is
+        # no other round; it costs 1/8 at most (docs/distance.md, theorem 12 (c))
         more = 1 + 0.25 / masses.sum()
         whole = [int(mass) for mass in np.rint(masses * more * _PARTS)]
         moments = (value * mass for value, mass in zip(self._values, whole, strict=True))
@@ -94,8 +104,9 @@ class _Tree:
     def split(self, cell: _Cell, most: int) -> list[_Cell]:
         """Add the node between two neighbours, and return the cells on its sides; nothing where it gets no group.
 
-        Then nothing below it gets one either: the tent of a node is nowhere lower than those of its children together.
-        Cells are split while the product of their denominators is at most `most`.
+        Then nothing below it gets one either: the tent of a node is nowhere lower than those of its
+        children together. Cells are split while the product of their denominators is at most
+        `most`.
         """
         u, w = cell.u, cell.w
         v = u[0] + w[0], u[1] + w[1]

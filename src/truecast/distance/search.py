@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Distance", "calibration_distance"]
 
-_TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))  # how closely and how far around a path to look, in turn
+_TUBES = (
+    (0.1, 0.5, 12),
+    (0.1, 0.5, 24),
+    (0.01, 1.0, 24),
+)  # how closely and how far around a path to look, in turn
 _FINER = 4.0  # cells of the tree, in T^(2/3), that have no better bound but are often nearer
 _MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
@@ -46,19 +50,21 @@ class Distance:
     Attributes
     ----------
     lower, upper : float
-        Proven: the distance to calibration is between them, rounding included. Means per round, or totals if those were
-        asked for by total=True.
+        Proven: the distance to calibration is between them, rounding included. Means per round, or
+        totals if those were asked for by total=True.
     means, totals : tuple of float
         The same bounds per round and in total, whatever was asked for.
     exact : bool
-        Whether the bounds differ by rounding alone: by at most 1e-9 of the distance, or 1e-12 a round.
+        Whether the bounds differ by rounding alone: by at most 1e-9 of the distance, or 1e-12 a
+        round.
     witness : Witness
         Perfectly calibrated forecasts at the distance `upper`.
     rounds : int
         How many there are.
     ended : str
-        Why the search ended: "exact", "rtol", "time", "memory" (also if there are 2^26 rounds or more), "interrupted",
-        or "rounding" if the bounds cannot get closer, which may happen from some million rounds on.
+        Why the search ended: "exact", "rtol", "time", "memory" (also if there are 2^26 rounds or
+        more), "interrupted", or "rounding" if the bounds cannot get closer, which may happen from
+        some million rounds on.
     """
 
     lower: float
@@ -99,31 +105,33 @@ def calibration_distance(
 ) -> Distance:
     """Compute how far forecasts are from the nearest perfectly calibrated ones.
 
-    CalDist(p, y) = min sum_t |p_t - q_t| over all q such that among the rounds with q_t = v the share of ones is v, for
-    every v; divided by the number of rounds, unless totals are asked for. It is the yardstick that the bounds of the
-    forecasters are about.
+    CalDist(p, y) = min sum_t |p_t - q_t| over all q such that among the rounds with q_t = v the
+    share of ones is v, for every v; divided by the number of rounds, unless totals are asked for.
+    It is the yardstick that the bounds of the forecasters are about.
 
-    Small does not mean useful: 0.5 forever is calibrated on coins. Read a proper score, such as `brier_score`, beside
-    it. And it is of these rounds: on 1,000 rounds of a model that is perfectly calibrated in the long run it is some
-    0.01.
+    Small does not mean useful: 0.5 forever is calibrated on coins. Read a proper score, such as
+    `brier_score`, beside it. And it is of these rounds: on 1,000 rounds of a model that is
+    perfectly calibrated in the long run it is some 0.01.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally alone. Weights must be integers, which count as repeated rounds: with
-        real weights the problem is NP-hard.
+        As in `Tally.from_predictions`; or a Tally alone. Weights must be integers, which count as
+        repeated rounds: with real weights the problem is NP-hard.
     rtol
-        Stop when the bounds are this close, relative to the upper one. 0 asks for the distance itself.
+        Stop when the bounds are this close, relative to the upper one. 0 asks for the distance
+        itself.
     time_limit
-        Seconds. When they are over, or at Ctrl-C, the search stops, and both bounds are valid. What comes first is not
-        cut short: a linear programme, and whole rounds near its solution (a few seconds for a million distinct
-        forecasts). So even with a tiny limit the bounds are close: see the notes. A second Ctrl-C ends that, too; one
-        in the first moments, before there are any bounds, raises.
+        Seconds. When they are over, or at Ctrl-C, the search stops, and both bounds are valid. What
+        comes first is not cut short: a linear programme, and whole rounds near its solution (a few
+        seconds for a million distinct forecasts). So even with a tiny limit the bounds are close:
+        see the notes. A second Ctrl-C ends that, too; one in the first moments, before there are
+        any bounds, raises.
     memory_limit
         Bytes that the search may use. If it would need more, the bounds stay wider.
     progress
-        True writes bounds to standard error as they get closer; a function is called with lower and upper bounds, per
-        round or in total as asked for, and the seconds so far.
+        True writes bounds to standard error as they get closer; a function is called with lower and
+        upper bounds, per round or in total as asked for, and the seconds so far.
     total
         Totals over all rounds rather than means.
 
@@ -142,14 +150,16 @@ def calibration_distance(
 
     Notes
     -----
-    Unless a wider interval was asked for by `rtol`, it ends with bounds, in total, that are within 1.96 T^(1/3) for T
-    rounds, and the little that the linear programme leaves, usually less than 1e-6 of the distance (docs/distance.md,
-    theorem 12; `splitting_gap` says it a little more closely).
+    Unless a wider interval was asked for by `rtol`, it ends with bounds, in total, that are within
+    1.96 T^(1/3) for T rounds, and the little that the linear programme leaves, usually less than
+    1e-6 of the distance (docs/distance.md, theorem 12; `splitting_gap` says it a little more
+    closely).
 
-    A shortest path over the numbers of zeros and ones that have been placed, searched for in order of value within
-    bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000 rounds usually take about a tenth
-    of a second and 10,000 some seconds; but if many calibrated forecasts are equally near, as can happen when forecasts
-    are nearly calibrated, it may take far longer to show that none is nearer (docs/benchmarks-distance.md).
+    A shortest path over the numbers of zeros and ones that have been placed, searched for in order
+    of value within bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000
+    rounds usually take about a tenth of a second and 10,000 some seconds; but if many calibrated
+    forecasts are equally near, as can happen when forecasts are nearly calibrated, it may take far
+    longer to show that none is nearer (docs/benchmarks-distance.md).
     """
     if isinstance(rtol, (bool, np.bool_, str)) or not rtol == 0:  # noqa: SIM201 - NaN is neither
         rtol = _tolerance(rtol)
@@ -190,14 +200,23 @@ def _tolerance(rtol: float) -> float:
     try:
         return _check.between("rtol", rtol, 0, 1)
     except InputError as error:
-        raise InputError("rtol", "must be 0, for the exact distance, or a number above 0 and below 1", rtol) from error
+        raise InputError(
+            "rtol", "must be 0, for the exact distance, or a number above 0 and below 1", rtol
+        ) from error
 
 
 class _Search:
     """Bounds that get closer, and the witness of the upper one. All in totals."""
 
-    def __init__(self, tally: Tally, rtol: float, seconds: float, memory: float, tell: Tell, total: bool) -> None:
-        self.tally, self.rounds, self.rtol, self.memory = tally, int(tally.total), rtol, int(min(memory, 2.0**60))
+    def __init__(
+        self, tally: Tally, rtol: float, seconds: float, memory: float, tell: Tell, total: bool
+    ) -> None:
+        self.tally, self.rounds, self.rtol, self.memory = (
+            tally,
+            int(tally.total),
+            rtol,
+            int(min(memory, 2.0**60)),
+        )
         self.tell, self.total = tell, total
         self.start = time.monotonic()
         self.deadline = self.start + seconds
@@ -230,13 +249,17 @@ class _Search:
 
     def split(self, pool: ThreadPoolExecutor) -> None:
         """Take what needs no search: bounds from the best splitting of rounds, and from whole ones near it."""
-        [splitting] = self.wait([pool.submit(lower_calibration_distance, self.tally, total=True)], [])
+        [splitting] = self.wait(
+            [pool.submit(lower_calibration_distance, self.tally, total=True)], []
+        )
         self.worth = splitting.lower
         self.bounded(0.0)
         self.round_down(pool, splitting.values, splitting.masses)
         self.ended = self.ended or "memory"
 
-    def round_down(self, pool: ThreadPoolExecutor, values: NDArray[np.float64], sizes: NDArray[np.float64]) -> None:
+    def round_down(
+        self, pool: ThreadPoolExecutor, values: NDArray[np.float64], sizes: NDArray[np.float64]
+    ) -> None:
         """Make whole rounds of the best splitting: near it, whatever their number (docs/distance.md, theorem 12)."""
         zeros, ones = int(self.tally.zeros.sum()), int(self.tally.ones.sum())
         tasks = [
@@ -247,7 +270,11 @@ class _Search:
             self.better(witness)
 
     def approach(
-        self, pool: ThreadPoolExecutor, problem: Problem, values: NDArray[np.float64], sizes: NDArray[np.float64]
+        self,
+        pool: ThreadPoolExecutor,
+        problem: Problem,
+        values: NDArray[np.float64],
+        sizes: NDArray[np.float64],
     ) -> None:
         """Find chains around the best splitting of rounds, then around the best chain so far."""
         rows = np.arange(int(self.tally.zeros.sum()) + 1.0)
@@ -257,13 +284,23 @@ class _Search:
             # groups have some T^(1/3) rounds, and their values are T^(-2/3) apart
             cut, reach = closely * self.rounds ** (-2 / 3), far * self.rounds ** (-1 / 3)
             zeros, ones = (np.cumsum(np.append(0.0, part * sizes)) for part in (1 - values, values))
-            edges = [(np.interp(rows + side * width, zeros, ones) + side * width).astype(np.int64) for side in (-1, 1)]
+            edges = [
+                (np.interp(rows + side * width, zeros, ones) + side * width).astype(np.int64)
+                for side in (-1, 1)
+            ]
             before, limits = self.upper, self.limits(1)
-            task = pool.submit(problem.search, limits, cut=cut, tube=Tube(values, zeros, reach, *edges))
+            task = pool.submit(
+                problem.search, limits, cut=cut, tube=Tube(values, zeros, reach, *edges)
+            )
             self.take(self.wait([task], [limits]))
-            if (closely, far, width) == _TUBES[-1] and before - self.upper < 0.05 * (self.upper - self.lower):
+            if (closely, far, width) == _TUBES[-1] and before - self.upper < 0.05 * (
+                self.upper - self.lower
+            ):
                 return
-            values, sizes = self.witness.values, (self.witness.zeros + self.witness.ones).astype(float)
+            values, sizes = (
+                self.witness.values,
+                (self.witness.zeros + self.witness.ones).astype(float),
+            )
 
     def certify(self, pool: ThreadPoolExecutor, problem: Problem) -> None:
         """Search everything within budget from both ends, ever more closely (docs/distance.md, theorem 8)."""
@@ -273,14 +310,20 @@ class _Search:
             enough = max(self.rounding, self.rtol) * self.upper
             last = loss <= enough
             loss = enough / 2 if last else loss
-            # in the end, all that is left to show is that no chain is much shorter than the best so far
+            # in the end, all that is left to show is that no chain is much shorter than the best so
+            # far
             budget = self.upper - self.worth + (1.05 * loss - enough if last else 2 * loss)
             if budget > holds:
                 bounds = [NO_BOUNDS, NO_BOUNDS]
             limits = [self.limits(2), self.limits(2)]
             tasks = [
                 pool.submit(
-                    end.search, limit, budget=budget, cut=loss / (1.25 * self.rounds), profile=not last, bounds=bound
+                    end.search,
+                    limit,
+                    budget=budget,
+                    cut=loss / (1.25 * self.rounds),
+                    profile=not last,
+                    bounds=bound,
                 )
                 for end, limit, bound in zip(ends, limits, bounds, strict=True)
             ]
@@ -288,7 +331,10 @@ class _Search:
             self.take(found)
             if last and not self.done():
                 self.ended = self.ended or "rounding"
-            bounds, holds = [found[1].bounds, found[0].bounds], budget - max(one.loss for one in found)
+            bounds, holds = (
+                [found[1].bounds, found[0].bounds],
+                budget - max(one.loss for one in found),
+            )
             loss /= 64
 
     def limits(self, searches: int) -> Limits:
@@ -297,7 +343,10 @@ class _Search:
         return Limits(memory, seconds, np.zeros(1, np.uint8), np.zeros(2))
 
     def wait(
-        self, tasks: list[Future[Any]], limits: list[Limits], length: Callable[[], float] | None = None
+        self,
+        tasks: list[Future[Any]],
+        limits: list[Limits],
+        length: Callable[[], float] | None = None,
     ) -> list[Any]:
         """Wait for searches; stop them when what they have found on the way is enough, at Ctrl-C, or if they lag."""
         from concurrent.futures import wait
@@ -309,7 +358,9 @@ class _Search:
                 if length is not None:
                     self.bounded(length())
                 first = first if length is not None and any(map(_over, tasks)) else now
-                if self.done() or now - start > 1.5 * (first - start) + 10 * _GLANCE:  # one end is often far easier
+                if (
+                    self.done() or now - start > 1.5 * (first - start) + 10 * _GLANCE
+                ):  # one end is often far easier
                     self.stop(limits)
                 if now > said + _HEARTBEAT:
                     said = now
@@ -352,7 +403,9 @@ class _Search:
     def done(self) -> bool:
         gap = self.upper - self.lower
         if gap < -1e-12 * self.rounds:
-            raise RuntimeError(f"a lower bound, {self.lower}, above the upper one, {self.upper}: please report this")
+            raise RuntimeError(
+                f"a lower bound, {self.lower}, above the upper one, {self.upper}: please report this"
+            )
         if gap <= max(self.rounding * self.upper, 1e-12 * self.rounds):
             self.ended = "exact"
         elif gap <= self.rtol * self.upper:
@@ -389,8 +442,8 @@ def _isotonic(tally: Tally) -> Witness:
 def _so_far(tasks: list[Future[Found]], limits: list[Limits], budget: float, loss: float) -> float:
     """Return what chains cost at least, if searches from both ends have come this far (docs/distance.md, theorem 8).
 
-    What is known of the parts before and after may be added while the parts do not overlap. Lengths are read before
-    values: they hold from the value on at which they were found.
+    What is known of the parts before and after may be added while the parts do not overlap. Lengths
+    are read before values: they hold from the value on at which they were found.
     """
     lengths = [float(limit.state[1]) for limit in limits]
     before, after = (float(limit.state[0]) for limit in limits)

@@ -20,8 +20,9 @@ __all__ = ["Witness", "verify_witness"]
 class Witness:
     """Perfectly calibrated forecasts, as groups of rounds.
 
-    The groups are in increasing order of value. Each takes the next zeros and the next ones, both in increasing order
-    of their forecasts, and forecasts the share of ones among them: so it is calibrated, whatever the counts.
+    The groups are in increasing order of value. Each takes the next zeros and the next ones, both
+    in increasing order of their forecasts, and forecasts the share of ones among them: so it is
+    calibrated, whatever the counts.
 
     Attributes
     ----------
@@ -66,11 +67,16 @@ class Witness:
             p = tally.p[np.searchsorted(here, ends)]
             q = groups.values[np.searchsorted(there, ends)]
             counts = np.diff(ends, prepend=0)
-            found += [(a, y, b, n) for a, b, n in zip(p.tolist(), q.tolist(), counts.tolist(), strict=True)]
+            found += [
+                (a, y, b, n)
+                for a, b, n in zip(p.tolist(), q.tolist(), counts.tolist(), strict=True)
+            ]
         return sorted(found)
 
     def __repr__(self) -> str:
-        return f"Witness({len(self.zeros)} groups of {int(self.zeros.sum() + self.ones.sum())} rounds)"
+        return (
+            f"Witness({len(self.zeros)} groups of {int(self.zeros.sum() + self.ones.sum())} rounds)"
+        )
 
 
 def grouped(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> Witness:
@@ -98,16 +104,18 @@ def verify_witness(
 ) -> float:
     """Check that a witness is perfectly calibrated, and return how far it is from the forecasts.
 
-    This proves, in sorting and O(T) additions and without trusting the search, that the distance to calibration is at
-    most the number returned. It does not tell whether anything calibrated is nearer.
+    This proves, in sorting and O(T) additions and without trusting the search, that the distance to
+    calibration is at most the number returned. It does not tell whether anything calibrated is
+    nearer.
 
     Parameters
     ----------
     y_true, y_prob
         Outcomes and forecasts; or a Tally as ``y_true`` alone.
     witness
-        A `Witness`; or an array of one calibrated forecast a round. In an array, rounds with equal forecasts are a
-        group, and the forecast must be the group's share of ones, correctly rounded to a double.
+        A `Witness`; or an array of one calibrated forecast a round. In an array, rounds with equal
+        forecasts are a group, and the forecast must be the group's share of ones, correctly rounded
+        to a double.
     total
         A total over all rounds rather than a mean.
 
@@ -141,7 +149,11 @@ def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
         if column.dtype != np.int64:
             raise InputError("witness", "must have whole numbers of rounds in its groups", counts)
         if int(column.sum()) != rounds:
-            raise InputError("witness", f"must have as many {name} as the rounds have, {rounds}", int(column.sum()))
+            raise InputError(
+                "witness",
+                f"must have as many {name} as the rounds have, {rounds}",
+                int(column.sum()),
+            )
         columns.append(column)
     checked = Witness(*columns)
     empty = np.flatnonzero(checked.zeros + checked.ones == 0)
@@ -150,34 +162,55 @@ def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
     falls = np.flatnonzero(np.diff(checked.values) < 0)
     if len(falls):
         at = int(falls[0]) + 1
-        raise InputError("witness", "must have its groups in increasing order of value", float(checked.values[at]), at)
+        raise InputError(
+            "witness",
+            "must have its groups in increasing order of value",
+            float(checked.values[at]),
+            at,
+        )
     return checked
 
 
 def _far(y_true: Any, y_prob: Any, forecasts: Any) -> float:
     if isinstance(y_true, Tally):
-        raise InputError("witness", "must be a Witness beside a Tally: an array needs rounds in an order", forecasts)
+        raise InputError(
+            "witness",
+            "must be a Witness beside a Tally: an array needs rounds in an order",
+            forecasts,
+        )
     try:
         groups = Tally.from_predictions(y_true, forecasts)
     except InputError as error:
         raise InputError("witness", error.rule, error.value, error.position) from None
     _, q = _check.predictions(y_true, forecasts)
-    wrong = np.flatnonzero(groups.ones / groups.weights != groups.p)  # a quotient is correctly rounded
+    wrong = np.flatnonzero(
+        groups.ones / groups.weights != groups.p
+    )  # a quotient is correctly rounded
     if len(wrong):
-        value, ones, size = (float(column[wrong[0]]) for column in (groups.p, groups.ones, groups.weights))
-        rule = f"must be calibrated: of the {size:.0f} rounds with this forecast, {ones:.0f} are ones"
+        value, ones, size = (
+            float(column[wrong[0]]) for column in (groups.p, groups.ones, groups.weights)
+        )
+        rule = (
+            f"must be calibrated: of the {size:.0f} rounds with this forecast, {ones:.0f} are ones"
+        )
         raise InputError("witness", rule, value, int(np.flatnonzero(q == value)[0]))
-    return _rounded_up(math.fsum(np.abs(_check.predictions(y_true, y_prob)[1] - q)), Witness(groups.zeros, groups.ones))
+    return _rounded_up(
+        math.fsum(np.abs(_check.predictions(y_true, y_prob)[1] - q)),
+        Witness(groups.zeros, groups.ones),
+    )
 
 
 def cost(tally: Tally, witness: Witness) -> float:
     """Return the total distance from the forecasts of a tally to the witness, rounded up.
 
-    Each class is moved in sorted order. Values are quotients, rounded by at most 2^-54 each; of what is summed, none of
-    it negative, every term is off by less than 2^-51 of itself.
+    Each class is moved in sorted order. Values are quotients, rounded by at most 2^-54 each; of
+    what is summed, none of it negative, every term is off by less than 2^-51 of itself.
     """
     classes = ((tally.zeros, witness.zeros), (tally.ones, witness.ones))
-    far = sum(_core.transport_cost(tally.p, n.astype(float), witness.values, to.astype(float)) for n, to in classes)
+    far = sum(
+        _core.transport_cost(tally.p, n.astype(float), witness.values, to.astype(float))
+        for n, to in classes
+    )
     return _rounded_up(far, witness)
 
 

@@ -16,7 +16,15 @@ from truecast.errors import InputError
 __all__ = ["Cells", "Outcomes", "as_argument", "as_option", "hint", "numbers", "probabilities"]
 
 _TRUE = {"true": 1.0, "false": 0.0}
-_OPPOSITES = {"no": "yes", "n": "y", "f": "t", "off": "on", "negative": "positive", "neg": "pos", "lost": "won"}
+_OPPOSITES = {
+    "no": "yes",
+    "n": "y",
+    "f": "t",
+    "off": "on",
+    "negative": "positive",
+    "neg": "pos",
+    "lost": "won",
+}
 _OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
 _NO_VALUE = ("", "NaN")
 _FEW, _SHORT = 20, 30  # ways to write two words, and their letters
@@ -29,7 +37,9 @@ def as_option(option: str, value: object = None) -> str:
     flag = f"--{option.replace('_', '-')}"
     if value is None or value is True:
         return flag
-    return " ".join([flag] * value) if isinstance(value, int) else f"{flag} {shlex.quote(str(value))}"
+    return (
+        " ".join([flag] * value) if isinstance(value, int) else f"{flag} {shlex.quote(str(value))}"
+    )
 
 
 def as_argument(option: str, value: object = None) -> str:
@@ -115,7 +125,9 @@ def probabilities(column: pl.Series, cells: Cells, *, plain: bool = False) -> ND
     return numbers(column, cells) / 100
 
 
-def numbers(column: pl.Series, cells: Cells, *, words: dict[str, float] | None = None) -> NDArray[np.float64]:
+def numbers(
+    column: pl.Series, cells: Cells, *, words: dict[str, float] | None = None
+) -> NDArray[np.float64]:
     """Return the numbers in a column, nan elsewhere; words may stand for some."""
     if column.dtype != pl.String:
         return column.cast(pl.Float64).to_numpy()
@@ -125,7 +137,9 @@ def numbers(column: pl.Series, cells: Cells, *, words: dict[str, float] | None =
         trimmed = text.str.strip_chars()
         found = found.fill_null(trimmed.cast(pl.Float64, strict=False))
         if words:
-            values = trimmed.str.to_lowercase().replace_strict(words, default=None, return_dtype=pl.Float64)
+            values = trimmed.str.to_lowercase().replace_strict(
+                words, default=None, return_dtype=pl.Float64
+            )
             found = found.fill_null(values)
     return found.to_numpy()
 
@@ -157,7 +171,9 @@ def _hint_of_words(column: pl.Series, cells: Cells) -> str:
     if cells.positive is not None or column.dtype != pl.String:
         return ""
     column = column.drop_nulls().unique(maintain_order=True)
-    values = dict(reversed([*zip(_keys(column), column, strict=True)])) if len(column) <= _FEW else {}
+    values = (
+        dict(reversed([*zip(_keys(column), column, strict=True)])) if len(column) <= _FEW else {}
+    )
     words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
     if len(words) != len({*values} - {""}) or not 0 < len(words) <= 2:
         return ""
@@ -167,7 +183,9 @@ def _hint_of_words(column: pl.Series, cells: Cells) -> str:
 
 
 def _is_word(key: str) -> bool:
-    return key[0].isalpha() and key.isprintable() and len(key) <= _SHORT and key not in ("NaN", *_TRUE)
+    return (
+        key[0].isalpha() and key.isprintable() and len(key) <= _SHORT and key not in ("NaN", *_TRUE)
+    )
 
 
 def _mostly_percent(column: pl.Series, cells: Cells) -> bool:
@@ -176,7 +194,9 @@ def _mostly_percent(column: pl.Series, cells: Cells) -> bool:
     found = found[~np.isnan(found)]
     above = found[found > 1]
     sure = len(above) > 1 or bool((above >= 10).any())
-    return bool(sure and (found >= 0).all() and (found <= 100).all() and len(above) > len(found) / 2)
+    return bool(
+        sure and (found >= 0).all() and (found <= 100).all() and len(above) > len(found) / 2
+    )
 
 
 def _key(value: str) -> str:

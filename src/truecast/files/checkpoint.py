@@ -93,7 +93,9 @@ class Run:
             If it gave no such thing.
         """
         if not isinstance(saved, dict) or set(saved) != {each.name for each in fields(cls)}:
-            raise StateError("it must have the entries of this version of the command, and no others")
+            raise StateError(
+                "it must have the entries of this version of the command, and no others"
+            )
         for name in ("rows", "skipped", "unknown"):
             _whole(name, saved[name], _MOST)
         if saved["base"] is not None:
@@ -104,7 +106,11 @@ class Run:
         _whole("written", amount, _MOST)
         _whole("written", tail, _CHECKSUMS)
         columns = saved["columns"]
-        if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
+        if (
+            not isinstance(columns, list)
+            or not columns
+            or not all(isinstance(name, str) for name in columns)
+        ):
             raise StateError(f"columns must be a list of names, got {columns!r:.80}")
         if not isinstance(saved["output"], str) or not isinstance(saved["complete"], bool):
             raise StateError("output must be a path, and complete true or false")
@@ -112,7 +118,9 @@ class Run:
             raise StateError("it must have either prints or known")
         new = {
             "written": (amount, tail),
-            "prints": None if saved["prints"] is None else Prints.load(saved["prints"], saved["rows"]),
+            "prints": None
+            if saved["prints"] is None
+            else Prints.load(saved["prints"], saved["rows"]),
             "known": None if saved["known"] is None else Known.load(saved["known"]),
             "time": saved_time(saved["time"]),
         }
@@ -142,9 +150,9 @@ class Saved:
 class Checkpoint:
     """A state, PATH, and beside it PATH.part while a run is under way.
 
-    Each is written whole, under another name, before it takes its place: there is never half a state. A run is
-    complete when PATH.part says so; then the output takes its place, and then the state. A run that finds such a
-    PATH.part only has to do the rest.
+    Each is written whole, under another name, before it takes its place: there is never half a
+    state. A run is complete when PATH.part says so; then the output takes its place, and then the
+    state. A run that finds such a PATH.part only has to do the rest.
     """
 
     def __init__(self, path: Path, output: Path) -> None:
@@ -163,8 +171,13 @@ class Checkpoint:
         if saved is None or saved.run is None or not saved.run.complete:
             return
         if not self._is_of(saved.run):
-            reason = f"is of a run to {saved.run.output!r:.300} that was stopped when it was almost done"
-            raise FileError(str(self._part), f"{reason}: run that command again first; or remove this, to forget it")
+            reason = (
+                f"is of a run to {saved.run.output!r:.300} that was stopped when it was almost done"
+            )
+            raise FileError(
+                str(self._part),
+                f"{reason}: run that command again first; or remove this, to forget it",
+            )
         self._put_in_place(saved.run)
 
     def _put_in_place(self, run: Run) -> None:
@@ -188,7 +201,10 @@ class Checkpoint:
         if saved is None:
             return None
         if saved.run is None:
-            raise FileError(str(self._part), "is in the way, and not of a run that was stopped: move it elsewhere")
+            raise FileError(
+                str(self._part),
+                "is in the way, and not of a run that was stopped: move it elsewhere",
+            )
         mine = self._is_of(saved.run)
         held = mine and holds(part_of(Path(self._output)), saved.run.written)
         if held and saved.run.base == self._base:
@@ -207,10 +223,17 @@ class Checkpoint:
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:
-            was, now = next((was, now) for was, now in zip_longest(run.columns, columns) if was != now)
-            raise FileError(self._output, f"has a column {was!r} so far where {now!r} would be: choose another output")
+            was, now = next(
+                (was, now) for was, now in zip_longest(run.columns, columns) if was != now
+            )
+            raise FileError(
+                self._output,
+                f"has a column {was!r} so far where {now!r} would be: choose another output",
+            )
         if not self.has_output_of(run):
-            raise FileError(self._output, "is not as the last run has left it: choose another output")
+            raise FileError(
+                self._output, "is not as the last run has left it: choose another output"
+            )
         return True
 
     def has_output_of(self, run: Run) -> bool:
@@ -218,7 +241,9 @@ class Checkpoint:
         path = Path(self._output)
         return self._is_of(run) and path.is_file() and mark(path) == run.written
 
-    def run(self, rows: int, skipped: int, unknown: int, columns: list[str], written: Mark, **rest: Any) -> Run:
+    def run(
+        self, rows: int, skipped: int, unknown: int, columns: list[str], written: Mark, **rest: Any
+    ) -> Run:
         """Return how far this run has come."""
         return Run(rows, skipped, unknown, self._output, columns, written, self._base, **rest)
 
@@ -267,4 +292,6 @@ class Checkpoint:
             return Saved(recalibrator, None if found is None else Run.load(found))
         except StateError as error:
             reason = f"has a record of the last run that cannot be used: {error}; without it, which"
-            raise FileError(name, f"{reason} Recalibrator.from_json(...).to_json() does, all rows are new") from error
+            raise FileError(
+                name, f"{reason} Recalibrator.from_json(...).to_json() does, all rows are new"
+            ) from error

@@ -36,7 +36,10 @@ _OUTCOMES = _words(
     "happened occurred won win result success response class"
 )
 _LETTERS = {"score": _words("p"), "outcome": _words("y")}  # which are names by themselves ...
-_BESIDE = {"score": _words("y true yes pos positive 1 model"), "outcome": _words("true test obs bin binary")}  # or so
+_BESIDE = {
+    "score": _words("y true yes pos positive 1 model"),
+    "outcome": _words("true test obs bin binary"),
+}  # or so
 _ABOUT = _words(  # a score or an outcome, rather than the thing itself
     "id ids key uuid name names date time timestamp day month year hour at ts version type kind text "
     "error errors loss brier std stderr se var variance low high lower upper ci min max rank "
@@ -88,13 +91,14 @@ class Names:
     def members(self, group: pl.Series | None) -> list[Any] | None:
         """Return the group or groups of some rows as a recalibrator takes them, from `Rounds.group`.
 
-        With several columns a group is called by its column, too: "airport=JFK". A row that has nothing in a column is
-        of no group of that.
+        With several columns a group is called by its column, too: "airport=JFK". A row that has
+        nothing in a column is of no group of that.
         """
         if group is None or not self.overlapping:
             return None if group is None else group.to_list()
         named = {
-            text: tuple(f"{name}={cell}" for name, cell in _cells(text) if cell is not None) for text in set(group)
+            text: tuple(f"{name}={cell}" for name, cell in _cells(text) if cell is not None)
+            for text in set(group)
         }
         return [named[text] for text in group]
 
@@ -113,9 +117,10 @@ def guess(
 ) -> Names:
     """Return the columns that were given, and for what was not those whose names suggest themselves.
 
-    A name suggests itself if one of its words does, in any case and with any separators: ``model_proba``, ``Y-Score``,
-    ``predictedProbability``. Where several do, and there is a sample, what is in them decides: scores are rather
-    probabilities than decisions, which are 0 or 1, and outcomes are 0 or 1.
+    A name suggests itself if one of its words does, in any case and with any separators:
+    ``model_proba``, ``Y-Score``, ``predictedProbability``. Where several do, and there is a sample,
+    what is in them decides: scores are rather probabilities than decisions, which are 0 or 1, and
+    outcomes are 0 or 1.
 
     Parameters
     ----------
@@ -124,7 +129,8 @@ def guess(
     columns
         What it has.
     outcome, scores, weight, group, overlapping
-        What was given. An outcome and a score are looked for if they were not; None for scores that are not needed.
+        What was given. An outcome and a score are looked for if they were not; None for scores that
+        are not needed.
     sample
         Gives the first rows of some columns, called by their numbers: `Table.sample`.
     cells
@@ -147,7 +153,11 @@ def guess(
     if longest > _LONGEST:
         raise FileError(name, f"is no table: the name of a column has {longest:,} letters")
     groups = (group, *overlapping)
-    given = [("outcome", outcome), *(("score", score) for score in scores or ()), ("weight", weight)]
+    given = [
+        ("outcome", outcome),
+        *(("score", score) for score in scores or ()),
+        ("weight", weight),
+    ]
     for option, column in [*given, *(("by", each) for each in groups)]:
         check_there(name, columns, column, how.spelled(option))
     if outcome is None:
@@ -155,7 +165,10 @@ def guess(
     if scores is not None and not scores:
         scores = (_likely(name, columns, "score", {outcome, weight, *groups}, sample, how),)
     if outcome in (scores or ()):
-        raise FileError(name, f"cannot have outcome and score in one column: got {brief(repr(outcome))} for both")
+        raise FileError(
+            name,
+            f"cannot have outcome and score in one column: got {brief(repr(outcome))} for both",
+        )
     return Names(outcome, tuple(scores or ()), weight, group, how, overlapping=tuple(overlapping))
 
 
@@ -168,26 +181,44 @@ def check_there(name: str, columns: Sequence[str], column: str | None, option: s
     """Refuse a column that was given by an option and is not there, or several times."""
     if column is not None and columns.count(column) != 1:
         how_many = f"has {columns.count(column)} columns" if column in columns else "has no column"
-        raise FileError(name, f"{how_many} {brief(repr(column))} ({option}); it has {_listed(columns)}")
+        raise FileError(
+            name, f"{how_many} {brief(repr(column))} ({option}); it has {_listed(columns)}"
+        )
 
 
 def _likely(
-    name: str, columns: Sequence[str], option: str, taken: set[str | None], sample: Sample | None, how: Cells
+    name: str,
+    columns: Sequence[str],
+    option: str,
+    taken: set[str | None],
+    sample: Sample | None,
+    how: Cells,
 ) -> str:
     """Return the one column, or the one that is likely by its name, and by what is in it."""
     others = [column for column in columns if column not in taken]
     if not others:
         one = f"has one column, {brief(repr(columns[0]))}, and so none"
-        raise FileError(name, f"{one if len(columns) == 1 else 'has no column left'} for the {option}")
+        raise FileError(
+            name, f"{one if len(columns) == 1 else 'has no column left'} for the {option}"
+        )
     if len(others) == 1:
         unlikely = option == "score" and not _suggests(others[0], option)
-        if unlikely and sample is not None and not _numbers(sample(others)[str(columns.index(others[0]))]):
+        if (
+            unlikely
+            and sample is not None
+            and not _numbers(sample(others)[str(columns.index(others[0]))])
+        ):
             reason = f"has no column of probabilities: name one by {how.spelled(option)}"
-            raise FileError(name, f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`")
+            raise FileError(
+                name,
+                f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`",
+            )
         return others[0]
     found = [column for column in others if _suggests(column, option)]
     if 1 < len(found) == len(set(found)) and sample is not None:
-        found = _by_content(found, [columns.index(column) for column in found], option, sample(found))
+        found = _by_content(
+            found, [columns.index(column) for column in found], option, sample(found)
+        )
     if len(found) == 1:
         return found[0]
     if found:
@@ -203,7 +234,11 @@ def _suggests(column: str, option: str) -> bool:
     if words & _ABOUT:
         return False
     score = bool(words & _SCORES) or _alone(words, "score")
-    return score if option == "score" else not score and (bool(words & _OUTCOMES) or _alone(words, "outcome"))
+    return (
+        score
+        if option == "score"
+        else not score and (bool(words & _OUTCOMES) or _alone(words, "outcome"))
+    )
 
 
 def _alone(words: set[str], option: str) -> bool:
@@ -241,7 +276,9 @@ def _numbers(values: pl.Series) -> bool:
     if values.dtype != pl.String:
         return values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)
     text = values.str.strip_chars().str.strip_suffix("%").str.replace(",", ".", literal=True)
-    return not len(text) or text.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().any()
+    return (
+        not len(text) or text.str.strip_chars().cast(pl.Float64, strict=False).is_not_null().any()
+    )
 
 
 def _listed(columns: Sequence[str]) -> str:

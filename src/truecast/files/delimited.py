@@ -28,21 +28,31 @@ class Delimited:
 
     kind = "csv"
 
-    def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
+    def __init__(
+        self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]
+    ) -> None:
         self.name, self.fraction = name, fraction
         self.records = self._records = Records(name, read, quotes=Quotes(","))
         line, first = self._records.first()
         text = self._header(line, first)
         without = re.sub('"[^"]*"', "", text)
-        self.separator = max(_SEPARATORS, key=without.count) if any(mark in without for mark in _SEPARATORS) else ","
+        self.separator = (
+            max(_SEPARATORS, key=without.count)
+            if any(mark in without for mark in _SEPARATORS)
+            else ","
+        )
         self._quotes = self._records.quotes = Quotes(self.separator)
         if not self._quotes.tidy(first) or first.count(b'"') % 2:
-            raise FileError(name, "the header has a quote that neither begins nor ends a field", f"line {line}")
+            raise FileError(
+                name, "the header has a quote that neither begins nor ends a field", f"line {line}"
+            )
         ((_, fields),) = self._quotes.rows(text)
         fields = fields or []
         named = any(_is_name(field.strip()) for field in fields)
         if not named and len(fields) > 1:
-            raise FileError(name, f"has {len(fields)} columns and no header: give it one", f"line {line}")
+            raise FileError(
+                name, f"has {len(fields)} columns and no header: give it one", f"line {line}"
+            )
         self.columns = [field.strip() for field in fields] if named else [_NO_HEADER]
         self._before = None if named else (line, first)
         self._whole = self.records.whole
@@ -52,9 +62,13 @@ class Delimited:
         if not first:
             raise FileError(self.name, "is empty")
         if b"\0" in first:
-            raise FileError(self.name, "is not UTF-8 text: there is a zero byte; is it UTF-16?", f"line {line}")
+            raise FileError(
+                self.name, "is not UTF-8 text: there is a zero byte; is it UTF-16?", f"line {line}"
+            )
         if _LONE_CR.search(first):
-            raise FileError(self.name, "has lines that end by CR alone: convert them first", f"line {line}")
+            raise FileError(
+                self.name, "has lines that end by CR alone: convert them first", f"line {line}"
+            )
         try:
             return first.decode()
         except UnicodeDecodeError as error:
@@ -72,14 +86,18 @@ class Delimited:
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
         """Return the first rows of these columns, without taking them."""
-        return self._chunk(*self._records.next(), [self.columns.index(name) for name in wanted], False).frame
+        return self._chunk(
+            *self._records.next(), [self.columns.index(name) for name in wanted], False
+        ).frame
 
     def _chunk(self, line: int, block: bytes, at: list[int], everything: bool) -> Chunk:
         frame = self._parsed(block, at)
         if frame is None:
             return self._slowly(line, block, at, everything)
         lines = block.count(b"\n") + (not block.endswith(b"\n"))
-        place = self._places(line, block) if lines != len(frame) else lambda row: f"line {line + row}"
+        place = (
+            self._places(line, block) if lines != len(frame) else lambda row: f"line {line + row}"
+        )
         return Chunk(frame, place, whole=frame if everything else None)
 
     def _places(self, line: int, block: bytes) -> Callable[[int], str]:
@@ -90,7 +108,11 @@ class Delimited:
         """Return columns of a block by the engine, or None if it is not sure that every row has all of them."""
         names = [str(i) for i in range(len(self.columns))]
         quoted = b'"' in block and self._quotes.any(block)
-        if len(names) > _WIDE or (quoted and not self._quotes.tidy(block)) or _LONE_CR.search(block):
+        if (
+            len(names) > _WIDE
+            or (quoted and not self._quotes.tidy(block))
+            or _LONE_CR.search(block)
+        ):
             return None
         try:
             frame = pl.read_csv(
@@ -115,10 +137,13 @@ class Delimited:
     def _even(self, block: bytes) -> bool:
         """Whether every line has the same number of separators, if that is so on average.
 
-        The engine does not see it in columns that it does not read: a row too short would make up for one too long.
+        The engine does not see it in columns that it does not read: a row too short would make up
+        for one too long.
         """
         letters = np.frombuffer(block, np.uint8)
-        at = np.flatnonzero(letters == ord(self.separator)).reshape(-1, max(len(self.columns) - 1, 1))
+        at = np.flatnonzero(letters == ord(self.separator)).reshape(
+            -1, max(len(self.columns) - 1, 1)
+        )
         ends = np.flatnonzero(letters == ord("\n"))[: len(at)]
         return bool((at[: len(ends), -1] < ends).all() and (at[1:, 0] > ends[: len(at) - 1]).all())
 
@@ -135,7 +160,10 @@ class Delimited:
                 good.append([fields[i] for i in at])
                 lines.append(number)
         columns = zip(*good, strict=True) if good else [()] * len(at)
-        data = {str(i): pl.Series(values, dtype=pl.String) for i, values in zip(at, columns, strict=True)}
+        data = {
+            str(i): pl.Series(values, dtype=pl.String)
+            for i, values in zip(at, columns, strict=True)
+        }
         frame = pl.DataFrame(data).with_columns(pl.all().replace("", None))
         return Chunk(frame, lambda row: f"line {lines[row]}", bad, frame if everything else None)
 

@@ -37,7 +37,9 @@ def _shorter(rows: int, before: int) -> str:
 
 
 def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
-    differ: NDArray[np.bool_] = (new.p[0] != old.p[0]) | ((new.y != old.y) & ~(np.isnan(new.y) & np.isnan(old.y)))
+    differ: NDArray[np.bool_] = (new.p[0] != old.p[0]) | (
+        (new.y != old.y) & ~(np.isnan(new.y) & np.isnan(old.y))
+    )
     if new.group is not None and old.group is not None:
         differ |= new.group.ne_missing(old.group).to_numpy()
     return differ
@@ -49,7 +51,9 @@ def _described(part: Rounds, row: int, names: Names) -> str:
     return f"{shown(names.outcome)} {outcome}, {shown(names.scores[0])} {part.p[0][row].item()!r}{group}"
 
 
-def differing_block(parts: Iterator[Rounds], comparison: Likeness, before: int) -> tuple[str | None, str]:
+def differing_block(
+    parts: Iterator[Rounds], comparison: Likeness, before: int
+) -> tuple[str | None, str]:
     """Return the stretch of rows in which a file first differs from the last run; one row if that is known."""
     start, rows, places = comparison.first, 0, list[str]()
     for part in parts:

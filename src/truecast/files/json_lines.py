@@ -20,7 +20,9 @@ __all__ = ["JsonLines"]
 _LONG = 1 << 20
 _RULE = "must be a JSON object"
 _ARRAY = f"{_RULE}, is an array: put each object on a line of its own, as by jq -c '.[]'"
-_ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)  # letters that need not be escaped; halves of a letter
+_ODD = re.compile(
+    rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE
+)  # letters that need not be escaped; halves of a letter
 
 
 class JsonLines:
@@ -28,7 +30,9 @@ class JsonLines:
 
     kind = "json"
 
-    def __init__(self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]) -> None:
+    def __init__(
+        self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]
+    ) -> None:
         self.name, self.fraction = name, fraction
         self.records = self._records = Records(name, read)
         line, first = self._records.first()
@@ -53,7 +57,9 @@ class JsonLines:
         """Return the first rows of these entries, without taking them."""
         line, first = self._before
         block = first + b"\n" + self._records.next()[1]
-        return self._chunk(line, block, {name: str(self.columns.index(name)) for name in wanted}, False).frame
+        return self._chunk(
+            line, block, {name: str(self.columns.index(name)) for name in wanted}, False
+        ).frame
 
     def _chunk(self, line: int, block: bytes, names: dict[str, str], keep: bool) -> Chunk:
         lines = block.split(b"\n")
@@ -62,13 +68,16 @@ class JsonLines:
         frame = _parsed(block, lines, names)
         if frame is None:
             return _slowly(line, lines, names, keep)
-        return Chunk(frame.rename(names), lambda row: f"line {line + row}", whole=lines if keep else None)
+        return Chunk(
+            frame.rename(names), lambda row: f"line {line + row}", whole=lines if keep else None
+        )
 
 
 def _parsed(block: bytes, lines: list[bytes], names: Collection[str]) -> pl.DataFrame | None:
     """Return entries of a block by the engine, or None if it is not sure that each line has each of them once.
 
-    Of two that have the same name the engine would take the first; and take long, if there are many.
+    Of two that have the same name the engine would take the first; and take long, if there are
+    many.
     """
     keys = {name: json.dumps(name, ensure_ascii=False).encode() for name in names}
     if (
@@ -111,7 +120,9 @@ class _Entries(dict[str, Any]):
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         if len(self) != len(pairs):
-            self.twice = {name for name, times in Counter(name for name, _ in pairs).items() if times > 1}
+            self.twice = {
+                name for name, times in Counter(name for name, _ in pairs).items() if times > 1
+            }
 
 
 def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], str | None]:
@@ -119,9 +130,17 @@ def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], 
     try:
         found = json.loads(line.decode(), object_pairs_hook=_Entries)
     except UnicodeDecodeError as error:
-        return {}, f"is not UTF-8: there is a byte 0x{line[error.start]:02x}; convert the file first"
+        return (
+            {},
+            f"is not UTF-8: there is a byte 0x{line[error.start]:02x}; convert the file first",
+        )
     except json.JSONDecodeError as error:
-        return {}, f"{_RULE}, is no JSON in column {error.colno}" if line.strip() else f"{_RULE}, got none"
+        return (
+            {},
+            f"{_RULE}, is no JSON in column {error.colno}"
+            if line.strip()
+            else f"{_RULE}, got none",
+        )
     except (ValueError, RecursionError):
         return {}, f"{_RULE}, got one with too many digits or too deep"
     if not isinstance(found, _Entries):

@@ -77,7 +77,11 @@ class Known:
         """Return the rounds whose outcomes are known: of the scores, and of what was made of them."""
         tickets, codes = np.array(self._tickets, np.int64), np.array(self._groups, np.int64)
         known = tickets < 0
-        group = pl.Series(list(self._codes), dtype=pl.String).gather(codes[known]) if self.grouped else None
+        group = (
+            pl.Series(list(self._codes), dtype=pl.String).gather(codes[known])
+            if self.grouped
+            else None
+        )
         scores = np.array(self._scores)[known], np.array(self._forecasts)[known]
         return Rounds(-(1 + tickets[known]).astype(np.float64), scores, None, group)
 
@@ -98,26 +102,35 @@ class Known:
     def first_new(self, part: Rounds, file: str) -> int | None:
         """Return the first of some rows that is not known."""
         numbers = self._numbers
-        return next((row for row, name in enumerate(self.names(part, file)) if name not in numbers), None)
+        return next(
+            (row for row, name in enumerate(self.names(part, file)) if name not in numbers), None
+        )
 
     def names(self, part: Rounds, file: str) -> list[str]:
         """Return the ids of some rows, the same for an id in another type: 1 and 1.0, a time in other units."""
         try:
             ids = _as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
-            reason = f"has no ids in column {self.column!r} (--id): it is of type {part.also[0].dtype}"
+            reason = (
+                f"has no ids in column {self.column!r} (--id): it is of type {part.also[0].dtype}"
+            )
             raise FileError(file, reason) from error
         missing = ids.is_null() | ids.is_in(_NO_ID).fill_null(value=True)
         if missing.any():
             row = int(missing.arg_max() or 0)
-            raise FileError(file, f"{shown(self.column)} (--id) must be an id, got nothing", part.place(row))
+            raise FileError(
+                file, f"{shown(self.column)} (--id) must be an id, got nothing", part.place(row)
+            )
         return ids.to_list()
 
     def record(self) -> dict[str, Any]:
         """Return everything as plain data."""
         ids = [name.encode() for name in self._numbers]
         columns = [list(map(len, ids)), self._scores, self._forecasts, self._tickets, self._groups]
-        blocks = [np.array(each, kind).tobytes() for each, kind in zip(columns, _COLUMNS.values(), strict=True)]
+        blocks = [
+            np.array(each, kind).tobytes()
+            for each, kind in zip(columns, _COLUMNS.values(), strict=True)
+        ]
         letters = b"".join(ids)
         return {
             "column": self.column,
@@ -137,13 +150,25 @@ class Known:
         StateError
             If it gave no such thing.
         """
-        wanted = {"column": str, "grouped": bool, "rows": int, "letters": int, "groups": list, "table": str}
-        if not isinstance(saved, dict) or {name: type(value) for name, value in saved.items()} != wanted:
+        wanted = {
+            "column": str,
+            "grouped": bool,
+            "rows": int,
+            "letters": int,
+            "groups": list,
+            "table": str,
+        }
+        if (
+            not isinstance(saved, dict)
+            or {name: type(value) for name, value in saved.items()} != wanted
+        ):
             raise StateError(f"the saved ids must have exactly the entries {', '.join(wanted)}")
         known = cls(saved["column"], grouped=saved["grouped"])
         rows, letters = saved["rows"], saved["letters"]
         if min(rows, letters) < 0 or rows * _ROW + letters > _MOST_BYTES:
-            raise StateError(f"the saved ids must be some rows and letters, got {rows!r:.80} and {letters!r:.80}")
+            raise StateError(
+                f"the saved ids must be some rows and letters, got {rows!r:.80} and {letters!r:.80}"
+            )
         data = _inflated(saved["table"], rows * _ROW + letters)
         columns, at = {}, 0
         for name, kind in _COLUMNS.items():
@@ -163,12 +188,16 @@ class Known:
 class _Play:
     """Some rows on their way through a recalibrator."""
 
-    def __init__(self, known: Known, recalibrator: Recalibrator, part: Rounds, names: Names, file: str) -> None:
+    def __init__(
+        self, known: Known, recalibrator: Recalibrator, part: Rounds, names: Names, file: str
+    ) -> None:
         self._known, self._recalibrator, self._part = known, recalibrator, part
         self._names, self._file = names, file
         self._members = names.members(part.group) or [None] * len(part)
         self._events = self._of_events()
-        self._waiting: list[int] = []  # rows that are new and have an outcome: they are played together
+        self._waiting: list[
+            int
+        ] = []  # rows that are new and have an outcome: they are played together
         self._learned: list[int] = []  # numbers of forecasts
         self._outcomes: list[float] = []
         self._lost = 0
@@ -197,10 +226,15 @@ class _Play:
         """Forecast a row that is new; if its outcome is there, it is learned from before the next one."""
         known = self._known
         if math.isnan(score):
-            self._refuse(row, f"{shown(self._names.scores[0])} must be a probability where an id is new, got nothing")
+            self._refuse(
+                row,
+                f"{shown(self._names.scores[0])} must be a probability where an id is new, got nothing",
+            )
         if math.isnan(outcome):
             self._flush()
-            ticket = self._recalibrator.issue(score, group=self._members[row], event=self._events[row])
+            ticket = self._recalibrator.issue(
+                score, group=self._members[row], event=self._events[row]
+            )
             known._forecasts.append(ticket.p)
             known._tickets.append(ticket)
         else:
@@ -217,7 +251,9 @@ class _Play:
         if score != known._scores[number] and not math.isnan(score):
             self._contradict(row, self._names.scores[0], known._scores[number], score)
         if group is not None and known._codes.get(group) != known._groups[number]:
-            self._contradict(row, self._names.group or "group", list(known._codes)[known._groups[number]], group)
+            self._contradict(
+                row, self._names.group or "group", list(known._codes)[known._groups[number]], group
+            )
         if math.isnan(outcome):
             return
         ticket = known._tickets[number]
@@ -230,10 +266,14 @@ class _Play:
     def _resolve(self, number: int, ticket: int, outcome: float) -> None:
         try:
             self._recalibrator.resolve(ticket, outcome)
-        except TicketError:  # given up since too many were awaited, or resolved by another program with this state
+        except (
+            TicketError
+        ):  # given up since too many were awaited, or resolved by another program with this state
             self._lost += 1
         except InputError as error:
-            raise StateError(f"it awaits the outcome of a forecast that was never made: {error}") from error
+            raise StateError(
+                f"it awaits the outcome of a forecast that was never made: {error}"
+            ) from error
         else:
             self._learned.append(number)
             self._outcomes.append(outcome)
@@ -246,9 +286,13 @@ class _Play:
         known, part, at = self._known, self._part, self._waiting
         groups = None if part.group is None else [self._members[row] for row in at]
         events = [self._events[row] for row in at]
-        each = np.arange(len(at))  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
+        each = np.arange(
+            len(at)
+        )  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
         scores, y = part.p[0][at], part.y[at]
-        said = self._recalibrator.recalibrate_many(scores, y, groups=groups, known_at=each, events=events)
+        said = self._recalibrator.recalibrate_many(
+            scores, y, groups=groups, known_at=each, events=events
+        )
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))
         self._outcomes.extend(part.y[at].tolist())
         known._forecasts.frombytes(said.tobytes())
@@ -268,11 +312,15 @@ class _Play:
 
     def _contradict(self, row: int, column: str, was: object, now: object) -> NoReturn:
         said = f"{shown(column)} of this id was {was!r:.80} before, got {now!r:.80}"
-        self._refuse(row, f"{said}: what was learned cannot be changed; restore it, or leave the row out")
+        self._refuse(
+            row, f"{said}: what was learned cannot be changed; restore it, or leave the row out"
+        )
 
     def _refuse(self, row: int, reason: str) -> NoReturn:
         name = self._part.also[0][row]
-        raise FileError(self._file, f"{shown(self._known.column)} {name!r:.80}: {reason}", self._part.place(row))
+        raise FileError(
+            self._file, f"{shown(self._known.column)} {name!r:.80}: {reason}", self._part.place(row)
+        )
 
 
 def _as_text(ids: pl.Series) -> pl.Series:
@@ -290,7 +338,9 @@ def _as_text(ids: pl.Series) -> pl.Series:
 def _of_floats(ids: pl.Series) -> pl.Series:
     whole = ids.cast(pl.Int64, strict=False)
     same = whole.cast(pl.Float64) == ids
-    return pl.select(pl.when(same).then(whole.cast(pl.String)).otherwise(ids.cast(pl.String))).to_series()
+    return pl.select(
+        pl.when(same).then(whole.cast(pl.String)).otherwise(ids.cast(pl.String))
+    ).to_series()
 
 
 def _of_times(ids: pl.Series, zone: str | None) -> pl.Series:
@@ -304,7 +354,9 @@ def _inflated(text: str, size: int) -> bytes:
     try:
         packed = base64.b64decode(text, validate=True)
         if size > _SQUEEZED * len(packed) + _SQUEEZED:
-            raise StateError(f"the saved table of ids must have {size} bytes, and is too short for that")
+            raise StateError(
+                f"the saved table of ids must have {size} bytes, and is too short for that"
+            )
         reader = zlib.decompressobj()
         data = reader.decompress(packed, size + 1)
     except (ValueError, zlib.error) as error:
@@ -319,7 +371,9 @@ def _saved_ids(letters: bytes, lengths: NDArray[Any]) -> dict[str, int]:
     if (ends[-1] if ends else 0) != len(letters):
         raise StateError("the saved ids must be as long as their lengths say")
     try:
-        found = {letters[a:b].decode(): k for k, (a, b) in enumerate(zip([0, *ends], ends, strict=False))}
+        found = {
+            letters[a:b].decode(): k for k, (a, b) in enumerate(zip([0, *ends], ends, strict=False))
+        }
     except UnicodeDecodeError as error:
         raise StateError(f"the saved ids must be UTF-8: {error}") from error
     if len(found) != len(lengths):

@@ -20,13 +20,27 @@ from numpy.typing import NDArray
 
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
-from truecast.files.places import WHOLE, Mark, in_the_way, mark, opened, part_of, piece, remove, sync
+from truecast.files.places import (
+    WHOLE,
+    Mark,
+    in_the_way,
+    mark,
+    opened,
+    part_of,
+    piece,
+    remove,
+    sync,
+)
 from truecast.files.rounds import Rounds
 from truecast.files.source import Table
 
 __all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
 
-_ENDINGS = {"csv": (".csv", ".tsv", ".txt"), "json": (".jsonl", ".ndjson", ".json"), "parquet": (".parquet", ".pq")}
+_ENDINGS = {
+    "csv": (".csv", ".tsv", ".txt"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet", ".pq"),
+}
 
 
 def check_output(path: Path | None, table: Table, column: str) -> None:
@@ -44,15 +58,23 @@ def check_output(path: Path | None, table: Table, column: str) -> None:
             raise FileError("standard output", "cannot be Parquet: write to a file by -o")
         return
     if path.exists() and not path.is_file():
-        raise FileError(str(path), "is there, and is no file that could be replaced: choose another output")
+        raise FileError(
+            str(path), "is there, and is no file that could be replaced: choose another output"
+        )
     if not _of_kind(path, table.kind):
-        raise FileError(str(path), f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind")
+        raise FileError(
+            str(path),
+            f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind",
+        )
 
 
 def columns_of(table: Table, column: str) -> list[str]:
     """Return the columns of a table and the new one, with their types if there are such."""
     schema = getattr(table, "schema", {})
-    return [*(f"{name} ({schema[name]})" if name in schema else name for name in table.columns), column]
+    return [
+        *(f"{name} ({schema[name]})" if name in schema else name for name in table.columns),
+        column,
+    ]
 
 
 def open_output(path: Path | None, table: Table, column: str, written: int | None = None) -> Output:
@@ -130,7 +152,8 @@ def _clear(path: Path, first: bytes | None = None) -> None:
     Raises
     ------
     FileError
-        If there is a file instead that is not like one with this `first` line, None if it cannot be ours at all.
+        If there is a file instead that is not like one with this `first` line, None if it cannot be
+        ours at all.
     """
     part = part_of(path)
     there = _first_line(part) if part.is_file() else b""
@@ -200,15 +223,23 @@ class _TextOutput(Output):
             self._refuse_twice(rounds.whole)
             key = self._entry()
             pairs = zip(rounds.whole, values.tolist(), strict=True)
-            self._stream.write(b"".join(b"%b%b%r}\n" % (line.rstrip()[:-1], key, value) for line, value in pairs))
+            self._stream.write(
+                b"".join(b"%b%b%r}\n" % (line.rstrip()[:-1], key, value) for line, value in pairs)
+            )
 
     def _refuse_twice(self, lines: list[bytes]) -> None:
         """Refuse JSON that has an entry of the new name already."""
-        if any(self._column in json.loads(line) for line in lines if json.dumps(self._column).encode() in line):
+        if any(
+            self._column in json.loads(line)
+            for line in lines
+            if json.dumps(self._column).encode() in line
+        ):
             raise _taken(self._of, self._column)
 
     def sync(self) -> Mark:
-        if self._packer is not None:  # a compressed file may consist of several, one after the other
+        if (
+            self._packer is not None
+        ):  # a compressed file may consist of several, one after the other
             self._packer.close()
             self._packer = None
         self._raw.flush()
@@ -234,7 +265,9 @@ class _TextOutput(Output):
 
 
 def _taken(name: str, column: str) -> FileError:
-    return FileError(name, f"has a column {column!r} already: call the new one otherwise by --column")
+    return FileError(
+        name, f"has a column {column!r} already: call the new one otherwise by --column"
+    )
 
 
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
@@ -288,7 +321,9 @@ class _ParquetOutput(Output):
         whole = self._part / WHOLE
         pieces = sorted(self._part.glob("*.piece"))
         with _engine_errors():
-            pl.scan_parquet(pieces, glob=False).sink_parquet(whole, row_group_size=_GROUP, maintain_order=True)
+            pl.scan_parquet(pieces, glob=False).sink_parquet(
+                whole, row_group_size=_GROUP, maintain_order=True
+            )
         sync(whole)
         return mark(whole)
 

@@ -19,13 +19,18 @@ __all__ = ["pack", "packed_by", "refused", "unpack"]
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _OPEN: dict[str, Callable[[IO[bytes], str], Any]] = {
-    ".gz": lambda raw, mode: gzip.GzipFile("", mode, 6, raw, mtime=0),  # the same bytes whenever it is written
+    ".gz": lambda raw, mode: gzip.GzipFile(
+        "", mode, 6, raw, mtime=0
+    ),  # the same bytes whenever it is written
     ".bz2": lambda raw, mode: bz2.BZ2File(raw, mode),  # type: ignore[call-overload]
     ".xz": lambda raw, mode: lzma.LZMAFile(raw, mode),  # noqa: SIM115
     ".zst": lambda raw, mode: _zstd().ZstdFile(raw, mode),
 }
 _PART = 1 << 16
-_UNPACKERS: dict[str, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
+_UNPACKERS: dict[str, Callable[[], Any]] = {
+    ".bz2": bz2.BZ2Decompressor,
+    ".xz": lzma.LZMADecompressor,
+}
 
 
 def packed_by(path: str | PurePath) -> str | None:
@@ -41,10 +46,16 @@ def unpack(name: str, stream: io.BufferedReader) -> io.BufferedReader:
     if ending is None:
         return stream
     try:
-        content = _Streams(stream, _UNPACKERS[ending]) if ending in _UNPACKERS else _OPEN[ending](stream, "rb")
+        content = (
+            _Streams(stream, _UNPACKERS[ending])
+            if ending in _UNPACKERS
+            else _OPEN[ending](stream, "rb")
+        )
         return io.BufferedReader(content, 1 << 20)
     except ImportError as error:
-        raise FileError(name, "is packed by zstd: pip install 'truecast[cli]' to read it") from error
+        raise FileError(
+            name, "is packed by zstd: pip install 'truecast[cli]' to read it"
+        ) from error
 
 
 def pack(name: str, raw: IO[bytes], ending: str) -> Any:
@@ -52,13 +63,16 @@ def pack(name: str, raw: IO[bytes], ending: str) -> Any:
     try:
         return _OPEN[ending](raw, "wb")
     except ImportError as error:
-        raise FileError(name, "cannot be packed by zstd: pip install 'truecast[cli]' for that") from error
+        raise FileError(
+            name, "cannot be packed by zstd: pip install 'truecast[cli]' for that"
+        ) from error
 
 
 class _Streams(io.RawIOBase):
     """What compressed streams hold, one after the other.
 
-    Python's own files end in silence where something else follows, such as a stream whose first byte is damaged.
+    Python's own files end in silence where something else follows, such as a stream whose first
+    byte is damaged.
     """
 
     def __init__(self, packed: io.BufferedReader, new: Callable[[], Any]) -> None:
@@ -113,7 +127,9 @@ def refused(name: str) -> Iterator[None]:
 
 
 def _damaged(error: Exception) -> bool:
-    if isinstance(error, OSError):  # of the machine if it has a number; gzip and bz2 raise them, too
+    if isinstance(
+        error, OSError
+    ):  # of the machine if it has a number; gzip and bz2 raise them, too
         return error.errno is None
     return isinstance(error, zlib.error | lzma.LZMAError) or type(error).__name__ == "ZstdError"
 

@@ -38,12 +38,18 @@ class Parquet:
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
         """Read the rows, once; with `everything` the columns in their order and by their names."""
         at = [self.columns.index(name) for name in wanted]
-        columns = [pl.nth(i).alias(str(i)) for i in at]  # by number: a name like ^.*$ would be taken for a pattern
+        columns = [
+            pl.nth(i).alias(str(i)) for i in at
+        ]  # by number: a name like ^.*$ would be taken for a pattern
         kept = [pl.all().name.prefix("=")] if everything else []
         with self._readable():
-            batches = self._frame.select(*columns, *kept).collect_batches(chunk_size=_ROWS, maintain_order=True)
+            batches = self._frame.select(*columns, *kept).collect_batches(
+                chunk_size=_ROWS, maintain_order=True
+            )
             for batch in batches:
-                whole = batch.drop(map(str, at)).rename(lambda name: name[1:]) if everything else None
+                whole = (
+                    batch.drop(map(str, at)).rename(lambda name: name[1:]) if everything else None
+                )
                 yield Chunk(batch, partial(_place, self._done + 1), whole=whole)
                 self._done += len(batch)
 
@@ -59,7 +65,9 @@ class Parquet:
             yield
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             reason = str(error).strip().partition("\n")[0]
-            raise FileError(self.name, f"is not a whole and sound Parquet file ({reason:.200})") from error
+            raise FileError(
+                self.name, f"is not a whole and sound Parquet file ({reason:.200})"
+            ) from error
 
 
 def _place(first: int, row: int) -> str:

@@ -63,19 +63,24 @@ def refuse_strange(path: Path, option: str, *endings: str) -> None:
     Raises
     ------
     FileError
-        If the file is a pipe, a device or a folder; or what is at its name with one of these `endings` is, or is a
-        link. The folder that a file is made in, with pieces and nothing else, may be there.
+        If the file is a pipe, a device or a folder; or what is at its name with one of these
+        `endings` is, or is a link. The folder that a file is made in, with pieces and nothing else,
+        may be there.
     """
     for ending in ("", *endings):
         place = beside(path, ending)
         with writing(path, option), suppress(FileNotFoundError):
             kind = place.lstat().st_mode
             if stat.S_ISLNK(kind):
-                raise FileError(str(place), f"is a link, which is not followed here ({option}): remove it")
+                raise FileError(
+                    str(place), f"is a link, which is not followed here ({option}): remove it"
+                )
             if stat.S_ISDIR(kind) and ending == ".part":
                 _ours(place)
             elif not stat.S_ISREG(kind):
-                reason = f"is there, and is no file that could be replaced: choose another ({option})"
+                reason = (
+                    f"is there, and is no file that could be replaced: choose another ({option})"
+                )
                 raise FileError(str(place) if ending else shown(str(path)), reason)
 
 
@@ -92,8 +97,8 @@ def _no_link(name: str, flags: int) -> int:
 def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
     """Give a place to write to; what was written there replaces the file once it is complete and on the disk.
 
-    What a run has left there that was killed is removed; a link is not followed, and a file that does not `begin` so
-    is refused.
+    What a run has left there that was killed is removed; a link is not followed, and a file that
+    does not `begin` so is refused.
     """
     part = part_of(path)
     if part == path:
@@ -180,7 +185,9 @@ def _ours(part: Path) -> list[Path]:
     found = list(part.iterdir())
     for each in found:
         if not _OURS.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
-            raise FileError(str(part), f"is in the way, and has {each.name!r} in it: move it elsewhere")
+            raise FileError(
+                str(part), f"is in the way, and has {each.name!r} in it: move it elsewhere"
+            )
     return found
 
 
@@ -199,7 +206,8 @@ def complete(path: Path, marked: Mark) -> None:
 def lock(path: Path | None, option: str) -> Iterator[None]:
     """Keep other runs from this file meanwhile; the system forgets it if the process dies.
 
-    A lock is an empty file: one that is not is somebody's, and is refused; as is all that `refuse_strange` refuses.
+    A lock is an empty file: one that is not is somebody's, and is refused; as is all that
+    `refuse_strange` refuses.
     """
     if path is not None:
         refuse_strange(path, option, ".part", ".lock")

@@ -25,7 +25,9 @@ __all__ = ["ById", "InOrder", "Reading", "Rows", "chained"]
 class Reading:
     """An open file, and its rows as they come."""
 
-    def __init__(self, table: Table, names: Names, parts: Iterator[Rounds], times: Times | None) -> None:
+    def __init__(
+        self, table: Table, names: Names, parts: Iterator[Rounds], times: Times | None
+    ) -> None:
         self.table, self.names, self.parts, self.times = table, names, parts, times
 
     @property
@@ -59,7 +61,9 @@ class Rows(Protocol):
     def run(self, journal: Checkpoint, written: Mark) -> Run:
         """Return how far the run has come, and what it has written."""
 
-    def done(self, start: Saved, measured: Measured, held: str | None, forgotten: str | None) -> Recalibrated:
+    def done(
+        self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
+    ) -> Recalibrated:
         """Return what was done."""
 
 
@@ -83,7 +87,9 @@ class InOrder:
     def run(self, journal: Checkpoint, written: Mark) -> Run:
         """Return how far the run has come."""
         prints, time = self._prints, later(self._time, self._read.last_time)
-        return journal.run(prints.rows, self.skipped, self.unknown, self.columns, written, prints=prints, time=time)
+        return journal.run(
+            prints.rows, self.skipped, self.unknown, self.columns, written, prints=prints, time=time
+        )
 
     def begin(self, start: Saved) -> None:
         """Take what there is so far for what was there before."""
@@ -114,7 +120,9 @@ class InOrder:
         self._prints, self.rest = comparison.now, chained(rest, self.rest)
         return None if all(likeness.same) else likeness
 
-    def done(self, start: Saved, measured: Measured, held: str | None, forgotten: str | None) -> Recalibrated:
+    def done(
+        self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
+    ) -> Recalibrated:
         """Return what was done."""
         rows, unknown = np.subtract((self.rows, self.unknown), self._before).tolist()
         brier, smooth = measured.errors()
@@ -151,8 +159,12 @@ class ById:
     def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
         """Forecast some rows, and learn from them."""
         if self._read.times is not None and self._time is not None:
-            self._read.times.check_after(self._time, part, self._known.first_new(part, self._read.table.name))
-        said, learned = self._known.play(recalibrator, part, self._read.names, self._read.table.name)
+            self._read.times.check_after(
+                self._time, part, self._known.first_new(part, self._read.table.name)
+            )
+        said, learned = self._known.play(
+            recalibrator, part, self._read.names, self._read.table.name
+        )
         self.rows, self.chunks = self.rows + len(part), self.chunks + 1
         self.skipped, self._lost = self.skipped + part.skipped, self._lost + learned.lost
         self._earlier += learned.earlier
@@ -161,9 +173,13 @@ class ById:
     def run(self, journal: Checkpoint, written: Mark) -> Run:
         """Return how far the run has come."""
         known, time = self._known, later(self._time, self._read.last_time)
-        return journal.run(self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time)
+        return journal.run(
+            self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time
+        )
 
-    def done(self, start: Saved, measured: Measured, held: str | None, forgotten: str | None) -> Recalibrated:
+    def done(
+        self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
+    ) -> Recalibrated:
         """Return what was done."""
         brier, smooth = measured.errors()
         return Recalibrated(

@@ -40,10 +40,11 @@ Words = NDArray[np.uint64]
 class Prints:
     """What rows were read, one after the other.
 
-    Each of the three columns (outcomes, scores, groups) is a polynomial modulo 2**64 whose coefficients are hashes of
-    its values. Its sums up to at most 1,024 rows, evenly apart, are kept: as rows come, every second is dropped. The
-    difference of two sums tells all rows between them, wherever they stand in another file. Beside them it is counted
-    how many rows are other than the one before, since rows that stay the same tell nothing.
+    Each of the three columns (outcomes, scores, groups) is a polynomial modulo 2**64 whose
+    coefficients are hashes of its values. Its sums up to at most 1,024 rows, evenly apart, are
+    kept: as rows come, every second is dropped. The difference of two sums tells all rows between
+    them, wherever they stand in another file. Beside them it is counted how many rows are other
+    than the one before, since rows that stay the same tell nothing.
 
     Attributes
     ----------
@@ -73,7 +74,9 @@ class Prints:
         terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
         sums = np.cumsum(terms, axis=1, dtype=np.uint64) + self._end
         if self.rows < _HEAD:
-            self._head.append(np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows])
+            self._head.append(
+                np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows]
+            )
         before, self.rows = self.rows, self.rows + len(part)
         self._thin()
         at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
@@ -105,8 +108,8 @@ class Prints:
     def chance(self) -> float:
         """How likely a row is like one that is other than the row before it, if they are not the same.
 
-        As often as among the first rows of this file; if these are few, also by how many digits their scores have:
-        0.5 comes again sooner than 0.518203.
+        As often as among the first rows of this file; if these are few, also by how many digits
+        their scores have: 0.5 comes again sooner than 0.518203.
         """
         return self._alike([0, 1, 2])[0] if self._head else self._chance
 
@@ -126,8 +129,14 @@ class Prints:
         kinds = np.bitwise_xor.reduce(head[lanes] * np.array([[1], [3], [5]], np.uint64)[lanes])
         _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
         alike = int((times[which] - 1)[changes].sum())
-        digits = next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS) if 1 in lanes else 0
-        return float((alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT))), changed
+        digits = (
+            next((d for d in range(_DECIMALS) if (np.round(p, d) == p).all()), _DECIMALS)
+            if 1 in lanes
+            else 0
+        )
+        return float(
+            (alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT))
+        ), changed
 
     def record(self) -> dict[str, Any]:
         """Return all that is needed to compare other rows with these, as plain data."""
@@ -149,9 +158,13 @@ class Prints:
         prints.rows = rows
         prints._thin()
         if type(saved["step"]) is not int or saved["step"] != prints.step:
-            raise StateError(f"the saved step must be {prints.step} for {rows} rows, got {saved['step']!r:.80}")
+            raise StateError(
+                f"the saved step must be {prints.step} for {rows} rows, got {saved['step']!r:.80}"
+            )
         if type(saved["chance"]) is not float or not 0 < saved["chance"] <= 1:
-            raise StateError(f"the saved chance must be above 0 and at most 1, got {saved['chance']!r:.80}")
+            raise StateError(
+                f"the saved chance must be above 0 and at most 1, got {saved['chance']!r:.80}"
+            )
         words = unpacked(saved["sums"], "sums", 8 * _LANES * (rows // prints.step + 1))
         sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(_LANES, -1)
         prints._sums = np.hstack([np.zeros((_LANES, 1), np.uint64), sums[:, :-1]])
@@ -187,8 +200,8 @@ class Likeness:
     shares : bool
         Whether more rows are the same than chance explains.
     apart : bool
-        Whether all outcomes, or all scores, are the same or the outcomes all the opposite, which chance does not
-        explain: it may be the same file, read in another way.
+        Whether all outcomes, or all scores, are the same or the outcomes all the opposite, which
+        chance does not explain: it may be the same file, read in another way.
     """
 
     same: tuple[bool, bool, bool]
@@ -202,11 +215,11 @@ class Likeness:
 class Comparison:
     """The rows of a file, as they come, with those of a run before.
 
-    Rows are the same if outcome, score and group are. Files are taken to share rows if files of different rows would
-    be so alike about once in 1,000 times, or less often: by how many rows are the same in the same places, by how many
-    they begin with, or by a stretch of rows that is found in another place. A row that is like the one before it counts
-    for nothing, since rows may stay the same for long. By the same rule it is judged whether outcomes alone are, or
-    scores.
+    Rows are the same if outcome, score and group are. Files are taken to share rows if files of
+    different rows would be so alike about once in 1,000 times, or less often: by how many rows are
+    the same in the same places, by how many they begin with, or by a stretch of rows that is found
+    in another place. A row that is like the one before it counts for nothing, since rows may stay
+    the same for long. By the same rule it is judged whether outcomes alone are, or scores.
 
     Attributes
     ----------
@@ -223,7 +236,9 @@ class Comparison:
         """Take note of more rows; no more in all than there were before."""
         for some in _slices(part):
             powers = _powers(_BASE, self.now.rows, len(some))
-            self._opposite = self._opposite + (_of_outcomes(1 - some.y) * powers).sum(dtype=np.uint64)
+            self._opposite = self._opposite + (_of_outcomes(1 - some.y) * powers).sum(
+                dtype=np.uint64
+            )
             self._elsewhere.add(self.now, some)
 
     @property
@@ -242,10 +257,14 @@ class Comparison:
         alike = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
         first = len(alike) if alike.all() else int(np.argmin(alike))
         changes = np.diff(before.sums(before.step)[3, :ends]).astype(np.float64)
-        shares = self._elsewhere.found or _beyond_chance(alike, first, changes * -math.log(before.chance))
+        shares = self._elsewhere.found or _beyond_chance(
+            alike, first, changes * -math.log(before.chance)
+        )
         outcomes, scores, groups = same.tolist()
         apart = self._apart(outcomes, scores)
-        return Likeness((outcomes, scores, groups), grouped, first * before.step, before.step, shares, apart)
+        return Likeness(
+            (outcomes, scores, groups), grouped, first * before.step, before.step, shares, apart
+        )
 
     def _apart(self, outcomes: bool, scores: bool) -> bool:
         """Whether all outcomes or scores are the same, or outcomes the opposite, which chance does not explain."""
@@ -257,12 +276,15 @@ class Comparison:
 def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
     """Whether files of different rows hardly ever have as many stretches alike, or as many at their beginning.
 
-    A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every stretch, at fair odds, is
-    above that of 1,000 at most once in 1,000 times if all are alike by chance alone (Markov); so is that of the mean of
-    several bets, which stake more or less.
+    A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every
+    stretch, at fair odds, is above that of 1,000 at most once in 1,000 times if all are alike by
+    chance alone (Markov); so is that of the mean of several bets, which stake more or less.
     """
     odds = np.expm1(np.minimum(nats, 500.0))
-    bets = [np.where(alike, np.log1p(stake * odds), math.log1p(-stake))[nats > 0].sum() for stake in _STAKES]
+    bets = [
+        np.where(alike, np.log1p(stake * odds), math.log1p(-stake))[nats > 0].sum()
+        for stake in _STAKES
+    ]
     mean = np.logaddexp.reduce(bets) - math.log(len(bets))
     return bool(max(nats[:first].sum(), mean) >= -math.log(CHANCE))
 
@@ -284,8 +306,12 @@ class _Elsewhere:
     @staticmethod
     def _length(before: Prints) -> int:
         """Rows of a stretch that does not come twice by chance, whatever it is compared with."""
-        bits = -math.log2(before.chance) * int(before.sums(before.step)[3, -1]) / max(before.rows, 1)
-        rows = max((2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9), _SHORTEST)
+        bits = (
+            -math.log2(before.chance) * int(before.sums(before.step)[3, -1]) / max(before.rows, 1)
+        )
+        rows = max(
+            (2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9), _SHORTEST
+        )
         return math.ceil(min(rows, before.rows + 1) / before.step) * before.step
 
     def add(self, now: Prints, part: Rounds) -> None:
@@ -303,7 +329,9 @@ def _slices(part: Rounds) -> Iterator[Rounds]:
     """Yield outcomes, scores and groups of some rows at a time, for the memory's sake."""
     for start in range(0, len(part), _TOGETHER):
         at = slice(start, start + _TOGETHER)
-        yield Rounds(part.y[at], (part.p[0][at],), None, None if part.group is None else part.group[at])
+        yield Rounds(
+            part.y[at], (part.p[0][at],), None, None if part.group is None else part.group[at]
+        )
 
 
 def _joined(lanes: Words) -> Words:
@@ -350,7 +378,9 @@ def _of_groups(group: pl.Series | None, rows: int) -> Words:
     hashes = pl.Series([_of_name(name) for name in names], dtype=pl.UInt64)
     nothing = pl.lit(1, pl.UInt64)
     frame = pl.DataFrame({"name": group}).select(
-        pl.col("name").replace_strict(names, hashes, default=None, return_dtype=pl.UInt64).fill_null(nothing)
+        pl.col("name")
+        .replace_strict(names, hashes, default=None, return_dtype=pl.UInt64)
+        .fill_null(nothing)
     )
     return frame["name"].to_numpy().astype(np.uint64)
 

@@ -1,7 +1,7 @@
 """Double quotes in delimited text: where rows end, and what their fields are.
 
-A field that begins with a quote goes on to the next one that is not doubled, over separators and ends of lines. In
-other fields a quote is a letter like any other, as in `5" pipe`.
+A field that begins with a quote goes on to the next one that is not doubled, over separators and
+ends of lines. In other fields a quote is a letter like any other, as in `5" pipe`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Quotes:
     def tidy(self, text: bytes) -> bool:
         """Whether each quote begins or ends a field, or is one of two in a quoted field; text begins with a row.
 
-        Then one is within quotes after an odd number of them, and every reader of CSV sees the same fields.
+        Then one is within quotes after an odd number of them, and every reader of CSV sees the same
+        fields.
         """
         letters = np.frombuffer(b"\n%b\n" % text.replace(b"\r\n", b"\n"), np.uint8)
         at = np.flatnonzero(letters == ord('"'))
@@ -47,7 +48,9 @@ class Quotes:
 
     def _even(self, text: bytes, end: int) -> int:
         odd = text.count(b'"', 0, end) % 2
-        while odd and end:  # within quotes: go back to before the line of the last quote, and see again
+        while (
+            odd and end
+        ):  # within quotes: go back to before the line of the last quote, and see again
             start = text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1
             odd = (odd + text.count(b'"', start, end)) % 2
             end = start
@@ -62,8 +65,8 @@ class Quotes:
     def rows(self, text: str) -> Iterator[tuple[int, list[str] | None]]:
         """Yield each row of whole ones, with the number of line ends before it: its fields, none if it is blank.
 
-        None for the fields if there is something between a closing quote and the next separator. Most likely the field
-        was not meant to begin there, and rows are within.
+        None for the fields if there is something between a closing quote and the next separator.
+        Most likely the field was not meant to begin there, and rows are within.
         """
         at = line = 0
         begins = f'{self._separator}"'

@@ -15,7 +15,9 @@ from truecast.recalibrate import Recalibrator
 
 __all__ = ["Measured", "Recalibrated"]
 
-_FORECASTS = 1 << 18  # distinct ones that are kept apart; beyond that, those within 2**-18 are pooled
+_FORECASTS = (
+    1 << 18
+)  # distinct ones that are kept apart; beyond that, those within 2**-18 are pooled
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class Recalibrated:
     lost : int
         Outcomes that came now and were not awaited any more.
     brier, smooth : tuple of float
-        Brier score and smooth calibration error, of the scores and of what was made of them, where outcomes were
-        learned now; nan if there are none. Beyond 2**18 distinct forecasts, those within 2**-18 are pooled for the
-        smooth calibration error.
+        Brier score and smooth calibration error, of the scores and of what was made of them, where
+        outcomes were learned now; nan if there are none. Beyond 2**18 distinct forecasts, those
+        within 2**-18 are pooled for the smooth calibration error.
     held : str or None
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None
@@ -83,7 +85,9 @@ class Measured:
         if not self.rows:
             return (math.nan, math.nan), (math.nan, math.nan)
         before, after = (self._squares / self.rows).tolist()
-        of_scores, of_forecasts = (smooth_calibration_error(tally.compute()) for tally in self._tallies)
+        of_scores, of_forecasts = (
+            smooth_calibration_error(tally.compute()) for tally in self._tallies
+        )
         return (before, after), (of_scores, of_forecasts)
 
 

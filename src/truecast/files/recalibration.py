@@ -24,7 +24,8 @@ from truecast.recalibrate import Recalibrator
 
 __all__ = ["Recalibration"]
 
-_CHUNKS = 16  # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
+# between checkpoints: by count, not by time, so that a packed file comes out the same in any case
+_CHUNKS = 16
 _AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
 _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 
@@ -33,18 +34,21 @@ _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 class Recalibration:
     """A file with one more column: its scores, recalibrated, each before its outcome was learned.
 
-    With a `state`, what was learned is kept there, and a run that was stopped, however rudely, can be continued: the
-    output is the same in the end. No row is learned from twice:
+    With a `state`, what was learned is kept there, and a run that was stopped, however rudely, can
+    be continued: the output is the same in the end. No row is learned from twice:
 
     - If the file begins with all rows of the last run, only those after them are taken.
-    - If it shares rows with the last run but does not begin with all of them (a row was corrected, the file became
-      shorter, its oldest rows were dropped), it is refused. It is taken to share rows if files of different rows would
-      be so alike less than once in 1,000 times, judged by how often rows are alike within the last run; see
-      `truecast.files.prints.Comparison`. Fewer rows than that may be learned twice: give ids if that matters.
-    - If all its outcomes are those of the last run, or the opposite, or all its scores, it is refused by the same rule:
-      it may be the same file, read by other columns.
-    - With `ids`, each row is known again by its id. It is forecast once, and learned from when its outcome comes.
-    - A last line without a line break may be half written, and is left out, unless the file is said to be `complete`.
+    - If it shares rows with the last run but does not begin with all of them (a row was corrected,
+      the file became shorter, its oldest rows were dropped), it is refused. It is taken to share
+      rows if files of different rows would be so alike less than once in 1,000 times, judged by how
+      often rows are alike within the last run; see `truecast.files.prints.Comparison`. Fewer rows
+      than that may be learned twice: give ids if that matters.
+    - If all its outcomes are those of the last run, or the opposite, or all its scores, it is
+      refused by the same rule: it may be the same file, read by other columns.
+    - With `ids`, each row is known again by its id. It is forecast once, and learned from when its
+      outcome comes.
+    - A last line without a line break may be half written, and is left out, unless the file is said
+      to be `complete`.
 
     Only the last run is remembered, or the ids of all.
 
@@ -69,7 +73,8 @@ class Recalibration:
     sort : bool
         Whether to sort rows by their times, which takes all of the file into memory.
     complete, again : bool
-        Whether to take a last line without a line break, and to take all rows for new, which is for rows without ids.
+        Whether to take a last line without a line break, and to take all rows for new, which is for
+        rows without ids.
     progress : function
         Is called with the table and the rows so far.
     """
@@ -96,10 +101,15 @@ class Recalibration:
         Raises
         ------
         FileError
-            If the file, the output or the state cannot be used, or a row breaks a rule; nothing is left behind then.
+            If the file, the output or the state cannot be used, or a row breaks a rule; nothing is
+            left behind then.
         """
         with lock(self.output, "-o"), lock(self.state, "--state"):
-            journal = None if self.state is None or self.output is None else Checkpoint(self.state, self.output)
+            journal = (
+                None
+                if self.state is None or self.output is None
+                else Checkpoint(self.state, self.output)
+            )
             return self._by_id(journal) if self.ids is not None else self._in_order(journal)
 
     def _in_order(self, journal: Checkpoint | None) -> Recalibrated:
@@ -110,7 +120,9 @@ class Recalibration:
                 read = self._reading(table, names)
                 learned = InOrder(columns_of(table, self.column), read)
                 comparison = learned.skip(start.run)
-                if comparison is not None or (stopped and not _of_columns(start.run, learned.columns)):
+                if comparison is not None or (
+                    stopped and not _of_columns(start.run, learned.columns)
+                ):
                     if not stopped and comparison is not None:
                         self._refuse_twice(read, comparison, start.run, journal)
                     continue
@@ -127,18 +139,24 @@ class Recalibration:
             journal.drop()
         last = None if journal is None else journal.last
         if last is not None and last.run is not None and last.run.known is None:
-            reason = "was saved by a run without --id: its rows cannot be known again. Use a new state"
+            reason = (
+                "was saved by a run without --id: its rows cannot be known again. Use a new state"
+            )
             raise FileError(str(self.state), reason)
         start = last or Saved(self.new, None)
         with self.open() as (table, names):
             read = self._reading(table, names)
             known = None if start.run is None else start.run.known
-            learned = ById(columns_of(table, self.column), read, self._checked_ids(known, read.names))
+            learned = ById(
+                columns_of(table, self.column), read, self._checked_ids(known, read.names)
+            )
             learned.begin(start)
             try:
                 return self._through(read, learned, start, self._new_output(read.table), journal)
             except StateError as error:
-                raise FileError(str(self.state), f"has ids that are not of its recalibrator: {error}") from error
+                raise FileError(
+                    str(self.state), f"has ids that are not of its recalibrator: {error}"
+                ) from error
 
     def _checked_ids(self, known: Known | None, names: Names) -> Known:
         """Return what is known by ids, which must be those of the same column."""
@@ -146,9 +164,14 @@ class Recalibration:
         if known is None:
             return Known(column, grouped=grouped)
         if known.column != column:
-            raise FileError(str(self.state), f"knows rows by their {known.column!r:.80}, so --id must be that")
+            raise FileError(
+                str(self.state), f"knows rows by their {known.column!r:.80}, so --id must be that"
+            )
         if len(known) and known.grouped != grouped:
-            raise FileError(str(self.state), f"knows rows {'in' if known.grouped else 'without'} groups: use --by so")
+            raise FileError(
+                str(self.state),
+                f"knows rows {'in' if known.grouped else 'without'} groups: use --by so",
+            )
         known.grouped = grouped
         return known
 
@@ -158,8 +181,15 @@ class Recalibration:
             yield Saved(self.new, None), False
             return
         stopped, last = journal.stopped, journal.last
-        if last is not None and last.run is not None and last.run.known is not None and not self.again:
-            raise FileError(str(self.state), f"knows rows by their {last.run.known.column!r:.80}: use --id so")
+        if (
+            last is not None
+            and last.run is not None
+            and last.run.known is not None
+            and not self.again
+        ):
+            raise FileError(
+                str(self.state), f"knows rows by their {last.run.known.column!r:.80}: use --id so"
+            )
         if stopped is not None:
             if stopped.run is not None and stopped.run.prints is not None:
                 yield stopped, True
@@ -183,14 +213,20 @@ class Recalibration:
             check_there(table.name, table.columns, column, option)
         read = tuple(filter(None, also.values()))
         names = replace(names, also=read, repeated=self.ids is not None, event=self.event)
-        times = None if self.time is None else Times(table.name, self.time, int(self.ids is not None))
+        times = (
+            None if self.time is None else Times(table.name, self.time, int(self.ids is not None))
+        )
         unknown = self.unknown or self.ids is not None
-        parts = _whole_lines(table, rounds(table, names, skip_bad=self.skip_bad, unknown=unknown, whole=True))
+        parts = _whole_lines(
+            table, rounds(table, names, skip_bad=self.skip_bad, unknown=unknown, whole=True)
+        )
         if times is not None:
             parts = in_order(parts, times, sort=self.sort)
         return Reading(table, names, parts, times)
 
-    def _refuse_twice(self, read: Reading, comparison: Likeness, run: Run | None, journal: Checkpoint | None) -> None:
+    def _refuse_twice(
+        self, read: Reading, comparison: Likeness, run: Run | None, journal: Checkpoint | None
+    ) -> None:
         """Refuse rows that were learned from before."""
         if run is None or journal is None:
             return
@@ -200,16 +236,23 @@ class Recalibration:
             raise FileError(name, reason)
         if scores and groups and run.unknown:
             reason = "begins with the rows of the run before, of which some had no outcome: give new rows only"
-            raise FileError(name, f"{reason}, since no row is learned from twice; --id is for outcomes that come later")
+            raise FileError(
+                name,
+                f"{reason}, since no row is learned from twice; --id is for outcomes that come later",
+            )
         if comparison.shares and (found := self._difference(comparison, run, journal)) is not None:
             place, reason = found
             raise FileError(name, f"{reason}; {_AGAIN}", place)
         if comparison.shares or comparison.apart:
-            options = ", ".join(each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same)
+            options = ", ".join(
+                each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same
+            )
             reason = f"begins with rows that the state has learned from, but not so: {options} must be as before"
             raise FileError(name, f"{reason}; if all rows are new, use --again")
 
-    def _difference(self, comparison: Likeness, run: Run, journal: Checkpoint) -> tuple[str | None, str] | None:
+    def _difference(
+        self, comparison: Likeness, run: Run, journal: Checkpoint
+    ) -> tuple[str | None, str] | None:
         """Return where the file first differs from the last run, and how: what that read is in its output.
 
         None if it does not differ, and was read in another way.
@@ -223,12 +266,22 @@ class Recalibration:
                 return first_difference(read.parts, was, names, run.rows)
 
     def _rest(
-        self, read: Reading, learned: InOrder, start: Saved, stopped: bool, journal: Checkpoint | None
+        self,
+        read: Reading,
+        learned: InOrder,
+        start: Saved,
+        stopped: bool,
+        journal: Checkpoint | None,
     ) -> Recalibrated:
         """Take the rows after those that were learned from before."""
         first = next(learned.rest, None)
         learned.begin(start)
-        if first is None and journal is not None and not stopped and journal.goes_on(start.run, learned.columns):
+        if (
+            first is None
+            and journal is not None
+            and not stopped
+            and journal.goes_on(start.run, learned.columns)
+        ):
             return learned.done(start, Measured(), read.held, journal.forgotten)
         learned.rest = chained(first, learned.rest)
         if read.times is not None and start.time is not None and not stopped:
@@ -236,11 +289,17 @@ class Recalibration:
         out = self._continued_output(read.table, start.run, stopped, journal)
         return self._through(read, learned, start, out, journal)
 
-    def _continued_output(self, table: Table, run: Run | None, stopped: bool, journal: Checkpoint | None) -> Output:
+    def _continued_output(
+        self, table: Table, run: Run | None, stopped: bool, journal: Checkpoint | None
+    ) -> Output:
         written = None
         if stopped and run is not None:
             written = run.written[0]
-        elif journal is not None and self.output is not None and journal.goes_on(run, columns_of(table, self.column)):
+        elif (
+            journal is not None
+            and self.output is not None
+            and journal.goes_on(run, columns_of(table, self.column))
+        ):
             with self._writing():
                 written = begin_with(self.output)
         return self._new_output(table, written)
@@ -278,7 +337,9 @@ class Recalibration:
         except BaseException as error:
             self._give_up(out, journal if learned.resumable else None, error)
             raise
-        return learned.done(start, measured, read.held, None if journal is None else journal.forgotten)
+        return learned.done(
+            start, measured, read.held, None if journal is None else journal.forgotten
+        )
 
     def _give_up(self, out: Output, journal: Checkpoint | None, error: BaseException) -> None:
         """Leave nothing behind, unless the run can be continued: then what there is stays as it is."""
@@ -306,5 +367,7 @@ def _whole_lines(table: Table, parts: Iterator[Rounds]) -> Iterator[Rounds]:
         held = None if table.records is None else table.records.held
         if held is None or rows or error.place is not None:
             raise
-        reason = f"has no row yet but {held}, which has no line break: if it is complete, use --complete"
+        reason = (
+            f"has no row yet but {held}, which has no line break: if it is complete, use --complete"
+        )
         raise FileError(table.name, reason) from error

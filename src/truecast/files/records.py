@@ -12,14 +12,16 @@ __all__ = ["LONGEST", "Records"]
 _BLOCK = 1 << 22
 _BLANK = b"\r\n "
 _END = b"\n"
-LONGEST = 1 << 24  # bytes that a row may have: what is longer is no row, and must not fill the memory
+LONGEST = (
+    1 << 24
+)  # bytes that a row may have: what is longer is no row, and must not fill the memory
 
 
 class Records:
     """The rows of a text, in blocks.
 
-    A block never ends within a row: where there are `quotes`, not at the end of a line that a quoted field goes over.
-    Blank lines before the first row and after the last are left out.
+    A block never ends within a row: where there are `quotes`, not at the end of a line that a
+    quoted field goes over. Blank lines before the first row and after the last are left out.
 
     Parameters
     ----------
@@ -40,7 +42,9 @@ class Records:
         Whether the first row has a line break.
     """
 
-    def __init__(self, name: str, read: Callable[[int], bytes], *, quotes: Quotes | None = None) -> None:
+    def __init__(
+        self, name: str, read: Callable[[int], bytes], *, quotes: Quotes | None = None
+    ) -> None:
         self.quotes = quotes
         self.hold, self.whole, self.held = False, True, None
         self._name, self._read = name, read
@@ -52,7 +56,10 @@ class Records:
         """Take the first row: the number of its line, and its bytes without the line's end; empty if there is none."""
         while True:
             start = len(self._rest) - len(self._rest.lstrip(_BLANK))
-            self._line, self._rest = self._line + self._rest.count(b"\n", 0, start), self._rest[start:]
+            self._line, self._rest = (
+                self._line + self._rest.count(b"\n", 0, start),
+                self._rest[start:],
+            )
             end = self._end_of_row()
             if end or self._over:
                 self.whole = bool(end)
@@ -95,11 +102,15 @@ class Records:
         if len(self._rest) > LONGEST:
             size = f"{LONGEST >> 20} MiB"
             if not self._rest.strip(_BLANK):
-                raise FileError(self._name, f"there are blank lines for more than {size}", f"line {self._line}")
+                raise FileError(
+                    self._name, f"there are blank lines for more than {size}", f"line {self._line}"
+                )
             self._refuse_open(self._rest)
             blank = len(self._rest) - len(self._rest.lstrip(_BLANK))
             line = self._line + self._rest.count(b"\n", 0, blank)
-            raise FileError(self._name, f"the row is longer than {size}: is this a text?", f"line {line}")
+            raise FileError(
+                self._name, f"the row is longer than {size}: is this a text?", f"line {line}"
+            )
         more = self._read(_BLOCK)
         self._rest += more
         self._over = not more
@@ -110,7 +121,9 @@ class Records:
             end = self.quotes.end(text + b"\n")
             if end <= len(text):
                 line = self._line + text.count(b"\n", 0, end)
-                raise FileError(self._name, "a quoted field begins here and does not end", f"line {line}")
+                raise FileError(
+                    self._name, "a quoted field begins here and does not end", f"line {line}"
+                )
 
     def _end_of_row(self) -> int:
         """The end of the first row, its line end included; 0 if that is not read yet."""

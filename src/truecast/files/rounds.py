@@ -101,7 +101,12 @@ class NoRowsError(FileError):
 
 
 def rounds(
-    table: Table, names: Names, *, skip_bad: int = 0, unknown: bool | None = None, whole: bool = False
+    table: Table,
+    names: Names,
+    *,
+    skip_bad: int = 0,
+    unknown: bool | None = None,
+    whole: bool = False,
 ) -> Iterator[Rounds]:
     """Yield all rounds of an open file.
 
@@ -110,7 +115,8 @@ def rounds(
     table, names
         The file, and its columns.
     skip_bad
-        Leave out rows that break a rule, rather than refuse the file: 1 for up to half of them, 2 for any number.
+        Leave out rows that break a rule, rather than refuse the file: 1 for up to half of them, 2
+        for any number.
     unknown
         Allow for rows without an outcome; None if the caller has no such option.
     whole
@@ -119,8 +125,8 @@ def rounds(
     Raises
     ------
     FileError
-        At the first row that breaks a rule, with its place; or at the end if there are no rows, or no good ones, or
-        more than half had to be skipped.
+        At the first row that breaks a rule, with its place; or at the end if there are no rows, or
+        no good ones, or more than half had to be skipped.
     """
     rows = skipped = 0
     reading = _Reading(table, names, unknown)
@@ -154,7 +160,10 @@ class _Reading:
             self._tell(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
         group, whole = self._group(chunk.frame), chunk.whole
-        also, place = tuple(self._column(chunk.frame, name) for name in self._names.also), chunk.place
+        also, place = (
+            tuple(self._column(chunk.frame, name) for name in self._names.also),
+            chunk.place,
+        )
         if not keep.all():
             also, place = tuple(column.filter(keep) for column in also), _places(chunk.place, keep)
             columns = {name: values[keep] for name, values in columns.items()}
@@ -164,7 +173,9 @@ class _Reading:
         if weight is not None and weight.dtype == np.int64:
             self._refuse_heavy(chunk, keep, weight)
         scores = tuple(columns[name] for name in self._names.scores)
-        return Rounds(columns[self._names.outcome], scores, weight, group, whole, skipped, also, place)
+        return Rounds(
+            columns[self._names.outcome], scores, weight, group, whole, skipped, also, place
+        )
 
     def _refuse_heavy(self, chunk: Chunk, keep: NDArray[np.bool_], weight: NDArray[Any]) -> None:
         """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
@@ -173,21 +184,23 @@ class _Reading:
             row = int(np.argmax(self._total + np.cumsum(weight, dtype=np.float64) >= MOST_ROUNDS))
             name = f"{shown(str(self._names.weight))} ({self._cells.spelled('weight')})"
             rule = f"must sum to less than {MOST_ROUNDS:,}: divide the weights by a constant"
-            raise FileError(self._table.name, f"{name} {rule}", chunk.place(int(np.flatnonzero(keep)[row])))
+            raise FileError(
+                self._table.name, f"{name} {rule}", chunk.place(int(np.flatnonzero(keep)[row]))
+            )
         self._total = total
 
     def too_many(self, skipped: int, rows: int) -> str:
         """What is wrong with a file of which most rows were skipped."""
         again = self._cells.spelled("skip_bad", _ANY)
         reasons = "; ".join(self._told)
-        return (
-            f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them nevertheless, use {again}"
-        )
+        return f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them nevertheless, use {again}"
 
     @property
     def _numeric(self) -> tuple[str, ...]:
         names = self._names
-        return tuple(dict.fromkeys([names.outcome, *names.scores, *([names.weight] if names.weight else [])]))
+        return tuple(
+            dict.fromkeys([names.outcome, *names.scores, *([names.weight] if names.weight else [])])
+        )
 
     def _column(self, frame: pl.DataFrame, name: str) -> pl.Series:
         return frame[str(self._table.columns.index(name))]
@@ -205,7 +218,9 @@ class _Reading:
         """Return a column of numbers or text. Text among typed columns must be asked for."""
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
             column = column.cast(pl.String)
-        asked = self._cells.positive is not None if name == self._names.outcome else self._cells.of_text
+        asked = (
+            self._cells.positive is not None if name == self._names.outcome else self._cells.of_text
+        )
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
             return column
         if column.dtype == pl.String and (asked or self._table.kind != "parquet"):
@@ -220,7 +235,9 @@ class _Reading:
             return ""
         return hint(values[0], column, self._cells, outcome=name == self._names.outcome)
 
-    def _valid(self, name: str, values: NDArray[np.float64], frame: pl.DataFrame) -> NDArray[np.bool_]:
+    def _valid(
+        self, name: str, values: NDArray[np.float64], frame: pl.DataFrame
+    ) -> NDArray[np.bool_]:
         """Which rows keep the rules of this column."""
         valid = np.ones(len(values), np.bool_)
         if name == self._names.outcome:
@@ -235,7 +252,13 @@ class _Reading:
             valid &= (values == 0) | ((values >= WEIGHTS[0]) & (values <= WEIGHTS[1]))
         return valid
 
-    def _tell(self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_], skip_bad: bool) -> None:
+    def _tell(
+        self,
+        chunk: Chunk,
+        good: dict[str, NDArray[np.bool_]],
+        keep: NDArray[np.bool_],
+        skip_bad: bool,
+    ) -> None:
         """Refuse the first bad row, or if bad rows are skipped, remember it among the first ones."""
         for place, reason in self._bad(chunk, good, keep):
             if not skip_bad:
@@ -261,7 +284,9 @@ class _Reading:
     def _reason(self, name: str, row: int, frame: pl.DataFrame) -> str:
         names = self._names
         rules = {names.weight: f"a weight, 0 or from {WEIGHTS[0]:g} to {WEIGHTS[1]:g}"}
-        rules |= dict.fromkeys(names.scores, "a percentage from 0 to 100" if self._cells.percent else _PROBABILITY)
+        rules |= dict.fromkeys(
+            names.scores, "a percentage from 0 to 100" if self._cells.percent else _PROBABILITY
+        )
         rules |= dict.fromkeys(self._cells.plain, _PROBABILITY)
         rules |= {names.outcome: self._outcomes.rule}
         option = f" ({self._cells.spelled('weight')})" if name == names.weight else ""
@@ -271,15 +296,27 @@ class _Reading:
 
     def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:
         """What to do about a bad cell."""
-        column, scores, is_outcome = self._column(frame, name), self._names.scores, name == self._names.outcome
+        column, scores, is_outcome = (
+            self._column(frame, name),
+            self._names.scores,
+            name == self._names.outcome,
+        )
         if column[row] is None:
             return self._advice_on_nothing() if is_outcome else ""
-        if is_outcome and scores and all(_zero_or_one(self._numbers(frame, score)) for score in scores):
+        if (
+            is_outcome
+            and scores
+            and all(_zero_or_one(self._numbers(frame, score)) for score in scores)
+        ):
             return _SWAPPED
         return self._hint(name, column, row)
 
     def _advice_on_nothing(self) -> str:
-        keep = "" if self._unknown is None else f"{self._cells.spelled('unknown', True)} to keep such rows, or "
+        keep = (
+            ""
+            if self._unknown is None
+            else f"{self._cells.spelled('unknown', True)} to keep such rows, or "
+        )
         return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, frame: pl.DataFrame) -> pl.Series | None:

@@ -169,7 +169,9 @@ class _Reader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._raw.read(len(buffer))
         if not data and (self._read < self._size or self._bytes() < self._size):
-            raise FileError(self._name, "became shorter while it was read: read it when nobody writes to it")
+            raise FileError(
+                self._name, "became shorter while it was read: read it when nobody writes to it"
+            )
         buffer[: len(data)] = data
         self._read += len(data)
         return len(data)

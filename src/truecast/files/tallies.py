@@ -42,8 +42,8 @@ class Tallies:
     rows, skipped : int
         Rounds that were counted, and bad rows that were not.
     pooled : bool
-        Whether there were so many distinct forecasts that those within 2**-24 of each other were pooled (within 2**-12
-        at the most, in groups).
+        Whether there were so many distinct forecasts that those within 2**-24 of each other were
+        pooled (within 2**-12 at the most, in groups).
     """
 
     name: str
@@ -56,7 +56,10 @@ class Tallies:
 
 
 def tallies(
-    name: str, names: Names, parts: Iterable[Rounds], progress: Callable[[int], None] = lambda rows: None
+    name: str,
+    names: Names,
+    parts: Iterable[Rounds],
+    progress: Callable[[int], None] = lambda rows: None,
 ) -> Tallies:
     """Count the rounds of a file called so.
 
@@ -75,7 +78,9 @@ def tallies(
             if part.group is not None:
                 _add_groups(groups[which], part, p)
                 if len(groups[which]) > _MOST_GROUPS:
-                    raise FileError(name, f"has more than {_MOST_GROUPS:,} groups in column {names.group!r}")
+                    raise FileError(
+                        name, f"has more than {_MOST_GROUPS:,} groups in column {names.group!r}"
+                    )
         progress(rows)
     if not rows:
         raise FileError(name, f"has no good row: all {skipped:,} were skipped")
@@ -83,11 +88,16 @@ def tallies(
     if not all(tally.total for tally in of_scores.values()):
         raise FileError(name, f"has no row of positive weight in column {names.weight!r}")
     of_groups = {
-        score: {group: _alike(growing.compute(), of_scores[score]) for group, growing in some.items()}
+        score: {
+            group: _alike(growing.compute(), of_scores[score]) for group, growing in some.items()
+        }
         for score, some in zip(names.scores, groups, strict=True)
         if some
     }
-    pooled = any(growing.pooled for growing in [*wholes, *(each for some in groups for each in some.values())])
+    pooled = any(
+        growing.pooled
+        for growing in [*wholes, *(each for some in groups for each in some.values())]
+    )
     return Tallies(name, names, of_scores, of_groups, rows, skipped, pooled)
 
 
@@ -141,6 +151,11 @@ def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.f
 
 def _members(group: pl.Series | None) -> Iterator[tuple[Group, NDArray[np.int64]]]:
     """Yield each group with the positions of its rounds."""
-    frame = pl.DataFrame({"group": group}).with_row_index("at").group_by("group", maintain_order=True).agg("at")
+    frame = (
+        pl.DataFrame({"group": group})
+        .with_row_index("at")
+        .group_by("group", maintain_order=True)
+        .agg("at")
+    )
     for name, at in frame.iter_rows():
         yield name, np.asarray(at, np.int64)

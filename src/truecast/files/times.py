@@ -27,7 +27,11 @@ _KINDS = {
     "local": "times without a time zone",
     "zoned": "times with a time zone",
 }
-_PER_MICROSECOND = {"ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}  # times the first, divided by the second
+_PER_MICROSECOND = {
+    "ms": (1000, 1),
+    "us": (1, 1),
+    "ns": (1, 1000),
+}  # times the first, divided by the second
 _DAY = 86_400_000_000
 _TOGETHER = 1 << 17  # rows
 
@@ -67,7 +71,10 @@ class Times:
         column = part.also[self._at]
         kinds, values = _parsed(column)
         self._kind = self._kind or (kinds[0] if len(kinds) else None)
-        bad = next((row for row, kind in enumerate(kinds) if kind != self._kind or kind not in _KINDS), None)
+        bad = next(
+            (row for row, kind in enumerate(kinds) if kind != self._kind or kind not in _KINDS),
+            None,
+        )
         if bad is not None:
             rule = "be a number, or a date and time such as 2025-03-31T12:30"
             if kinds[bad] in _KINDS and self._kind in _KINDS:
@@ -84,7 +91,9 @@ class Times:
         back = np.flatnonzero(values < np.concatenate([[value], values[:-1]]))
         if len(back):
             row = int(back[0])
-            text, place = (part.also[self._at][row - 1], part.place(row - 1)) if row else (text, place)
+            text, place = (
+                (part.also[self._at][row - 1], part.place(row - 1)) if row else (text, place)
+            )
             now = _text(part.also[self._at][row])
             reason = f"{shown(self._column)} {now} is before {_text(text)} in {place}: sort the file, or use --sort"
             raise FileError(self._name, reason, part.place(row))
@@ -108,10 +117,14 @@ class Times:
         if self._kind != last[0]:
             self._refuse(f"be of one kind, {_KINDS[last[0]]} as in the last run", text, place)
         if value < last[1]:
-            self._refuse(f"not be before {_shown(last)}, up to which the state has learned", text, place)
+            self._refuse(
+                f"not be before {_shown(last)}, up to which the state has learned", text, place
+            )
 
     def _refuse(self, rule: str, value: object, place: str) -> None:
-        raise FileError(self._name, f"{shown(self._column)} (--time) must {rule}, got {_text(value)}", place)
+        raise FileError(
+            self._name, f"{shown(self._column)} (--time) must {rule}, got {_text(value)}", place
+        )
 
 
 def in_order(parts: Iterator[Rounds], times: Times, *, sort: bool) -> Iterator[Rounds]:
@@ -148,14 +161,20 @@ def _joined(parts: list[Rounds]) -> Rounds:
         pl.concat(groups) if groups else None,
         pl.concat(frames) if frames else lines,
         sum(part.skipped for part in parts),
-        tuple(pl.concat(list(column)) for column in zip(*(part.also for part in parts), strict=True)),
+        tuple(
+            pl.concat(list(column)) for column in zip(*(part.also for part in parts), strict=True)
+        ),
         place,
     )
 
 
 def _taken(rows: Rounds, at: NDArray[np.int64]) -> Rounds:
     """Return these of the rows, in this order."""
-    whole = rows.whole[at] if isinstance(rows.whole, pl.DataFrame) else [(rows.whole or [])[i] for i in at.tolist()]
+    whole = (
+        rows.whole[at]
+        if isinstance(rows.whole, pl.DataFrame)
+        else [(rows.whole or [])[i] for i in at.tolist()]
+    )
     return Rounds(
         rows.y[at],
         tuple(p[at] for p in rows.p),
@@ -179,7 +198,9 @@ def _parsed(column: pl.Series) -> tuple[list[str], NDArray[Any]]:
     numbers = column.cast(pl.Float64, strict=False)
     if not numbers.null_count() or column.dtype.is_numeric():
         return _numbered(column, numbers)
-    known = {value: moment(value) for value in column.cast(pl.String, strict=False).unique().to_list()}
+    known = {
+        value: moment(value) for value in column.cast(pl.String, strict=False).unique().to_list()
+    }
     found = [known[value] for value in column.cast(pl.String, strict=False).to_list()]
     kinds = [kind for kind, _ in found]
     dates = {"local", "zoned"}.issuperset(kinds)

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.forecasters.base import MAX_HORIZON, LadderForecaster, check_horizon, need_horizon_or_grid
+from truecast.forecasters.base import (
+    MAX_HORIZON,
+    LadderForecaster,
+    check_horizon,
+    need_horizon_or_grid,
+)
 from truecast.ladder import CELL_RULES, CellRule
 
 __all__ = ["AlmostOneStepAhead"]
@@ -23,9 +28,9 @@ MAX_GRID = 1 << 24
 class AlmostOneStepAhead(LadderForecaster):
     r"""The paper's forecaster: deterministic, a few lines, calibrated against any outcomes.
 
-    Each round it takes an open cell [i/m, (i+1)/m] of its grid and forecasts one of its ends; when the outcome is
-    known it credits the end that would have been the better choice. Whatever the outcomes, its distance to
-    calibration after T rounds is at most
+    Each round it takes an open cell [i/m, (i+1)/m] of its grid and forecasts one of its ends; when
+    the outcome is known it credits the end that would have been the better choice. Whatever the
+    outcomes, its distance to calibration after T rounds is at most
 
     ==================  =======================  ===========================================
     at                  for every T and m        with the grid that `horizon=T` chooses
@@ -36,27 +41,29 @@ class AlmostOneStepAhead(LadderForecaster):
 
     (docs/theory.md, theorem 5). `BentGrid` does better when the horizon is known.
 
-    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`.
+    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
+    `Certificate`.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, T. Alone, it chooses the paper's grid: sqrt(T) cells, rounded up for the ends
-        of a cell and to the nearest for the middle. More rounds are allowed.
+        The expected number of rounds, T. Alone, it chooses the paper's grid: sqrt(T) cells, rounded
+        up for the ends of a cell and to the nearest for the middle. More rounds are allowed.
     grid
         The number of cells, m, if you want to choose it; see `best_grid`.
     at
-        Where in the cell to forecast: at its "lower" end or its "upper" end (the paper leaves the choice open), or in
-        the "middle", which halves the deviation.
+        Where in the cell to forecast: at its "lower" end or its "upper" end (the paper leaves the
+        choice open), or in the "middle", which halves the deviation.
     cell
         Which open cell, where there are several; the theorem allows any.
 
-        "walk" starts at the middle of the grid and only ever moves to a neighbouring cell, when the present one
-        closes. The forecast follows the outcomes smoothly; the default.
-        "lowest" and "highest" take the lowest and the highest open cell. They start at the edge of the grid and, as
-        the theory page shows, move to neighbours too; they differ from the walk in that they go back towards their
-        edge as soon as a bias returns to exactly zero. "lowest" is sharper on rare events, where the walk must first
-        come down from the middle; "highest" on outcomes that are nearly always 1.
+        "walk" starts at the middle of the grid and only ever moves to a neighbouring cell, when the
+        present one closes. The forecast follows the outcomes smoothly; the default. "lowest" and
+        "highest" take the lowest and the highest open cell. They start at the edge of the grid and,
+        as the theory page shows, move to neighbours too; they differ from the walk in that they go
+        back towards their edge as soon as a bias returns to exactly zero. "lowest" is sharper on
+        rare events, where the walk must first come down from the middle; "highest" on outcomes that
+        are nearly always 1.
 
     Raises
     ------
@@ -109,7 +116,8 @@ class AlmostOneStepAhead(LadderForecaster):
     def best_grid(horizon: int, at: Place = "lower") -> int:
         """Return the grid with the least proved bound after `horizon` rounds.
 
-        About sqrt(2T) for the ends of a cell (bound about sqrt(2T)) and sqrt(T) for its middle (bound below sqrt(T)).
+        About sqrt(2T) for the ends of a cell (bound about sqrt(2T)) and sqrt(T) for its middle
+        (bound below sqrt(T)).
 
         Examples
         --------

@@ -37,9 +37,10 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     .. math:: E_t - E_{t-1} = p(1-p) K(p,p) + 2 (y - p) S(p), \qquad
         S(p) = \sum_q r_q K(p, q) + \tfrac12 K(p,p)(1 - 2p)
 
-    The first term is at most 1. To make the second small, `Arc` halves [0, 1] towards the root of S and
-    stops at the first middle where a round adds little more than the first term, and never more than
-    65/64 (docs/arc.md, section 3). So E is at most 65/64 T for any outcomes, even an opponent's.
+    The first term is at most 1. To make the second small, `Arc` halves [0, 1] towards the root of S
+    and stops at the first middle where a round adds little more than the first term, and never more
+    than 65/64 (docs/arc.md, section 3). So E is at most 65/64 T for any outcomes, even an
+    opponent's.
 
     ============================  ==================================================
     smooth calibration error      at most 0.589 sqrt(T)
@@ -47,13 +48,13 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     distance to calibration       at most 0.54 sqrt(T) + 1.96 T^(1/3)
     ============================  ==================================================
 
-    All three are totals, hold after every round up to 2**29, and are proved before the first (docs/arc.md, theorem 3).
-    `certificate` has the same for the forecasts so far, which is less if events are rare: 4.05 sqrt(sum p(1 - p)) and
-    a little more.
+    All three are totals, hold after every round up to 2**29, and are proved before the first
+    (docs/arc.md, theorem 3). `certificate` has the same for the forecasts so far, which is less if
+    events are rare: 4.05 sqrt(sum p(1 - p)) and a little more.
 
-    It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a model's
-    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds, and there are fewer than
-    2.3 million, `BentGrid` has the smaller bound on the distance.
+    It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a
+    model's probabilities, `Recalibrator` makes better use of them. If you know the number of
+    rounds, and there are fewer than 2.3 million, `BentGrid` has the smaller bound on the distance.
 
     Examples
     --------
@@ -69,10 +70,10 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     Notes
     -----
-    Forecasts are dyadic fractions, never 0 or 1. The state is the tally of what was said: distinct forecasts and their
-    counts, 64 bytes each in memory; after a million rounds 25,000 of them on coins, 100,000 on a drifting rate. A round
-    takes at most 52 steps down a tree; 0.4 us in a batch. The order of the past does not matter: the same tally, the
-    same forecast.
+    Forecasts are dyadic fractions, never 0 or 1. The state is the tally of what was said: distinct
+    forecasts and their counts, 64 bytes each in memory; after a million rounds 25,000 of them on
+    coins, 100,000 on a drifting rate. A round takes at most 52 steps down a tree; 0.4 us in a
+    batch. The order of the past does not matter: the same tally, the same forecast.
     """
 
     def __init__(self) -> None:
@@ -96,8 +97,8 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     def a_priori(self, rounds: int) -> Fraction:
         """The bound on CalDist after this many rounds that is proved before the first.
 
-        0.54 sqrt(T) for the lower distance, and `splitting_gap` for what the distance may have beyond it. Beyond 2**30
-        rounds only the trivial T is claimed; the certificate stays valid.
+        0.54 sqrt(T) for the lower distance, and `splitting_gap` for what the distance may have
+        beyond it. Beyond 2**30 rounds only the trivial T is claimed; the certificate stays valid.
         """
         rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
         if rounds > _MOST_CLAIMED:
@@ -115,7 +116,9 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
             energy=energy.energy,
             smooth_error=energy.smooth_error,
             lower_distance=energy.lower_distance,
-            bound=min(float(self.rounds), (energy.lower_distance + splitting_gap(self.rounds)) * _UP),
+            bound=min(
+                float(self.rounds), (energy.lower_distance + splitting_gap(self.rounds)) * _UP
+            ),
             a_priori=float(self.a_priori(self.rounds)),
             brier=_brier(tally),
         )
@@ -123,13 +126,20 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
         p, zeros, ones = self._said()
-        return {"forecasts": p.tolist(), "zeros": zeros.tolist(), "ones": ones.tolist(), "issued": self.issued}
+        return {
+            "forecasts": p.tolist(),
+            "zeros": zeros.tolist(),
+            "ones": ones.tolist(),
+            "issued": self.issued,
+        }
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         kinds = {"forecasts": float, "zeros": int, "ones": int}
         if not isinstance(state, dict) or set(state) != {*kinds, "issued"}:
-            raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}, issued")
+            raise StateError(
+                f"the saved state must have exactly the entries {', '.join(kinds)}, issued"
+            )
         for name, kind in kinds.items():
             _require_list(name, state[name], kind)
             if len(state[name]) != len(state["forecasts"]):
@@ -155,9 +165,13 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
     """Return the tally in a saved state, if rounds of this forecaster can have led to it."""
     for i, (p, of_zero, of_one) in enumerate(zip(forecasts, zeros, ones, strict=True)):
         if not (0.0 < p < 1.0 and (p * _FINEST).is_integer()):
-            raise StateError(f"the saved forecast {i} must be a multiple of 2**-52 inside (0, 1), got {p!r}")
+            raise StateError(
+                f"the saved forecast {i} must be a multiple of 2**-52 inside (0, 1), got {p!r}"
+            )
         if i and not forecasts[i - 1] < p:
-            raise StateError(f"the saved forecasts must increase, got {forecasts[i - 1]!r} before {p!r}")
+            raise StateError(
+                f"the saved forecasts must increase, got {forecasts[i - 1]!r} before {p!r}"
+            )
         if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _MOST_SAVED:
             found = f"{of_zero!r:.40} and {of_one!r:.40}"
             raise StateError(
@@ -168,7 +182,9 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))
     limit = LOWER_DISTANCE * math.sqrt(_most_energy(int(tally.total)) + 1.0)
     if tally.total <= _MOST_CLAIMED and energy_of(tally).lower_distance > limit:
-        raise StateError("the saved counts have more energy than any rounds of this forecaster can have led to")
+        raise StateError(
+            "the saved counts have more energy than any rounds of this forecaster can have led to"
+        )
     return tally
 
 

@@ -27,19 +27,23 @@ class OutcomeForecaster:
 
         def _run(self, outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None: ...
 
-    def forecast_many(self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def forecast_many(
+        self, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Play a round for every outcome: forecast it, then learn it.
 
-        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state included, and some
-        twenty times faster where the compiled core plays the rounds: not in the arena. If the core is interrupted
-        by Ctrl-C say, nothing was learned; only `out` may hold forecasts.
+        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state
+        included, and some twenty times faster where the compiled core plays the rounds: not in the
+        arena. If the core is interrupted by Ctrl-C say, nothing was learned; only `out` may hold
+        forecasts.
 
         Parameters
         ----------
         outcomes
             The outcomes, 0 or 1, in order: a one-dimensional array of bool, integers or floats.
         out
-            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each
+            outcome.
 
         Returns
         -------
@@ -60,8 +64,8 @@ class OutcomeForecaster:
 class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
     """A forecaster whose state is a ladder with fixed points.
 
-    `predict` and `observe` are the compiled core's. A subclass says where the points lie, what is forecast in each
-    cell, and what is proved about it.
+    `predict` and `observe` are the compiled core's. A subclass says where the points lie, what is
+    forecast in each cell, and what is proved about it.
     """
 
     _horizon: int | None
@@ -100,7 +104,9 @@ class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
     @classmethod
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:
         biases = saved.get("biases") if isinstance(saved, dict) else None
-        if isinstance(biases, list) and len(biases) - 1 != config.get("grid"):  # before a grid of any size is built
+        if isinstance(biases, list) and len(biases) - 1 != config.get(
+            "grid"
+        ):  # before a grid of any size is built
             raise StateError(f"the saved biases must be one more than the grid, got {len(biases)}")
         return super()._rebuild(config, saved)
 
@@ -113,4 +119,6 @@ def check_horizon(horizon: object, *, most: int = MAX_HORIZON) -> int | None:
 def need_horizon_or_grid(horizon: int | None, grid: int | None) -> None:
     """Refuse to guess when neither is given."""
     if horizon is None and grid is None:
-        raise InputError("horizon", "or grid must be given: the grid is fixed before the first round", None)
+        raise InputError(
+            "horizon", "or grid must be given: the grid is fixed before the first round", None
+        )

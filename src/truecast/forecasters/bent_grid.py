@@ -24,26 +24,30 @@ _N = 1 << 30
 class BentGrid(LadderForecaster):
     r"""The forecaster to use when the number of rounds is known: nearly three times below the paper's bound.
 
-    Almost-One-Step-Ahead on a better grid. Near 0 few outcomes are 1 and near 1 few are 0, so a forecast at the outer
-    end of its cell is seldom the wrong end there, and cells may be wider: a cell at x has a width proportional to
-    1/min(x, 1-x). Whatever the outcomes, the distance to calibration after T rounds is at most
+    Almost-One-Step-Ahead on a better grid. Near 0 few outcomes are 1 and near 1 few are 0, so a
+    forecast at the outer end of its cell is seldom the wrong end there, and cells may be wider: a
+    cell at x has a width proportional to 1/min(x, 1-x). Whatever the outcomes, the distance to
+    calibration after T rounds is at most
 
     .. math:: \kappa T + J + 5/4, \qquad m = 2J + 2 \text{ cells},
 
-    which with the best J is :math:`\sqrt{T/2} + \frac14 \ln T + O(1)`: 0.71 sqrt(T) against the paper's 2 sqrt(T) + 1
-    (docs/theory.md, theorem 7).
+    which with the best J is :math:`\sqrt{T/2} + \frac14 \ln T + O(1)`: 0.71 sqrt(T) against the
+    paper's 2 sqrt(T) + 1 (docs/theory.md, theorem 7).
 
-    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`. On
-    short streams (below some 50 rounds) `AlmostOneStepAhead` with at="middle" has the better bound.
+    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
+    `Certificate`. On short streams (below some 50 rounds) `AlmostOneStepAhead` with at="middle" has
+    the better bound.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, up to 2**36. Alone, it chooses the best grid for it; more rounds are allowed.
+        The expected number of rounds, up to 2**36. Alone, it chooses the best grid for it; more
+        rounds are allowed.
     grid
         The number of cells, m = 2J + 2, an even number.
     cell
-        Which open cell, where there are several: "walk", "lowest" or "highest", as for `AlmostOneStepAhead`.
+        Which open cell, where there are several: "walk", "lowest" or "highest", as for
+        `AlmostOneStepAhead`.
 
     Raises
     ------
@@ -52,7 +56,8 @@ class BentGrid(LadderForecaster):
 
     Notes
     -----
-    A round costs O(1), the state O(m). The points are integers over 2**30, so forecasts are exact floats.
+    A round costs O(1), the state O(m). The points are integers over 2**30, so forecasts are exact
+    floats.
 
     Examples
     --------
@@ -64,7 +69,9 @@ class BentGrid(LadderForecaster):
     True
     """
 
-    def __init__(self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk") -> None:
+    def __init__(
+        self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk"
+    ) -> None:
         rounds = check_horizon(horizon, most=MAX_HORIZON)
         _check.choice("cell", cell, tuple(CELL_RULES))
         need_horizon_or_grid(horizon, grid)
@@ -72,7 +79,9 @@ class BentGrid(LadderForecaster):
             grid = self.best_grid(cast("int", rounds))
         m = _check.whole_number("grid", grid, least=2, most=MAX_GRID)
         if m % 2:
-            raise InputError("grid", "must be even, since the bent grid mirrors its cells at 1/2", grid)
+            raise InputError(
+                "grid", "must be even, since the bent grid mirrors its cells at 1/2", grid
+            )
         left, k = _left_half(m // 2 - 1)
         points = np.array([*left, _N // 2, *(_N - g for g in reversed(left))], np.int64)
         outer = 2 * np.concatenate([points[: m // 2], points[m // 2 + 1 :]])
@@ -129,8 +138,12 @@ def _left_half(bend: int) -> tuple[list[int], int]:
     for _ in range(bend):
         h = _next_h(h)
     near = int(_real_kappa(h) * _N * _N)
-    low = max(0, near - _N)  # lemma 6: from there k is at most 3 N up, and floats are off by far less than N
-    k = low + bisect_left(range(low, near + 5 * _N), True, key=lambda k: _reaches(_climb(bend, k), k))
+    low = max(
+        0, near - _N
+    )  # lemma 6: from there k is at most 3 N up, and floats are off by far less than N
+    k = low + bisect_left(
+        range(low, near + 5 * _N), True, key=lambda k: _reaches(_climb(bend, k), k)
+    )
     return _climb(bend, k), k
 
 

@@ -22,28 +22,29 @@ BUDGETS = 1.05, 1000.0  # docs/adaptive.md, theorem 6
 class Guard(_core.Guarded, Saveable):
     r"""Follow any model's probabilities, the hints, and keep a proof of calibration.
 
-    It says the hint as long as no outcome can take the energy of the forecasts beyond a budget, which grows from round
-    to round. Else it says a probability on the way from the hint to where an outcome adds least. So hints that are
-    calibrated come out unchanged, or all but; hints that are not are moved as far as it takes. Whatever the hints and
-    the outcomes, after T rounds
+    It says the hint as long as no outcome can take the energy of the forecasts beyond a budget,
+    which grows from round to round. Else it says a probability on the way from the hint to where an
+    outcome adds least. So hints that are calibrated come out unchanged, or all but; hints that are
+    not are moved as far as it takes. Whatever the hints and the outcomes, after T rounds
 
     .. math:: E \le C (T + 1150), \qquad L \le 0.53552 \sqrt{C (T + 1150)} + 1.742\, T^{1/3}
 
-    where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150) for C = 4
-    (docs/adaptive.md, theorems 6, 7 and 10; the first is without rounding). The live `certificate` is below that where
-    the hints are good.
+    where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150)
+    for C = 4 (docs/adaptive.md, theorems 6, 7 and 10; the first is without rounding). The live
+    `certificate` is below that where the hints are good.
 
-    It does not make hints sharper: its Brier score is about theirs if they are calibrated, and can be better or worse
-    if they are not.
+    It does not make hints sharper: its Brier score is about theirs if they are calibrated, and can
+    be better or worse if they are not.
 
     Parameters
     ----------
     budget
-        C, from 1.05 to 1,000: how much energy a round may bring. The bounds grow with its root. With a small one hints
-        are moved often; beyond 4, hardly ever.
+        C, from 1.05 to 1,000: how much energy a round may bring. The bounds grow with its root.
+        With a small one hints are moved often; beyond 4, hardly ever.
     nudge
-        Whether to shift each hint a little against what the forecasts around it have missed so far. That takes out what
-        a hint is off by for long, and costs little; but then a hint is not followed to the letter.
+        Whether to shift each hint a little against what the forecasts around it have missed so far.
+        That takes out what a hint is off by for long, and costs little; but then a hint is not
+        followed to the letter.
 
     Raises
     ------
@@ -52,9 +53,9 @@ class Guard(_core.Guarded, Saveable):
 
     Notes
     -----
-    A round costs O(log m) for m knots, points of the arc that forecasts are credited to: at most about 4 T^(2/3), and
-    4,096 at first. The state is O(m). One object serves one thread at a time. For outcomes that come late, and groups,
-    use `Recalibrator`.
+    A round costs O(log m) for m knots, points of the arc that forecasts are credited to: at most
+    about 4 T^(2/3), and 4,096 at first. The state is O(m). One object serves one thread at a time.
+    For outcomes that come late, and groups, use `Recalibrator`.
 
     Examples
     --------
@@ -96,8 +97,9 @@ class Guard(_core.Guarded, Saveable):
     ) -> NDArray[np.float64]:
         """Play a round for every hint: say a probability, then learn the outcome.
 
-        The same as ``[(g.predict(h), g.observe(y))[0] for h, y in zip(hints, outcomes)]``, bit for bit, state included,
-        and several times faster. Interrupted, by Ctrl-C say, it has learned nothing; only `out` may hold forecasts.
+        The same as ``[(g.predict(h), g.observe(y))[0] for h, y in zip(hints, outcomes)]``, bit for
+        bit, state included, and several times faster. Interrupted, by Ctrl-C say, it has learned
+        nothing; only `out` may hold forecasts.
 
         Parameters
         ----------
@@ -106,7 +108,8 @@ class Guard(_core.Guarded, Saveable):
         outcomes
             What happened: 0 or 1, as many.
         out
-            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each
+            outcome.
 
         Returns
         -------
@@ -116,7 +119,8 @@ class Guard(_core.Guarded, Saveable):
         Raises
         ------
         InputError
-            If a hint is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is changed then.
+            If a hint is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is
+            changed then.
         """
         h, y = _check.scored("hints", hints, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, h)
@@ -125,7 +129,9 @@ class Guard(_core.Guarded, Saveable):
 
     def a_priori(self, rounds: int) -> float:
         """The bound on CalDist after so many rounds that is proved before the first."""
-        return promised(_check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS), self._budget)
+        return promised(
+            _check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS), self._budget
+        )
 
     @property
     def certificate(self) -> ArcCertificate:

@@ -22,31 +22,33 @@ SPLITS = tuple(2.0**-k for k in range(11))
 class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     r"""Needs no number of rounds, and its certificate stays small on easy outcomes. `Arc` has the smaller bound.
 
-    It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it have deviated by
-    `split` from what One-Step-Ahead would have said. So the grid becomes fine where the outcomes keep it, and nowhere
-    else. Whatever the outcomes, its distance to calibration after T rounds is below 2 sqrt(T) + 1 for every T at once,
-    up to 2**35, with the default `split`; and at most
+    It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it
+    have deviated by `split` from what One-Step-Ahead would have said. So the grid becomes fine
+    where the outcomes keep it, and nowhere else. Whatever the outcomes, its distance to calibration
+    after T rounds is below 2 sqrt(T) + 1 for every T at once, up to 2**35, with the default
+    `split`; and at most
 
     ==================  ===================================================
     `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + 13
     `at="middle"`       1.969 sqrt(T); 1.803 sqrt(T) with split=0.5
     ==================  ===================================================
 
-    (docs/adaptive.md, theorems 3 to 5). On outcomes that nobody steers it adapts: up to a million rounds its
-    certificate grew about like the cube root of T on coins, and like log T or a little faster on periodic outcomes.
-    `BentGrid` has a smaller bound if T is known.
+    (docs/adaptive.md, theorems 3 to 5). On outcomes that nobody steers it adapts: up to a million
+    rounds its certificate grew about like the cube root of T on coins, and like log T or a little
+    faster on periodic outcomes. `BentGrid` has a smaller bound if T is known.
 
-    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see `Certificate`. With
-    at="outer" it says 0 and 1, which a log loss does not forgive.
+    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
+    `Certificate`. With at="outer" it says 0 and 1, which a log loss does not forgive.
 
     Parameters
     ----------
     at
-        Where in the cell to forecast: at its "outer" end, the one farther from 1/2, or in its "middle", which never
-        says 0 or 1 and has the larger bound. In the first cell both say 1/2.
+        Where in the cell to forecast: at its "outer" end, the one farther from 1/2, or in its
+        "middle", which never says 0 or 1 and has the larger bound. In the first cell both say 1/2.
     split
-        The deviation at which a cell is split: 1, 1/2, 1/4, ... or 1/1024. Small ones need many cells, of which there
-        are at most 2**20: with 1/16 `a_priori` says better than T up to 2**28 rounds, with 1/256 up to 2**16 only.
+        The deviation at which a cell is split: 1, 1/2, 1/4, ... or 1/1024. Small ones need many
+        cells, of which there are at most 2**20: with 1/16 `a_priori` says better than T up to 2**28
+        rounds, with 1/256 up to 2**16 only.
 
     Raises
     ------
@@ -55,8 +57,8 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
 
     Notes
     -----
-    A round costs O(1), amortised over the splits, of which there are about sqrt(T); the state is O(cells). Points are
-    integers over 2**40, so forecasts are exact floats.
+    A round costs O(1), amortised over the splits, of which there are about sqrt(T); the state is
+    O(cells). Points are integers over 2**40, so forecasts are exact floats.
 
     Examples
     --------
@@ -74,7 +76,9 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
     def __init__(self, *, at: Place = "outer", split: float = 0.25) -> None:
         _check.choice("at", at, ("outer", "middle"))
         self._at, self._split = at, _check.option("split", split, SPLITS)
-        super().__init__(np.array([0, WHOLE], np.int64), int(2 * WHOLE * self._split), at == "middle")
+        super().__init__(
+            np.array([0, WHOLE], np.int64), int(2 * WHOLE * self._split), at == "middle"
+        )
 
     @property
     def at(self) -> Place:
@@ -117,7 +121,9 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
         for j, (point, bias) in enumerate(zip(points, biases, strict=True)):
             least, most = (point - WHOLE, 0) if j <= cell else (0, point)
             if not least <= bias <= most:
-                raise StateError(f"the saved bias of point {j} must be from {least} to {most}, got {bias}")
+                raise StateError(
+                    f"the saved bias of point {j} must be from {least} to {most}, got {bias}"
+                )
         self._restore(**core, cell=cell, issued=good["issued"])
 
 
@@ -150,8 +156,15 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
     log = halvings + Fraction(3, 2) * c  # above log2(1 + 1/c)
     growth = Fraction(3, 4) / c * ((c + Fraction(1, 2)) ** 2 + Fraction(1, 24))
     ends = 2 * c + Fraction(3, 2)
-    fixed: Fraction = max(c, Fraction(1, 2)) + Fraction(7, 4) + (halvings - 2 + Fraction(2, (1 << halvings))) + 2 * c
-    fixed += ends * (log / 4 + Fraction(1107, 1000)) + Fraction(618, 1000) * (2 + Fraction(3, 2) / c)
+    fixed: Fraction = (
+        max(c, Fraction(1, 2))
+        + Fraction(7, 4)
+        + (halvings - 2 + Fraction(2, (1 << halvings)))
+        + 2 * c
+    )
+    fixed += ends * (log / 4 + Fraction(1107, 1000)) + Fraction(618, 1000) * (
+        2 + Fraction(3, 2) / c
+    )
     last = Fraction(3, 2) * _root_above((4 + 3 / c) / (1 << j))
     return Fraction(rounds, (1 << j)) + growth / 4 * (1 << j) + ends / 4 * j + fixed + last
 

@@ -17,9 +17,10 @@ __all__ = ["OneStepAhead"]
 class OneStepAhead:
     r"""The look-ahead reference: it commits to two neighbouring points and answers *after* the outcome.
 
-    Not a forecaster, since it has seen the outcome when it answers; it is what `AlmostOneStepAhead` follows as closely
-    as one can without looking. Its total calibration error by value is at most m + 1 (the paper, theorem 2), in fact
-    at most 3m/4 - 1 + 1/(4m), and its distance to calibration at most (m - 1)/2 (docs/theory.md, theorems 2 and 5).
+    Not a forecaster, since it has seen the outcome when it answers; it is what `AlmostOneStepAhead`
+    follows as closely as one can without looking. Its total calibration error by value is at most m
+    + 1 (the paper, theorem 2), in fact at most 3m/4 - 1 + 1/(4m), and its distance to calibration
+    at most (m - 1)/2 (docs/theory.md, theorems 2 and 5).
 
     Parameters
     ----------
@@ -39,10 +40,14 @@ class OneStepAhead:
     True
     """
 
-    def __init__(self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk") -> None:
+    def __init__(
+        self, *, horizon: int | None = None, grid: int | None = None, cell: CellRule = "walk"
+    ) -> None:
         rule = AlmostOneStepAhead(horizon=horizon, grid=grid, cell=cell)
         points = rule.points
-        self._ladder = Ladder(points, rule.denominator, np.stack([2 * points[:-1], 2 * points[1:]]), rule.cell)
+        self._ladder = Ladder(
+            points, rule.denominator, np.stack([2 * points[:-1], 2 * points[1:]]), rule.cell
+        )
 
     @property
     def grid(self) -> int:

@@ -29,8 +29,8 @@ class Streams:
     forecasts : array of shape (streams, rounds)
         Each made before its outcome was used.
     bound : array of shape (streams,)
-        A proved bound on the distance to calibration of each stream, rounded up: `Certificate.bound`. Rounds that the
-        forecaster had played before count, here and below.
+        A proved bound on the distance to calibration of each stream, rounded up:
+        `Certificate.bound`. Rounds that the forecaster had played before count, here and below.
     deviation, bias, pooled : arrays of shape (streams,)
         Its parts D, A and B, rounded up.
     brier : array of shape (streams,)
@@ -82,8 +82,8 @@ class ArcStreams:
     forecasts : array of shape (streams, rounds)
         Each made before its outcome was used.
     bound, lower_distance, smooth_error : arrays of shape (streams,)
-        Proved bounds for each stream, in total, rounded up: those of `ArcCertificate`. Rounds that the forecaster had
-        played before count, here and below.
+        Proved bounds for each stream, in total, rounded up: those of `ArcCertificate`. Rounds that
+        the forecaster had played before count, here and below.
     brier : array of shape (streams,)
         Mean squared error of each stream, a proper score; nan if there was no round.
     """
@@ -115,11 +115,15 @@ def _number(stream: int, streams: Streams | ArcStreams) -> int:
 
 
 @overload
-def forecast_streams(forecaster: LadderForecaster, outcomes: ArrayLike, *, threads: int | None = None) -> Streams: ...
+def forecast_streams(
+    forecaster: LadderForecaster, outcomes: ArrayLike, *, threads: int | None = None
+) -> Streams: ...
 
 
 @overload
-def forecast_streams(forecaster: Arc, outcomes: ArrayLike, *, threads: int | None = None) -> ArcStreams: ...
+def forecast_streams(
+    forecaster: Arc, outcomes: ArrayLike, *, threads: int | None = None
+) -> ArcStreams: ...
 
 
 def forecast_streams(
@@ -127,8 +131,8 @@ def forecast_streams(
 ) -> Streams | ArcStreams:
     """Run a copy of a forecaster on every row of outcomes, independently, using all cores.
 
-    Row k of the result is what a copy of `forecaster` gives for row k of the outcomes, bit for bit. The forecaster
-    itself is not changed.
+    Row k of the result is what a copy of `forecaster` gives for row k of the outcomes, bit for bit.
+    The forecaster itself is not changed.
 
     Parameters
     ----------
@@ -154,10 +158,18 @@ def forecast_streams(
     ((1000, 250), True)
     """
     if not isinstance(forecaster, LadderForecaster | Arc):
-        raise InputError("forecaster", "must be an AlmostOneStepAhead, a BentGrid or an Arc", forecaster)
+        raise InputError(
+            "forecaster", "must be an AlmostOneStepAhead, a BentGrid or an Arc", forecaster
+        )
     y = _check.outcomes(outcomes, dimensions=2)
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = available if threads is None else _check.whole_number("threads", threads, least=1, most=1024)
+    available = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    workers = (
+        available
+        if threads is None
+        else _check.whole_number("threads", threads, least=1, most=1024)
+    )
 
     if isinstance(forecaster, Arc):
         return _on_the_arc(forecaster, y, workers)

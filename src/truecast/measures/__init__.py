@@ -10,7 +10,11 @@ from truecast.measures.kernel import laplace_calibration_error
 from truecast.measures.lower_distance import LowerDistance, lower_calibration_distance
 from truecast.measures.report import Report, measure
 from truecast.measures.scores import brier_score, log_loss
-from truecast.measures.smooth import SmoothWitness, smooth_calibration_error, smooth_calibration_witness
+from truecast.measures.smooth import (
+    SmoothWitness,
+    smooth_calibration_error,
+    smooth_calibration_witness,
+)
 from truecast.measures.smooth_ece import smooth_ece
 from truecast.measures.uncertainty import Band, Uncertainty, reliability_band, uncertainty
 

@@ -23,8 +23,8 @@ NORMS = ("l1", "l2", "max")
 class Bins:
     """What `reliability_bins` returns: one entry for each bin.
 
-    Bin k holds the forecasts with ``edges[k] <= p < edges[k + 1]``; the last one also those equal to its upper edge.
-    Nowhere in truecast is there another rule.
+    Bin k holds the forecasts with ``edges[k] <= p < edges[k + 1]``; the last one also those equal
+    to its upper edge. Nowhere in truecast is there another rule.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Bins:
     def intervals(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return lower and upper ends of Wilson's intervals for each bin's rate.
 
-        Each covers the mean probability of its bin in about `level` of all cases, if outcomes are independent; they do
-        not all do so at once. In an empty bin: 0 and 1. Not for real weights.
+        Each covers the mean probability of its bin in about `level` of all cases, if outcomes are
+        independent; they do not all do so at once. In an empty bin: 0 and 1. Not for real weights.
         """
         _refuse_weights(self.zeros, "intervals")
         return wilson(self.zeros, self.ones, _check.between("level", level, 0, 1))
@@ -80,15 +80,22 @@ class Bins:
             return float(share @ gap) if norm == "l1" else math.sqrt(share @ gap**2)
         _refuse_weights(self.zeros, "a debiased error")
         if norm == "max":
-            raise InputError("debias", "must be False for norm 'max': no debiased estimate is known", debias)
+            raise InputError(
+                "debias", "must be False for norm 'max': no debiased estimate is known", debias
+            )
         if norm == "l2":
             variance = rate * (1 - rate) / np.maximum(n - 1, 1)
             return math.sqrt(max(0.0, float(share @ np.where(n > 1, gap**2 - variance, 0.0))))
-        folded = [_folded_normal_mean(g, math.sqrt(r * (1 - r) / k)) for g, r, k in zip(gap, rate, n, strict=True)]
+        folded = [
+            _folded_normal_mean(g, math.sqrt(r * (1 - r) / k))
+            for g, r, k in zip(gap, rate, n, strict=True)
+        ]
         return max(0.0, float(share @ (2 * gap - np.array(folded))))
 
 
-def wilson(zeros: NDArray[Any], ones: NDArray[Any], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def wilson(
+    zeros: NDArray[Any], ones: NDArray[Any], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return lower and upper ends of Wilson's intervals for rates, from counts of zeros and ones; 0 and 1 of none."""
     from statistics import NormalDist  # slow to import, and for this alone
 
@@ -120,9 +127,10 @@ def reliability_bins(
     n_bins
         How many bins.
     strategy
-        "uniform": bins of equal width, edges k / `n_bins`. "quantile": bins of equal counts, as far as ties allow:
-        bin k begins at the least forecast with at least k / `n_bins` of all rounds below it. Equal forecasts are never
-        split, so there may be fewer bins than asked for; none is empty.
+        "uniform": bins of equal width, edges k / `n_bins`. "quantile": bins of equal counts, as far
+        as ties allow: bin k begins at the least forecast with at least k / `n_bins` of all rounds
+        below it. Equal forecasts are never split, so there may be fewer bins than asked for; none
+        is empty.
 
     Examples
     --------
@@ -132,19 +140,29 @@ def reliability_bins(
 
     Notes
     -----
-    Uniform bins of arrays need one pass and no sorting. Forecasts are summed as integers, multiples of 2**-62, so the
-    order of rounds does not matter.
+    Uniform bins of arrays need one pass and no sorting. Forecasts are summed as integers, multiples
+    of 2**-62, so the order of rounds does not matter.
     """
     n_bins = _check.whole_number("n_bins", n_bins, least=1, most=1 << 24)
     _check.choice("strategy", strategy, STRATEGIES)
     uniform = np.arange(n_bins + 1) / n_bins
-    if strategy == "uniform" and sample_weight is None and not isinstance(y_true, Tally) and y_prob is not None:
+    if (
+        strategy == "uniform"
+        and sample_weight is None
+        and not isinstance(y_true, Tally)
+        and y_prob is not None
+    ):
         y, p = _check.predictions(y_true, y_prob)
         sums = np.zeros((n_bins, 4), np.uint64)
         if not _core.bin_rounds(p, y, uniform, sums):
             _check.refuse_predictions(y, p)
         if len(y):
-            return _bins(uniform, sums[:, 0].astype(np.int64), sums[:, 1].astype(np.int64), _from_words(sums[:, 2:]))
+            return _bins(
+                uniform,
+                sums[:, 0].astype(np.int64),
+                sums[:, 1].astype(np.int64),
+                _from_words(sums[:, 2:]),
+            )
     tally = as_tally(y_true, y_prob, sample_weight)
     edges = uniform if strategy == "uniform" else _quantile_edges(tally, n_bins)
     inner = np.searchsorted(tally.p, edges[1:-1])
@@ -170,8 +188,9 @@ def binned_calibration_error(
 ) -> float:
     """The usual "ECE": how far mean outcome and mean forecast are apart in bins.
 
-    It depends on the bins: errors inside a bin cancel, so it can be 0 for badly calibrated forecasts, and with many
-    bins it grows by chance alone. `smooth_calibration_error` has no bins to choose.
+    It depends on the bins: errors inside a bin cancel, so it can be 0 for badly calibrated
+    forecasts, and with many bins it grows by chance alone. `smooth_calibration_error` has no bins
+    to choose.
 
     Parameters
     ----------
@@ -180,11 +199,13 @@ def binned_calibration_error(
     n_bins, strategy
         As in `reliability_bins`.
     norm
-        "l1": the mean over rounds of their bin's gap; "l2": root of the mean of its square; "max": the largest gap.
+        "l1": the mean over rounds of their bin's gap; "l2": root of the mean of its square; "max":
+        the largest gap.
     debias
-        Take off what chance adds (after Kumar, Liang and Ma, 2019): for "l2" the estimated variance of each bin's rate
-        (a bin of one round, which has none, counts as 0), for "l1" what a normal approximation expects, in closed form
-        where they simulate. Not below 0; not for "max" or real weights.
+        Take off what chance adds (after Kumar, Liang and Ma, 2019): for "l2" the estimated variance
+        of each bin's rate (a bin of one round, which has none, counts as 0), for "l1" what a normal
+        approximation expects, in closed form where they simulate. Not below 0; not for "max" or
+        real weights.
     total
         The sum over rounds rather than the mean; for "l1" only.
 
@@ -193,13 +214,17 @@ def binned_calibration_error(
     >>> binned_calibration_error([0, 1, 1, 0], [0.25, 0.25, 0.75, 1.0], n_bins=2)
     0.3125
     """
-    bins = reliability_bins(y_true, y_prob, sample_weight=sample_weight, n_bins=n_bins, strategy=strategy)
+    bins = reliability_bins(
+        y_true, y_prob, sample_weight=sample_weight, n_bins=n_bins, strategy=strategy
+    )
     if total and norm != "l1":
         raise InputError("total", "must be False unless norm is 'l1'", total)
     return bins.error(norm, debias=debias) * (float(bins.counts.sum()) if total else 1.0)
 
 
-def _bins(edges: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], sums: NDArray[np.float64]) -> Bins:
+def _bins(
+    edges: NDArray[np.float64], zeros: NDArray[Any], ones: NDArray[Any], sums: NDArray[np.float64]
+) -> Bins:
     counts = zeros + ones
     with np.errstate(invalid="ignore"):
         bins = Bins(edges, zeros, ones, forecast=sums / counts, rate=ones / counts)
@@ -236,7 +261,9 @@ def _folded_normal_mean(mean: float, deviation: float) -> float:
     if deviation == 0:
         return abs(mean)
     z = mean / deviation
-    return deviation * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(z / math.sqrt(2))
+    return deviation * math.sqrt(2 / math.pi) * math.exp(-z * z / 2) + mean * math.erf(
+        z / math.sqrt(2)
+    )
 
 
 def _refuse_weights(zeros: NDArray[Any], what: str) -> None:

@@ -15,9 +15,10 @@ def calibration_error_by_value(
 ) -> float:
     r"""ECE without bins: :math:`\frac1T \sum_v |\sum_{t: p_t = v} (p_t - y_t)|` over distinct forecasts v.
 
-    The paper's ECE, of which it takes the total. An upper bound on the distance to calibration, but not continuous:
-    when all forecasts are distinct it is the mean of \|p - y\|, however well calibrated they are, and moving forecasts
-    by a hair can change it from that to 0. Use it for forecasts that take few values.
+    The paper's ECE, of which it takes the total. An upper bound on the distance to calibration, but
+    not continuous: when all forecasts are distinct it is the mean of \|p - y\|, however well
+    calibrated they are, and moving forecasts by a hair can change it from that to 0. Use it for
+    forecasts that take few values.
 
     Parameters
     ----------

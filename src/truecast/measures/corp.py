@@ -24,8 +24,8 @@ class Decomposition:
     score : float
         The mean score.
     miscalibration : float
-        What recalibration by the curve would take off the score: 0 only if the mean outcome at every forecast is that
-        forecast; never negative.
+        What recalibration by the curve would take off the score: 0 only if the mean outcome at
+        every forecast is that forecast; never negative.
     discrimination : float
         How much better the recalibrated forecasts are than the mean outcome said throughout.
     uncertainty : float
@@ -68,14 +68,17 @@ class ReliabilityCurve:
         return np.asarray(np.interp(np.asarray(p, np.float64), ends, np.repeat(self.rate, 2)))
 
 
-def reliability_curve(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None) -> ReliabilityCurve:
+def reliability_curve(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None
+) -> ReliabilityCurve:
     """Return the CORP reliability curve (Dimitriadis, Gneiting and Jordan, 2021) with its decompositions.
 
-    Isotonic regression of outcomes on forecasts: the increasing curve that fits best, under the Brier score, the log
-    score and every other proper score at once. Nothing to choose; equal forecasts stay together.
+    Isotonic regression of outcomes on forecasts: the increasing curve that fits best, under the
+    Brier score, the log score and every other proper score at once. Nothing to choose; equal
+    forecasts stay together.
 
-    It overfits: with few rounds the curve follows chance, and miscalibration is above 0 for calibrated forecasts; see
-    `reliability_band`. It shows nothing that is not increasing.
+    It overfits: with few rounds the curve follows chance, and miscalibration is above 0 for
+    calibrated forecasts; see `reliability_band`. It shows nothing that is not increasing.
 
     Parameters
     ----------
@@ -92,7 +95,8 @@ def reliability_curve(y_true: Any | Tally, y_prob: Any = None, *, sample_weight:
 
     Notes
     -----
-    O(n) after the tally, by pooling adjacent violators; rates are compared in integers unless there are real weights.
+    O(n) after the tally, by pooling adjacent violators; rates are compared in integers unless there
+    are real weights.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     starts, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
@@ -101,10 +105,15 @@ def reliability_curve(y_true: Any | Tally, y_prob: Any = None, *, sample_weight:
     for score, of_rates in ((brier_score, _brier_of_rates), (log_loss, _log_of_rates)):
         said, recalibrated, constant = score(tally), of_rates(zeros, ones), of_rates(*whole)
         # what is never negative must not become so by rounding
-        miscalibration, discrimination = max(0.0, said - recalibrated), max(0.0, constant - recalibrated)
+        miscalibration, discrimination = (
+            max(0.0, said - recalibrated),
+            max(0.0, constant - recalibrated),
+        )
         decompositions.append(Decomposition(said, miscalibration, discrimination, constant))
     ends = np.append(starts[1:], len(tally.p)) - 1
-    curve = ReliabilityCurve(tally.p[starts], tally.p[ends], ones / (zeros + ones), zeros, ones, *decompositions)
+    curve = ReliabilityCurve(
+        tally.p[starts], tally.p[ends], ones / (zeros + ones), zeros, ones, *decompositions
+    )
     for column in (curve.lower, curve.upper, curve.rate, curve.zeros, curve.ones):
         column.setflags(write=False)
     return curve
@@ -119,11 +128,15 @@ def _brier_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
 def _log_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
     """The mean log loss of blocks, each forecast at its own rate."""
     counts = zeros + ones
-    entropy = sum((side * np.log(counts / np.where(side > 0, side, counts))).sum() for side in (zeros, ones))
+    entropy = sum(
+        (side * np.log(counts / np.where(side > 0, side, counts))).sum() for side in (zeros, ones)
+    )
     return float(entropy / counts.sum())
 
 
-def isotonic_blocks(zeros: NDArray[Any], ones: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+def isotonic_blocks(
+    zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
     """Return where each block of the regression starts, its zeros and its ones."""
     starts = np.empty(len(zeros), np.int64)
     block_zeros, block_ones = np.empty_like(zeros), np.empty_like(ones)

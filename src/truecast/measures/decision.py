@@ -15,9 +15,10 @@ def u_calibration_error(
 ) -> float:
     """The most that anyone who trusts the forecasts can lose against the best constant forecast in hindsight.
 
-    The maximum, over all proper losses with values in [0, 1], of the mean loss of the forecasts less that of the best
-    constant (Kleinberg, Paes Leme, Schneider and Teng, 2023, who take losses in [-1, 1]: twice this). Exact: it is
-    twice the height at 1/2 of the concave envelope of the regret of threshold decisions (docs/measures.md, theorem 5).
+    The maximum, over all proper losses with values in [0, 1], of the mean loss of the forecasts
+    less that of the best constant (Kleinberg, Paes Leme, Schneider and Teng, 2023, who take losses
+    in [-1, 1]: twice this). Exact: it is twice the height at 1/2 of the concave envelope of the
+    regret of threshold decisions (docs/measures.md, theorem 5).
 
     Forecasts that are better than any constant can be miscalibrated and still have 0 here.
 
@@ -42,13 +43,15 @@ def calibration_decision_loss(
 ) -> float:
     """The most that any decision maker with payoffs in [0, 1] gains by second-guessing the forecasts.
 
-    CDL (Hu and Wu, 2024): the maximum, over all decisions with payoffs in [0, 1], of the mean payoff lost by trusting
-    the forecasts instead of the mean outcome at each forecast (swap regret). At most twice, and at least the square
-    of, the calibration error by value. Exact: twice the height at 1/2 of the concave envelope of the loss of threshold
-    decisions (docs/measures.md, theorem 5).
+    CDL (Hu and Wu, 2024): the maximum, over all decisions with payoffs in [0, 1], of the mean
+    payoff lost by trusting the forecasts instead of the mean outcome at each forecast (swap
+    regret). At most twice, and at least the square of, the calibration error by value. Exact: twice
+    the height at 1/2 of the concave envelope of the loss of threshold decisions (docs/measures.md,
+    theorem 5).
 
-    Like the error by value it looks at each distinct forecast alone: if all are distinct, it says how well outcomes
-    could be known in hindsight, not how well calibrated the forecasts are. Round forecasts first, to what you act on.
+    Like the error by value it looks at each distinct forecast alone: if all are distinct, it says
+    how well outcomes could be known in hindsight, not how well calibrated the forecasts are. Round
+    forecasts first, to what you act on.
 
     Parameters
     ----------

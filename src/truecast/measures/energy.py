@@ -10,7 +10,9 @@ from truecast.tally import Tally, as_tally
 __all__ = ["ArcEnergy", "arc_energy"]
 
 
-def arc_energy(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False) -> ArcEnergy:
+def arc_energy(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
+) -> ArcEnergy:
     r"""Energy of the residuals on the arc: two proved bounds of miscalibration, in one pass.
 
     .. math:: E = \sum_{s,t} (y_s - p_s)(y_t - p_t)\, K(p_s, p_t), \qquad
@@ -24,11 +26,10 @@ def arc_energy(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = 
 
     If the forecasts are right, the mean of E is `expected`: at most 1 a round. `energy` beside it
     is not a test: where forecasts are concentrated, E varies by chance as much as its mean, so a
-    few times `expected` is no evidence. For a p-value, use
-    `uncertainty(smooth_calibration_error, ...)`. E does not see sharpness. The bounds are upper
-    bounds: they can be well above the true values, even above 1.
-    `smooth_calibration_error` is exact, and `lower_calibration_distance` gives two close bounds; both
-    are slower.
+    few times `expected` is no evidence. For a p-value, use `uncertainty(smooth_calibration_error,
+    ...)`. E does not see sharpness. The bounds are upper bounds: they can be well above the true
+    values, even above 1. `smooth_calibration_error` is exact, and `lower_calibration_distance`
+    gives two close bounds; both are slower.
 
     Forecasts of exactly 0 and 1 are welcome. K(0, 0) is 56.2, so a wrong certainty counts as much
     as about 56 ordinary surprises.

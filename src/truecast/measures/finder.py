@@ -22,7 +22,9 @@ __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_valu
 
 SIGNIFICANT = 0.05  # p-value below which something is marked
 _TIMES, _FEWER_TIMES, _FEW = 999, 499, 512  # resamples, for up to 512 forecasts and for more
-_LIKEWISE = 4.0  # deviations, squared, from which what lies between two stretches is off in the same way
+_LIKEWISE = (
+    4.0  # deviations, squared, from which what lies between two stretches is off in the same way
+)
 _NARROW = 0.1  # of two stretches, that may lie between them for them to be one
 
 
@@ -39,13 +41,14 @@ class Stretch:
     forecast, rate : float
         Their mean forecast and their mean outcome.
     noise : float
-        The standard deviation that the gap of calibrated forecasts would have; nan for real weights.
+        The standard deviation that the gap of calibrated forecasts would have; nan for real
+        weights.
     p_value : float
-        How often calibrated forecasts would be as far off as these, in any stretch or in the smooth calibration error:
-        it allows for all that was looked at. nan for real weights.
+        How often calibrated forecasts would be as far off as these, in any stretch or in the smooth
+        calibration error: it allows for all that was looked at. nan for real weights.
     alone : bool
-        Whether they are off by themselves, if they are off: else only together with others, in the smooth calibration
-        error.
+        Whether they are off by themselves, if they are off: else only together with others, in the
+        smooth calibration error.
     """
 
     low: float
@@ -72,7 +75,9 @@ class Stretch:
         if not isinstance(self.rounds, int):
             return math.nan, math.nan
         ones = round(self.rate * self.rounds)
-        low, high = wilson(np.array(self.rounds - ones), np.array(ones), _check.between("level", level, 0, 1))
+        low, high = wilson(
+            np.array(self.rounds - ones), np.array(ones), _check.between("level", level, 0, 1)
+        )
         return float(low), float(high)
 
 
@@ -83,10 +88,11 @@ class Stretches:
     Attributes
     ----------
     p_value : float
-        How often calibrated forecasts would be as far off, in any stretch or in the smooth calibration error: the least
-        p-value of all that was looked at. nan for real weights.
+        How often calibrated forecasts would be as far off, in any stretch or in the smooth
+        calibration error: the least p-value of all that was looked at. nan for real weights.
     off : tuple of Stretch
-        Where forecasts are off, in order, without overlap: none if the p-value is 0.05 or more, else at least one.
+        Where forecasts are off, in order, without overlap: none if the p-value is 0.05 or more,
+        else at least one.
     ranges : tuple of Stretch
         About ten, with equal numbers of rounds as far as ties allow.
     whole : Stretch
@@ -94,8 +100,8 @@ class Stretches:
     halves : tuple of Stretch
         Forecasts up to the mean forecast, and those above it, if there are both.
     smooth : Uncertainty or None
-        Of the smooth calibration error, with a p-value that allows for stretches, too, and an interval from 0 where
-        that is not below (1 - level)/2. None for real weights.
+        Of the smooth calibration error, with a p-value that allows for stretches, too, and an
+        interval from 0 where that is not below (1 - level)/2. None for real weights.
     resamples : int
         How often chance was simulated.
     """
@@ -120,20 +126,23 @@ def stretches(
 ) -> Stretches:
     """Return where forecasts are off beyond chance, and how sure that is.
 
-    Looks at the smooth calibration error and at all stretches of neighbouring forecasts, with their gaps measured
-    against what chance does there (Bernstein's inequality: few rounds and rare outcomes included), and simulates
-    calibrated forecasts to see how far off the worst of all these is by chance. If forecasts are calibrated and rounds
-    independent, anything at all is marked with a probability below 0.05. That nothing is marked does not tell that
-    forecasts are calibrated; and where a stretch begins and ends is only about right.
+    Looks at the smooth calibration error and at all stretches of neighbouring forecasts, with their
+    gaps measured against what chance does there (Bernstein's inequality: few rounds and rare
+    outcomes included), and simulates calibrated forecasts to see how far off the worst of all these
+    is by chance. If forecasts are calibrated and rounds independent, anything at all is marked with
+    a probability below 0.05. That nothing is marked does not tell that forecasts are calibrated;
+    and where a stretch begins and ends is only about right.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally alone. With real weights chance cannot be judged: nothing is marked.
+        As in `Tally.from_predictions`; or a Tally alone. With real weights chance cannot be judged:
+        nothing is marked.
     level
         Of the interval of the smooth calibration error.
     resamples
-        How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct forecasts.
+        How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct
+        forecasts.
     random_state
         A seed, a generator, or None.
 
@@ -147,8 +156,8 @@ def stretches(
 
     Notes
     -----
-    Forecasts are pooled in at most 2,048 cells. About 0.4 s for a million distinct forecasts, after the tally.
-    Validity: docs/measures.md, theorem 8.
+    Forecasts are pooled in at most 2,048 cells. About 0.4 s for a million distinct forecasts, after
+    the tally. Validity: docs/measures.md, theorem 8.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     level = _check.between("level", level, 0, 1)
@@ -167,8 +176,9 @@ def stretches(
 def stretches_p_value(tally: Tally) -> float:
     """Return how often, at the most, any stretch of calibrated forecasts would be as far off as one is here.
 
-    Proved rather than simulated, by Bernstein's inequality for every stretch, above and below, and the sum over all of
-    them: so it is on the large side, but it tells p-values that no number of resamples could. Not for real weights.
+    Proved rather than simulated, by Bernstein's inequality for every stretch, above and below, and
+    the sum over all of them: so it is on the large side, but it tells p-values that no number of
+    resamples could. Not for real weights.
     """
     marks = marks_of(tally)
     sums = _sums(tally, marks.at, tally.ones[None])
@@ -187,12 +197,20 @@ def witness_base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
     return float(levels[best] + levels[best + 1]) / 2
 
 
-def _stretch(cells: Cells, start: int, end: int, p_value: float = math.nan, alone: bool = True) -> Stretch:
+def _stretch(
+    cells: Cells, start: int, end: int, p_value: float = math.nan, alone: bool = True
+) -> Stretch:
     """Return the cells from one index to before another, as one."""
-    part = Tally(*(column[start:end] for column in (cells.tally.p, cells.tally.zeros, cells.tally.ones)))
+    part = Tally(
+        *(column[start:end] for column in (cells.tally.p, cells.tally.zeros, cells.tally.ones))
+    )
     rounds = part.total
     mean = float(part.p @ part.weights) / rounds
-    noise = math.nan if part.weighted else math.sqrt(float(part.p * (1 - part.p) @ part.weights)) / rounds
+    noise = (
+        math.nan
+        if part.weighted
+        else math.sqrt(float(part.p * (1 - part.p) @ part.weights)) / rounds
+    )
     low, high = float(cells.low[start]), float(cells.high[end - 1])
     rate = float(part.ones.sum() / rounds)
     return Stretch(low, high, rounds, min(max(mean, low), high), rate, noise, p_value, alone)
@@ -207,8 +225,8 @@ class _Sums(NamedTuple):
     def striking(self, first: Any, last: Any) -> NDArray[np.float64]:
         """Return how many deviations, squared, the surplus between two marks is away from 0.
 
-        In the sense of Bernstein's inequality: by chance z**2 is exceeded with a probability of at most
-        2 exp(-z**2 / 2), however few the rounds and rare the outcomes.
+        In the sense of Bernstein's inequality: by chance z**2 is exceeded with a probability of at
+        most 2 exp(-z**2 / 2), however few the rounds and rare the outcomes.
         """
         surplus = np.abs(self.surplus[..., last] - self.surplus[..., first])
         variance = np.maximum(self.variance[last] - self.variance[first], 0)
@@ -239,7 +257,9 @@ class _Search:
 
     def _as_far(self, scaled: float) -> float:
         """Return in which share of all sets, this one among them, something is as far off."""
-        return (len(self._farthest) - int(np.searchsorted(self._farthest, scaled, "left"))) / len(self._farthest)
+        return (len(self._farthest) - int(np.searchsorted(self._farthest, scaled, "left"))) / len(
+            self._farthest
+        )
 
     def result(self, doubt: Uncertainty) -> Stretches:
         least = min(self.p_value(float(self.simulated.striking[0])), self.smooth_p_value)
@@ -294,7 +314,10 @@ class _Search:
         ends = self.cells.tally.weights[self.marks.at[one[1]] : self.marks.at[other[0]]].sum()
         both = self.cells.tally.weights[self.marks.at[one[0]] : self.marks.at[other[1]]].sum()
         likewise = self._sign(one[1], other[0]) in signs
-        return bool(ends <= _NARROW * both or (likewise and self.sums.striking(one[1], other[0])[0] >= _LIKEWISE))
+        return bool(
+            ends <= _NARROW * both
+            or (likewise and self.sums.striking(one[1], other[0])[0] >= _LIKEWISE)
+        )
 
     def _sign(self, first: int, last: int) -> bool:
         return bool(self.sums.surplus[0, last] > self.sums.surplus[0, first])
@@ -310,7 +333,8 @@ class _Search:
         right = np.flatnonzero((sums > 0) == above[starts])
         largest = np.sort(right[np.argsort(-np.abs(sums[right]), kind="stable")])
         return tuple(
-            _stretch(self.cells, int(starts[k]), int(ends[k]), self.smooth_p_value, alone=False) for k in largest
+            _stretch(self.cells, int(starts[k]), int(ends[k]), self.smooth_p_value, alone=False)
+            for k in largest
         )
 
 
@@ -327,7 +351,10 @@ def _doubt(
     tally: Tally, few: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
-    others = [smooth_calibration_error(Tally(few.p, *draw)) for draw in resampled(few, "confidence", times, rng)]
+    others = [
+        smooth_calibration_error(Tally(few.p, *draw))
+        for draw in resampled(few, "confidence", times, rng)
+    ]
     lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
     p_value = search.smooth_p_value
     by_chance = float(search.simulated.errors[1:].mean())
@@ -335,11 +362,15 @@ def _doubt(
     return Uncertainty(smooth_calibration_error(tally), lower, upper, level, by_chance, p_value)
 
 
-def _simulated(tally: Tally, at: NDArray[np.int64], times: int, rng: np.random.Generator) -> _Simulated:
+def _simulated(
+    tally: Tally, at: NDArray[np.int64], times: int, rng: np.random.Generator
+) -> _Simulated:
     errors: list[float] = []
     striking: list[NDArray[np.float64]] = []
     for ones in _sets(tally, times, rng):
-        errors += [smooth_calibration_error(Tally(tally.p, tally.weights - some, some)) for some in ones]
+        errors += [
+            smooth_calibration_error(Tally(tally.p, tally.weights - some, some)) for some in ones
+        ]
         striking.append(_most(_sums(tally, at, ones)))
     return _Simulated(np.array(errors), np.concatenate(striking))
 
@@ -368,7 +399,9 @@ def _sums(tally: Tally, at: NDArray[np.int64], ones: NDArray[Any]) -> _Sums:
     surplus = np.add.reduceat(_surplus(tally, ones), at[:-1], axis=-1)
     variance = np.add.reduceat(tally.weights * tally.p * (1 - tally.p), at[:-1])
     before = np.zeros((len(surplus), 1))
-    return _Sums(np.hstack((before, np.cumsum(surplus, axis=-1))), np.append(0.0, np.cumsum(variance)))
+    return _Sums(
+        np.hstack((before, np.cumsum(surplus, axis=-1))), np.append(0.0, np.cumsum(variance))
+    )
 
 
 def _most(sums: _Sums) -> NDArray[np.float64]:

@@ -26,8 +26,9 @@ def laplace_calibration_error(
 
     .. math:: \Big(\frac1{T^2} \sum_{s,t} (y_s - p_s)(y_t - p_t)\, e^{-|p_s - p_t| / \text{scale}}\Big)^{1/2}
 
-    Exact, over all pairs of rounds, not a sample of them. With scale 1 it is, up to constants, between the lower
-    distance to calibration and its square root. Its size depends on `scale`: compare only at the same one.
+    Exact, over all pairs of rounds, not a sample of them. With scale 1 it is, up to constants,
+    between the lower distance to calibration and its square root. Its size depends on `scale`:
+    compare only at the same one.
 
     Parameters
     ----------
@@ -38,8 +39,9 @@ def laplace_calibration_error(
     squared
         Return the square.
     unbiased
-        Leave out the pairs of a round with itself and divide by T (T - 1): 0 on average for calibrated forecasts, so
-        it may be negative; with `squared` only. Not for real weights; needs two rounds.
+        Leave out the pairs of a round with itself and divide by T (T - 1): 0 on average for
+        calibrated forecasts, so it may be negative; with `squared` only. Not for real weights;
+        needs two rounds.
 
     Examples
     --------
@@ -59,9 +61,13 @@ def laplace_calibration_error(
         square = max(pairs, 0.0) / tally.total / tally.total
         return square if squared else math.sqrt(square)
     if not squared:
-        raise InputError("squared", "must be True with unbiased: an unbiased estimate may be negative", squared)
+        raise InputError(
+            "squared", "must be True with unbiased: an unbiased estimate may be negative", squared
+        )
     if tally.weighted:
-        raise InputError("sample_weight", "must be integers (counts) for the unbiased estimate", "real weights")
+        raise InputError(
+            "sample_weight", "must be integers (counts) for the unbiased estimate", "real weights"
+        )
     if tally.total < 2:
         raise InputError("y_true", "must have two rounds or more for the unbiased estimate", tally)
     return (pairs - brier_score(tally, total=True)) / (tally.total * (tally.total - 1))

@@ -22,16 +22,17 @@ class LowerDistance:
     Attributes
     ----------
     lower, upper : float
-        Proven: the lower distance to calibration is between them, rounding included. Means per round, or totals if
-        those were asked for.
+        Proven: the lower distance to calibration is between them, rounding included. Means per
+        round, or totals if those were asked for.
     nodes, zero_prices, one_prices : arrays
-        Prices A and B at the nodes, linear in between: the witness of `lower`, unless that is 0, which needs none. Both
-        change no faster than p, and (1 - v) A(v) + v B(v) <= 0 for all v. The mean over all rounds of A(p) for a zero
-        and B(p) for a one is `lower` and the allowance for rounding.
+        Prices A and B at the nodes, linear in between: the witness of `lower`, unless that is 0,
+        which needs none. Both change no faster than p, and (1 - v) A(v) + v B(v) <= 0 for all v.
+        The mean over all rounds of A(p) for a zero and B(p) for a one is `lower` and the allowance
+        for rounding.
     values, masses : arrays
-        Calibrated forecasts, and the share of all rounds (or their number, for totals) that each receives: the witness
-        of `upper`. Moving the zeros to ``(1 - values) * masses`` and the ones to ``values * masses`` costs `upper` less
-        the allowance for rounding.
+        Calibrated forecasts, and the share of all rounds (or their number, for totals) that each
+        receives: the witness of `upper`. Moving the zeros to ``(1 - values) * masses`` and the ones
+        to ``values * masses`` costs `upper` less the allowance for rounding.
     """
 
     lower: float
@@ -53,17 +54,18 @@ def lower_calibration_distance(
 ) -> LowerDistance:
     """Bound the lower distance to calibration from both sides.
 
-    The least mean change of the forecasts that makes them perfectly calibrated, if a round may be split into parts with
-    different forecasts (Błasiok, Gopalan, Hu and Nakkiran, 2023). It is at most the distance to calibration, which
-    allows no splitting, and at most the calibration error by value; and between half and twice the smooth error.
+    The least mean change of the forecasts that makes them perfectly calibrated, if a round may be
+    split into parts with different forecasts (Błasiok, Gopalan, Hu and Nakkiran, 2023). It is at
+    most the distance to calibration, which allows no splitting, and at most the calibration error
+    by value; and between half and twice the smooth error.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
     rtol
-        Stop when the bounds are this close, relative to the upper one. It is a wish: it stops as well when going on
-        does not help, and both bounds are valid whenever it stops.
+        Stop when the bounds are this close, relative to the upper one. It is a wish: it stops as
+        well when going on does not help, and both bounds are valid whenever it stops.
     total
         Totals over all rounds rather than means.
 
@@ -75,9 +77,10 @@ def lower_calibration_distance(
 
     Notes
     -----
-    A linear programme in prices at all forecasts and some nodes between, solved by an interior point method in O(n)
-    an iteration; its solution is then repaired so that the prices hold exactly and everywhere, not only at the nodes;
-    nodes are added where that cost too much (docs/measures.md, theorem 4).
+    A linear programme in prices at all forecasts and some nodes between, solved by an interior
+    point method in O(n) an iteration; its solution is then repaired so that the prices hold exactly
+    and everywhere, not only at the nodes; nodes are added where that cost too much
+    (docs/measures.md, theorem 4).
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     rtol = _check.between("rtol", rtol, 0, 1)

@@ -44,7 +44,8 @@ def cells_of(tally: Tally) -> Cells:
 def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
     """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too.
 
-    Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that fine.
+    Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that
+    fine.
     """
     starts = _starts(tally.p, cells)
     if len(starts) == len(tally.p):
@@ -52,7 +53,9 @@ def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
     zeros, ones = np.add.reduceat(tally.zeros, starts), np.add.reduceat(tally.ones, starts)
     p = np.add.reduceat(tally.p * tally.weights, starts) / (zeros + ones)
     ends = np.append(starts[1:], len(tally.p)) - 1
-    return Tally(np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones)  # rounding must not leave the cell
+    return Tally(
+        np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones
+    )  # rounding must not leave the cell
 
 
 def marks_of(tally: Tally) -> Marks:
@@ -61,7 +64,11 @@ def marks_of(tally: Tally) -> Marks:
     edges = reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]
     ranges = np.unique(np.concatenate(([0], np.searchsorted(p, edges), [n])))
     halves = np.unique([0, np.searchsorted(p, float(p @ weights) / tally.total, "right"), n])
-    even = np.arange(n + 1) if n <= _EVERY else np.union1d(_even(weights), _even(weights * p * (1 - p)))
+    even = (
+        np.arange(n + 1)
+        if n <= _EVERY
+        else np.union1d(_even(weights), _even(weights * p * (1 - p)))
+    )
     return Marks(np.unique(np.concatenate((ranges, halves, even))), ranges, halves)
 
 

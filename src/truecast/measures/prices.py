@@ -42,18 +42,25 @@ class Priced(NamedTuple):
 def best_prices(tally: Tally) -> tuple[Array, Array, Array, Array]:
     """Return nodes, prices, values and atoms: prices worth the most, and calibrated forecasts that cost the least.
 
-    Nodes increase from 0.0 to 1.0. Prices, (2, nodes), are linear in between, 1-Lipschitz up to 2**-50 between any two
-    places, and keep (1 - v) A(v) + v B(v) <= 0 everywhere, rounding included. Values increase; atoms are masses per
-    round, with ``sum((1 - values) * atoms)`` the share of zeros and ``sum(values * atoms)`` that of ones up to 2**-50.
-    Their worth and their cost differ by 5e-8 of it or less, if rounding allows.
+    Nodes increase from 0.0 to 1.0. Prices, (2, nodes), are linear in between, 1-Lipschitz up to
+    2**-50 between any two places, and keep (1 - v) A(v) + v B(v) <= 0 everywhere, rounding
+    included. Values increase; atoms are masses per round, with ``sum((1 - values) * atoms)`` the
+    share of zeros and ``sum(values * atoms)`` that of ones up to 2**-50. Their worth and their cost
+    differ by 5e-8 of it or less, if rounding allows.
     """
     return priced(tally, _CLOSE)[2:]
 
 
 def priced(tally: Tally, rtol: float) -> Priced:
     """Return the best bounds found; they differ by `rtol` of the upper one, if nothing prevents it."""
-    nodes, more = np.array([0.0, 1.0]), _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES)
-    worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally)  # what needs no solver
+    nodes, more = (
+        np.array([0.0, 1.0]),
+        _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES),
+    )
+    worth, cost = (
+        (0.0, nodes, np.zeros((2, 2))),
+        _cost(*_rates(tally), tally),
+    )  # what needs no solver
     gap, stalled = math.inf, 0
     for _ in range(_ROUNDS):
         nodes = _apart(np.concatenate((nodes, more)))
@@ -63,7 +70,9 @@ def priced(tally: Tally, rtol: float) -> Priced:
         masses /= tally.total
         _core.solve_prices(nodes, masses, rtol / 4, _ITERATIONS, prices, atoms)
         cost = min(cost, _cost(nodes, atoms, tally), key=lambda found: found[0])
-        places, prices, more = _repaired(nodes, prices, tally.p, max(rtol / 8 * cost[0], 4 * _EPSILON))
+        places, prices, more = _repaired(
+            nodes, prices, tally.p, max(rtol / 8 * cost[0], 4 * _EPSILON)
+        )
         worth = max(worth, _worth(places, prices, tally), key=lambda found: found[0])
         gap, previous = cost[0] - worth[0], gap
         stalled = stalled + 1 if gap > 0.7 * previous else 0
@@ -75,18 +84,22 @@ def priced(tally: Tally, rtol: float) -> Priced:
 def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Array]:
     """Return the lower bound, with what it is the worth of."""
     at = [np.interp(tally.p, nodes, side) for side in prices]
-    worth = math.fsum(tally.zeros / tally.total * at[0]) + math.fsum(tally.ones / tally.total * at[1])
+    worth = math.fsum(tally.zeros / tally.total * at[0]) + math.fsum(
+        tally.ones / tally.total * at[1]
+    )
     return max(0.0, worth - _SLACK), nodes, prices
 
 
 def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Array]:
     """Return the upper bound, with values and masses, per round, that take all the zeros and all the ones.
 
-    Nodes from 0 to 1. Masses are scaled down until they need no more than there is; what is left over is foretold
-    with certainty, which is calibrated.
+    Nodes from 0 to 1. Masses are scaled down until they need no more than there is; what is left
+    over is foretold with certainty, which is calibrated.
     """
     of_zero, of_one = math.fsum((1 - nodes) * masses), math.fsum(nodes * masses)
-    shrink = min(1.0, (1 - tally.rate) / of_zero if of_zero else 1.0, tally.rate / of_one if of_one else 1.0)
+    shrink = min(
+        1.0, (1 - tally.rate) / of_zero if of_zero else 1.0, tally.rate / of_one if of_one else 1.0
+    )
     masses = masses * shrink
     masses[0] += max(0.0, (1 - tally.rate) - of_zero * shrink)
     masses[-1] += max(0.0, tally.rate - of_one * shrink)
@@ -98,8 +111,12 @@ def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Arra
 
 def _rates(tally: Tally) -> tuple[Array, Array]:
     """Return what moving every forecast to its own rate leads to."""
-    nodes, where = np.unique(np.concatenate(([0.0, 1.0], tally.ones / tally.weights)), return_inverse=True)
-    masses: Array = np.bincount(where[2:], tally.weights / tally.total, minlength=len(nodes)).astype(np.float64)
+    nodes, where = np.unique(
+        np.concatenate(([0.0, 1.0], tally.ones / tally.weights)), return_inverse=True
+    )
+    masses: Array = np.bincount(
+        where[2:], tally.weights / tally.total, minlength=len(nodes)
+    ).astype(np.float64)
     return nodes, masses
 
 
@@ -107,16 +124,20 @@ def _first_nodes(tally: Tally, most: int) -> Array:
     _, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     rates = ones / (zeros + ones)  # where calibrated forecasts are likely to be
     forecasts = tally.p[:: 1 + len(tally.p) // most]
-    return np.concatenate((np.linspace(0, 1, _GRID + 1), rates[:: 1 + len(rates) // _GRID], forecasts))
+    return np.concatenate(
+        (np.linspace(0, 1, _GRID + 1), rates[:: 1 + len(rates) // _GRID], forecasts)
+    )
 
 
 def _apart(places: Array) -> Array:
     """Return them sorted, with 0 and 1, and without those that are too close to another.
 
-    Everything is 1-Lipschitz: a forecast that is no node, but as close to one as `_APART`, costs no more than that.
+    Everything is 1-Lipschitz: a forecast that is no node, but as close to one as `_APART`, costs no
+    more than that.
     """
     places = np.unique(places[(places > _APART) & (places < 1 - _APART)])
-    # the first of each stretch of that length, and of two such neighbours that are closer than half of it
+    # the first of each stretch of that length, and of two such neighbours that are closer than half
+    # of it
     places = places[np.diff(np.floor(places / _APART), prepend=-1) > 0]
     places = places[np.diff(places, prepend=-1) >= _APART / 2]
     return np.concatenate(([0.0], places, [1.0]))
@@ -133,25 +154,36 @@ def lipschitz(nodes: Array, prices: Array) -> Array:
 def _repaired(nodes: Array, prices: Array, p: Array, harmless: float) -> tuple[Array, Array, Array]:
     """Return places, prices that keep all rules everywhere, and nodes to add where keeping them cost too much.
 
-    At the nodes, prices become the greatest 1-Lipschitz functions below the given ones. Between two nodes
-    (1 - v) A + v B is a parabola, that may be above 0. Where it is by more than `harmless`, and no forecast is inside,
-    prices fall from both ends, as fast as they may, towards a kink. Then all prices are lowered by the greatest
-    value left: taking d off A and off B takes d off it.
+    At the nodes, prices become the greatest 1-Lipschitz functions below the given ones. Between two
+    nodes (1 - v) A + v B is a parabola, that may be above 0. Where it is by more than `harmless`,
+    and no forecast is inside, prices fall from both ends, as fast as they may, towards a kink. Then
+    all prices are lowered by the greatest value left: taking d off A and off B takes d off it.
     """
     prices = np.maximum(prices, -1.0)  # still feasible: theorem 3 (b)
     prices = lipschitz(nodes, prices)
     cells = np.flatnonzero(_excess(nodes, prices) > harmless)
-    cells = cells[np.searchsorted(p, nodes[cells], side="right") == np.searchsorted(p, nodes[cells + 1])]
+    cells = cells[
+        np.searchsorted(p, nodes[cells], side="right") == np.searchsorted(p, nodes[cells + 1])
+    ]
     left, right = nodes[cells], nodes[cells + 1]
     kinks = np.concatenate([(left + right + side[cells] - side[cells + 1]) / 2 for side in prices])
     cells = np.tile(cells, 2)
     inside = (kinks > nodes[cells]) & (kinks < nodes[cells + 1])
     kinks, order = np.unique(kinks[inside], return_index=True)
     cells = cells[inside][order]
-    lowest = np.maximum(prices[:, cells] - (kinks - nodes[cells]), prices[:, cells + 1] - (nodes[cells + 1] - kinks))
-    places, prices = np.insert(nodes, cells + 1, kinks), np.insert(prices, cells + 1, lowest, axis=1)
+    lowest = np.maximum(
+        prices[:, cells] - (kinks - nodes[cells]), prices[:, cells + 1] - (nodes[cells + 1] - kinks)
+    )
+    places, prices = (
+        np.insert(nodes, cells + 1, kinks),
+        np.insert(prices, cells + 1, lowest, axis=1),
+    )
     excess = _excess(places, prices)
-    return places, prices - (max(0.0, float(excess.max())) + 8 * _EPSILON), _between(places, excess, harmless)
+    return (
+        places,
+        prices - (max(0.0, float(excess.max())) + 8 * _EPSILON),
+        _between(places, excess, harmless),
+    )
 
 
 def _between(places: Array, excess: Array, harmless: float) -> Array:
@@ -167,7 +199,9 @@ def _between(places: Array, excess: Array, harmless: float) -> Array:
     parts = np.ceil(np.clip(gaps / width, 1, _PARTS)).astype(np.int64)
     cells = np.repeat(np.arange(len(parts)), parts - 1)
     first = np.cumsum(parts - 1) - parts
-    new: Array = places[cells] + gaps[cells] * ((np.arange(len(cells)) - first[cells]) / parts[cells])
+    new: Array = places[cells] + gaps[cells] * (
+        (np.arange(len(cells)) - first[cells]) / parts[cells]
+    )
     return new
 
 
@@ -177,7 +211,11 @@ def _excess(places: Array, prices: Array) -> Array:
     left, gaps = places[:-1], np.diff(places)
     slope_a, slope_b = np.diff(prices, axis=1) / gaps
     # at left + x: q0 + q1 x + q2 x^2
-    q0, q1, q2 = (1 - left) * a + left * b, (1 - left) * slope_a + left * slope_b + b - a, slope_b - slope_a
+    q0, q1, q2 = (
+        (1 - left) * a + left * b,
+        (1 - left) * slope_a + left * slope_b + b - a,
+        slope_b - slope_a,
+    )
     x = np.clip(np.divide(-q1, 2 * q2, out=np.zeros_like(q1), where=q2 < 0), 0, gaps)
     ends = (1 - places) * prices[0] + places * prices[1]
     greatest: Array = np.maximum(q0 + q1 * x + q2 * x * x, np.maximum(ends[:-1], ends[1:]))

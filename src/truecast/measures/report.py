@@ -36,14 +36,17 @@ class Report:
     brier, log : Decomposition
         The two proper scores with miscalibration, discrimination and uncertainty.
     lower_distance : tuple of float
-        Proven bounds of the lower distance to calibration, within 5 % of each other where that is quick.
+        Proven bounds of the lower distance to calibration, within 5 % of each other where that is
+        quick.
     smooth_calibration_error, smooth_ece, laplace_calibration_error : float
         Without bins.
     arc_energy : ArcEnergy
-        The energy on the arc, what it would be on average if the forecasts were right, and the bounds it proves.
-    calibration_error_by_value, binned_calibration_error, debiased_calibration_error, quantile_calibration_error : float
-        By distinct forecast; in 15 bins of equal width, as it is and debiased (nan for real weights); in 15 bins of
-        equal counts.
+        The energy on the arc, what it would be on average if the forecasts were right, and the
+        bounds it proves.
+    calibration_error_by_value, binned_calibration_error, debiased_calibration_error,
+    quantile_calibration_error : float
+        By distinct forecast; in 15 bins of equal width, as it is and debiased (nan for real
+        weights); in 15 bins of equal counts.
     largest_bin_gap : float
         The largest gap of the 15 bins of equal width.
     calibration_decision_loss, u_calibration_error : float
@@ -88,7 +91,10 @@ class Report:
         """The figures by what they are about, and then by the names that people read."""
         low, high = self.lower_distance
         return {
-            "proper scores (lower is better)": {"Brier score": self.brier.score, "log loss": self.log.score},
+            "proper scores (lower is better)": {
+                "Brier score": self.brier.score,
+                "log loss": self.log.score,
+            },
             "distance to calibration": {
                 "lower distance, at least": low,
                 "lower distance, at most": high,
@@ -112,7 +118,9 @@ class Report:
 
     def __str__(self) -> str:
         rounds = (
-            f"{self.total:,} round{'s'[: self.total != 1]}" if type(self.total) is int else f"weight {self.total:g}"
+            f"{self.total:,} round{'s'[: self.total != 1]}"
+            if type(self.total) is int
+            else f"weight {self.total:g}"
         )
         lines = [
             f"{rounds} at {self.forecasts:,} distinct forecast{'s'[: self.forecasts != 1]}",
@@ -122,12 +130,17 @@ class Report:
             lines += [about, *(f"  {name:<28}{figure:.6f}" for name, figure in figures.items())]
         lines.append("score = miscalibration - discrimination + uncertainty")
         for name, part in (("Brier", self.brier), ("log", self.log)):
-            parts = f"{part.miscalibration:.6f} - {part.discrimination:.6f} + {part.uncertainty:.6f}"
+            parts = (
+                f"{part.miscalibration:.6f} - {part.discrimination:.6f} + {part.uncertainty:.6f}"
+            )
             lines.append(f"  {name:<28}{part.score:.6f} = {parts}")
         return "\n".join(lines)
 
 
-_CLOSE, _FEW = (1e-4, 0.05), 1 << 16  # how close the bounds of the lower distance are to be, for few forecasts or more
+_CLOSE, _FEW = (
+    (1e-4, 0.05),
+    1 << 16,
+)  # how close the bounds of the lower distance are to be, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
 _ASIDE = ("smooth_calibration_error", "calibration_decision_loss")  # by that thread
 _SUMS = (
@@ -143,8 +156,9 @@ _SUMS = (
 def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None) -> Report:
     """Measure forecasts in every way at once.
 
-    No figure here tells by itself whether forecasts are good: those of calibration do not see sharpness (the mean
-    outcome said throughout is calibrated), and all grow by chance when rounds are few (see `uncertainty`).
+    No figure here tells by itself whether forecasts are good: those of calibration do not see
+    sharpness (the mean outcome said throughout is calibrated), and all grow by chance when rounds
+    are few (see `uncertainty`).
 
     Parameters
     ----------
@@ -220,8 +234,12 @@ _FIGURES: dict[str, Callable[[_Shared], Any]] = {
     "arc_energy": lambda of: arc_energy(of.tally),
     "calibration_error_by_value": lambda of: calibration_error_by_value(of.tally),
     "binned_calibration_error": lambda of: of.bins.error("l1"),
-    "debiased_calibration_error": lambda of: math.nan if of.tally.weighted else of.bins.error("l1", debias=True),
-    "quantile_calibration_error": lambda of: binned_calibration_error(of.tally, strategy="quantile"),
+    "debiased_calibration_error": lambda of: (
+        math.nan if of.tally.weighted else of.bins.error("l1", debias=True)
+    ),
+    "quantile_calibration_error": lambda of: binned_calibration_error(
+        of.tally, strategy="quantile"
+    ),
     "largest_bin_gap": lambda of: of.bins.error("max"),
     "calibration_decision_loss": lambda of: calibration_decision_loss(of.tally),
     "u_calibration_error": lambda of: u_calibration_error(of.tally),

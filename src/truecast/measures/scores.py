@@ -10,11 +10,13 @@ from truecast.tally import Tally, as_tally
 __all__ = ["brier_score", "log_loss"]
 
 
-def brier_score(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False) -> float:
+def brier_score(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
+) -> float:
     """Mean squared error of the forecasts, a proper score: lower is better, and honesty is the best policy.
 
-    It mixes calibration and sharpness; `reliability_curve` takes them apart. What counts as low depends on how
-    predictable the outcomes are, so compare forecasts of the same outcomes only.
+    It mixes calibration and sharpness; `reliability_curve` takes them apart. What counts as low
+    depends on how predictable the outcomes are, so compare forecasts of the same outcomes only.
 
     Parameters
     ----------
@@ -32,7 +34,9 @@ def brier_score(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any =
     return _core.brier_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
 
 
-def log_loss(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False) -> float:
+def log_loss(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
+) -> float:
     """Mean of -log of the probability given to what happened, a proper score, in nats.
 
     Infinite if something happened that had been given probability 0: nothing is clipped.

@@ -22,10 +22,12 @@ def smooth_calibration_error(
     .. math:: \mathrm{smCE} = \max_f \frac1T \sum_t (y_t - p_t) f(p_t),
         \qquad f: [0,1] \to [-1,1], \quad |f(u) - f(v)| \le |u - v|
 
-    No bins, no bandwidth, continuous in p (it moves by at most twice the mean change of p), and within a factor of two
-    of the lower distance to calibration on either side (docs/measures.md, theorem 3).
+    No bins, no bandwidth, continuous in p (it moves by at most twice the mean change of p), and
+    within a factor of two of the lower distance to calibration on either side (docs/measures.md,
+    theorem 3).
 
-    Chance alone makes it positive, of the order of 1/sqrt(T): see `uncertainty`. It does not see sharpness.
+    Chance alone makes it positive, of the order of 1/sqrt(T): see `uncertainty`. It does not see
+    sharpness.
 
     Parameters
     ----------
@@ -41,8 +43,8 @@ def smooth_calibration_error(
 
     Notes
     -----
-    O(n log n) in the worst case, by a flow on a path (docs/measures.md, theorem 1). `smooth_calibration_witness` tells
-    which f attains the maximum.
+    O(n log n) in the worst case, by a flow on a path (docs/measures.md, theorem 1).
+    `smooth_calibration_witness` tells which f attains the maximum.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     return _error(tally, np.empty(0)) * (tally.total if total else 1)
@@ -52,7 +54,8 @@ def smooth_calibration_error(
 class SmoothWitness:
     """A function that attains the smooth calibration error.
 
-    Where it is positive, outcomes near there exceed forecasts on balance; where it is negative, they fall short.
+    Where it is positive, outcomes near there exceed forecasts on balance; where it is negative,
+    they fall short.
 
     Attributes
     ----------
@@ -73,11 +76,13 @@ class SmoothWitness:
         return np.asarray(np.interp(np.asarray(p, np.float64), self.p, self.f))
 
 
-def smooth_calibration_witness(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None) -> SmoothWitness:
+def smooth_calibration_witness(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None
+) -> SmoothWitness:
     """Return the function f of `smooth_calibration_error`: it shows where the miscalibration is.
 
-    There may be several; this one is as near to 0 as the walk back allows where nothing is at stake. Anyone can check
-    that it is 1-Lipschitz and that the mean of (y - p) f(p) is the error.
+    There may be several; this one is as near to 0 as the walk back allows where nothing is at
+    stake. Anyone can check that it is 1-Lipschitz and that the mean of (y - p) f(p) is the error.
 
     Parameters
     ----------

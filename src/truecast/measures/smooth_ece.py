@@ -19,16 +19,21 @@ _MOST = 20  # at most 2**20 lattice points
 
 
 def smooth_ece(
-    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, bandwidth: float | None = None
+    y_true: Any | Tally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    bandwidth: float | None = None,
 ) -> float:
     r"""SmoothECE (Błasiok and Nakkiran, 2023): :math:`\int_0^1 |r_\sigma(t)|\,dt` with r the residuals smoothed.
 
-    The residuals y - p, placed at p, are smoothed by a Gaussian of standard deviation sigma reflected at 0 and 1. The
-    bandwidth is the one at which the result equals sigma: there is one, and only one, because the integral does not
-    rise as sigma grows.
+    The residuals y - p, placed at p, are smoothed by a Gaussian of standard deviation sigma
+    reflected at 0 and 1. The bandwidth is the one at which the result equals sigma: there is one,
+    and only one, because the integral does not rise as sigma grows.
 
-    A number to compare forecasts by: up to constants it lies between the lower distance to calibration and its square
-    root (their theorem). It says less than `smooth_calibration_error`, which is exact, but is widely used.
+    A number to compare forecasts by: up to constants it lies between the lower distance to
+    calibration and its square root (their theorem). It says less than `smooth_calibration_error`,
+    which is exact, but is widely used.
 
     Parameters
     ----------
@@ -44,8 +49,9 @@ def smooth_ece(
 
     Notes
     -----
-    Computed on a lattice of 64 points per bandwidth (at most 2**20 in all) by Fourier transform, which is off by about
-    1e-4 of the calibration error by value at the most, as long as sigma is above 1e-4. Linear after the tally.
+    Computed on a lattice of 64 points per bandwidth (at most 2**20 in all) by Fourier transform,
+    which is off by about 1e-4 of the calibration error by value at the most, as long as sigma is
+    above 1e-4. Linear after the tally.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     if bandwidth is not None:
@@ -71,7 +77,9 @@ def _smoothed(tally: Tally, power: int) -> Callable[[float], float]:
     square = (np.pi * np.arange(len(spectrum))) ** 2 / 2
 
     def integral(sigma: float) -> float:
-        heat: NDArray[np.float64] = np.abs(np.fft.irfft(spectrum * np.exp(-(sigma**2) * square), 2 * size)[: size + 1])
+        heat: NDArray[np.float64] = np.abs(
+            np.fft.irfft(spectrum * np.exp(-(sigma**2) * square), 2 * size)[: size + 1]
+        )
         return float(heat.sum() - (heat[0] + heat[-1]) / 2)
 
     return integral

@@ -53,11 +53,13 @@ class Uncertainty:
     estimate : float
         The measure of the rounds.
     lower, upper : float
-        Its interval, by the percentiles of resampled rounds; from 0 where chance is enough to explain the estimate.
+        Its interval, by the percentiles of resampled rounds; from 0 where chance is enough to
+        explain the estimate.
     level : float
         Of that interval.
     if_calibrated : float
-        What the measure would be on average if the forecasts were calibrated: what chance alone does.
+        What the measure would be on average if the forecasts were calibrated: what chance alone
+        does.
     p_value : float
         How often it would then be as large as the estimate, or larger. Small: not calibrated.
     """
@@ -70,7 +72,9 @@ class Uncertainty:
     p_value: float
 
     def __str__(self) -> str:
-        interval = f"{self.estimate:.6f}, {self.level:.0%} interval {self.lower:.6f} to {self.upper:.6f}"
+        interval = (
+            f"{self.estimate:.6f}, {self.level:.0%} interval {self.lower:.6f} to {self.upper:.6f}"
+        )
         return f"{interval}; if calibrated {self.if_calibrated:.6f}, p-value {self.p_value:.3g}"
 
 
@@ -91,8 +95,9 @@ def reliability_band(
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
     kind
-        "consistency": where the curve would be if the forecasts were calibrated; a curve that leaves the band speaks
-        against that. "confidence": where the curve of other rounds like these would be.
+        "consistency": where the curve would be if the forecasts were calibrated; a curve that
+        leaves the band speaks against that. "confidence": where the curve of other rounds like
+        these would be.
     level
         Of the band, at each forecast by itself.
     resamples
@@ -108,8 +113,8 @@ def reliability_band(
 
     Notes
     -----
-    Resamples the tally, not the rows, after `Tally.coarsened` to at most 4,096 forecasts: none moves by as much as
-    1/4096.
+    Resamples the tally, not the rows, after `Tally.coarsened` to at most 4,096 forecasts: none
+    moves by as much as 1/4096.
     """
     _check.choice("kind", kind, KINDS)
     tally, level = _coarse(y_true, y_prob, sample_weight), _check.between("level", level, 0, 1)
@@ -133,16 +138,18 @@ def uncertainty(
 ) -> Uncertainty:
     """Return how sure a measure is, and what it would be for calibrated forecasts.
 
-    Most measures of calibration are never negative and grow by chance: read `if_calibrated` and `p_value` before the
-    interval. It is by percentiles of the bootstrap; for a measure that is 0 for calibrated forecasts it begins at 0
-    unless the p-value is below (1 - level)/2. Between these, where forecasts are nearly calibrated, it still lies too
-    high. All assume independent rounds.
+    Most measures of calibration are never negative and grow by chance: read `if_calibrated` and
+    `p_value` before the interval. It is by percentiles of the bootstrap; for a measure that is 0
+    for calibrated forecasts it begins at 0 unless the p-value is below (1 - level)/2. Between
+    these, where forecasts are nearly calibrated, it still lies too high. All assume independent
+    rounds.
 
     Parameters
     ----------
     measure
-        A function of a Tally, such as `smooth_calibration_error`; options by ``functools.partial`` or a lambda. With
-        more than 4,096 distinct forecasts it must be continuous in them, unlike the error by value.
+        A function of a Tally, such as `smooth_calibration_error`; options by ``functools.partial``
+        or a lambda. With more than 4,096 distinct forecasts it must be continuous in them, unlike
+        the error by value.
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
     level, resamples, random_state
@@ -157,8 +164,9 @@ def uncertainty(
 
     Notes
     -----
-    The estimate is of the tally as it is; resamples, of either kind, are as in `reliability_band`. Twice 1,000 of them
-    take a second or two, and as long as 2,000 times the measure of 4,096 forecasts.
+    The estimate is of the tally as it is; resamples, of either kind, are as in `reliability_band`.
+    Twice 1,000 of them take a second or two, and as long as 2,000 times the measure of 4,096
+    forecasts.
     """
     if not callable(measure):
         raise InputError("measure", "must be a function of a Tally", measure)
@@ -170,17 +178,25 @@ def uncertainty(
         raise InputError("measure", "must return a number", estimate)
     if abs(estimate - pooled) > 2 / _CELLS:
         rule = f"must not depend on forecasts being exactly equal (pooled in {_CELLS} cells it is {pooled:.6g})"
-        raise InputError("measure", rule + ": pass a Tally that has been coarsened() to fewer values", estimate)
+        raise InputError(
+            "measure", rule + ": pass a Tally that has been coarsened() to fewer values", estimate
+        )
     values = {
-        kind: np.array([measure(Tally(tally.p, *draw)) for draw in resampled(tally, kind, resamples, rng)])
+        kind: np.array(
+            [measure(Tally(tally.p, *draw)) for draw in resampled(tally, kind, resamples, rng)]
+        )
         for kind in KINDS
     }
     lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
     null = values["consistency"]
     as_large = (1 + int((null >= pooled).sum())) / (1 + len(null))
     if as_large >= (1 - level) / 2 and _of_calibrated(measure, tally) < _NOTHING:
-        lower = min(lower, 0.0)  # resamples of calibrated forecasts never are: without this, none would be covered
-    return Uncertainty(float(estimate), float(lower), float(upper), level, float(null.mean()), as_large)
+        lower = min(
+            lower, 0.0
+        )  # resamples of calibrated forecasts never are: without this, none would be covered
+    return Uncertainty(
+        float(estimate), float(lower), float(upper), level, float(null.mean()), as_large
+    )
 
 
 def _of_calibrated(measure: Callable[[Tally], float], tally: Tally) -> float:
@@ -194,7 +210,11 @@ def _of_calibrated(measure: Callable[[Tally], float], tally: Tally) -> float:
 def _coarse(y_true: Any | Tally, y_prob: Any = None, sample_weight: Any = None) -> Tally:
     tally = as_tally(y_true, y_prob, sample_weight)
     if tally.weighted:
-        raise InputError("sample_weight", "must be integers (counts): real weights cannot be resampled", "real weights")
+        raise InputError(
+            "sample_weight",
+            "must be integers (counts): real weights cannot be resampled",
+            "real weights",
+        )
     return tally.coarsened(_CELLS)
 
 
@@ -216,9 +236,13 @@ def resampled(
             yield from zip(drawn[:, : len(weights)], drawn[:, len(weights) :], strict=True)
 
 
-def _curve(p: NDArray[np.float64], zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> NDArray[np.float64]:
+def _curve(
+    p: NDArray[np.float64], zeros: NDArray[np.int64], ones: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the isotonic rate at every forecast; at those not drawn, between their neighbours."""
     seen = zeros + ones > 0
     starts, block_zeros, block_ones = isotonic_blocks(zeros[seen], ones[seen])
     lengths = np.diff(np.append(starts, int(seen.sum())))
-    return np.asarray(np.interp(p, p[seen], np.repeat(block_ones / (block_zeros + block_ones), lengths)))
+    return np.asarray(
+        np.interp(p, p[seen], np.repeat(block_ones / (block_zeros + block_ones), lengths))
+    )

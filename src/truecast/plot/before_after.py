@@ -47,8 +47,16 @@ class BeforeAfter:
         left, right = new_figure(8.4, 4.6).subplots(1, 2) if axes is None else axes
         rates = self.before.rates(span), self.after.rates(span)
         shown = min(low for low, _ in rates), max(high for _, high in rates)
-        pairs = (("before", self.before, self.error_before), ("after", self.after, self.error_after))
-        scores = self.before.brier.score, self.after.brier.score, self.error_before, self.error_after
+        pairs = (
+            ("before", self.before, self.error_before),
+            ("after", self.after, self.error_after),
+        )
+        scores = (
+            self.before.brier.score,
+            self.after.brier.score,
+            self.error_before,
+            self.error_after,
+        )
         digits = min(decimals(*scores), 2 + decimals(max(scores)))
         for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
             diagram.draw_on(side, span, shown)
@@ -72,28 +80,49 @@ def _alone(left: Any, right: Any) -> bool:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = left.figure
-    return isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine) and set(figure.axes) == {left, right}
+    return isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine) and set(figure.axes) == {
+        left,
+        right,
+    }
 
 
 def _draw_legend(left: Any, right: Any) -> None:
     """Draw one legend below both, of all that is in either; the least needed is left out where there is no room."""
-    named = {label: one for axes in (left, right) for one, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    named = {
+        label: one
+        for axes in (left, right)
+        for one, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
     for axes in (left, right):
         if axes.get_legend():
             axes.get_legend().remove()
     figure, wanted = left.figure, sorted(named, key=importance)
     width, height = (72 * side / figure.dpi for side in (figure.bbox.width, figure.bbox.height))
     lines = min(2, int(max(0, height - _DIAGRAMS) / 2 / LINE))
-    fits = (wanted[:number] for number in range(len(wanted), 0, -1) if _columns(wanted[:number], lines, width))
+    fits = (
+        wanted[:number]
+        for number in range(len(wanted), 0, -1)
+        if _columns(wanted[:number], lines, width)
+    )
     if shown := next(fits, []):
         columns = _columns(shown, lines, width)
-        figure.legend([named[label] for label in shown], shown, loc="outside lower center", ncols=columns, **LEGEND)
+        figure.legend(
+            [named[label] for label in shown],
+            shown,
+            loc="outside lower center",
+            ncols=columns,
+            **LEGEND,
+        )
 
 
 def _columns(labels: list[str], lines: int, width: float) -> int:
     """Return how many columns of labels fit into that number of lines; 0 if they are too wide, or there is no line."""
     columns = math.ceil(len(labels) / lines) if lines else 0
-    return columns if columns * (max(width_of(label, "small") for label in labels) + _HANDLE) <= width else 0
+    return (
+        columns
+        if columns * (max(width_of(label, "small") for label in labels) + _HANDLE) <= width
+        else 0
+    )
 
 
 def before_after(
@@ -109,13 +138,14 @@ def before_after(
 ) -> BeforeAfter:
     """Return the reliability diagrams of two forecasts of the same rounds.
 
-    Recalibration is worth it if the Brier score falls, not only the calibration error: the mean outcome said
-    throughout is calibrated, and tells nothing.
+    Recalibration is worth it if the Brier score falls, not only the calibration error: the mean
+    outcome said throughout is calibrated, and tells nothing.
 
     Parameters
     ----------
     y_true, before, after, sample_weight
-        Outcomes and their two forecasts, as in `Tally.from_predictions`; or two tallies, before and after.
+        Outcomes and their two forecasts, as in `Tally.from_predictions`; or two tallies, before and
+        after.
     level, resamples, random_state, bins
         As in `reliability_diagram`.
 
@@ -129,12 +159,20 @@ def before_after(
 
     Notes
     -----
-    Costs two diagrams and two smooth calibration errors: 0.4 s for a million rounds that are all distinct.
+    Costs two diagrams and two smooth calibration errors: 0.4 s for a million rounds that are all
+    distinct.
     """
-    if after is None and isinstance(y_true, Tally) and isinstance(before, Tally) and sample_weight is None:
+    if (
+        after is None
+        and isinstance(y_true, Tally)
+        and isinstance(before, Tally)
+        and sample_weight is None
+    ):
         pair = as_tally(y_true), as_tally(before)
     elif after is None or isinstance(y_true, Tally):
-        raise InputError("after", "must be forecasts, or there must be two Tallies and nothing else", after)
+        raise InputError(
+            "after", "must be forecasts, or there must be two Tallies and nothing else", after
+        )
     else:
         pair = as_tally(y_true, before, sample_weight), as_tally(y_true, after, sample_weight)
     edges = even_edges(bins, *pair)

@@ -65,8 +65,9 @@ class CertificateCourse:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on those of a new figure; return the figure. Both scales are logarithmic.
 
-        Dots are the distance where it was computed; where its bounds are apart, or the certificate is the smaller one,
-        bars reach from the lower to the least of the upper. Between the dots nothing is known, and nothing is drawn.
+        Dots are the distance where it was computed; where its bounds are apart, or the certificate
+        is the smaller one, bars reach from the lower to the least of the upper. Between the dots
+        nothing is known, and nothing is drawn.
         """
         axes = new_figure(5.2, 4.0).add_subplot() if axes is None else axes
         wide = room(axes)[0] > 220
@@ -74,7 +75,9 @@ class CertificateCourse:
         axes.plot(self.rounds, self.paper, color=ink(axes), ls=":", lw=1.4, label=paper)
         axes.plot(self.rounds, self.a_priori, color=GREY, lw=3, label=before)
         axes.plot(self.rounds, self.certificate, color=COLORS[0], lw=1.8, label="certificate")
-        least = 0.5 * min([0.5, *self.certificate[self.certificate > 0], *self.upper[self.upper > 0]])
+        least = 0.5 * min(
+            [0.5, *self.certificate[self.certificate > 0], *self.upper[self.upper > 0]]
+        )
         self._draw_distances(axes, least, distance)
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -84,7 +87,13 @@ class CertificateCourse:
         axes.set_xlabel("T, rounds")
         axes.set_ylabel("in total")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
-        style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2, "labelspacing": 0.3}
+        style = {
+            "fontsize": "small",
+            "framealpha": 0.6,
+            "edgecolor": "none",
+            "borderpad": 0.2,
+            "labelspacing": 0.3,
+        }
         clear(axes, axes.legend(loc="lower right", **style))
         tidy(axes)
         return axes.figure
@@ -98,12 +107,19 @@ class CertificateCourse:
         at, low, high = self.measured, self.lower, self.at_most
         seen = high > least
         axes.plot(at[seen], high[seen], ls="", marker="o", ms=4.5, color=COLORS[2], label=label)
-        axes.vlines(at[seen], np.clip(low, least, high)[seen], high[seen], color=COLORS[2], alpha=0.5, lw=3)
+        axes.vlines(
+            at[seen], np.clip(low, least, high)[seen], high[seen], color=COLORS[2], alpha=0.5, lw=3
+        )
 
     def _titles(self) -> list[str]:
         score = f"Brier score {self.brier:.4f}"
         kind = self.name.partition("(")[0]
-        return [f"{self.name}, {score}", f"{self.name}\n{score}", f"{kind}, {score}", f"{kind}\n{score}"]
+        return [
+            f"{self.name}, {score}",
+            f"{self.name}\n{score}",
+            f"{kind}, {score}",
+            f"{kind}\n{score}",
+        ]
 
 
 def certificate_course(
@@ -118,14 +134,14 @@ def certificate_course(
 ) -> CertificateCourse:
     """Return how the certificate of a forecaster grows with the rounds, and the distance to calibration beneath it.
 
-    The certificate is proved without looking for the nearest calibrated forecasts, so the distance is below it, often
-    far. It tells of these outcomes; what was proved before holds for all.
+    The certificate is proved without looking for the nearest calibrated forecasts, so the distance
+    is below it, often far. It tells of these outcomes; what was proved before holds for all.
 
     Parameters
     ----------
     forecaster
-        A forecaster, guard or recalibrator of truecast. One with the same options is played from its first round; this
-        one is not changed.
+        A forecaster, guard or recalibrator of truecast. One with the same options is played from
+        its first round; this one is not changed.
     outcomes
         What happened, 0 or 1, in order.
     scores
@@ -165,7 +181,9 @@ def certificate_course(
         said[start:stop] = play(start, stop)
         bounds.append(player.certificate.bound)
         before.append(_promised(player, stop))
-    measured = rounds[np.unique(np.linspace(len(rounds) - 1, 0, distances).round().astype(np.int64))]
+    measured = rounds[
+        np.unique(np.linspace(len(rounds) - 1, 0, distances).round().astype(np.int64))
+    ]
     found = [_distance(y[:t], said[:t], rtol, time_limit / distances) for t in measured.tolist()]
     lower, upper = np.array(found).reshape(-1, 2).T
     return CertificateCourse(
@@ -185,7 +203,9 @@ def _player(
 ) -> tuple[Any, Callable[[int, int], NDArray[np.float64]]]:
     """Return a new forecaster with the same options, and how it plays a part of the rounds."""
     follows = isinstance(forecaster, Recalibrator | Guard)
-    if not follows and not (isinstance(forecaster, OutcomeForecaster) and hasattr(forecaster, "certificate")):
+    if not follows and not (
+        isinstance(forecaster, OutcomeForecaster) and hasattr(forecaster, "certificate")
+    ):
         raise InputError("forecaster", "must be one of truecast, with a certificate", forecaster)
     if follows == (scores is None):
         rule = f"are for a Recalibrator or a Guard, which need them; this is a {type(forecaster).__name__}"
@@ -205,7 +225,9 @@ def _promised(player: Any, rounds: int) -> float:
     return round_up(player.a_priori(rounds))
 
 
-def _distance(y: NDArray[np.uint8], p: NDArray[np.float64], rtol: float, time_limit: float) -> tuple[float, float]:
+def _distance(
+    y: NDArray[np.uint8], p: NDArray[np.float64], rtol: float, time_limit: float
+) -> tuple[float, float]:
     found = calibration_distance(y, p, rtol=rtol, time_limit=time_limit, total=True)
     if found.ended == "interrupted":  # Ctrl-C is meant for all of this, not for one of the searches
         raise KeyboardInterrupt

@@ -17,13 +17,25 @@ from truecast.measures.finder import stretches_p_value
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen
-from truecast.plot.style import COLORS, GREY, few_ticks, fitting, new_figure, quiet, room, tidy, width_of
+from truecast.plot.style import (
+    COLORS,
+    GREY,
+    few_ticks,
+    fitting,
+    new_figure,
+    quiet,
+    room,
+    tidy,
+    width_of,
+)
 from truecast.tally import Tally
 
 __all__ = ["GroupOverview", "group_overview"]
 
 _CELLS = 64  # of forecasts, to be resampled
-_DRAWS = 40  # for each group that was looked at: so many are needed to tell that one of them stands out
+_DRAWS = (
+    40  # for each group that was looked at: so many are needed to tell that one of them stands out
+)
 _MOST_DRAWS = 40_000
 _AROUND, _LINE = 65.0, 11.5  # points: what stands above and below the groups, and a group
 _NAMES = 95.0  # points that names may take of a narrow picture, if that is not more than half of it
@@ -44,12 +56,13 @@ class GroupOverview:
     error : array
         The smooth calibration error, per round.
     chance, chance_high : arrays
-        What the error would be on average if the group's forecasts were calibrated, and what it would then not
-        exceed in `level` of all cases. nan where that was not simulated.
+        What the error would be on average if the group's forecasts were calibrated, and what it
+        would then not exceed in `level` of all cases. nan where that was not simulated.
     p_value : array
-        How often it would then be as large as it is, or larger, at the most. By simulation, for as long as that takes
-        to tell; or by Bernstein's inequality for all stretches of forecasts, where no number of draws would do. For one
-        group by itself: see `adjusted`. nan where nothing was simulated.
+        How often it would then be as large as it is, or larger, at the most. By simulation, for as
+        long as that takes to tell; or by Bernstein's inequality for all stretches of forecasts,
+        where no number of draws would do. For one group by itself: see `adjusted`. nan where
+        nothing was simulated.
     brier : array
         The Brier score, which also tells how sharp the forecasts are.
     level : float
@@ -69,9 +82,10 @@ class GroupOverview:
     def draw(self, axes: Any = None, *, most: int = 30) -> Any:
         """Draw the first groups on matplotlib axes, or on those of a new figure; return the figure.
 
-        Dots are the errors, filled if the adjusted p-value is below 0.05; bars reach to where the error would be in
-        `level` of all cases if the group were calibrated, with a line at its mean. As many groups as there is room for,
-        `most` of them at the most; how many more there are is said.
+        Dots are the errors, filled if the adjusted p-value is below 0.05; bars reach to where the
+        error would be in `level` of all cases if the group were calibrated, with a line at its
+        mean. As many groups as there is room for, `most` of them at the most; how many more there
+        are is said.
         """
         shown = min(_check.whole_number("most", most, least=1, most=10_000), len(self))
         axes = new_figure(5.2, 1.2 + 0.2 * shown).add_subplot() if axes is None else axes
@@ -80,9 +94,22 @@ class GroupOverview:
         at, error, high = np.arange(shown), self.error[:shown], self.chance_high[:shown]
         axes.barh(at, high, min(0.62, 9 * shown / height), color=GREY, alpha=0.4, lw=0, zorder=2)
         axes.plot(self.chance[:shown], at, ls="", marker="|", ms=6, color=GREY, zorder=3)
-        for chosen, fill in ((self.adjusted[:shown] < 0.05, COLORS[2]), (~(self.adjusted[:shown] < 0.05), "none")):
+        for chosen, fill in (
+            (self.adjusted[:shown] < 0.05, COLORS[2]),
+            (~(self.adjusted[:shown] < 0.05), "none"),
+        ):
             color = COLORS[2] if fill != "none" else COLORS[0]
-            axes.plot(error[chosen], at[chosen], ls="", marker="o", ms=5, mfc=fill, mec=color, mew=1.3, zorder=4)
+            axes.plot(
+                error[chosen],
+                at[chosen],
+                ls="",
+                marker="o",
+                ms=5,
+                mfc=fill,
+                mec=color,
+                mew=1.3,
+                zorder=4,
+            )
         axes.set_xlim(0, 1.06 * float(np.nanmax(np.append(error, high))) or 1.0)
         axes.set_ylim(shown - 0.4, -0.6)
         self._label(axes, at, width)
@@ -94,8 +121,13 @@ class GroupOverview:
         return axes.figure
 
     def _label(self, axes: Any, at: NDArray[np.int64], width: float) -> None:
-        counts = [f"{count:,}" if count < 10_000 else _short(count) for count in self.rounds[: len(at)].tolist()]
-        axes.set_yticks(at, _labels(self.names[: len(at)], counts, max(0.36 * width, min(0.5 * width, _NAMES))))
+        counts = [
+            f"{count:,}" if count < 10_000 else _short(count)
+            for count in self.rounds[: len(at)].tolist()
+        ]
+        axes.set_yticks(
+            at, _labels(self.names[: len(at)], counts, max(0.36 * width, min(0.5 * width, _NAMES)))
+        )
         right = axes.secondary_yaxis("right")
         least = min((score for score in self.brier[: len(at)].tolist() if score > 0), default=1.0)
         digits = min(6, max(3, 1 - math.floor(math.log10(least))))
@@ -103,9 +135,16 @@ class GroupOverview:
         right.tick_params(length=0, labelsize="small")
         right.set_ylabel("Brier score", fontsize="small", rotation=270, va="bottom")
         more = len(self) - len(at)
-        rests = [f"\nand {more:,} more group{'s' * (more > 1)}", f"\n+ {more:,} groups", f"\n+ {more:,}"]
+        rests = [
+            f"\nand {more:,} more group{'s' * (more > 1)}",
+            f"\n+ {more:,} groups",
+            f"\n+ {more:,}",
+        ]
         rest = fitting(rests, 0.6 * width, "medium") if more else ""
-        axes.set_xlabel(fitting(["smooth calibration error", "smooth cal. error", "smCE"], width, "medium") + rest)
+        axes.set_xlabel(
+            fitting(["smooth calibration error", "smooth cal. error", "smCE"], width, "medium")
+            + rest
+        )
         share = f"{100 * self.level:.3g} %"
         titles = [
             f"bar: {share} of errors if calibrated; filled: stands out among all groups",
@@ -122,8 +161,8 @@ class GroupOverview:
     def adjusted(self) -> NDArray[np.float64]:
         """The p-values, adjusted for all groups having been looked at (Holm, 1979); nan where there is none.
 
-        If all groups are calibrated and their rounds independent, the chance that any is below 0.05 here is at most
-        0.05.
+        If all groups are calibrated and their rounds independent, the chance that any is below 0.05
+        here is at most 0.05.
         """
         left = len(self) - np.arange(len(self))
         return np.minimum(np.maximum.accumulate(self.p_value * left), 1.0)
@@ -142,8 +181,9 @@ def group_overview(
 ) -> GroupOverview:
     """Return how calibrated each group is, beside what chance would make of it.
 
-    Small groups have large errors by chance, and among many groups some have small p-values: read `chance_high` beside
-    `error`, and `adjusted` before you accuse a group. A group without evidence need not be calibrated: it may be small.
+    Small groups have large errors by chance, and among many groups some have small p-values: read
+    `chance_high` beside `error`, and `adjusted` before you accuse a group. A group without evidence
+    need not be calibrated: it may be small.
 
     Parameters
     ----------
@@ -171,16 +211,19 @@ def group_overview(
 
     Notes
     -----
-    Some 2 ms for each group that is tested, more if many draws are needed to tell whether it stands out, and 30 µs for
-    each other one, after the tallies; those of a million rounds take about a second. Chance is simulated with
-    forecasts pooled in 64 cells. With real weights it is not, and the order is that of the errors.
+    Some 2 ms for each group that is tested, more if many draws are needed to tell whether it stands
+    out, and 30 µs for each other one, after the tallies; those of a million rounds take about a
+    second. Chance is simulated with forecasts pooled in 64 cells. With real weights it is not, and
+    the order is that of the errors.
     """
     level = _check.between("level", level, 0, 1)
     resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
     tested = _check.whole_number("tested", tested, least=0, most=10**9)
     rng = _check.generator("random_state", random_state)
     tallies = _tallies(y_true, y_prob, groups, sample_weight)
-    rows = sorted((_Row(name, tally) for name, tally in tallies.items()), key=_Row.strikingness, reverse=True)
+    rows = sorted(
+        (_Row(name, tally) for name, tally in tallies.items()), key=_Row.strikingness, reverse=True
+    )
     for row in rows[:tested]:
         row.test(resamples, level, rng, len(rows))
     rows.sort(
@@ -190,7 +233,16 @@ def group_overview(
     return GroupOverview(tuple(row.name for row in rows), level=level, **columns)
 
 
-_COLUMNS = ("rounds", "mean_outcome", "mean_forecast", "error", "chance", "chance_high", "p_value", "brier")
+_COLUMNS = (
+    "rounds",
+    "mean_outcome",
+    "mean_forecast",
+    "error",
+    "chance",
+    "chance_high",
+    "p_value",
+    "brier",
+)
 
 
 class _Row:
@@ -217,7 +269,9 @@ class _Row:
         seen, draws = _error(pooled, pooled.ones) * (1 - 1e-9), _draws(pooled, resamples, rng)
         self.chance, self.chance_high = float(draws.mean()), float(np.quantile(draws, level))
         proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
-        if proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS:  # else draws cannot tell, or need not
+        if (
+            proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS
+        ):  # else draws cannot tell, or need not
             while (draws >= seen).sum() < 2 and len(draws) < _DRAWS * groups:
                 draws = np.append(draws, _draws(pooled, len(draws), rng))
         self.p_value = min(1.0, proved, _share(draws >= seen, resamples) / (1 - _SHARE))
@@ -234,32 +288,51 @@ def _error(tally: Tally, ones: NDArray[np.int64]) -> float:
 
 def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the errors of so many groups like this one whose forecasts are calibrated."""
-    return np.array([_error(tally, ones) for ones in rng.binomial(tally.weights, tally.p, (number, len(tally.p)))])
+    return np.array(
+        [
+            _error(tally, ones)
+            for ones in rng.binomial(tally.weights, tally.p, (number, len(tally.p)))
+        ]
+    )
 
 
 def _share(exceeds: NDArray[np.bool_], first: int) -> float:
     """Return a p-value: how many of the first draws exceed what was seen, or when the second one does if that is later.
 
-    Both are valid (for the latter see Besag and Clifford, 1991), and so is this: the second is taken just where it says
-    less than any other value that the first can have.
+    Both are valid (for the latter see Besag and Clifford, 1991), and so is this: the second is
+    taken just where it says less than any other value that the first can have.
     """
     at = np.flatnonzero(exceeds)
     if len(at) < 2:
         return (1 + len(at)) / (1 + len(exceeds))
-    return 2 / (int(at[1]) + 1) if at[1] >= first else (1 + int(exceeds[:first].sum())) / (1 + first)
+    return (
+        2 / (int(at[1]) + 1) if at[1] >= first else (1 + int(exceeds[:first].sum())) / (1 + first)
+    )
 
 
-def _tallies(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[str | int | None, Tally]:
+def _tallies(
+    y_true: Any, y_prob: Any, groups: Any, sample_weight: Any
+) -> dict[str | int | None, Tally]:
     """Return the groups that have rounds."""
     if isinstance(y_true, Mapping):
         if not (y_prob is None and groups is None and sample_weight is None):
-            raise InputError("y_prob", "groups and sample_weight must be left out beside a mapping of tallies", y_prob)
+            raise InputError(
+                "y_prob",
+                "groups and sample_weight must be left out beside a mapping of tallies",
+                y_prob,
+            )
         tallies = {_check.label(name): tally for name, tally in y_true.items()}
         for tally in tallies.values():
             if not isinstance(tally, Tally):
-                raise InputError("y_true", "must be a mapping from groups to tallies, or outcomes", tally)
+                raise InputError(
+                    "y_true", "must be a mapping from groups to tallies, or outcomes", tally
+                )
     elif y_prob is None or groups is None:
-        raise InputError("groups", "and y_prob are needed unless the first argument is a mapping of tallies", groups)
+        raise InputError(
+            "groups",
+            "and y_prob are needed unless the first argument is a mapping of tallies",
+            groups,
+        )
     else:
         tallies = _split(y_true, y_prob, groups, sample_weight)
     found = {name: tally for name, tally in tallies.items() if tally.total}
@@ -268,10 +341,16 @@ def _tallies(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[
     return found
 
 
-def _split(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[str | int | None, Tally]:
+def _split(
+    y_true: Any, y_prob: Any, groups: Any, sample_weight: Any
+) -> dict[str | int | None, Tally]:
     """Return the tally of each group, in order of appearance."""
     y, p = _check.predictions(y_true, y_prob)
-    weights = None if sample_weight is None else _check.sample_weight(sample_weight, y_true, y_prob, len(y))
+    weights = (
+        None
+        if sample_weight is None
+        else _check.sample_weight(sample_weight, y_true, y_prob, len(y))
+    )
     labels = _check.labels(groups, len(y), y_prob)
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     codes = np.fromiter(map(numbers.__getitem__, labels), np.int64, len(y))
@@ -279,14 +358,18 @@ def _split(y_true: Any, y_prob: Any, groups: Any, sample_weight: Any) -> dict[st
     ends = np.cumsum(np.bincount(codes, minlength=len(numbers)))
     parts = np.split(order, ends[:-1]) if len(y) else []
     return {
-        name: Tally.from_predictions(y[part], p[part], sample_weight=None if weights is None else weights[part])
+        name: Tally.from_predictions(
+            y[part], p[part], sample_weight=None if weights is None else weights[part]
+        )
         for name, part in zip(numbers, parts, strict=True)
     }
 
 
 def _short(count: float) -> str:
     """Return a large number in few characters."""
-    power = next(power for power in (1, 2, 3, 4, 5, 6) if count < 10 ** (3 * power + 3) or power == 6)
+    power = next(
+        power for power in (1, 2, 3, 4, 5, 6) if count < 10 ** (3 * power + 3) or power == 6
+    )
     number = count / 10 ** (3 * power)
     return f"{number:.3g}" + ("", "k", "M", "G", "T", "P", "E")[power]
 
@@ -295,6 +378,8 @@ def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: flo
     """Return the names of groups, each cut to fit this width in points with its number of rounds, and all different."""
     longest = max((f" ({count})" for count in counts), key=lambda text: width_of(text, "small"))
     said = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
-    short = short_names(said, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width)
+    short = short_names(
+        said, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width
+    )
     plain = [name.replace("$", r"\$") for name in short]  # not to be read as mathematics
     return [f"{name} ({count})" for name, count in zip(plain, counts, strict=True)]

@@ -42,8 +42,8 @@ class LadderState:
     pooled : float
         B, which can be smaller.
     deviation : float
-        D, how far the forecasts were from the points that they were credited to. Their distance to calibration is at
-        most D + min(A, B).
+        D, how far the forecasts were from the points that they were credited to. Their distance to
+        calibration is at most D + min(A, B).
     """
 
     name: str
@@ -63,17 +63,32 @@ class LadderState:
         Lines are the biases; what the invariant allows is shaded grey, the open cell green.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
-        right = int(self.open_cells.argmax()) + 1  # biases are not above 0 to its left, and not below from it on
+        right = (
+            int(self.open_cells.argmax()) + 1
+        )  # biases are not above 0 to its left, and not below from it on
         ends = self.points[right - 1 : right + 1]
         cell = axes.axvspan(*ends, color=COLORS[1], alpha=0.35, lw=0.8, zorder=1)
         for part in (slice(right), slice(right, None)):
             sides = self.low[part], self.high[part]
-            allowed = axes.fill_between(self.points[part], *sides, color=GREY, alpha=0.3, lw=0, zorder=2)
+            allowed = axes.fill_between(
+                self.points[part], *sides, color=GREY, alpha=0.3, lw=0, zorder=2
+            )
         thick = min(3.0, max(0.4, 0.5 * room(axes)[0] / len(self.points)))
-        for side, color, marker in ((self.biases > 0, COLORS[2], "^"), (self.biases < 0, COLORS[0], "v")):
+        for side, color, marker in (
+            (self.biases > 0, COLORS[2], "^"),
+            (self.biases < 0, COLORS[0], "v"),
+        ):
             axes.vlines(self.points[side], 0, self.biases[side], color=color, lw=thick, zorder=3)
             if thick > 2:
-                axes.plot(self.points[side], self.biases[side], ls="", marker=marker, ms=5, color=color, zorder=4)
+                axes.plot(
+                    self.points[side],
+                    self.biases[side],
+                    ls="",
+                    marker=marker,
+                    ms=5,
+                    color=color,
+                    zorder=4,
+                )
         axes.axhline(0, color=ink(axes), lw=0.8, zorder=3)
         axes.set_xlim(0, 1)
         low, high = min(self.low.min(), -0.5), max(self.high.max(), 0.5)
@@ -81,7 +96,9 @@ class LadderState:
         quiet(axes)
         if room(axes)[0] > 220:
             style = {"fontsize": "small", "framealpha": 0.6, "edgecolor": "none", "borderpad": 0.2}
-            axes.legend([allowed, cell], ["the invariant allows", "open"], loc="upper left", **style)
+            axes.legend(
+                [allowed, cell], ["the invariant allows", "open"], loc="upper left", **style
+            )
         axes.set_xlabel("point of the ladder")
         axes.set_ylabel("bias")
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
@@ -102,8 +119,8 @@ class LadderState:
 def ladder_state(forecaster: Any) -> LadderState:
     """Return the points and biases of a forecaster's ladder, its open cell, and what its invariant allows.
 
-    The biases are of the points that rounds were credited to, not of the forecasts, which lie in the cells between;
-    and small biases do not make sharp forecasts.
+    The biases are of the points that rounds were credited to, not of the forecasts, which lie in
+    the cells between; and small biases do not make sharp forecasts.
 
     Parameters
     ----------
@@ -123,7 +140,8 @@ def ladder_state(forecaster: Any) -> LadderState:
 
     Notes
     -----
-    O(m) for a ladder of m cells. Biases and points are kept as exact integers; here they are rounded to floats.
+    O(m) for a ladder of m cells. Biases and points are kept as exact integers; here they are
+    rounded to floats.
     """
     ladder: Any = forecaster._ladder if isinstance(forecaster, OneStepAhead) else forecaster
     if not isinstance(ladder, Ladder | SplitLadder):
@@ -136,7 +154,11 @@ def ladder_state(forecaster: Any) -> LadderState:
     low, high = np.where(left, points - 1, 0.0), np.where(left, 0.0, points)
     for side in (low, high):
         side[[0, -1]] = 0.0  # 0 is never credited with a one, nor 1 with a zero
-    name = repr(forecaster) if not isinstance(forecaster, OneStepAhead) else f"OneStepAhead(grid={forecaster.grid})"
+    name = (
+        repr(forecaster)
+        if not isinstance(forecaster, OneStepAhead)
+        else f"OneStepAhead(grid={forecaster.grid})"
+    )
     return LadderState(
         name=name,
         rounds=ladder.rounds,

@@ -12,7 +12,18 @@ from truecast.measures.finder import Stretch, Stretches, stretches, witness_base
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_witness
 from truecast.plot.spread import even_edges, frozen, in_bins
-from truecast.plot.style import COLORS, decimals, few_ticks, fitting, ink, new_figure, quiet, room, tidy, width_of
+from truecast.plot.style import (
+    COLORS,
+    decimals,
+    few_ticks,
+    fitting,
+    ink,
+    new_figure,
+    quiet,
+    room,
+    tidy,
+    width_of,
+)
 from truecast.tally import Tally, as_tally
 
 __all__ = ["Miscalibration", "miscalibration"]
@@ -30,7 +41,8 @@ class Miscalibration:
     error : float
         The smooth calibration error, per round: the sum of `overall` and of all contributions.
     overall : float
-        The part of it that is due to all forecasts together being too high or too low: `base` times `bias`.
+        The part of it that is due to all forecasts together being too high or too low: `base` times
+        `bias`.
     bias : float
         Mean outcome less mean forecast.
     brier : float
@@ -38,12 +50,12 @@ class Miscalibration:
     total : int or float
         Rounds, or their weight.
     p, f : arrays
-        At most 512 of the forecasts, and there the function that attains the error: in [-1, 1], changing no faster
-        than p.
+        At most 512 of the forecasts, and there the function that attains the error: in [-1, 1],
+        changing no faster than p.
     base : float
-        A level of f: where f is above, forecasts were too low on balance, and where it is below too high. That is true
-        of every level, since f is only fixed up to a constant if the bias is 0; this one parts them best. It is 0
-        unless stretches differ in direction.
+        A level of f: where f is above, forecasts were too low on balance, and where it is below too
+        high. That is true of every level, since f is only fixed up to a constant if the bias is 0;
+        this one parts them best. It is 0 unless stretches differ in direction.
     edges : array
         Of bins of equal width, as in `ReliabilityDiagram`.
     counts : array
@@ -73,27 +85,36 @@ class Miscalibration:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on those of a new figure; return the figure.
 
-        Bars are the gaps, upwards where forecasts were too low, in what share of all rounds they make; the line is the
-        function above or below its base, to its own scale. Where both are large, the error comes from. Words stand at
-        the stretches that are off beyond chance; those that are so only together are shaded less.
+        Bars are the gaps, upwards where forecasts were too low, in what share of all rounds they
+        make; the line is the function above or below its base, to its own scale. Where both are
+        large, the error comes from. Words stand at the stretches that are off beyond chance; those
+        that are so only together are shaded less.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
         tall, swing = float(abs(self.gaps).max()) or 1.0, self.f - self.base
         line = swing * (tall / (abs(swing).max() or 1.0))
-        for bars, color in zip((np.maximum(self.gaps, 0), np.minimum(self.gaps, 0)), TOO_LOW_HIGH, strict=True):
+        for bars, color in zip(
+            (np.maximum(self.gaps, 0), np.minimum(self.gaps, 0)), TOO_LOW_HIGH, strict=True
+        ):
             axes.stairs(bars, self.edges, fill=True, color=color, lw=0, zorder=3)
         axes.plot(self.p, line, color=ink(axes), lw=1.2, zorder=4)
         axes.axhline(0, color=ink(axes), lw=0.8, zorder=2)
         axes.set_xlim(self.edges[0], self.edges[-1])
         heights = np.concatenate((line, self.gaps, [-0.1 * tall, 0.1 * tall]))
-        words = max(0.3, 28 / room(axes)[1]) * float(np.ptp(heights)) / (1 - 2 * max(0.15, 28 / room(axes)[1]))
+        words = (
+            max(0.3, 28 / room(axes)[1])
+            * float(np.ptp(heights))
+            / (1 - 2 * max(0.15, 28 / room(axes)[1]))
+        )
         axes.set_ylim(heights.min() - words, heights.max() + words)
         quiet(axes)
         few_ticks(axes)
         axes.tick_params(left=False, labelleft=False)
         self._draw_words(axes)
         axes.set_xlabel("forecast")
-        axes.set_ylabel("too high  |  too low", y=min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65))
+        axes.set_ylabel(
+            "too high  |  too low", y=min(max(axes.transLimits.transform((0, 0))[1], 0.35), 0.65)
+        )
         axes.set_title(fitting(self._titles(), room(axes)[0], "small"), fontsize="small")
         tidy(axes)
         return axes.figure
@@ -102,11 +123,24 @@ class Miscalibration:
         """Shade the stretches that stand out, and say by how much they are off, where that does not overlap."""
         low, high = axes.get_xlim()
         width, taken = room(axes)[0], {True: list[Any](), False: list[Any]()}
-        style = {"ha": "center", "fontsize": "small", "color": ink(axes), "transform": axes.transAxes, "zorder": 5}
+        style = {
+            "ha": "center",
+            "fontsize": "small",
+            "color": ink(axes),
+            "transform": axes.transAxes,
+            "zorder": 5,
+        }
         least = 0.004 * (high - low)  # of a single forecast, too, something must be seen
-        for stretch in sorted(self.stretches, key=lambda stretch: -stretch.rounds * abs(stretch.gap)):
+        for stretch in sorted(
+            self.stretches, key=lambda stretch: -stretch.rounds * abs(stretch.gap)
+        ):
             above = stretch.gap > 0
-            shade = {"color": TOO_LOW_HIGH[not above], "alpha": 0.15 if stretch.alone else 0.07, "lw": 0, "zorder": 1}
+            shade = {
+                "color": TOO_LOW_HIGH[not above],
+                "alpha": 0.15 if stretch.alone else 0.07,
+                "lw": 0,
+                "zorder": 1,
+            }
             wider = max(0.0, least - (stretch.high - stretch.low) / 2)
             axes.axvspan(stretch.low - wider, stretch.high + wider, **shade)
             said = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
@@ -118,7 +152,11 @@ class Miscalibration:
                 y, side = (0.97, "top") if above else (0.03, "bottom")
                 axes.text(x / width, y, said, va=side, **style)
         if not self.stretches:
-            said = "nothing stands out from chance" if isinstance(self.total, int) else "real weights: chance unknown"
+            said = (
+                "nothing stands out from chance"
+                if isinstance(self.total, int)
+                else "real weights: chance unknown"
+            )
             axes.text(0.5, 0.97, said, va="top", **style)
 
     def _titles(self) -> list[str]:
@@ -143,8 +181,9 @@ def miscalibration(
 ) -> Miscalibration:
     """Return where forecasts are too high and where too low, and what each part adds to the smooth calibration error.
 
-    Chance adds to the error everywhere, of the order of 1/sqrt(T) in all; `stretches` are where there is more.
-    There may be several functions that attain the error; this is the one of `smooth_calibration_witness`.
+    Chance adds to the error everywhere, of the order of 1/sqrt(T) in all; `stretches` are where
+    there is more. There may be several functions that attain the error; this is the one of
+    `smooth_calibration_witness`.
 
     Parameters
     ----------
@@ -171,8 +210,8 @@ def miscalibration(
 
     Notes
     -----
-    O(n log n) in the worst case, after the tally: about 0.8 s for a million distinct forecasts, most of it to simulate
-    what chance does.
+    O(n log n) in the worst case, after the tally: about 0.8 s for a million distinct forecasts,
+    most of it to simulate what chance does.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     found = stretches(tally, resamples=resamples, random_state=random_state)
@@ -181,7 +220,11 @@ def miscalibration(
 
 def miscalibration_of(tally: Tally, found: Stretches, bins: int) -> Miscalibration:
     """Return the picture of a tally, with what was found of it."""
-    witness, some, edges = smooth_calibration_witness(tally), _thinned(tally.p), even_edges(bins, tally)
+    witness, some, edges = (
+        smooth_calibration_witness(tally),
+        _thinned(tally.p),
+        even_edges(bins, tally),
+    )
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
     turns = len({stretch.gap > 0 for stretch in found.off}) > 1
     base = witness_base(witness.f[some], np.add.reduceat(surplus, some)) if turns else 0.0
@@ -206,7 +249,8 @@ def miscalibration_of(tally: Tally, found: Stretches, bins: int) -> Miscalibrati
 def _thinned(p: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return which forecasts to keep: the first of each of many cells, and the last of all.
 
-    A line between two values of a function that changes no faster than p does not, either, and cannot be far from it.
+    A line between two values of a function that changes no faster than p does not, either, and
+    cannot be far from it.
     """
     if len(p) <= _POINTS:
         return np.arange(len(p))

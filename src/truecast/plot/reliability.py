@@ -14,7 +14,19 @@ from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_
 from truecast.measures.finder import Stretch, Stretches, stretches
 from truecast.measures.uncertainty import Band, reliability_band
 from truecast.plot.spread import even_edges, in_bins
-from truecast.plot.style import COLORS, GREY, decimals, few_ticks, fitting, ink, new_figure, quiet, room, tidy, width_of
+from truecast.plot.style import (
+    COLORS,
+    GREY,
+    decimals,
+    few_ticks,
+    fitting,
+    ink,
+    new_figure,
+    quiet,
+    room,
+    tidy,
+    width_of,
+)
 from truecast.tally import Tally, as_tally
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
@@ -41,16 +53,19 @@ class ReliabilityDiagram:
     Attributes
     ----------
     ranges : tuple of Stretch
-        About ten ranges of forecasts with equal numbers of rounds, as far as ties allow: what was said and what came of
-        it. They show it also where high forecasts come true less often than low ones. Those that are `off` are further
-        from the diagonal than chance explains, however many were looked at.
+        About ten ranges of forecasts with equal numbers of rounds, as far as ties allow: what was
+        said and what came of it. They show it also where high forecasts come true less often than
+        low ones. Those that are `off` are further from the diagonal than chance explains, however
+        many were looked at.
     curve : ReliabilityCurve
-        The CORP curve: of all fixed curves that increase with the forecast, the one that fits outcomes best.
+        The CORP curve: of all fixed curves that increase with the forecast, the one that fits
+        outcomes best.
     band : Band or None
-        Where the curve of calibrated forecasts would be by chance, forecast by forecast; None for real weights.
+        Where the curve of calibrated forecasts would be by chance, forecast by forecast; None for
+        real weights.
     edges : array
-        Of the histogram: from 0 to 1; only to a round number beyond the last forecast if all are below 1/4, and only
-        from one before the first if all are above 3/4.
+        Of the histogram: from 0 to 1; only to a round number beyond the last forecast if all are
+        below 1/4, and only from one before the first if all are above 3/4.
     zeros, ones : arrays
         Rounds in each bin by outcome, or their weight.
     total : int or float
@@ -75,12 +90,13 @@ class ReliabilityDiagram:
     def draw(self, axes: Any = None, *, within: tuple[float, float] | None = None) -> Any:
         """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
 
-        Dots are the ranges, each at its mean forecast and mean outcome, as large as its share of the rounds, with
-        Wilson's interval for it by itself; those that are off beyond chance, with all that was looked at allowed for,
-        are of another colour and shape. The thin line is the best increasing curve. Beneath stand histograms of the
-        forecasts when the outcome was 1, upwards, and when it was 0, downwards, on one scale.
-        Forecasts are shown `within` the given range, or from the first of the edges to the last: a few forecasts beyond
-        all others need not make these small, but what is left out is left out.
+        Dots are the ranges, each at its mean forecast and mean outcome, as large as its share of
+        the rounds, with Wilson's interval for it by itself; those that are off beyond chance, with
+        all that was looked at allowed for, are of another colour and shape. The thin line is the
+        best increasing curve. Beneath stand histograms of the forecasts when the outcome was 1,
+        upwards, and when it was 0, downwards, on one scale. Forecasts are shown `within` the given
+        range, or from the first of the edges to the last: a few forecasts beyond all others need
+        not make these small, but what is left out is left out.
         """
         axes = new_figure(4.6, 4.6).add_subplot() if axes is None else axes
         span = self.span(within)
@@ -128,8 +144,12 @@ class ReliabilityDiagram:
         if not seen.any():
             return low, high
         shares = np.cumsum((self.curve.zeros + self.curve.ones)[seen])
-        at = np.minimum(np.searchsorted(shares, shares[-1] * np.array([0.01, 0.99])), len(shares) - 1)
-        rates = self.curve.rate[seen][at].tolist() + [part.rate for part in self.ranges if low <= part.forecast <= high]
+        at = np.minimum(
+            np.searchsorted(shares, shares[-1] * np.array([0.01, 0.99])), len(shares) - 1
+        )
+        rates = self.curve.rate[seen][at].tolist() + [
+            part.rate for part in self.ranges if low <= part.forecast <= high
+        ]
         first, last = min(rates), max(rates)
         beyond = 0.05 * max(last - first, high - low)
         return max(0.0, min(low, first - beyond)), min(1.0, max(high, last + beyond))
@@ -137,24 +157,39 @@ class ReliabilityDiagram:
     def _draw_band(self, axes: Any) -> None:
         if self.band is None:
             return
-        band, style = self.band, {"color": GREY, "zorder": 1, "label": f"{100 * self.band.level:.3g} % if calibrated"}
+        band, style = (
+            self.band,
+            {"color": GREY, "zorder": 1, "label": f"{100 * self.band.level:.3g} % if calibrated"},
+        )
         if len(band.p) > _FEW:
             axes.fill_between(band.p, band.lower, band.upper, alpha=0.4, lw=0, **style)
         else:  # between a few forecasts there is nothing
-            axes.vlines(band.p, band.lower, band.upper, alpha=0.6, lw=6 if len(band.p) < 10 else 3, **style)
+            axes.vlines(
+                band.p, band.lower, band.upper, alpha=0.6, lw=6 if len(band.p) < 10 else 3, **style
+            )
 
     def _draw_curve(self, axes: Any) -> None:
         curve = self.curve
         ends = np.stack((curve.lower, curve.upper), axis=1).reshape(-1)
         label = "best increasing curve (CORP)"
-        axes.plot(ends, np.repeat(curve.rate, 2), color=COLORS[0], lw=0.9, alpha=0.8, zorder=3, label=label)
+        axes.plot(
+            ends,
+            np.repeat(curve.rate, 2),
+            color=COLORS[0],
+            lw=0.9,
+            alpha=0.8,
+            zorder=3,
+            label=label,
+        )
 
     def _draw_ranges(self, axes: Any) -> None:
         for off, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
             parts = [part for part in self.ranges if part.off == off]
             if not parts:
                 continue
-            said, came, share = np.array([(part.forecast, part.rate, part.rounds / self.total) for part in parts]).T
+            said, came, share = np.array(
+                [(part.forecast, part.rate, part.rounds / self.total) for part in parts]
+            ).T
             if isinstance(self.total, int):
                 low, high = np.array([part.interval(self.level) for part in parts]).T
                 axes.vlines(said, low, high, color=color, lw=1.2, zorder=4)
@@ -164,14 +199,25 @@ class ReliabilityDiagram:
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
         middle, reach = bottom - 0.55 * height, 0.4 * height
-        beside = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right", "va": "center"}
+        beside = {
+            "xycoords": ("axes fraction", "data"),
+            "textcoords": "offset points",
+            "ha": "right",
+            "va": "center",
+        }
         words = {"color": ink(axes), "fontsize": "small", "linespacing": 0.95}
-        axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5)  # over a curve that leaves
+        axes.axhspan(
+            bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5
+        )  # over a curve that leaves
         most = max(self.ones.max(), self.zeros.max(), 1e-300)
         for counts, up, color in ((self.ones, 1, COLORS[4]), (self.zeros, -1, COLORS[5])):
             bars = up * reach * (counts / most)
-            axes.stairs(middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6)
-        axes.annotate("ones\nzeros", (0, middle), (-4, 0), **words, **beside)  # both are read, or none
+            axes.stairs(
+                middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6
+            )
+        axes.annotate(
+            "ones\nzeros", (0, middle), (-4, 0), **words, **beside
+        )  # both are read, or none
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
@@ -181,11 +227,17 @@ class ReliabilityDiagram:
         middle = (self.curve.lower + self.curve.upper) / 2
         seen = (middle >= span[0]) & (middle <= span[1])
         over = float((self.curve.rate - middle)[seen].sum()) > 0
-        place = {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))} if over else {"loc": "upper left"}
+        place = (
+            {"loc": "lower right", "bbox_to_anchor": (1, _STRIP / (1 + _STRIP))}
+            if over
+            else {"loc": "upper left"}
+        )
         handles, labels = axes.get_legend_handles_labels()
         named = dict(zip(labels, handles, strict=True))
         wanted = sorted(named, key=importance)
-        most = min(4 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / LINE))
+        most = min(
+            4 if width > 250 else 2 if width > 190 else 1, int(0.7 * height / (1 + _STRIP) / LINE)
+        )
         shown = wanted[:most]
         if not shown or width_of(max(shown, key=len), "small") > width - 48:
             return
@@ -197,7 +249,9 @@ class ReliabilityDiagram:
         parts = (brier.score, brier.miscalibration, brier.discrimination, brier.uncertainty)
         score, off, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
         whole = type(self.total) is int
-        rounds = f"{self.total:,} round{'s' * (self.total != 1)}" if whole else f"weight {self.total:g}"
+        rounds = (
+            f"{self.total:,} round{'s' * (self.total != 1)}" if whole else f"weight {self.total:g}"
+        )
         first = f"{rounds}, Brier score {score}"
         return [
             f"{first}\n= {off} miscalibration {minus} {sharp} discrimination + {base} uncertainty",
@@ -226,9 +280,10 @@ def reliability_diagram(
 ) -> ReliabilityDiagram:
     """Return what a reliability diagram shows: mean outcomes against forecasts, and what chance would do to them.
 
-    The curve shows only what increases with the forecast; ranges show the rest. Intervals and band hold for each range
-    or forecast by itself: a calibrated model leaves them at some. What is more than chance is `off` in the ranges.
-    None tells how sharp the forecasts are: that is the discrimination, in `brier`.
+    The curve shows only what increases with the forecast; ranges show the rest. Intervals and band
+    hold for each range or forecast by itself: a calibrated model leaves them at some. What is more
+    than chance is `off` in the ranges. None tells how sharp the forecasts are: that is the
+    discrimination, in `brier`.
 
     Parameters
     ----------
@@ -237,7 +292,8 @@ def reliability_diagram(
     level
         Of the consistency band of `reliability_band`, and of the ranges' intervals.
     resamples
-        How often chance is simulated. None: 200 times for the band, and as in `truecast.stretches` for the ranges.
+        How often chance is simulated. None: 200 times for the band, and as in `truecast.stretches`
+        for the ranges.
     random_state
         As in `reliability_band`.
     bins
@@ -253,8 +309,9 @@ def reliability_diagram(
 
     Notes
     -----
-    O(n) after the tally, and about 0.6 s for a million distinct forecasts, most of it to simulate what chance does: for
-    the band, of forecasts pooled in 1,024 cells, which is finer than a picture, and for the ranges.
+    O(n) after the tally, and about 0.6 s for a million distinct forecasts, most of it to simulate
+    what chance does: for the band, of forecasts pooled in 1,024 cells, which is finer than a
+    picture, and for the ranges.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     edges = even_edges(bins, tally)
@@ -282,4 +339,6 @@ def diagram_of(
         found = stretches(tally, resamples=least, random_state=random_state)
     curve = reliability_curve(tally)
     zeros, ones = (in_bins(side, tally.p, edges) for side in (tally.zeros, tally.ones))
-    return ReliabilityDiagram(found.ranges, curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log, level)
+    return ReliabilityDiagram(
+        found.ranges, curve, band, edges, zeros, ones, tally.total, curve.brier, curve.log, level
+    )

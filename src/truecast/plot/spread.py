@@ -24,13 +24,19 @@ def even_edges(bins: int, *tallies: Tally) -> NDArray[np.float64]:
     if 0 < high <= _RARE:
         return frozen(max(_round_above(high), high) * (np.arange(bins + 1) / bins))
     if 1 - _RARE <= low < 1:
-        return frozen(1 - (1 - min(1 - _round_above(1 - low), low)) * (np.arange(bins, -1, -1) / bins))
+        return frozen(
+            1 - (1 - min(1 - _round_above(1 - low), low)) * (np.arange(bins, -1, -1) / bins)
+        )
     return frozen(np.arange(bins + 1) / bins)
 
 
-def in_bins(values: NDArray[Any], p: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[Any]:
+def in_bins(
+    values: NDArray[Any], p: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[Any]:
     """Return sums of `values`, one for each of the increasing `p`, in bins by the rule of `Bins`; none is left out."""
-    sums = np.append(0, np.cumsum(values))[np.concatenate(([0], np.searchsorted(p, edges[1:-1]), [len(p)]))]
+    sums = np.append(0, np.cumsum(values))[
+        np.concatenate(([0], np.searchsorted(p, edges[1:-1]), [len(p)]))
+    ]
     return frozen(np.diff(sums))
 
 

@@ -29,7 +29,19 @@ __all__ = [
 
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
 COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")  # 11, so that 66 pairs are all different
+MARKERS = (
+    "o",
+    "s",
+    "^",
+    "D",
+    "v",
+    "x",
+    "+",
+    "<",
+    ">",
+    "p",
+    "*",
+)  # 11, so that 66 pairs are all different
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
 _APART = 6  # pixels between a legend and what is beside it
@@ -62,7 +74,10 @@ def width_of(text: str, size: str | float) -> float:
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=size)
-    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n"))
+    return max(
+        text_to_path.get_text_width_height_descent(line, font, False)[0]
+        for line in text.split("\n")
+    )
 
 
 def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
@@ -73,7 +88,10 @@ def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
 def decimals(*parts: float) -> int:
     """Return how many decimals show two digits of the smallest part, within reason."""
     smallest = min((part for part in parts if part > 0), default=1.0)
-    return min(max(4, 1 - math.floor(math.log10(smallest))), max(4, 4 - math.floor(math.log10(max(1e-9, *parts)))))
+    return min(
+        max(4, 1 - math.floor(math.log10(smallest))),
+        max(4, 4 - math.floor(math.log10(max(1e-9, *parts)))),
+    )
 
 
 def few_ticks(axes: Any) -> None:
@@ -104,7 +122,10 @@ def clear(axes: Any, legend: Any) -> None:
     box, around = legend.get_window_extent(), axes.get_window_extent()
     points = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
     lowest = min(points[points[:, 0] > box.x0 - _APART, 1], default=around.y1)
-    covered, free = (box.y1 + _APART - around.y0) / around.height, (lowest - around.y0) / around.height
+    covered, free = (
+        (box.y1 + _APART - around.y0) / around.height,
+        (lowest - around.y0) / around.height,
+    )
     if covered > 0.6:
         legend.remove()
     elif covered > free:
@@ -153,7 +174,13 @@ def _drop_words(axes: Any) -> bool:
         if not (text.get_visible() and text.get_text()):
             continue
         box = text.get_window_extent()
-        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1 or box.count_overlaps(kept):
+        if (
+            box.x0 < edge.x0
+            or box.x1 > edge.x1
+            or box.y0 < edge.y0
+            or box.y1 > edge.y1
+            or box.count_overlaps(kept)
+        ):
             text.set_visible(False)
             return True
         kept.append(box)

@@ -21,9 +21,10 @@ NEEDED = "must be one of truecast.hints, or an object with predict(score) and le
 class HintLike(Protocol):
     """What a recalibrator needs of a hint; the rest is optional, see `Recalibrator`.
 
-    If `learn` has an argument `weight` (or takes any keyword), it is called with one above 0 and at most 1: how much
-    of an observation the outcome is, where many resolve together. Else it is called without, and every outcome counts
-    in full. If the object has an attribute `models` above 1, a score is a list of as many numbers.
+    If `learn` has an argument `weight` (or takes any keyword), it is called with one above 0 and at
+    most 1: how much of an observation the outcome is, where many resolve together. Else it is
+    called without, and every outcome counts in full. If the object has an attribute `models` above
+    1, a score is a list of as many numbers.
     """
 
     def predict(self, score: Any, /) -> float:
@@ -36,11 +37,14 @@ class HintLike(Protocol):
 class Calls:
     """A copy of somebody's object, behind the checks that a compiled hint does not need; the core calls it.
 
-    Scores are checked already. Errors of the object become the house's, with the row if they happen in a batch.
+    Scores are checked already. Errors of the object become the house's, with the row if they happen
+    in a batch.
     """
 
     def __init__(self, own: HintLike, *, logit: bool) -> None:
-        if isinstance(own, type) or not all(callable(getattr(own, name, None)) for name in ("predict", "learn")):
+        if isinstance(own, type) or not all(
+            callable(getattr(own, name, None)) for name in ("predict", "learn")
+        ):
             raise InputError("hint", NEEDED, own)
         self.own: Any = _copied(own)
         self.name = type(own).__name__
@@ -51,7 +55,9 @@ class Calls:
         if isinstance(own, Hint):  # a subclass asks the core
             self.own._logit = logit
         if takes_notes(own):
-            self.notes = len(self._issued(0.5 if self.models == 1 else [0.5] * self.models, None)[1])
+            self.notes = len(
+                self._issued(0.5 if self.models == 1 else [0.5] * self.models, None)[1]
+            )
 
     def copy(self) -> Self:
         """One that goes on from here on its own."""
@@ -78,25 +84,41 @@ class Calls:
         return said, notes
 
     def learn(
-        self, score: float | list[float], outcome: int, notes: list[float], weight: float, position: int | None
+        self,
+        score: float | list[float],
+        outcome: int,
+        notes: list[float],
+        weight: float,
+        position: int | None,
     ) -> None:
         """Have it learn, with its notes if there are any, and the weight if it takes one."""
         try:
-            self.own.learn(score, outcome, *([notes] if notes else []), **({"weight": weight} if self.weighs else {}))
+            self.own.learn(
+                score,
+                outcome,
+                *([notes] if notes else []),
+                **({"weight": weight} if self.weighs else {}),
+            )
         except Exception as error:
             self._refuse("learn", error, position)
 
     def state(self) -> Any:
         """What its state() gives, if that is plain data."""
-        if not callable(getattr(self.own, "state", None)) or not callable(getattr(self.own, "load", None)):
-            raise StateError(f"the hint {self.name} cannot be saved: it needs state() -> plain data, and load(state)")
+        if not callable(getattr(self.own, "state", None)) or not callable(
+            getattr(self.own, "load", None)
+        ):
+            raise StateError(
+                f"the hint {self.name} cannot be saved: it needs state() -> plain data, and load(state)"
+            )
         try:
             found = self.own.state()
             plain = json.loads(json.dumps(found, allow_nan=False))
         except Exception as error:
             raise StateError(f"the hint {self.name} cannot be saved: {error!r:.200}") from error
         if plain != found:
-            raise StateError(f"the state of the hint {self.name} must be plain data: what JSON gives back unchanged")
+            raise StateError(
+                f"the state of the hint {self.name} must be plain data: what JSON gives back unchanged"
+            )
         return plain
 
     def load(self, state: Any) -> None:
@@ -104,14 +126,20 @@ class Calls:
         try:
             self.own.load(copy.deepcopy(state))
         except Exception as error:
-            raise StateError(f"the hint {self.name} cannot load its saved state: {error!r:.200}") from error
+            raise StateError(
+                f"the hint {self.name} cannot load its saved state: {error!r:.200}"
+            ) from error
 
-    def _issued(self, score: float | list[float], position: int | None) -> tuple[float, list[float]]:
+    def _issued(
+        self, score: float | list[float], position: int | None
+    ) -> tuple[float, list[float]]:
         try:
             said, notes = self.own.issue(score)
         except Exception as error:
             self._refuse("issue", error, position)
-        if not isinstance(notes, list) or not all(type(note) is float and math.isfinite(note) for note in notes):
+        if not isinstance(notes, list) or not all(
+            type(note) is float and math.isfinite(note) for note in notes
+        ):
             rule = f"must give notes that are a list of finite floats from {self.name}.issue()"
             raise InputError("hint", rule, notes, position)
         return self._probability(said, position), notes
@@ -180,8 +208,12 @@ def _copied(own: Any) -> Any:
     try:
         made = copy.deepcopy(own)
     except Exception as error:
-        raise InputError("hint", "must be an object that copy.deepcopy can copy", f"{own!r:.80}: {error}") from error
-    if isinstance(own, Hint):  # is copied through its saved state, which knows nothing of a subclass's attributes
+        raise InputError(
+            "hint", "must be an object that copy.deepcopy can copy", f"{own!r:.80}: {error}"
+        ) from error
+    if isinstance(
+        own, Hint
+    ):  # is copied through its saved state, which knows nothing of a subclass's attributes
         made.__dict__.update(copy.deepcopy(own.__dict__))
         made._logit = own._logit
     return made

@@ -34,36 +34,44 @@ Group = _check.Group
 class Recalibrator(Saveable):
     r"""Put in front of a model: its probabilities go in, calibrated ones come out, with a proof.
 
-    Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; it is *nudged* against what
-    the forecasts around it have missed; and the *guard* follows it as long as the energy of the forecasts is within its
-    budget. So the forecasts are about as sharp as the best of several ways of recalibrating, and their distance to
-    calibration is bounded whatever the model, the drift and the outcomes: `certificate` tells how far they can be off
-    by now (docs/adaptive.md).
+    Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; it is
+    *nudged* against what the forecasts around it have missed; and the *guard* follows it as long as
+    the energy of the forecasts is within its budget. So the forecasts are about as sharp as the
+    best of several ways of recalibrating, and their distance to calibration is bounded whatever the
+    model, the drift and the outcomes: `certificate` tells how far they can be off by now
+    (docs/adaptive.md).
 
-    It does not make a poor model good: a score that says nothing is turned into the base rate. Where outcomes come at
-    once and resemble those before them, part of the gain in Brier score is that resemblance, not calibration.
+    It does not make a poor model good: a score that says nothing is turned into the base rate.
+    Where outcomes come at once and resemble those before them, part of the gain in Brier score is
+    that resemblance, not calibration.
 
     Parameters
     ----------
     hint
-        What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no choice; `Identity()`
-        trusts the model. Or a hint of your own: an object with ``predict(score) -> p`` and ``learn(score, outcome)``.
-        Batches ask it row by row, which is slower. To be saved, it has ``state()``, which gives plain data, and
-        ``load(state)``. If outcomes come late it may have ``issue(score) -> (p, notes)``, notes a list of floats,
-        always as many, that ``learn(score, outcome, notes)`` gets back. `truecast.testing.check_hint` checks all that.
+        What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no
+        choice; `Identity()` trusts the model. Or a hint of your own: an object with
+        ``predict(score) -> p`` and ``learn(score, outcome)``. Batches ask it row by row, which is
+        slower. To be saved, it has ``state()``, which gives plain data, and ``load(state)``. If
+        outcomes come late it may have ``issue(score) -> (p, notes)``, notes a list of floats,
+        always as many, that ``learn(score, outcome, notes)`` gets back.
+        `truecast.testing.check_hint` checks all that.
     scale
-        What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell scores apart that are
-        0 or 1 as floats: take them from a naive Bayes classifier, whose scores saturate.
+        What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell
+        scores apart that are 0 or 1 as floats: take them from a naive Bayes classifier, whose
+        scores saturate.
     budget
-        How much energy a round may bring, 1.05 or more: the proved bounds grow with its root; see `Guard`.
+        How much energy a round may bring, 1.05 or more: the proved bounds grow with its root; see
+        `Guard`.
     nudge
-        Whether hints are nudged against what the forecasts have missed. Without, a calibrated hint comes out to the
-        letter, and errors of the hint that last are not taken out before they are proved.
+        Whether hints are nudged against what the forecasts have missed. Without, a calibrated hint
+        comes out to the letter, and errors of the hint that last are not taken out before they are
+        proved.
     max_groups
         So many groups get a certificate of their own; all others share one more, `others`.
     max_unresolved
-        So many forecasts may await their outcomes. When one more is issued, the oldest is given up: the certificate
-        counts it at its worst for ever, and its outcome is refused if it comes after all.
+        So many forecasts may await their outcomes. When one more is issued, the oldest is given up:
+        the certificate counts it at its worst for ever, and its outcome is refused if it comes
+        after all.
 
     Raises
     ------
@@ -72,20 +80,20 @@ class Recalibrator(Saveable):
 
     Notes
     -----
-    A round costs O(log m) for m knots and each group that it is of, and what the hint costs; m is at most about
-    4 T^(2/3) for T rounds. The state is O(m) for everyone, O(rounds) at most for a group, and O(1) for each unresolved
-    forecast.
+    A round costs O(log m) for m knots and each group that it is of, and what the hint costs; m is
+    at most about 4 T^(2/3) for T rounds. The state is O(m) for everyone, O(rounds) at most for a
+    group, and O(1) for each unresolved forecast.
 
-    A call happens as a whole or not at all, whatever interrupts it: Ctrl-C, a signal handler that raises, an error. If
-    `issue` happened but its ticket was lost on the way, that is the last of `awaited`. Threads may share an object:
-    calls are carried out one after the other; while a batch runs, others are refused with an OrderError, "in use by
-    another thread". But `predict` and `observe` belong together: where several threads forecast, use `issue` and
-    `resolve`.
+    A call happens as a whole or not at all, whatever interrupts it: Ctrl-C, a signal handler that
+    raises, an error. If `issue` happened but its ticket was lost on the way, that is the last of
+    `awaited`. Threads may share an object: calls are carried out one after the other; while a batch
+    runs, others are refused with an OrderError, "in use by another thread". But `predict` and
+    `observe` belong together: where several threads forecast, use `issue` and `resolve`.
 
-    A hint of your own is Python, which runs in the midst of a call. If it raises, nothing else has changed: the outcome
-    is still awaited, and a batch is undone as a whole, by a copy of the hint that is made first. But an interrupt can
-    come just after it has learned the outcome of a single call: then only the hint has learned it. While it is asked,
-    calls of other threads are refused.
+    A hint of your own is Python, which runs in the midst of a call. If it raises, nothing else has
+    changed: the outcome is still awaited, and a batch is undone as a whole, by a copy of the hint
+    that is made first. But an interrupt can come just after it has learned the outcome of a single
+    call: then only the hint has learned it. While it is asked, calls of other threads are refused.
 
     Examples
     --------
@@ -129,7 +137,9 @@ class Recalibrator(Saveable):
         self._desk = self._new_desk(_built(hint, logit=self._logit))
 
     def _new_desk(self, hint: Hint | OpenHint) -> _core.Desk:
-        return _core.Desk(hint, self._budget, self._nudge, Ticket, self._max_groups, self._max_unresolved)
+        return _core.Desk(
+            hint, self._budget, self._nudge, Ticket, self._max_groups, self._max_unresolved
+        )
 
     @property
     def _hint(self) -> Hint | OpenHint:
@@ -154,7 +164,10 @@ class Recalibrator(Saveable):
         """The keyword arguments that build this anew."""
         hint = self._hint
         return {
-            "hint": {"kind": OPEN if isinstance(hint, OpenHint) else type(hint).__name__, **hint.config},
+            "hint": {
+                "kind": OPEN if isinstance(hint, OpenHint) else type(hint).__name__,
+                **hint.config,
+            },
             "scale": self._scale,
             "budget": self._budget,
             "nudge": self._nudge,
@@ -195,21 +208,23 @@ class Recalibrator(Saveable):
     def predict(self, score: float | Sequence[float], *, group: Group = None) -> float:
         """Return the probability to say where the model says `score`; `observe` its outcome next.
 
-        Asked again, it answers for the new score; the outcome is about the last one. Nothing is learned.
+        Asked again, it answers for the new score; the outcome is about the last one. Nothing is
+        learned.
 
         Parameters
         ----------
         score
-            The model's probability, or log-odds if `scale` says so; a sequence of them if the hint takes several.
+            The model's probability, or log-odds if `scale` says so; a sequence of them if the hint
+            takes several.
         group
-            The name or number of the group that the round belongs to, or a tuple of several, if groups are to be
-            calibrated each. Every round is also one of everyone's.
+            The name or number of the group that the round belongs to, or a tuple of several, if
+            groups are to be calibrated each. Every round is also one of everyone's.
 
         Raises
         ------
         InputError
-            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int, tuple of these
-            or None; nothing is changed then.
+            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int,
+            tuple of these or None; nothing is changed then.
         """
         return self._desk.predict(score, group)
 
@@ -219,11 +234,14 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1; OrderError if there was no `predict`; nothing is changed then.
+            If the outcome is neither 0 nor 1; OrderError if there was no `predict`; nothing is
+            changed then.
         """
         self._desk.observe(outcome)
 
-    def issue(self, score: float | Sequence[float], *, group: Group = None, event: str | int | None = None) -> Ticket:
+    def issue(
+        self, score: float | Sequence[float], *, group: Group = None, event: str | int | None = None
+    ) -> Ticket:
         """Return a forecast whose outcome will come later, in any order with others.
 
         Parameters
@@ -231,9 +249,9 @@ class Recalibrator(Saveable):
         score, group
             As for `predict`.
         event
-            The name or number of the event that the forecast is about, if several are made of the same. Their outcomes
-            then count as one observation to learn from: 170 forecasts during a game tell about one game. The
-            certificate counts each.
+            The name or number of the event that the forecast is about, if several are made of the
+            same. Their outcomes then count as one observation to learn from: 170 forecasts during a
+            game tell about one game. The certificate counts each.
 
         Returns
         -------
@@ -254,10 +272,11 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1, or the ticket was never issued; nothing is changed then.
+            If the outcome is neither 0 nor 1, or the ticket was never issued; nothing is changed
+            then.
         TicketError
-            If the ticket is resolved or given up already; nothing is changed then, so an outcome delivered twice is
-            counted once.
+            If the ticket is resolved or given up already; nothing is changed then, so an outcome
+            delivered twice is counted once.
         """
         self._desk.resolve(ticket, outcome)
 
@@ -285,30 +304,33 @@ class Recalibrator(Saveable):
     ) -> NDArray[np.float64]:
         """Play a round for every score: say a probability, then learn its outcome.
 
-        The same as `predict` and `observe` in a loop, bit for bit, state included, and several times faster. Other
-        threads run meanwhile. Interrupted, by Ctrl-C say, it stops within a tenth of a second and has learned nothing:
-        everything is as before the call, only `out` may hold forecasts already.
+        The same as `predict` and `observe` in a loop, bit for bit, state included, and several
+        times faster. Other threads run meanwhile. Interrupted, by Ctrl-C say, it stops within a
+        tenth of a second and has learned nothing: everything is as before the call, only `out` may
+        hold forecasts already.
 
         Parameters
         ----------
         scores
-            What the model said, in order: one number a round, in [0, 1] or log-odds; or a row of numbers, if the hint
-            takes several.
+            What the model said, in order: one number a round, in [0, 1] or log-odds; or a row of
+            numbers, if the hint takes several.
         outcomes
             What happened: 0 or 1, as many.
         groups
-            The group of each round, as many: a name, a tuple of several, or None. Or a table with a column for each of
-            several. None if there are no groups.
+            The group of each round, as many: a name, a tuple of several, or None. Or a table with a
+            column for each of several. None if there are no groups.
         known_at
-            After which round each outcome is known, if not before the next one: the number of a row, from 0, its own or
-            a later one. Then this is `issue` for each row and `resolve` after row ``known_at[t]`` for row t, in the
-            order of rows, bit for bit: a log is replayed as it happened. Rows known only after the last one stay
-            `awaited`. As always, the oldest are given up if more than `max_unresolved` are; their outcomes are passed
+            After which round each outcome is known, if not before the next one: the number of a
+            row, from 0, its own or a later one. Then this is `issue` for each row and `resolve`
+            after row ``known_at[t]`` for row t, in the order of rows, bit for bit: a log is
+            replayed as it happened. Rows known only after the last one stay `awaited`. As always,
+            the oldest are given up if more than `max_unresolved` are; their outcomes are passed
             over.
         events
             The event that each round is about, or None, as for `issue`; only with `known_at`.
         out
-            Where to write the forecasts, if not to a new array: float64, contiguous, one for each outcome.
+            Where to write the forecasts, if not to a new array: float64, contiguous, one for each
+            outcome.
 
         Returns
         -------
@@ -318,8 +340,8 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If a score, an outcome, a group, an event or an entry of `known_at` breaks its rule, or the lengths differ;
-            nothing is changed then.
+            If a score, an outcome, a group, an event or an entry of `known_at` breaks its rule, or
+            the lengths differ; nothing is changed then.
 
         Examples
         --------
@@ -328,23 +350,32 @@ class Recalibrator(Saveable):
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
-        x, y = _check.scored("scores", scores, outcomes, scale=self._scale, models=self._hint._models)
+        x, y = _check.scored(
+            "scores", scores, outcomes, scale=self._scale, models=self._hint._models
+        )
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
         if known_at is None:
             if events is not None:
-                raise InputError("events", "must come with known_at: outcomes known at once are each an event", events)
+                raise InputError(
+                    "events",
+                    "must come with known_at: outcomes known at once are each an event",
+                    events,
+                )
             self._desk.run(self._rows(x), names, y, said)
         else:
             known = _check.known_at(known_at, len(y))
-            about = np.empty(0, np.int64) if events is None else _check.events(events, len(y), scores)
+            about = (
+                np.empty(0, np.int64) if events is None else _check.events(events, len(y), scores)
+            )
             self._desk.replay(self._rows(x), names, y, known, about, said)
         return said
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
         """Return what `predict` would say to each score if it came next. Nothing is changed or awaited.
 
-        Other threads run meanwhile, and may go on with this object: all answers are those of when it was called.
+        Other threads run meanwhile, and may go on with this object: all answers are those of when
+        it was called.
 
         Parameters
         ----------
@@ -373,13 +404,14 @@ class Recalibrator(Saveable):
         text
             What `to_json` gave. Reading it runs no code.
         hint
-            If it was saved with a hint of your own, a new one of the same class: a copy of it loads the saved state.
+            If it was saved with a hint of your own, a new one of the same class: a copy of it loads
+            the saved state.
 
         Raises
         ------
         StateError
-            If the text is corrupted, was not saved by this class, or needs a hint that is not given; VersionError if a
-            newer truecast wrote it.
+            If the text is corrupted, was not saved by this class, or needs a hint that is not
+            given; VersionError if a newer truecast wrote it.
         """
         config, saved = saving.from_json(text, cls.__name__, cls._oldest)
         return cls._rebuild(_with_hint(config, hint), saved)
@@ -421,7 +453,9 @@ class Recalibrator(Saveable):
         groups = _saved_names(state["groups"], self._max_groups)
         numbers = numbers_of(state["guard"], most=len(groups) + 2)
         if len(numbers["rounds"]) != len(groups) + 2:
-            raise StateError("there must be a saved record of each group, of everyone and of all others")
+            raise StateError(
+                "there must be a saved record of each group, of everyone and of all others"
+            )
         asked = _saved_asked(state["asked"], numbers["asked"], hint._models, self._scale)
         desk = self._new_desk(hint)
         try:
@@ -442,7 +476,9 @@ def _with_hint(config: dict[str, Any], hint: Any) -> dict[str, Any]:
     if name is None and hint is not None:
         raise StateError("this was saved with a hint of truecast, which is read without hint=")
     if name is not None and hint is None:
-        raise StateError(f"this was saved with a hint of your own, {name!s:.80}: pass a new one as hint= to load it")
+        raise StateError(
+            f"this was saved with a hint of your own, {name!s:.80}: pass a new one as hint= to load it"
+        )
     if name is not None and (is_compiled(hint) or type(hint).__name__ != name):
         raise StateError(f"this was saved with the hint {name!s:.80}, got {type(hint).__name__}")
     return config if name is None else config | {"hint": hint}
@@ -469,7 +505,9 @@ def _ours(hint: Any) -> Hint | None:
         return Mix()
     if isinstance(hint, dict) and isinstance(kind := hint.get("kind"), str) and kind in Hint._kinds:
         try:
-            return Hint._kinds[kind](**{name: value for name, value in hint.items() if name != "kind"})
+            return Hint._kinds[kind](
+                **{name: value for name, value in hint.items() if name != "kind"}
+            )
         except TypeError as error:
             raise InputError("hint", f"must have the options of {kind}", hint) from error
     return copy.copy(hint) if isinstance(hint, Hint) and is_compiled(hint) else None
@@ -491,7 +529,9 @@ def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDAr
     """The scores of the round whose outcome `observe` will learn, if there is one; the guard awaits it too."""
     count = 0 if asked is None else models
     if not isinstance(scores, list) or len(scores) != count:
-        raise StateError(f"the saved asked must be {count} scores, as the guard awaits an outcome, got {scores!r:.80}")
+        raise StateError(
+            f"the saved asked must be {count} scores, as the guard awaits an outcome, got {scores!r:.80}"
+        )
     if not all(type(score) is float and is_score(score, scale) for score in scores):
         raise StateError(f"the saved asked must be scores that were forecast, got {scores!r:.80}")
     return np.array(scores, np.float64)
@@ -502,5 +542,7 @@ def _load_bursts(desk: _core.Desk, numbers: object) -> None:
     names = desk.bursts()
     if not isinstance(numbers, dict) or set(numbers) != set(names):
         raise StateError(f"the saved bursts must have exactly the entries {', '.join(names)}")
-    if any(type(number) is not float for number in numbers.values()) or not desk.set_bursts(numbers):
+    if any(type(number) is not float for number in numbers.values()) or not desk.set_bursts(
+        numbers
+    ):
         raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")

@@ -42,8 +42,8 @@ class Ticket(int):
         return f"Ticket({int(self)}, p={self.p!r})"
 
 
-# Of each ticket; the scores are as many as the hint takes, and the groups as many as it has members. Notes that the
-# saved hint would give again are left out.
+# Of each ticket; the scores are as many as the hint takes, and the groups as many as it has
+# members. Notes that the saved hint would give again are left out.
 _COLUMNS = {
     "number": "<i8",
     "key": "<i8",  # where on the arc it is credited
@@ -54,7 +54,8 @@ _COLUMNS = {
     "score": "<f8",
     "forecast": "<f8",
     "aim": "<u2",  # of tickets with groups: the hint, and what their offsets said of it, in 16 bits
-    "same": "<u1",  # whether the hint would give these notes now, if it is one of truecast; or there are none
+    # whether the hint would give these notes now, if it is one of truecast; or there are none
+    "same": "<u1",
     "notes": "<u2",  # forecasts in 16 bits, or _WHOLE
     "whole": "<i8",  # the other notes, in order: the bits of floats
     "about": "<i8",  # the events that some ticket is of,
@@ -69,10 +70,15 @@ _MOST = 1 << 28  # numbers in a column
 def tickets_state(desk: _core.Desk) -> dict[str, Any]:
     """Everything about the tickets, as plain data."""
     about, made = desk.events()
-    return {"issued": desk.issued, "awaited": packed({**desk.table(), "about": about, "made": made}, _COLUMNS)}
+    return {
+        "issued": desk.issued,
+        "awaited": packed({**desk.table(), "about": about, "made": made}, _COLUMNS),
+    }
 
 
-def load_tickets(desk: _core.Desk, state: Any, numbers: dict[str, Any], *, most: int, scale: str) -> None:
+def load_tickets(
+    desk: _core.Desk, state: Any, numbers: dict[str, Any], *, most: int, scale: str
+) -> None:
     """Take over what `tickets_state` gave, or raise StateError; `numbers` are the guard's, who awaits just these."""
     if not isinstance(state, dict) or set(state) != {"issued", "awaited"}:
         raise StateError("the saved tickets must have exactly the entries issued and awaited")
@@ -101,7 +107,10 @@ def _check_lengths(columns: Columns, hint: Any, most: int) -> None:
     count = len(columns["number"])
     if count > most:
         raise StateError(f"the saved tickets must be at most {most}, got {count}")
-    if any(len(columns[name]) != count for name in _ONE_EACH) or len(columns["score"]) != count * hint._models:
+    if (
+        any(len(columns[name]) != count for name in _ONE_EACH)
+        or len(columns["score"]) != count * hint._models
+    ):
         raise StateError("the saved tickets must have an entry in each column")
     members = columns["members"]
     if not _within(members, 0, _MOST).all() or int(members.sum()) != len(columns["group"]):
@@ -113,16 +122,24 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
     numbers, scores = columns["number"], columns["score"]
     order = (np.diff(numbers, prepend=-1) > 0) & _within(numbers, 0, issued - 1)
     if not order.all():
-        raise StateError(f"the saved tickets must be in order, below {issued}, got {numbers[int(order.argmin())]}")
+        raise StateError(
+            f"the saved tickets must be in order, below {issued}, got {numbers[int(order.argmin())]}"
+        )
     good = np.isfinite(scores) if scale == "logit" else _within(scores, 0, 1)
     if not good.all():
-        raise StateError(f"the saved tickets must have a score each, got {scores[int(good.argmin())]}")
+        raise StateError(
+            f"the saved tickets must have a score each, got {scores[int(good.argmin())]}"
+        )
     aims = columns["aim"]
     if len(aims) != _AIMS * int((columns["members"] > 0).sum()):
-        raise StateError("the saved tickets of groups must have a hint and what their offsets said of it")
+        raise StateError(
+            "the saved tickets of groups must have a hint and what their offsets said of it"
+        )
     placed = is_placed(columns["forecast"], columns["key"]) & _within(columns["worst"], 0, 1 << 62)
     if not placed.all():
-        raise StateError(f"a saved ticket must have a forecast and its key, got {numbers[int(placed.argmin())]}")
+        raise StateError(
+            f"a saved ticket must have a forecast and its key, got {numbers[int(placed.argmin())]}"
+        )
 
 
 def _check_notes(columns: Columns, hint: Any) -> None:
@@ -130,8 +147,14 @@ def _check_notes(columns: Columns, hint: Any) -> None:
     each, ours = hint._notes, hint._calls is None
     if int((notes == _WHOLE).sum()) != len(whole):
         raise StateError("the notes of a saved ticket must be as many as they say")
-    if same.max(initial=0) > 1 or int((same == 0).sum()) * each != len(notes) or (each == 0 and not same.all()):
-        raise StateError(f"the notes of a saved ticket must be {each} floats, or be marked as those of now")
+    if (
+        same.max(initial=0) > 1
+        or int((same == 0).sum()) * each != len(notes)
+        or (each == 0 and not same.all())
+    ):
+        raise StateError(
+            f"the notes of a saved ticket must be {each} floats, or be marked as those of now"
+        )
     floats = whole.view(np.float64)
     if ours and not _within(floats, 0, 1).all():
         raise StateError(f"the notes of a saved ticket must be {each} floats from 0 to 1")
@@ -143,8 +166,15 @@ def _check_events(columns: Columns) -> None:
     of = columns["event"]
     events, open_now = np.unique(of[of != 0], return_counts=True)
     about, made = columns["about"], columns["made"]
-    if len(made) != len(about) or not np.array_equal(events, about) or (made < open_now).any() or (of < 0).any():
-        raise StateError("the saved events must be those of the tickets, with at least as many forecasts each")
+    if (
+        len(made) != len(about)
+        or not np.array_equal(events, about)
+        or (made < open_now).any()
+        or (of < 0).any()
+    ):
+        raise StateError(
+            "the saved events must be those of the tickets, with at least as many forecasts each"
+        )
 
 
 def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
@@ -154,17 +184,28 @@ def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
     known = _within(columns["group"], 1, groups - 1)
     known[1:] &= (np.diff(columns["group"]) > 0) | (np.diff(owner) > 0)
     if not known.all():
-        raise StateError("the saved tickets must be of groups that are known, each once and in order")
+        raise StateError(
+            "the saved tickets must be of groups that are known, each once and in order"
+        )
     scaled = columns["forecast"] * 2.0**32  # exact
     worth = np.maximum(np.ceil(scaled), 2.0**32 - np.floor(scaled))
     everyone = np.zeros(len(worth), np.int64)
-    member, value = np.concatenate([everyone, columns["group"]]), np.concatenate([worth, worth[owner]])
+    member, value = (
+        np.concatenate([everyone, columns["group"]]),
+        np.concatenate([worth, worth[owner]]),
+    )
     if (np.bincount(member, minlength=groups) != numbers["late"]).any():
         raise StateError("the saved tickets must be as many as the guard awaits")
-    lost = numbers["unknown"].astype(np.float64) - np.bincount(member, value, groups)  # of what is given up
+    lost = numbers["unknown"].astype(np.float64) - np.bincount(
+        member, value, groups
+    )  # of what is given up
     loose = 2.0**-40 * numbers["unknown"]
-    if ((lost < numbers["lost"] * 2.0**31 - loose) | (lost > numbers["lost"] * 2.0**32 + loose)).any():
-        raise StateError("the saved unknown of a guard must be that of its tickets and of what it has given up")
+    if (
+        (lost < numbers["lost"] * 2.0**31 - loose) | (lost > numbers["lost"] * 2.0**32 + loose)
+    ).any():
+        raise StateError(
+            "the saved unknown of a guard must be that of its tickets and of what it has given up"
+        )
     reserved = columns["worst"]
     if reserved.astype(np.float64).sum() > 2.0**62 or int(reserved.sum()) != numbers["reserved"]:
         raise StateError("the saved reserve of the guard must be that of its tickets")

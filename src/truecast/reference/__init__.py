@@ -1,7 +1,7 @@
 """The same algorithms in plain Python, to be read beside the paper: slow, obvious, exact.
 
-Nothing here uses the compiled core, and nothing at run time uses this: it is the oracle that the tests drive in
-lockstep with the core, and the page to read first.
+Nothing here uses the compiled core, and nothing at run time uses this: it is the oracle that the
+tests drive in lockstep with the core, and the page to read first.
 """
 
 from truecast.reference import measures

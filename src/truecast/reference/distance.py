@@ -33,11 +33,13 @@ def _partitions(n: int) -> Iterator[list[list[int]]]:
 def calibration_distance(p: Sequence[Fraction], y: Sequence[int]) -> Fraction:
     """CalDist as a shortest path.
 
-    Sort the forecasts of the zeros and those of the ones. Groups in increasing order of value can be taken as
-    consecutive blocks of both lists, so CalDist is the length of the shortest path over lattice points (i, j), from
-    (0, 0) to (zeros, ones), where a step takes the next zeros and ones as a group. O(zeros^2 ones^2).
+    Sort the forecasts of the zeros and those of the ones. Groups in increasing order of value can
+    be taken as consecutive blocks of both lists, so CalDist is the length of the shortest path over
+    lattice points (i, j), from (0, 0) to (zeros, ones), where a step takes the next zeros and ones
+    as a group. O(zeros^2 ones^2).
     """
-    # everything in units of 1 / (denominators of p times all group sizes), so that all sums are of integers
+    # everything in units of 1 / (denominators of p times all group sizes), so that all sums are of
+    # integers
     denominator = lcm(1, *(x.denominator for x in p)) * lcm(1, *range(1, len(y) + 1))
     zeros = sorted(int(x * denominator) for x, bit in zip(p, y, strict=True) if bit == 0)
     ones = sorted(int(x * denominator) for x, bit in zip(p, y, strict=True) if bit == 1)

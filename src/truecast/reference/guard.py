@@ -1,9 +1,10 @@
 """The guard on the arc, in plain Python: follow a hint while the energy of the residuals stays within its budget.
 
-The page to read beside docs/adaptive.md, section 3, and the oracle that the compiled guard is driven against. A step
-costs as many operations as there are knots. What rounds add, prices and what is reserved are whole numbers of parts,
-2^-20, rounded against us. With `exact=True` all sums are fractions, of the kernel as floats have it, and nothing is
-rounded: the theorem holds for any kernel that is positive definite.
+The page to read beside docs/adaptive.md, section 3, and the oracle that the compiled guard is
+driven against. A step costs as many operations as there are knots. What rounds add, prices and what
+is reserved are whole numbers of parts, 2^-20, rounded against us. With `exact=True` all sums are
+fractions, of the kernel as floats have it, and nothing is rounded: the theorem holds for any kernel
+that is positive definite.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from typing import Any, NamedTuple
 
 from truecast.reference.arc import fall, rise
 
-__all__ = ["END", "EVERYONE", "ArcGuard", "Field", "Placed", "angle_of", "forecast_at", "key_near", "spacing"]
+__all__ = [
+    "END",
+    "EVERYONE",
+    "ArcGuard",
+    "Field",
+    "Placed",
+    "angle_of",
+    "forecast_at",
+    "key_near",
+    "spacing",
+]
 
 Number = Any  # a float, or if it is to be exact, a Fraction
 
@@ -89,7 +100,9 @@ class Field:
 class ArcGuard:
     """Says the hint if what the energy can grow by is allowed, else a forecast near it for which it is."""
 
-    def __init__(self, *, budget: float = 4.0, start: float = 1000.0, share: float = 0.1, exact: bool = False) -> None:
+    def __init__(
+        self, *, budget: float = 4.0, start: float = 1000.0, share: float = 0.1, exact: bool = False
+    ) -> None:
         self.exact = exact
         self.number: Callable[[float], Number] = cache(Fraction) if exact else float
         self.budget: Number = self.number(budget)  # C
@@ -135,7 +148,9 @@ class ArcGuard:
 
     # The rule.
 
-    def place(self, hint: float, groups: Iterable[Hashable] = (), beside: Placed | None = None) -> Placed:
+    def place(
+        self, hint: float, groups: Iterable[Hashable] = (), beside: Placed | None = None
+    ) -> Placed:
         """Where the hint leads, beside a forecast that may still count or not; nothing changes."""
         names = (EVERYONE, *dict.fromkeys(groups))
         share = self.share / (1 + self.number(len(self.waiting) / 10))
@@ -148,7 +163,9 @@ class ArcGuard:
         w = self.round_up(self.worst(p, key, names))
         return Placed(p, key, w, self.price(p, key, names), names)
 
-    def search(self, start: int, step: int, names: tuple[Hashable, ...], more: Number, *, up: bool) -> int:
+    def search(
+        self, start: int, step: int, names: tuple[Hashable, ...], more: Number, *, up: bool
+    ) -> int:
         """Halve the way to the end of the arc: down to the spacing; on to single keys if nothing has been allowed."""
         low, high, found = start, END if up else 0, None
         while (gap := abs(high - low)) > step or (found is None and gap > 1):
@@ -276,7 +293,9 @@ class ArcGuard:
     def unknown(self, name: Hashable = EVERYONE) -> float:
         """The sum of max(p, 1 - p) over the forecasts without an outcome."""
         open_ends = (*self.waiting, *self.given_up)
-        return math.fsum(max(placed.p, 1.0 - placed.p) for placed in open_ends if name in placed.fields)
+        return math.fsum(
+            max(placed.p, 1.0 - placed.p) for placed in open_ends if name in placed.fields
+        )
 
     def lower_distance(self, name: Hashable = EVERYONE) -> float:
         """What the lower distance of a group's forecasts is at most, up to rounding."""

@@ -1,7 +1,7 @@
 """Hints in plain Python floats: from a score to a better probability, learned from outcomes in any order.
 
-The same arithmetic as the compiled hints, operation by operation, so that both say the same to the last bit wherever
-`math` and the compiler use one C library.
+The same arithmetic as the compiled hints, operation by operation, so that both say the same to the
+last bit wherever `math` and the compiler use one C library.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["PlainBinMeans", "PlainBursts", "PlainHint", "PlainIdentity", "PlainIsotonic", "PlainMix", "PlainPlatt"]
+__all__ = [
+    "PlainBinMeans",
+    "PlainBursts",
+    "PlainHint",
+    "PlainIdentity",
+    "PlainIsotonic",
+    "PlainMix",
+    "PlainPlatt",
+]
 
 FARTHEST = 16.0  # logits are clipped there
 PER_UNIT = 4  # knots in a unit of the logit scale
@@ -86,7 +94,9 @@ class PlainHint:
         """Notes as they are kept with a ticket: forecasts are rough."""
         return notes
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(
+        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
+    ) -> None:
         """Take in an outcome, with the notes of its forecast if it comes late."""
         raise NotImplementedError
 
@@ -98,7 +108,9 @@ class PlainIdentity(PlainHint):
         """The score."""
         return score
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(
+        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
+    ) -> None:
         """Nothing to learn."""
 
 
@@ -114,9 +126,15 @@ class PlainPlatt(PlainHint):
         """A straight line on the logit scale."""
         return sigmoid(clip(self.offset + self.slope * logit(score), -FARTHEST, FARTHEST))
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(
+        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
+    ) -> None:
         """One step; the curvature of the new loss is taken as |y - p| / 2, whose mean is p (1 - p)."""
-        z, error, lost = logit(score), weight * (y - self.predict(score)), weight * (1.0 - self.keep)
+        z, error, lost = (
+            logit(score),
+            weight * (y - self.predict(score)),
+            weight * (1.0 - self.keep),
+        )
         bend, keep = abs(error) / 2.0, 1.0 - lost
         self.a = keep * self.a + lost * 2.0 + bend
         self.b = keep * self.b + bend * z
@@ -139,10 +157,14 @@ class PlainBinMeans(PlainHint):
     def predict(self, score: float) -> float:
         """Straight between the shrunk means of the two knots."""
         k, part = knot(score)
-        lower, upper = (self.residuals[i] / (self.weights[i] + self.prior * self.unit) for i in (k, k + 1))
+        lower, upper = (
+            self.residuals[i] / (self.weights[i] + self.prior * self.unit) for i in (k, k + 1)
+        )
         return clip(score + (1.0 - part) * lower + part * upper, 0.0, 1.0)
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(
+        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
+    ) -> None:
         """The newest round counts most: `unit` grows where all others should shrink."""
         self.unit /= 1.0 - weight * (1.0 - self.keep)
         k, part = knot(score)
@@ -176,7 +198,9 @@ class PlainIsotonic(PlainHint):
         (_, start, low), (_, end, high) = self.pools[after - 1], self.pools[after]
         return clip(low + (high - low) * ((z - start) / (end - start)), low, high)
 
-    def learn(self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(
+        self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
+    ) -> None:
         """Count the round at the nearer knot; fit anew when that is due."""
         self.unit /= 1.0 - weight * (1.0 - self.keep)
         k = nearest(score)
@@ -249,7 +273,9 @@ class PlainStack:
         for i, j, more in grown:
             self.lower[i][j] += more
         rate = error / s
-        self.weights = [clip(w + rate * v, -64.0, 64.0) for w, v in zip(self.weights, step, strict=True)]
+        self.weights = [
+            clip(w + rate * v, -64.0, 64.0) for w, v in zip(self.weights, step, strict=True)
+        ]
 
 
 class PlainMix(PlainHint):
@@ -281,7 +307,9 @@ class PlainMix(PlainHint):
     def issue(self, score: Any) -> tuple[float, list[float]]:
         """The weighted mean; what it is the mean of, and the rounds so far over 2**53."""
         scores = [score] if self.models == 1 else score
-        said = [member.predict(scores[k]) for member, k in zip(self.members, self.sees, strict=True)]
+        said = [
+            member.predict(scores[k]) for member, k in zip(self.members, self.sees, strict=True)
+        ]
         said.append(self.stack.say(said))
         p = 0.0
         for weight, q in zip(self.weights, said, strict=True):
@@ -292,7 +320,9 @@ class PlainMix(PlainHint):
         """All but the rounds are forecasts."""
         return [*map(rough, notes[:-1]), notes[-1]]
 
-    def learn(self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0) -> None:
+    def learn(
+        self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0
+    ) -> None:
         """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
         *said, before = self.issue(score)[1] if notes is None else notes
         late = max(self.rounds - before * 2.0**53, 0.0)

@@ -22,7 +22,9 @@ def bent_points(bend: int, denominator: int = 1 << 30) -> tuple[list[Fraction], 
         points = [0]
         for _ in range(bend):
             g = points[-1]
-            points.append((g + isqrt(g * g + 4 * k)) // 2)  # the highest with points[j] (points[j] - g) <= k
+            points.append(
+                (g + isqrt(g * g + 4 * k)) // 2
+            )  # the highest with points[j] (points[j] - g) <= k
         return points
 
     k = n * n  # certainly enough
@@ -39,12 +41,14 @@ def bent_points(bend: int, denominator: int = 1 << 30) -> tuple[list[Fraction], 
 class PlainLadder:
     """The paper's state: the look-ahead bias of every point, and the cell the next forecast is made in.
 
-    `forecast` is "lower", "upper", "middle" or "outer" (the end of the cell farther from 1/2); `cell` is "walk",
-    "lowest" or "highest". Outcomes are 0 and 1, or fractions between them (docs/theory.md, section 9); of these only
-    D + A is a bound, not D + B.
+    `forecast` is "lower", "upper", "middle" or "outer" (the end of the cell farther from 1/2);
+    `cell` is "walk", "lowest" or "highest". Outcomes are 0 and 1, or fractions between them
+    (docs/theory.md, section 9); of these only D + A is a bound, not D + B.
     """
 
-    def __init__(self, points: Sequence[Fraction], forecast: str = "lower", cell: str = "walk") -> None:
+    def __init__(
+        self, points: Sequence[Fraction], forecast: str = "lower", cell: str = "walk"
+    ) -> None:
         self.points = list(points)
         self.forecast = forecast
         self.rule = cell
@@ -89,7 +93,9 @@ class PlainLadder:
         elif self.rule == "highest":
             self.cell = next(i for i in reversed(cells) if self.is_open(i))
         elif not self.is_open(self.cell):
-            self.cell += 1 if towards == 1 else -1  # to the neighbour on the side of the outcome, which is open
+            self.cell += (
+                1 if towards == 1 else -1
+            )  # to the neighbour on the side of the outcome, which is open
 
     def bias(self) -> Fraction:
         """A: One-Step-Ahead's distance to the calibrated sequence that sends every point to its mean outcome."""
@@ -101,7 +107,9 @@ class PlainLadder:
         if not biased:
             return Fraction(0)
         v = Fraction(sum(a < 0 for _, a in biased), len(biased))
-        return sum((abs(a + 1 - g if a < 0 else a - g) + abs(v - g) for g, a in biased), Fraction(0))
+        return sum(
+            (abs(a + 1 - g if a < 0 else a - g) + abs(v - g) for g, a in biased), Fraction(0)
+        )
 
     def certificate(self) -> Fraction:
         """Return D + min(A, B), which CalDist of the forecasts is at most."""

@@ -30,7 +30,9 @@ def calibration_error_by_value(tally: Tally) -> Fraction:
 
 def smooth_calibration_error(tally: Tally) -> Fraction:
     """Total: the value function of the flow, its breakpoints in a sorted list (docs/measures.md, theorem 1)."""
-    breakpoints: list[list[Fraction]] = [[Fraction(0), Fraction(2)]]  # place u, slope-mass; in order of u
+    breakpoints: list[list[Fraction]] = [
+        [Fraction(0), Fraction(2)]
+    ]  # place u, slope-mass; in order of u
     constant, carried = Fraction(0), Fraction(0)
     for (p, zeros, ones), (following, _, _) in pairwise(tally):
         carried += ones - (zeros + ones) * p
@@ -60,18 +62,26 @@ def isotonic_rates(tally: Tally) -> list[Fraction]:
         return Fraction(ones, zeros + ones)
 
     size = len(tally)
-    return [max(min(mean(start, end) for end in range(i + 1, size + 1)) for start in range(i + 1)) for i in range(size)]
+    return [
+        max(min(mean(start, end) for end in range(i + 1, size + 1)) for start in range(i + 1))
+        for i in range(size)
+    ]
 
 
 def laplace_sum(tally: Tally, scale: float) -> float:
     """Over all pairs of rounds, the product of their residuals times exp(-distance / scale)."""
     residuals = [(p, ones - (zeros + ones) * p) for p, zeros, ones in tally]
-    return sum(float(r * s) * exp(-float(abs(p - q)) / scale) for p, r in residuals for q, s in residuals)
+    return sum(
+        float(r * s) * exp(-float(abs(p - q)) / scale) for p, r in residuals for q, s in residuals
+    )
 
 
 def u_calibration_error(tally: Tally) -> Fraction:
     """Total, for losses in [0, 1]: the dearest mixture of one or two thresholds (docs/measures.md, theorem 5)."""
-    total, all_ones = sum(zeros + ones for _, zeros, ones in tally), sum(ones for _, _, ones in tally)
+    total, all_ones = (
+        sum(zeros + ones for _, zeros, ones in tally),
+        sum(ones for _, _, ones in tally),
+    )
 
     def regret(c: Fraction) -> Fraction:
         above = sum((ones - (zeros + ones) * c for p, zeros, ones in tally if p > c), Fraction(0))
@@ -88,7 +98,12 @@ def calibration_decision_loss(tally: Tally) -> Fraction:
     def loss(c: Fraction) -> Fraction:
         crossed = zip(tally, rates, strict=True)
         return sum(
-            ((z + o) * abs(rate - c) for (p, z, o), rate in crossed if min(p, rate) <= c <= max(p, rate)), Fraction(0)
+            (
+                (z + o) * abs(rate - c)
+                for (p, z, o), rate in crossed
+                if min(p, rate) <= c <= max(p, rate)
+            ),
+            Fraction(0),
         )
 
     return _dearest(loss, {Fraction(0), Fraction(1), *rates, *(p for p, _, _ in tally)})

@@ -15,11 +15,13 @@ Said = tuple[Fraction, int]  # a forecast and its outcome
 Seen = tuple[int, int]  # the number of a cell and the outcome
 
 
-def solve_columns(columns: Sequence[tuple[Fraction, Fraction]]) -> tuple[Fraction, dict[int, Fraction]]:
+def solve_columns(
+    columns: Sequence[tuple[Fraction, Fraction]],
+) -> tuple[Fraction, dict[int, Fraction]]:
     """Return the value of a game with two rows, and weights of one or two columns that keep either row to it.
 
-    The cheaper rows of the mixtures fill the convex hull of the columns, so the best mixture is a column, or a mixture
-    of two with equal rows.
+    The cheaper rows of the mixtures fill the convex hull of the columns, so the best mixture is a
+    column, or a mixture of two with equal rows.
     """
     best = min(range(len(columns)), key=lambda i: max(columns[i]))
     value, weights = max(columns[best]), {best: Fraction(1)}
@@ -56,9 +58,9 @@ def best_answer(
 ) -> Fraction:
     """Return the least expected CalDist against an adversary who sees the cells of forecasts and no more.
 
-    Forecasts are from the points of the cells. The adversary plays a one with a chance that depends on what he saw, in
-    order of the rounds unless he forgets it, and on the present cell if the game is deterministic; otherwise he is
-    shown cell 0 there.
+    Forecasts are from the points of the cells. The adversary plays a one with a chance that depends
+    on what he saw, in order of the rounds unless he forgets it, and on the present cell if the game
+    is deterministic; otherwise he is shown cell 0 there.
     """
     points = sorted({p for cell in cells for p in cell})
 

@@ -10,7 +10,9 @@ from truecast.reference.ladder import PlainLadder
 
 __all__ = ["PlainSplitWalk"]
 
-FINEST = Fraction(1, 1 << 40)  # cells are not split below this, and deviations are rounded up to half of it
+FINEST = Fraction(
+    1, 1 << 40
+)  # cells are not split below this, and deviations are rounded up to half of it
 
 
 def rounded_up(x: Fraction) -> Fraction:

@@ -16,7 +16,10 @@ from truecast.report.verdict import gain, place, turned, verdict
 __all__ = ["Advice", "advice"]
 
 _DULL = 0.05  # of the uncertainty, that forecasts should at least explain
-_AIM, _RARE_AIM = 0.01, 0.1  # the error that chance should not hide, as such and relative to the rarer outcome
+_AIM, _RARE_AIM = (
+    0.01,
+    0.1,
+)  # the error that chance should not hide, as such and relative to the rarer outcome
 _ENOUGH = 100  # rounds to judge sharpness by
 _LARGE = 30  # rounds of a group, on average, for it to be recalibrated by itself
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -34,7 +37,9 @@ class Advice:
 
 def advice(finding: Finding, context: Context) -> list[Advice]:
     """Return what to do, the most useful first."""
-    first = _calibration(finding, context) if finding.after is None else _after(finding, finding.after)
+    first = (
+        _calibration(finding, context) if finding.after is None else _after(finding, finding.after)
+    )
     return [first, *_groups(finding), *_sharpness(finding), *_certainty(finding)]
 
 
@@ -43,7 +48,9 @@ def _calibration(finding: Finding, context: Context) -> Advice:
     if kind == "off" and turned(finding):
         why = "Low forecasts came true more often than high ones: perhaps these are probabilities of the other outcome."
         return Advice(
-            "Try 1 \N{MINUS SIGN} score.", f"{why} Or recalibrate, which turns them round.", _line(finding, context)
+            "Try 1 \N{MINUS SIGN} score.",
+            f"{why} Or recalibrate, which turns them round.",
+            _line(finding, context),
         )
     if kind == "off":
         kept = "It keeps what separates events from non-events"
@@ -54,7 +61,9 @@ def _calibration(finding: Finding, context: Context) -> Advice:
     if kind == "few":
         return Advice("Collect more rounds.", _how_many(finding))
     if kind == "weighted":
-        return Advice("Use counts as weights, if that is what they are.", "Then chance can be judged.")
+        return Advice(
+            "Use counts as weights, if that is what they are.", "Then chance can be judged."
+        )
     why = "With so many rounds the error is certain, but it hardly matters."
     if kind == "none":
         why = "Nothing here calls for recalibration. Models drift, though: measure again with new rounds."
@@ -76,9 +85,15 @@ def _line(finding: Finding, context: Context) -> str:
         return _PYTHON
     names = {"--outcome": context.outcome, "--score": finding.name if context.score_known else None}
     names["--by"] = context.group if _worth_it(finding) else None
-    options = [part for option, column in names.items() if column is not None for part in (option, column)]
-    ending = "".join(PurePath(context.source).suffixes[-2 if context.source.endswith(_PACKED) else -1 :])
-    return shlex.join(["truecast", "recalibrate", context.source, *options, "-o", f"recalibrated{ending}"])
+    options = [
+        part for option, column in names.items() if column is not None for part in (option, column)
+    ]
+    ending = "".join(
+        PurePath(context.source).suffixes[-2 if context.source.endswith(_PACKED) else -1 :]
+    )
+    return shlex.join(
+        ["truecast", "recalibrate", context.source, *options, "-o", f"recalibrated{ending}"]
+    )
 
 
 def _worth_it(finding: Finding) -> bool:
@@ -94,7 +109,9 @@ def _how_many(finding: Finding) -> str:
     enough = int(figures.total * (chance / aim) ** 2)
     unit = 10 ** (len(str(enough)) - 1)
     some = count(-(-enough // unit) * unit)
-    return f"With about {some} such rounds, chance alone would make an error of about {roughly(aim)}."
+    return (
+        f"With about {some} such rounds, chance alone would make an error of about {roughly(aim)}."
+    )
 
 
 def _after(finding: Finding, later: Finding) -> Advice:
@@ -112,10 +129,15 @@ def _after(finding: Finding, later: Finding) -> Advice:
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
         fell = after.discrimination < before.discrimination
-        lost = " They separate events from non-events less well: discrimination fell." if fell else ""
+        lost = (
+            " They separate events from non-events less well: discrimination fell." if fell else ""
+        )
         why = f"Their smooth calibration error is lower, their {score} is not.{lost}"
         return Advice("Use the recalibrated forecasts if calibration is what you need.", why)
-    return Advice("Keep the forecasts as they were.", f"Recalibration has improved neither {score} nor calibration.")
+    return Advice(
+        "Keep the forecasts as they were.",
+        f"Recalibration has improved neither {score} nor calibration.",
+    )
 
 
 def _groups(finding: Finding) -> list[Advice]:
@@ -124,7 +146,11 @@ def _groups(finding: Finding) -> list[Advice]:
         return []
     said, came = float(overview.mean_forecast[0]), float(overview.mean_outcome[0])
     off = f"Its mean forecast is {probability(said)}, its mean outcome {probability(came)}"
-    alone = "; each group can be recalibrated by itself (--by, or group= in Python)" if _worth_it(finding) else ""
+    alone = (
+        "; each group can be recalibrated by itself (--by, or group= in Python)"
+        if _worth_it(finding)
+        else ""
+    )
     return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{off}{alone}.")]
 
 
@@ -132,9 +158,14 @@ def _sharpness(finding: Finding) -> list[Advice]:
     (score, parts), steps = judged_by(finding), []
     if not parts.uncertainty or finding.figures.total < _ENOUGH:
         return []
-    worse = parts.score > parts.uncertainty and verdict(finding).kind in ("off", "weighted")  # else it may be chance
+    worse = parts.score > parts.uncertainty and verdict(finding).kind in (
+        "off",
+        "weighted",
+    )  # else it may be chance
     if worse and finding.after is None:
-        why = f"As they are, the forecasts are worse than always saying the average, by the {score}."
+        why = (
+            f"As they are, the forecasts are worse than always saying the average, by the {score}."
+        )
         steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
     told = parts.discrimination / parts.uncertainty
     if told < _DULL and not turned(finding) and not finding.outdone:
@@ -148,7 +179,5 @@ def _sharpness(finding: Finding) -> list[Advice]:
 def _certainty(finding: Finding) -> list[Advice]:
     if not finding.impossible:
         return []
-    why = (
-        "One certain mistake costs more than any number of good forecasts gain, by the log loss and in many decisions."
-    )
+    why = "One certain mistake costs more than any number of good forecasts gain, by the log loss and in many decisions."
     return [Advice("Keep forecasts away from 0 and 1.", why)]

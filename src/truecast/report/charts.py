@@ -11,9 +11,33 @@ from truecast.measures.finder import Stretch
 from truecast.plot import Miscalibration, ReliabilityDiagram
 from truecast.report.course import Course
 from truecast.report.markup import Markup, number, tag
-from truecast.report.numerals import MINUS, between, count, figure, p_value, percent, probability, roughly, rounds
+from truecast.report.numerals import (
+    MINUS,
+    between,
+    count,
+    figure,
+    p_value,
+    percent,
+    probability,
+    roughly,
+    rounds,
+)
 from truecast.report.numerals import points as points_of
-from truecast.report.svg import Scale, bars, box, chart, diamond, dot, hits, line, points, rule, scale, text, ticks
+from truecast.report.svg import (
+    Scale,
+    bars,
+    box,
+    chart,
+    diamond,
+    dot,
+    hits,
+    line,
+    points,
+    rule,
+    scale,
+    text,
+    ticks,
+)
 
 __all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_chart"]
 
@@ -32,7 +56,10 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
         text(0, 12, "share that came true", kind="label"),
         *_ruled(x, ticks(low, high), top, bottom),
         *(rule(_LEFT, y(tick), _RIGHT, y(tick), "grid") for tick in ticks(*_rates(diagram))),
-        *(text(_LEFT - 6, y(tick) + 4, probability(tick), "end") for tick in ticks(*_rates(diagram))),
+        *(
+            text(_LEFT - 6, y(tick) + 4, probability(tick), "end")
+            for tick in ticks(*_rates(diagram))
+        ),
         *_band(diagram, x, y),
         line([low, high], [low, high], x, y, "ideal"),
         *_curve(diagram, x, y),
@@ -62,7 +89,10 @@ def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
         bars(where.edges, 0 * where.gaps, np.maximum(where.gaps, 0), x, y, "low"),
         bars(where.edges, 0 * where.gaps, np.minimum(where.gaps, 0), x, y, "high"),
         rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
-        *(text(_LEFT - 6, y(mark) + 4, points_of(mark), "end") for mark in _apart((most, 0.0, least), y)),
+        *(
+            text(_LEFT - 6, y(mark) + 4, points_of(mark), "end")
+            for mark in _apart((most, 0.0, least), y)
+        ),
         text(0, roof - 12, _witness_title(where), kind="label"),
         *_ruled(x, ticks(low, high), roof, floor),
         *_witness(where, x, roof, floor),
@@ -75,7 +105,11 @@ def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
 def group_strip(error: float, high: float, most: float, label: str) -> Markup:
     """Return a group's error as a dot, over a bar of what chance gives."""
     x = scale(0.0, most or 1.0, 5.0, 155.0)
-    bar = None if math.isnan(high) else tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
+    bar = (
+        None
+        if math.isnan(high)
+        else tag("path", d=box(5.0, 6.0, float(x(high)), 14.0), class_="band")
+    )
     parts = (bar, rule(5.0, 2.0, 5.0, 18.0), dot(x(error), 10.0, "4"))
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
@@ -85,9 +119,14 @@ def course_chart(course: Course, label: str) -> Markup:
     top, bottom = 24.0, 184.0
     edges = np.arange(len(course.rounds) + 1, dtype=np.float64)
     most = max(float(side.max()) for side in (course.rate, course.forecast + 2 * course.noise))
-    x, y = scale(0.0, edges[-1], _LEFT, _RIGHT), scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top)
+    x, y = (
+        scale(0.0, edges[-1], _LEFT, _RIGHT),
+        scale(0.0, min(1.0, 1.1 * most) or 1.0, bottom, top),
+    )
     middles = (edges[:-1] + edges[1:]) / 2
-    band = np.clip(np.stack((course.forecast - 2 * course.noise, course.forecast + 2 * course.noise)), 0, 1)
+    band = np.clip(
+        np.stack((course.forecast - 2 * course.noise, course.forecast + 2 * course.noise)), 0, 1
+    )
     around = points(np.append(middles, middles[::-1]), np.append(band[0], band[1][::-1]), x, y)
     marks = ticks(0.0, min(1.0, 1.1 * most) or 1.0)
     after = [] if course.after is None else [line(middles, course.after, x, y, "afterline")]
@@ -110,7 +149,9 @@ def _course_tips(course: Course) -> list[str | None]:
     tips: list[str | None] = []
     for k in range(len(course.rounds)):
         ends = course.span(k)
-        said = f"{probability(course.rate[k])} came true, {probability(course.forecast[k])} forecast"
+        said = (
+            f"{probability(course.rate[k])} came true, {probability(course.forecast[k])} forecast"
+        )
         after = "" if course.after is None else f", {probability(course.after[k])} recalibrated"
         tips.append(f"{ends}\n{rounds(int(course.rounds[k]))}\n{said}{after}")
     return tips
@@ -118,7 +159,9 @@ def _course_tips(course: Course) -> list[str | None]:
 
 def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
     """Return the range of rates to show: that of the forecasts, and what curve and ranges say beyond."""
-    rates = np.concatenate((diagram.edges[[0, -1]], diagram.curve.rate, [part.rate for part in diagram.ranges]))
+    rates = np.concatenate(
+        (diagram.edges[[0, -1]], diagram.curve.rate, [part.rate for part in diagram.ranges])
+    )
     room = 1.05 if rates.max() > diagram.edges[-1] else 1.0
     return float(rates.min()), min(1.0, room * float(rates.max()))
 
@@ -130,7 +173,9 @@ def _range(part: Stretch, diagram: ReliabilityDiagram, x: Scale, y: Scale) -> Ma
     radius = 2.5 + 7 * math.sqrt(part.rounds / diagram.total)
     tip = tag("title", _range_tip(part))
     if part.off:
-        point = tag("path", tip, d=diamond(across, up, 1.25 * radius), class_=f"hit point {way} off")
+        point = tag(
+            "path", tip, d=diamond(across, up, 1.25 * radius), class_=f"hit point {way} off"
+        )
     else:
         place = {"cx": number(across), "cy": number(up), "r": number(radius)}
         point = tag("circle", tip, **place, class_=f"hit point {way}")
@@ -144,7 +189,9 @@ def _range_tip(part: Stretch) -> str:
     ends = " to ".join(between(part.low, part.high))
     said = f"forecasts {ends}: {rounds(part.rounds)}"
     way = "low" if part.gap > 0 else "high"
-    off = f"\ntoo {way} beyond chance by itself (p-value {p_value(part.p_value)})" if part.off else ""
+    off = (
+        f"\ntoo {way} beyond chance by itself (p-value {p_value(part.p_value)})" if part.off else ""
+    )
     return f"{said}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came true{off}"
 
 
@@ -175,8 +222,12 @@ def _mark(value: float) -> str:
     return MINUS * (value < 0) + roughly(value)
 
 
-def _ruled(x: Scale, at: list[float], top: float, bottom: float, *, named: bool = True) -> list[Markup]:
-    names = [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at] if named else []
+def _ruled(
+    x: Scale, at: list[float], top: float, bottom: float, *, named: bool = True
+) -> list[Markup]:
+    names = (
+        [text(x(tick), bottom + 17, probability(tick), "middle") for tick in at] if named else []
+    )
     return [*(rule(x(tick), top, x(tick), bottom, "grid") for tick in at), *names]
 
 
@@ -185,7 +236,9 @@ def _band(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
     if band is None:
         return []
     p = band.p if len(band.p) < _SIDE / 2 else np.linspace(band.p[0], band.p[-1], int(_SIDE / 2))
-    lower, upper = (np.clip(np.interp(p, band.p, side), *_rates(diagram)) for side in (band.lower, band.upper))
+    lower, upper = (
+        np.clip(np.interp(p, band.p, side), *_rates(diagram)) for side in (band.lower, band.upper)
+    )
     if len(p) == 1:
         return [rule(x(p[0]), y(lower[0]), x(p[0]), y(upper[0]), "bandline")]
     around = points(np.concatenate((p, p[::-1])), np.concatenate((lower, upper[::-1])), x, y)
@@ -203,8 +256,14 @@ def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list
     swing = where.f - where.base
     ends = _reach(swing)
     y = scale(*ends, floor, roof)
-    marks = [text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart(tuple(ticks(*ends)), y)]
-    curve = line(where.p, swing, x, y, "weightline") if len(where.p) > 1 else dot(x(where.p[0]), y(swing[0]))
+    marks = [
+        text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart(tuple(ticks(*ends)), y)
+    ]
+    curve = (
+        line(where.p, swing, x, y, "weightline")
+        if len(where.p) > 1
+        else dot(x(where.p[0]), y(swing[0]))
+    )
     return [rule(_LEFT, y(0.0), _RIGHT, y(0.0)), *marks, curve]
 
 
@@ -215,10 +274,14 @@ def _witness_title(where: Miscalibration) -> str:
 
 def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
     middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
-    band = (f", by chance {' to '.join(between(low, high))}" for low, high in _chance(diagram).tolist())
+    band = (
+        f", by chance {' to '.join(between(low, high))}" for low, high in _chance(diagram).tolist()
+    )
     lines = list(band) if diagram.band is not None else [""] * len(middles)
     tips: list[str | None] = []
-    for k, (zeros, ones) in enumerate(zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)):
+    for k, (zeros, ones) in enumerate(
+        zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)
+    ):
         came = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
         curve = f"best increasing curve {probability(float(diagram.curve(middles[k])))}{lines[k]}"
         tips.append(f"{_bin(diagram.edges, k)}\n{came}\n{curve}" if zeros + ones else None)
@@ -236,7 +299,9 @@ def _chance(diagram: ReliabilityDiagram) -> NDArray[np.float64]:
 def _where_tips(where: Miscalibration) -> list[str | None]:
     tips: list[str | None] = []
     parts = where.contributions + where.base * where.gaps
-    for k, (size, gap, part) in enumerate(zip(where.counts.tolist(), where.gaps, parts, strict=True)):
+    for k, (size, gap, part) in enumerate(
+        zip(where.counts.tolist(), where.gaps, parts, strict=True)
+    ):
         off = f"too {'low' if gap > 0 else 'high'} by {figure(abs(gap) * where.total / (size or 1))} on average"
         adds = f"adds {figure(part)} to the smooth calibration error"
         tips.append(f"{_bin(where.edges, k)}\n{rounds(size)}, {off}\n{adds}" if size else None)

@@ -28,7 +28,8 @@ class Course:
     Attributes
     ----------
     start, end : arrays
-        The time of the first and of the last round of each, about: seconds since 1970, or whatever the numbers are.
+        The time of the first and of the last round of each, about: seconds since 1970, or whatever
+        the numbers are.
     dated : bool
         Whether times are seconds since 1970.
     rounds, forecast, rate : arrays
@@ -58,7 +59,9 @@ class Course:
 
     def span(self, block: int) -> str:
         """Return from when to when a block goes, in words."""
-        return " to ".join(dict.fromkeys((self.when(self.start[block]), self.when(self.end[block]))))
+        return " to ".join(
+            dict.fromkeys((self.when(self.start[block]), self.when(self.end[block])))
+        )
 
 
 class RunningCourse:
@@ -78,8 +81,12 @@ class RunningCourse:
         later = p if after is None else after
         said, came, last = (np.asarray(column, np.float64) for column in (p, y, later))
         if not len(seconds) == len(said) == len(came):
-            raise InputError("times", f"must have an entry for each of the {len(came):,} rounds", len(seconds))
-        columns = np.stack((np.ones(len(said)), came, said, said * (1 - said), last, seconds, seconds), 1)
+            raise InputError(
+                "times", f"must have an entry for each of the {len(came):,} rounds", len(seconds)
+            )
+        columns = np.stack(
+            (np.ones(len(said)), came, said, said * (1 - said), last, seconds, seconds), 1
+        )
         self._count(columns)
 
     def _count(self, columns: NDArray[np.float64]) -> None:
@@ -88,13 +95,17 @@ class RunningCourse:
         seconds = columns[:, 5]
         if self._power is None:
             self._power = math.floor(math.log2((float(np.ptp(seconds)) or 1.0) / _STEPS))
-        far = math.frexp(float(np.abs(seconds).max()))[1] - 62  # steps must be whole numbers that fit
+        far = (
+            math.frexp(float(np.abs(seconds).max()))[1] - 62
+        )  # steps must be whole numbers that fit
         while self._power < far:
             self._widen()
         steps = np.floor(np.ldexp(seconds, -self._power)).astype(np.int64)
         order = np.argsort(steps, kind="stable")
         firsts = np.flatnonzero(np.diff(steps[order], prepend=steps[order[0]] - 1))
-        for step, rows in zip(steps[order][firsts].tolist(), np.split(columns[order], firsts[1:]), strict=True):
+        for step, rows in zip(
+            steps[order][firsts].tolist(), np.split(columns[order], firsts[1:]), strict=True
+        ):
             self._put(step, _summed(rows))
         while len(self._sums) > _STEPS:
             self._widen()
@@ -116,13 +127,17 @@ class RunningCourse:
         number = min(_BLOCKS, int(total / _FEWEST))
         if number < 2 or len(rows) < 2:
             return None
-        block = np.minimum(((np.cumsum(rows[:, 0]) - rows[:, 0] / 2) / total * number).astype(int), number - 1)
+        block = np.minimum(
+            ((np.cumsum(rows[:, 0]) - rows[:, 0] / 2) / total * number).astype(int), number - 1
+        )
         parts = np.array([_summed(rows[block == k]) for k in np.unique(block)])
         if len(parts) < 2:
             return None
         n, ones, said, variance, later, first, last = parts.T
         after = later / n if recalibrated else None
-        return Course(first, last, bool(self.dated), n, said / n, ones / n, np.sqrt(variance) / n, after)
+        return Course(
+            first, last, bool(self.dated), n, said / n, ones / n, np.sqrt(variance) / n, after
+        )
 
 
 def course_of(times: Any, y: Any, p: Any, after: Any = None) -> Course | None:
@@ -150,7 +165,9 @@ def _seconds(times: Any) -> tuple[NDArray[np.float64], bool]:
         numbers = array.astype(np.float64)
         missing = ~np.isfinite(numbers)
     else:
-        raise InputError("times", "must be dates, texts of dates such as 2031-02-03, or numbers", times)
+        raise InputError(
+            "times", "must be dates, texts of dates such as 2031-02-03, or numbers", times
+        )
     if missing.any():
         at = int(np.flatnonzero(missing)[0])
         raise InputError(f"times[{at}]", "must be a time", str(array[at]))

@@ -47,7 +47,9 @@ class HtmlReport:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is there completely or as it was before; return its path."""
         target = Path(path)
-        if target.exists() and not target.is_file():  # a device or a pipe, which must not be replaced
+        if (
+            target.exists() and not target.is_file()
+        ):  # a device or a pipe, which must not be replaced
             target.write_bytes(self.html.encode())
             return target
         whole = target.resolve()  # a link stays a link
@@ -62,7 +64,11 @@ class HtmlReport:
     def __str__(self) -> str:
         lines = [f"  {score}: {said}" for score, said in self.verdicts.items()]
         return "\n".join(
-            [self.title, *lines, f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook"]
+            [
+                self.title,
+                *lines,
+                f"  {len(self.html.encode()):,} bytes of HTML: save(path), or show in a notebook",
+            ]
         )
 
     def _repr_html_(self) -> str:
@@ -93,28 +99,33 @@ def html_report(
 ) -> HtmlReport:
     """Make a page about forecasts: what was measured, are they calibrated, how sure is that, where not, what to do.
 
-    One HTML file for readers who do not use Python: it loads nothing, works on a phone and on paper, in light and dark.
-    The verdict rests on the smooth calibration error and on all stretches of neighbouring forecasts, compared with what
-    chance does (`stretches`), beside proper scores. It never says that forecasts *are* calibrated, which no sample can
-    tell, and it takes rounds to be independent of each other: with outcomes that come in clusters, p-values are too
-    small.
+    One HTML file for readers who do not use Python: it loads nothing, works on a phone and on
+    paper, in light and dark. The verdict rests on the smooth calibration error and on all stretches
+    of neighbouring forecasts, compared with what chance does (`stretches`), beside proper scores.
+    It never says that forecasts *are* calibrated, which no sample can tell, and it takes rounds to
+    be independent of each other: with outcomes that come in clusters, p-values are too small.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally alone. For several scores of the same outcomes, `y_prob` is a mapping
-        from their names to forecasts, or `y_true` one from their names to tallies.
+        As in `Tally.from_predictions`; or a Tally alone. For several scores of the same outcomes,
+        `y_prob` is a mapping from their names to forecasts, or `y_true` one from their names to
+        tallies.
     groups
-        The group of each round; beside tallies, a mapping from groups to theirs (with several scores, one for each).
+        The group of each round; beside tallies, a mapping from groups to theirs (with several
+        scores, one for each).
     after
-        Recalibrated forecasts of the same rounds, or their tally: adds before and after. For one score only.
+        Recalibrated forecasts of the same rounds, or their tally: adds before and after. For one
+        score only.
     times
-        When each round was, as dates, texts of dates (ISO 8601) or numbers, in any order: adds mean forecasts and
-        outcomes over time. Beside a tally, a `truecast.report.RunningCourse` that has seen the same rounds.
+        When each round was, as dates, texts of dates (ISO 8601) or numbers, in any order: adds mean
+        forecasts and outcomes over time. Beside a tally, a `truecast.report.RunningCourse` that has
+        seen the same rounds.
     certificate
         Of the recalibrator or forecaster: adds what is proved so far, and what it allows itself.
     title, source, outcome, score, group
-        What the page, the file and the columns are called. They are shown as they are, and never taken for markup.
+        What the page, the file and the columns are called. They are shown as they are, and never
+        taken for markup.
     skipped
         How many rows could not be read.
     date
@@ -122,7 +133,8 @@ def html_report(
     level
         Of intervals and bands.
     resamples
-        How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct forecasts.
+        How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct
+        forecasts.
     random_state
         The seed of that.
 
@@ -143,8 +155,8 @@ def html_report(
 
     Notes
     -----
-    About two seconds for a million rounds at a million distinct forecasts, after the tally; 60 KB, and 30 KB more
-    for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
+    About two seconds for a million rounds at a million distinct forecasts, after the tally; 60 KB,
+    and 30 KB more for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
     """
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
     options: dict[str, Any] = {
@@ -168,7 +180,14 @@ def html_report(
     options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
     courses = _courses(times, tallies, (y_true, y_prob, sample_weight), after)
     findings = [
-        find(name, tally, groups=overviews.get(name), course=courses.get(name), label=label, **options)
+        find(
+            name,
+            tally,
+            groups=overviews.get(name),
+            course=courses.get(name),
+            label=label,
+            **options,
+        )
         for (name, tally), label in zip(tallies.items(), different(tallies), strict=True)
     ]
     verdicts = {finding.name: headline(finding) for finding in findings}
@@ -177,7 +196,9 @@ def html_report(
 
 def _title(source: str | None, after: bool) -> str:
     if after:
-        return "Before and after recalibration" + ("" if source is None else f": {PurePath(source).name}")
+        return "Before and after recalibration" + (
+            "" if source is None else f": {PurePath(source).name}"
+        )
     return "Calibration report" if source is None else f"Calibration of {PurePath(source).name}"
 
 
@@ -190,9 +211,15 @@ def _tallies(y_true: Any, y_prob: Any, sample_weight: Any, score: str) -> dict[s
     if isinstance(y_true, Mapping):
         if y_prob is not None or sample_weight is not None:
             raise InputError("y_prob", "and sample_weight must be left out beside tallies", y_prob)
-        found = {_check.text("y_true", name): as_tally(_tally("y_true", tally)) for name, tally in y_true.items()}
+        found = {
+            _check.text("y_true", name): as_tally(_tally("y_true", tally))
+            for name, tally in y_true.items()
+        }
     elif isinstance(y_prob, Mapping):
-        found = {_check.text("y_prob", name): as_tally(y_true, p, sample_weight) for name, p in y_prob.items()}
+        found = {
+            _check.text("y_prob", name): as_tally(y_true, p, sample_weight)
+            for name, p in y_prob.items()
+        }
     else:
         return {score: as_tally(y_true, y_prob, sample_weight)}
     if not found:
@@ -216,13 +243,22 @@ def _overviews(
     if not isinstance(y_true, Tally | Mapping):
         scores = y_prob if isinstance(y_prob, Mapping) else dict.fromkeys(tallies, y_prob)
         weights = {"sample_weight": sample_weight}
-        return {name: group_overview(y_true, p, groups, **weights, **options) for name, p in scores.items()}
+        return {
+            name: group_overview(y_true, p, groups, **weights, **options)
+            for name, p in scores.items()
+        }
     if not isinstance(groups, Mapping):
-        raise InputError("groups", "must be a mapping from groups to tallies beside a Tally", groups)
+        raise InputError(
+            "groups", "must be a mapping from groups to tallies beside a Tally", groups
+        )
     if len(tallies) == 1 and not any(isinstance(part, Mapping) for part in groups.values()):
         groups = dict.fromkeys(tallies, groups)
-    if set(groups) != set(tallies) or not all(isinstance(part, Mapping) for part in groups.values()):
-        raise InputError("groups", "must have a mapping from groups to tallies for each score", list(groups))
+    if set(groups) != set(tallies) or not all(
+        isinstance(part, Mapping) for part in groups.values()
+    ):
+        raise InputError(
+            "groups", "must have a mapping from groups to tallies for each score", list(groups)
+        )
     return {name: group_overview(groups[name], **options) for name in tallies}
 
 
@@ -236,7 +272,9 @@ def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: An
     counts = [(tally.total, tally.ones.sum()) for tally in (before, found)]
     if not before.weighted and counts[0] != counts[1]:
         raise InputError(
-            "after", f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts", found
+            "after",
+            f"must have the {before.total:,} rounds and {counts[0][1]:,} ones of the forecasts",
+            found,
         )
     return found
 
@@ -263,5 +301,7 @@ def _courses(
 
 def _certificate(value: object) -> Certificate | ArcCertificate | None:
     if value is not None and not isinstance(value, Certificate | ArcCertificate):
-        raise InputError("certificate", "must be what a forecaster's or recalibrator's certificate is", value)
+        raise InputError(
+            "certificate", "must be what a forecaster's or recalibrator's certificate is", value
+        )
     return value

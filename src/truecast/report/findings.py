@@ -41,15 +41,18 @@ class Finding:
         Of the score, in full and as it is shown.
     figures : Report
     found : Stretches
-        Where it is off, and how sure that is: what verdict, words, tables, pictures and advice all go by.
+        Where it is off, and how sure that is: what verdict, words, tables, pictures and advice all
+        go by.
     diagram, where
         The pictures.
     gap : float
         How far rate and mean forecast of a range are apart on average, less what chance adds.
     gain : float
-        What share of the score the best fixed, increasing curve would take off, less what chance adds.
+        What share of the score the best fixed, increasing curve would take off, less what chance
+        adds.
     gain_of : str
-        Of which score: "log" where one of the outcomes is rare and the log loss is finite, else "brier".
+        Of which score: "log" where one of the outcomes is rare and the log loss is finite, else
+        "brier".
     impossible : int or float
         Rounds in which something happened that had been given probability 0.
     certain : bool
@@ -143,7 +146,11 @@ def _find(
     after: Finding | None,
 ) -> Finding:
     figures, found = measure(tally), stretches(tally, **options)
-    gain_of = "log" if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score) else "brier"
+    gain_of = (
+        "log"
+        if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)
+        else "brier"
+    )
     return Finding(
         name=names[0],
         label=names[1],
@@ -152,7 +159,9 @@ def _find(
         diagram=diagram_of(tally, edges, found=found, **options),
         where=miscalibration_of(tally, found, len(edges) - 1),
         gap=_mean_gap(tally),
-        gain=_gain(tally, gain_of, min(options["resamples"] or _TIMES, _TIMES), options["random_state"]),
+        gain=_gain(
+            tally, gain_of, min(options["resamples"] or _TIMES, _TIMES), options["random_state"]
+        ),
         gain_of=gain_of,
         impossible=_at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
         certain=bool(np.isin(tally.p, (0.0, 1.0)).all()),

@@ -24,10 +24,16 @@ def entries(report: Report) -> list[Entry]:
     """Return the rows of the table of all figures."""
     return [
         Entry("Proper scores (lower is better)"),
-        Entry("Brier score", report.brier.score, "Mean squared error: calibration and sharpness in one. " + _DEPENDS),
+        Entry(
+            "Brier score",
+            report.brier.score,
+            "Mean squared error: calibration and sharpness in one. " + _DEPENDS,
+        ),
         *_parts(report.brier),
         Entry(
-            "Log loss", report.log.score, "Mean surprise at what happened, in nats. One certain mistake is infinite."
+            "Log loss",
+            report.log.score,
+            "Mean surprise at what happened, in nats. One certain mistake is infinite.",
         ),
         *_parts(report.log),
         *_distances(report),
@@ -47,11 +53,13 @@ _U = "What anyone who trusts the forecasts can lose at the most against the best
 
 
 def _parts(score: Decomposition) -> list[Entry]:
-    curve = "What the best fixed, increasing curve would take off in hindsight. Part of it is chance."
-    apart = (
-        "What the forecasts, so recalibrated, take off the last line: how well they separate events from non-events."
+    curve = (
+        "What the best fixed, increasing curve would take off in hindsight. Part of it is chance."
     )
-    whole = "The score of always saying the average. The score is the first less the second plus this."
+    apart = "What the forecasts, so recalibrated, take off the last line: how well they separate events from non-events."
+    whole = (
+        "The score of always saying the average. The score is the first less the second plus this."
+    )
     return [
         Entry("miscalibration", score.miscalibration, curve, depth=1),
         Entry("discrimination", score.discrimination, apart, depth=1),
@@ -61,10 +69,10 @@ def _parts(score: Decomposition) -> list[Entry]:
 
 def _distances(report: Report) -> list[Entry]:
     low, high = report.lower_distance
-    moved = (
-        "How far forecasts must move on average to be calibrated, if rounds may be split: a proven bound from below."
+    moved = "How far forecasts must move on average to be calibrated, if rounds may be split: a proven bound from below."
+    above = (
+        "The proven bound from above. Neither sees sharpness, and chance alone makes both positive."
     )
-    above = "The proven bound from above. Neither sees sharpness, and chance alone makes both positive."
     smooth = "The figure of the verdict, within a factor of two of the lower distance; no bins. Blind to sharpness."
     return [
         Entry("Distance to calibration"),
@@ -85,13 +93,28 @@ def _errors(report: Report) -> list[Entry]:
     equal = "The same in bins with equal numbers of rounds, as far as ties allow."
     return [
         Entry("Other calibration errors (they do not see sharpness either)"),
-        Entry("SmoothECE", report.smooth_ece, "Gaps after smoothing, at its own bandwidth. To compare forecasts by."),
+        Entry(
+            "SmoothECE",
+            report.smooth_ece,
+            "Gaps after smoothing, at its own bandwidth. To compare forecasts by.",
+        ),
         Entry("Laplace kernel", report.laplace_calibration_error, kernel),
         Entry("Arc energy, a round", report.arc_energy.energy, arc),
         Entry("expected if calibrated", report.arc_energy.expected, fair, depth=1),
         Entry("By value", report.calibration_error_by_value, value),
-        Entry("15 bins of equal width", report.binned_calibration_error, "The usual ECE. Errors within a bin cancel."),
-        Entry("debiased", report.debiased_calibration_error, "Less what chance adds, about.", depth=1),
-        Entry("largest gap", report.largest_bin_gap, "The worst of the bins, however few rounds it has.", depth=1),
+        Entry(
+            "15 bins of equal width",
+            report.binned_calibration_error,
+            "The usual ECE. Errors within a bin cancel.",
+        ),
+        Entry(
+            "debiased", report.debiased_calibration_error, "Less what chance adds, about.", depth=1
+        ),
+        Entry(
+            "largest gap",
+            report.largest_bin_gap,
+            "The worst of the bins, however few rounds it has.",
+            depth=1,
+        ),
         Entry("15 bins of equal counts", report.quantile_calibration_error, equal),
     ]

@@ -11,7 +11,9 @@ from truecast._names import cut_in_the_middle, short_names
 __all__ = ["Markup", "different", "join", "name", "number", "shortened", "tag"]
 
 # what HTML does not allow, and what turns the direction of the text around it
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _LONGEST = 80  # characters of a name that are shown
 _VOID = ("meta", "link", "br")
 
@@ -30,7 +32,11 @@ def tag(element: str, *children: object, **attributes: object) -> Markup:
     >>> tag("p", "1 < 2 ", tag("b", "&"), class_="note")
     '<p class="note">1 &lt; 2 <b>&amp;</b></p>'
     """
-    pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
+    pairs = (
+        (key.rstrip("_").replace("_", "-"), value)
+        for key, value in attributes.items()
+        if value is not None
+    )
     start = element + "".join(f' {key}="{_escaped(value)}"' for key, value in pairs)
     return Markup(f"<{start}>" if element in _VOID else f"<{start}>{join(children)}</{element}>")
 
@@ -39,7 +45,13 @@ def join(parts: object) -> Markup:
     """Return parts, one after the other; text among them is escaped, and None left out."""
     if not isinstance(parts, list | tuple):
         parts = (parts,)
-    return Markup("".join(part if isinstance(part, Markup) else _escaped(part) for part in parts if part is not None))
+    return Markup(
+        "".join(
+            part if isinstance(part, Markup) else _escaped(part)
+            for part in parts
+            if part is not None
+        )
+    )
 
 
 def _escaped(value: object) -> str:

@@ -48,7 +48,11 @@ def rounds(number: float) -> str:
     >>> rounds(1), rounds(1000), rounds(2.5)
     ('1 round', '1,000 rounds', 'weight 2.5')
     """
-    return f"{count(number)} round{'s'[: number != 1]}" if isinstance(number, int) else f"weight {count(number)}"
+    return (
+        f"{count(number)} round{'s'[: number != 1]}"
+        if isinstance(number, int)
+        else f"weight {count(number)}"
+    )
 
 
 def figure(value: float) -> str:
@@ -181,7 +185,9 @@ def _power(value: float) -> str:
     if abs(value) < _NOISE:
         return "< 10⁻¹⁵"
     digits, power = f"{value:.1e}".split("e")
-    return f"{_plain(digits).replace('-', MINUS)}{_TIMES}10{str(int(power)).translate(_SUPERSCRIPT)}"
+    return (
+        f"{_plain(digits).replace('-', MINUS)}{_TIMES}10{str(int(power)).translate(_SUPERSCRIPT)}"
+    )
 
 
 def _exact(value: float) -> str:

@@ -24,7 +24,10 @@ _SMALL_PRINT = (
 
 def page(findings: Sequence[Finding], context: Context) -> str:
     """Return the whole document."""
-    style, script = (Markup(files(__package__).joinpath(file).read_text("utf-8")) for file in ("page.css", "page.js"))
+    style, script = (
+        Markup(files(__package__).joinpath(file).read_text("utf-8"))
+        for file in ("page.css", "page.js")
+    )
     allowed = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
     head = [
         tag("meta", charset="utf-8"),
@@ -32,10 +35,18 @@ def page(findings: Sequence[Finding], context: Context) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("link", rel="icon", href="data:,"),
-        tag("title", shortened(context.title) + ("" if context.source is None else f" · {shortened(context.source)}")),
+        tag(
+            "title",
+            shortened(context.title)
+            + ("" if context.source is None else f" · {shortened(context.source)}"),
+        ),
         tag("style", style),
     ]
-    inside = sections_of(findings[0], context, "h2", "") if len(findings) == 1 else _several(findings, context)
+    inside = (
+        sections_of(findings[0], context, "h2", "")
+        if len(findings) == 1
+        else _several(findings, context)
+    )
     body = [
         tag("header", tag("h1", name(context.title)), _subtitle(findings, context)),
         tag("main", *inside),
@@ -43,7 +54,11 @@ def page(findings: Sequence[Finding], context: Context) -> str:
         tag("div", id="tip", role="status", hidden="hidden"),
         tag("script", script),
     ]
-    return "<!doctype html>\n" + tag("html", tag("head", *head), "\n", tag("body", *body), lang="en") + "\n"
+    return (
+        "<!doctype html>\n"
+        + tag("html", tag("head", *head), "\n", tag("body", *body), lang="en")
+        + "\n"
+    )
 
 
 def _digest(text: str) -> str:
@@ -51,21 +66,34 @@ def _digest(text: str) -> str:
 
 
 def _subtitle(findings: Sequence[Finding], context: Context) -> Markup:
-    parts = [context.source and name(context.source), rounds(findings[0].figures.total), context.date]
+    parts = [
+        context.source and name(context.source),
+        rounds(findings[0].figures.total),
+        context.date,
+    ]
     shown = [part for part in parts if part]
-    return tag("p", *(join((" · ", part)) if k else part for k, part in enumerate(shown)), class_="quiet")
+    return tag(
+        "p", *(join((" · ", part)) if k else part for k, part in enumerate(shown)), class_="quiet"
+    )
 
 
 def _several(findings: Sequence[Finding], context: Context) -> list[Markup]:
     detailed = findings[:_DETAILED]
-    links = [tag("li", tag("a", name(finding.label), href=f"#score-{k}")) for k, finding in enumerate(detailed)]
+    links = [
+        tag("li", tag("a", name(finding.label), href=f"#score-{k}"))
+        for k, finding in enumerate(detailed)
+    ]
     parts = [
         tag("nav", tag("ul", *links), aria_label="Scores"),
         tag("section", tag("h2", "Scores side by side"), *comparison(findings)),
     ]
     if len(detailed) < len(findings):
-        parts.append(tag("p", f"The first {_DETAILED} have a section of their own below.", class_="quiet"))
+        parts.append(
+            tag("p", f"The first {_DETAILED} have a section of their own below.", class_="quiet")
+        )
     for k, finding in enumerate(detailed):
         inside = sections_of(finding, context, "h3", f"{k}-")
-        parts.append(tag("section", tag("h2", "Score ", name(finding.label), id=f"score-{k}"), *inside))
+        parts.append(
+            tag("section", tag("h2", "Score ", name(finding.label), id=f"score-{k}"), *inside)
+        )
     return parts

@@ -53,11 +53,19 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
     parts = [
         ("verdict", "Is it calibrated, and how sure are we?", judged),
         ("measured", "What was measured", _measured(finding, context)),
-        ("where", "Where is it off?" if after is None else "Where was it off?", earlier + _where(finding)),
+        (
+            "where",
+            "Where is it off?" if after is None else "Where was it off?",
+            earlier + _where(finding),
+        ),
     ]
     if finding.groups is not None:
         parts.append(
-            ("groups", "Groups", earlier + _groups(finding.groups, context.group or "group", _GROUPS[bool(prefix)]))
+            (
+                "groups",
+                "Groups",
+                earlier + _groups(finding.groups, context.group or "group", _GROUPS[bool(prefix)]),
+            )
         )
     if after is not None:
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
@@ -67,7 +75,10 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
     parts.append(("advice", "What to do", _advice(finding, context)))
     parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
-    return [tag("section", tag(heading, title), *inside, id=prefix + key) for key, title, inside in parts]
+    return [
+        tag("section", tag(heading, title), *inside, id=prefix + key)
+        for key, title, inside in parts
+    ]
 
 
 def comparison(findings: Sequence[Finding]) -> list[Markup]:
@@ -76,7 +87,10 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
     same = len({(finding.figures.total, finding.figures.mean_outcome) for finding in findings}) == 1
     told = "has the best Brier score, which counts calibration and sharpness. A small difference may be chance."
     other = "The scores were not measured on the same rounds: their Brier scores and log losses cannot be compared."
-    return [tag("p", name(best.label), " ", told) if same else tag("p", other), scores_table(findings)]
+    return [
+        tag("p", name(best.label), " ", told) if same else tag("p", other),
+        scores_table(findings),
+    ]
 
 
 def _measured(finding: Finding, context: Context) -> list[Markup]:
@@ -84,14 +98,19 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
     facts = [
         ("source", None if context.source is None else name(context.source)),
         ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
-        ("rows skipped", f"{count(context.skipped)} (they break a rule)" if context.skipped else None),
+        (
+            "rows skipped",
+            f"{count(context.skipped)} (they break a rule)" if context.skipped else None,
+        ),
         ("outcome", None if context.outcome is None else name(context.outcome)),
         ("forecast", name(finding.label) if context.score_known else None),
         ("distinct forecasts", _both(finding, lambda side: count(side.forecasts))),
         ("mean outcome", figure(figures.mean_outcome)),
         ("mean forecast", _both(finding, lambda side: figure(side.mean_forecast))),
     ]
-    pairs = [tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None]
+    pairs = [
+        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
+    ]
     return [tag("dl", *pairs, class_="facts")]
 
 
@@ -111,7 +130,9 @@ def _verdict(finding: Finding) -> list[Markup]:
             figure(figures.smooth_calibration_error),
             interval(finding, doubt) if doubt else "",
         ),
-        _tile("the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(finding.p_value)}")
+        _tile(
+            "the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(finding.p_value)}"
+        )
         if doubt
         else None,
         _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
@@ -129,7 +150,12 @@ def _verdict(finding: Finding) -> list[Markup]:
 def _changed(before: Finding, after: Finding) -> list[Markup]:
     """Return the verdict on both, and the figures of both; the recalibrated forecasts are what counts."""
     was, now = verdict(before), verdict(after)
-    said = (headline(before), after_sentence(before, after), f"After: {now.evidence}", f"Before: {was.evidence}")
+    said = (
+        headline(before),
+        after_sentence(before, after),
+        f"After: {now.evidence}",
+        f"Before: {was.evidence}",
+    )
     return [
         tag("div", *(tag("p", words) for words in said), class_=f"verdict {now.kind}"),
         before_after_table(before, after),
@@ -145,7 +171,9 @@ def _compared(term: str, score: float, constant: float) -> Markup:
 
 
 def _tile(term: str, value: str, more: str) -> Markup:
-    return tag("div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None)
+    return tag(
+        "div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None
+    )
 
 
 def _list(items: Sequence[str]) -> list[Markup]:
@@ -167,24 +195,40 @@ def _where(finding: Finding) -> list[Markup]:
         f"Weighted with the line below{', its base included,' if finding.where.base else ''} they add up to the smooth "
         "calibration error.",
     )
-    where = tag("figure", miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)), caption)
+    where = tag(
+        "figure",
+        miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)),
+        caption,
+    )
     diagram = tag(
-        "figure", reliability_chart(finding.diagram, _label(finding)), tag("figcaption", *_diagram_key(finding))
+        "figure",
+        reliability_chart(finding.diagram, _label(finding)),
+        tag("figcaption", *_diagram_key(finding)),
     )
     pictures = (diagram, where) if finding.after is None else (where,)
     under = [tag("p", _STRETCH, class_="quiet")] if _shaded_only(finding) else []
-    return [*_list(said), tag("div", *pictures, class_="figures"), ranges_table(finding.ranges), *under]
+    return [
+        *_list(said),
+        tag("div", *pictures, class_="figures"),
+        ranges_table(finding.ranges),
+        *under,
+    ]
 
 
 def _shaded_only(finding: Finding) -> bool:
     """Whether there is a range in a stretch that is off, and not off by itself."""
     inside = ((part, whole) for part in finding.ranges for whole in finding.off)
-    return any(not part.off and part.low <= whole.high and whole.low <= part.high for part, whole in inside)
+    return any(
+        not part.off and part.low <= whole.high and whole.low <= part.high for part, whole in inside
+    )
 
 
 def _diagram_key(*findings: Finding) -> list[object]:
     """Return what is what in reliability diagrams of these."""
-    diagram, off = findings[0].diagram, any(part.off for finding in findings for part in finding.ranges)
+    diagram, off = (
+        findings[0].diagram,
+        any(part.off for finding in findings for part in finding.ranges),
+    )
     chance = (
         ()
         if diagram.band is None
@@ -206,7 +250,8 @@ def _diagram_key(*findings: Finding) -> list[object]:
 def _label(finding: Finding) -> str:
     ends = dict.fromkeys((finding.ranges[0], finding.ranges[-1]))
     said = "; ".join(
-        f"forecasts around {probability(part.forecast)} came true in {percent(part.rate)}" for part in ends
+        f"forecasts around {probability(part.forecast)} came true in {percent(part.rate)}"
+        for part in ends
     )
     return f"Reliability diagram: share that came true against forecast. For example, {said}. The table has more."
 
@@ -221,7 +266,11 @@ def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
     hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
     note = "A group without evidence need not be calibrated: it may be small." + more
-    return [tag("p", groups_sentence(overview)), groups_table(overview, title, number), tag("p", note, class_="quiet")]
+    return [
+        tag("p", groups_sentence(overview)),
+        groups_table(overview, title, number),
+        tag("p", note, class_="quiet"),
+    ]
 
 
 def _tiny(overview: GroupOverview) -> bool:
@@ -250,7 +299,11 @@ def _course(course: Course) -> list[Markup]:
     key = tag(
         "figcaption",
         *(_key("blue dot"), f"share that came true, in blocks of about {block}. "),
-        *("Dashed: mean forecast, with ", _key("band"), "what chance does, two standard deviations. "),
+        *(
+            "Dashed: mean forecast, with ",
+            _key("band"),
+            "what chance does, two standard deviations. ",
+        ),
         *after,
     )
     return [tag("p", said), tag("figure", course_chart(course, f"Over time. {said}"), key)]
@@ -262,11 +315,19 @@ def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:
 
 def _advice(finding: Finding, context: Context) -> list[Markup]:
     steps = [
-        tag("li", tag("strong", step.do), " ", step.why, step.line and tag("pre", tag("code", step.line)))
+        tag(
+            "li",
+            tag("strong", step.do),
+            " ",
+            step.why,
+            step.line and tag("pre", tag("code", step.line)),
+        )
         for step in advice(finding, context)
     ]
     return [tag("ol", *steps)]
 
 
 def _figures(report: Report) -> list[Markup]:
-    return [tag("details", tag("summary", "Every measure, with what it means"), figures_table(report))]
+    return [
+        tag("details", tag("summary", "Every measure, with what it means"), figures_table(report))
+    ]

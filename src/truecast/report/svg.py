@@ -38,7 +38,9 @@ def chart(label: str, width: float, height: float, parts: Sequence[Markup]) -> M
 
 def scale(low: float, high: float, start: float, end: float) -> Scale:
     """Return the linear function that takes `low` to `start` and `high` to `end`."""
-    return lambda value: start + (np.asarray(value, np.float64) - low) / (high - low) * (end - start)
+    return lambda value: (
+        start + (np.asarray(value, np.float64) - low) / (high - low) * (end - start)
+    )
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -69,7 +71,9 @@ def points(xs: ArrayLike, ys: ArrayLike, x: Scale, y: Scale) -> str:
     return " ".join(f"{number(across)},{number(up)}" for across, up in [*kept, point])
 
 
-def bars(edges: NDArray[np.float64], low: NDArray[Any], high: NDArray[Any], x: Scale, y: Scale, kind: str) -> Markup:
+def bars(
+    edges: NDArray[np.float64], low: NDArray[Any], high: NDArray[Any], x: Scale, y: Scale, kind: str
+) -> Markup:
     """Return bars from `low` to `high`, all in one path; none that nobody could see."""
     sides = np.stack((x(edges[:-1]) + 0.5, y(low), x(edges[1:]) - 0.5, y(high)), 1)
     way = "".join(box(*side) for side in sides.tolist() if abs(side[3] - side[1]) > 0.05)
@@ -97,15 +101,21 @@ def rule(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> Mark
     return tag("line", x1=number(x1), y1=number(y1), x2=number(x2), y2=number(y2), class_=kind)
 
 
-def text(x: float, y: float, words: str, anchor: str | None = None, kind: str | None = None) -> Markup:
+def text(
+    x: float, y: float, words: str, anchor: str | None = None, kind: str | None = None
+) -> Markup:
     """Return words at a place."""
     return tag("text", words, x=number(x), y=number(y), text_anchor=anchor, class_=kind)
 
 
-def hits(edges: NDArray[np.float64], x: Scale, top: float, bottom: float, tips: Sequence[str | None]) -> list[Markup]:
+def hits(
+    edges: NDArray[np.float64], x: Scale, top: float, bottom: float, tips: Sequence[str | None]
+) -> list[Markup]:
     """Return a column over each bin that tells its values; none where there is nothing to tell."""
     return [
         tag("path", tag("title", tip), d=box(left, top, right, bottom), class_="hit")
-        for left, right, tip in zip(x(edges[:-1]).tolist(), x(edges[1:]).tolist(), tips, strict=True)
+        for left, right, tip in zip(
+            x(edges[:-1]).tolist(), x(edges[1:]).tolist(), tips, strict=True
+        )
         if tip
     ]

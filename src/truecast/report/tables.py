@@ -25,39 +25,71 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
     rows = [_range(part, span) for part in ranges]
     head = ("forecasts", "gap", _P_VALUE, "mean forecast", "came true", "rounds")
     starred = any(part.off for part in ranges)
-    marks = "An asterisk marks gaps beyond chance by themselves" if starred else "No gap is beyond chance by itself"
+    marks = (
+        "An asterisk marks gaps beyond chance by themselves"
+        if starred
+        else "No gap is beyond chance by itself"
+    )
     allow = "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 mark nothing."
-    return _framed(f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges")
+    return _framed(
+        f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges"
+    )
 
 
 def _range(part: Stretch, span: float) -> list[object]:
-    ends = tag("span", f"\u2009{NONE}\u2009".join(between(part.low, part.high, span)), class_="whole")
+    ends = tag(
+        "span", f"\u2009{NONE}\u2009".join(between(part.low, part.high, span)), class_="whole"
+    )
     said, came = apart(part.forecast, part.rate)
-    return [ends, _flagged(signed(part.gap), part.off), p_value(part.p_value), said, came, count(part.rounds)]
+    return [
+        ends,
+        _flagged(signed(part.gap), part.off),
+        p_value(part.p_value),
+        said,
+        came,
+        count(part.rounds),
+    ]
 
 
 def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
     """Return this number of groups, those with the most evidence against them."""
     shown = range(min(number, len(overview)))
-    sizes = [overview.error[k].item() for k in shown] + [overview.chance_high[k].item() for k in shown]
+    sizes = [overview.error[k].item() for k in shown] + [
+        overview.chance_high[k].item() for k in shown
+    ]
     most = max(size for size in sizes if size == size)
     names = different(overview.names[: len(shown)])
     rows = [_group(overview, k, names[k], most) for k in shown]
     chance = f"by chance, at most ({percent(overview.level)})"
-    head = (name(title), f"adjusted {_P_VALUE}", "smooth calib. error", "error (dot), chance (bar)", chance)
+    head = (
+        name(title),
+        f"adjusted {_P_VALUE}",
+        "smooth calib. error",
+        "error (dot), chance (bar)",
+        chance,
+    )
     caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
-    return _table(caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group")
+    return _table(
+        caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group"
+    )
 
 
 def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[object]:
     error, high = overview.error[k].item(), overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
-    means = (figure(column[k].item()) for column in (overview.mean_forecast, overview.mean_outcome, overview.brier))
+    means = (
+        figure(column[k].item())
+        for column in (overview.mean_forecast, overview.mean_outcome, overview.brier)
+    )
     return [
         name(label),
         _flagged(p_value(adjusted), adjusted < SIGNIFICANT),
         figure(error),
-        tag("td", group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"), class_="strip"),
+        tag(
+            "td",
+            group_strip(error, high, most, f"error {figure(error)}, by chance {figure(high)}"),
+            class_="strip",
+        ),
         figure(high),
         count(overview.rounds[k].item()),
         *means,
@@ -67,7 +99,16 @@ def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[obj
 def scores_table(findings: Sequence[Finding]) -> Markup:
     """Return the scores side by side."""
     calibrated = tag("th", "calibrated?", class_="words", scope="col")
-    head = ("score", calibrated, _P_VALUE, "Brier score", "skill", "log loss", "smooth calib. error", "by chance")
+    head = (
+        "score",
+        calibrated,
+        _P_VALUE,
+        "Brier score",
+        "skill",
+        "log loss",
+        "smooth calib. error",
+        "by chance",
+    )
     caption = "Skill: how much better the Brier score is than that of always saying the average."
     return _table(caption, head, map(_score, findings))
 
@@ -96,12 +137,16 @@ def before_after_table(before: Finding, after: Finding) -> Markup:
         ("Log loss", was.log.score, now.log.score),
         ("Smooth calibration error", was.smooth_calibration_error, now.smooth_calibration_error),
     ]
-    cells: list[Sequence[object]] = [(label, *apart(earlier, later)) for label, earlier, later in rows]
+    cells: list[Sequence[object]] = [
+        (label, *apart(earlier, later)) for label, earlier, later in rows
+    ]
     if before.doubt is not None and after.doubt is not None:
         chance = (figure(side.if_calibrated) for side in (before.doubt, after.doubt))
         cells.append(("\u2003the same by chance", *chance))
         cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
-    return _table("The same rounds. Lower is better, but for discrimination.", ("", "before", "after"), cells)
+    return _table(
+        "The same rounds. Lower is better, but for discrimination.", ("", "before", "after"), cells
+    )
 
 
 def figures_table(report: Report) -> Markup:
@@ -109,28 +154,51 @@ def figures_table(report: Report) -> Markup:
     rows = []
     for entry in entries(report):
         if entry.value is None:
-            rows.append(tag("tr", tag("th", entry.label, scope="colgroup", colspan="3"), class_="part"))
+            rows.append(
+                tag("tr", tag("th", entry.label, scope="colgroup", colspan="3"), class_="part")
+            )
             continue
         label = "\u2003" * entry.depth + entry.label
         rows.append(_row([label, figure(entry.value), tag("td", entry.meaning, class_="words")]))
-    head = ("figure", "per round", tag("th", "what it means, and what not", class_="words", scope="col"))
+    head = (
+        "figure",
+        "per round",
+        tag("th", "what it means, and what not", class_="words", scope="col"),
+    )
     return _framed("Every figure of truecast.measure", head, rows)
 
 
 def _flagged(text: str, flag: bool) -> Markup:
-    return tag("td", tag("span", text, class_="flag"), "\u2009*") if flag else tag("td", text, class_="plain")
+    return (
+        tag("td", tag("span", text, class_="flag"), "\u2009*")
+        if flag
+        else tag("td", text, class_="plain")
+    )
 
 
-def _table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], kind: str | None = None) -> Markup:
+def _table(
+    caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], kind: str | None = None
+) -> Markup:
     return _framed(caption, head, [_row(row, kind) for row in rows])
 
 
-def _framed(caption: str, head: Sequence[object], rows: Sequence[Markup], kind: str | None = None) -> Markup:
+def _framed(
+    caption: str, head: Sequence[object], rows: Sequence[Markup], kind: str | None = None
+) -> Markup:
     """Return a table that scrolls by itself where it is too wide; the page does not."""
     cells = (cell if _is_cell(cell) else tag("th", cell, scope="col") for cell in head)
-    parts = (tag("caption", tag("span", caption)), tag("thead", tag("tr", *cells)), tag("tbody", *rows))
+    parts = (
+        tag("caption", tag("span", caption)),
+        tag("thead", tag("tr", *cells)),
+        tag("tbody", *rows),
+    )
     return tag(
-        "div", tag("table", *parts, class_=kind), class_="scroll", tabindex="0", role="region", aria_label=caption
+        "div",
+        tag("table", *parts, class_=kind),
+        class_="scroll",
+        tabindex="0",
+        role="region",
+        aria_label=caption,
     )
 
 

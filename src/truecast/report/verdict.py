@@ -9,7 +9,16 @@ from itertools import groupby
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.measures.uncertainty import Uncertainty
 from truecast.report.findings import RARE, Finding, judged_by
-from truecast.report.numerals import apart, figure, p_value, percent, points, probability, roughly, rounds
+from truecast.report.numerals import (
+    apart,
+    figure,
+    p_value,
+    percent,
+    points,
+    probability,
+    roughly,
+    rounds,
+)
 
 __all__ = [
     "Verdict",
@@ -29,7 +38,10 @@ __all__ = [
 _SURE = 0.01  # p-value
 _FEWEST = 20  # rounds
 _BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
-_RARE_BLUR, _RARE_NEGLIGIBLE = 0.25, 0.05  # the same errors, relative to how often the rarer outcome comes
+_RARE_BLUR, _RARE_NEGLIGIBLE = (
+    0.25,
+    0.05,
+)  # the same errors, relative to how often the rarer outcome comes
 _NO_WIDTH = 1e-12  # of an interval: nothing but rounding
 _MIXED = "forecasts are too low in places and too high in others"
 
@@ -54,7 +66,9 @@ def verdict(finding: Finding) -> Verdict:
         short, headline = "chance unknown", "With real weights, chance cannot be judged"
         reason = "real weights do not tell how many rounds there were"
         error = figure(finding.figures.smooth_calibration_error)
-        return Verdict("weighted", short, headline, f"The smooth calibration error is {error}; {reason}.")
+        return Verdict(
+            "weighted", short, headline, f"The smooth calibration error is {error}; {reason}."
+        )
     kind = _kind(finding, doubt)
     short, headline = {
         "few": ("too few rounds to tell", "Too few rounds to tell"),
@@ -95,7 +109,8 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
 def proved_kind(rounds: float, p_value: float) -> str:
     """Return the kind of verdict by a p-value alone, where chance was not simulated: for millions of scores.
 
-    It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are hardly any rounds.
+    It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are
+    hardly any rounds.
     """
     if math.isnan(p_value):
         return "weighted"
@@ -187,7 +202,9 @@ def turned(finding: Finding) -> bool:
         return False
     low, high = finding.found.halves
     rate = finding.figures.mean_outcome
-    return low.rate - high.rate > 3 * math.sqrt(rate * (1 - rate) * (1 / low.rounds + 1 / high.rounds))
+    return low.rate - high.rate > 3 * math.sqrt(
+        rate * (1 - rate) * (1 / low.rounds + 1 / high.rounds)
+    )
 
 
 def size(finding: Finding, kind: str) -> str:
@@ -196,7 +213,11 @@ def size(finding: Finding, kind: str) -> str:
     times = _times(finding.found.whole)
     whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + times
     if kind in ("few", "none"):
-        enough = "too few rounds to say what it amounts to" if kind == "few" else "chance is enough to explain the gaps"
+        enough = (
+            "too few rounds to say what it amounts to"
+            if kind == "few"
+            else "chance is enough to explain the gaps"
+        )
         return f"In practice: {enough}. {whole}."
     beyond = ", chance included" if kind == "weighted" else " beyond what chance adds"
     parts = f"taken in {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
@@ -222,7 +243,12 @@ def _times(whole: Stretch) -> str:
     """Say how many times too high or low, where events are rare: there, points mislead."""
     rare = whole.rate <= 0.5
     said, came = (whole.forecast, whole.rate) if rare else (1 - whole.forecast, 1 - whole.rate)
-    if not whole.off or not 0 < came < RARE or not said or not max(said / came, came / said) >= 1.05:
+    if (
+        not whole.off
+        or not 0 < came < RARE
+        or not said
+        or not max(said / came, came / said) >= 1.05
+    ):
         return ""
     times = f"{roughly(max(said / came, came / said))} times too {'high' if said > came else 'low'}"
     return f": {times}{'' if rare else ' for the rarer outcome'}"
@@ -237,9 +263,17 @@ def skill(finding: Finding, kind: str) -> str:
         alike = "but all outcomes are the same, so there is nothing to separate, and no skill to speak of"
         return f"the {name} is {score}; {alike}."
     better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
-    how = f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}" if score != constant else "no better"
+    how = (
+        f"{percent(abs(better))} {'better' if better >= 0 else 'worse'}"
+        if score != constant
+        else "no better"
+    )
     said = f"the {name} is {score}, {how} than the {constant} of always saying the average."
-    curve = "" if kind == "few" or finding.outdone else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
+    curve = (
+        ""
+        if kind == "few" or finding.outdone
+        else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
+    )
     return f"{said}{curve} The {other} is {', against '.join(apart(beside.score, beside.uncertainty))}."
 
 

@@ -37,8 +37,13 @@ def where_sentences(finding: Finding) -> list[str]:
     said = [_stretch(part, span) for part in sorted(largest, key=lambda part: part.low)]
     more = len(finding.off) - len(said)
     if not finding.off[0].alone:
-        said.insert(0, "No stretch of forecasts is off beyond chance by itself; these are, taken together:")
-    return [*said, *([f"{more:,} more, which add less, are marked in the picture."] if more else [])]
+        said.insert(
+            0, "No stretch of forecasts is off beyond chance by itself; these are, taken together:"
+        )
+    return [
+        *said,
+        *([f"{more:,} more, which add less, are marked in the picture."] if more else []),
+    ]
 
 
 def _stretch(part: Stretch, span: float) -> str:
@@ -60,14 +65,22 @@ def course_sentence(course: Course) -> str:
 def groups_sentence(overview: GroupOverview) -> Markup:
     """Say which groups stand out, after allowing for how many there are."""
     if np.isnan(overview.p_value).all():
-        return join("With real weights chance cannot be judged: groups are in the order of their errors.")
+        return join(
+            "With real weights chance cannot be judged: groups are in the order of their errors."
+        )
     found = int((overview.adjusted < SIGNIFICANT).sum())
     among = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
     allowing = "after allowing for how many were looked at (Holm's adjustment)"
     if not found:
         return join(f"None of {among} stands out, {allowing}.")
     stand = "stands" if found == 1 else "stand"
-    return join((f"{found:,} of {among} {stand} out, {allowing}; most of all ", name(overview.names[0]), "."))
+    return join(
+        (
+            f"{found:,} of {among} {stand} out, {allowing}; most of all ",
+            name(overview.names[0]),
+            ".",
+        )
+    )
 
 
 def groups_too_small(overview: GroupOverview) -> str:
@@ -87,7 +100,11 @@ def after_sentence(before: Finding, after: Finding) -> str:
     fell = f"{'fell' if change > 0 else 'rose'}{how_much}" if change else "stayed the same"
     scored = f"The {score} {fell}, from {' to '.join(apart(was, now))}"
     errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
-    chance = f"; calibrated forecasts would show {figure(after.doubt.if_calibrated)} by chance" if after.doubt else ""
+    chance = (
+        f"; calibrated forecasts would show {figure(after.doubt.if_calibrated)} by chance"
+        if after.doubt
+        else ""
+    )
     return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
 
 
@@ -95,7 +112,9 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
     """Say what is proved so far, what the forecaster allows itself, and what that does not tell."""
     late = certificate.unresolved
     promised = certificate.a_priori / max(certificate.promised_rounds, 1)
-    worst = f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
+    worst = (
+        f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
+    )
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
         f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "

@@ -49,7 +49,10 @@ _TEXT = (StringType, CharType, VarcharType)
 _CLOCK = (DateType, TimestampType, TimestampNTZType)
 
 INTEGERS: Kinds = (_WHOLE, "integers")
-NUMBERS: Kinds = ((BooleanType, *_WHOLE, FloatType, DoubleType, DecimalType), "bool, integers, floats or decimals")
+NUMBERS: Kinds = (
+    (BooleanType, *_WHOLE, FloatType, DoubleType, DecimalType),
+    "bool, integers, floats or decimals",
+)
 TIMES: Kinds = ((*_WHOLE, FloatType, DoubleType, *_CLOCK), "integers, floats, dates or timestamps")
 KEYS: Kinds = (
     (*_TEXT, BooleanType, *_WHOLE, DecimalType, *_CLOCK, BinaryType),
@@ -73,7 +76,11 @@ def column(name: str) -> Column:
 def names_of(argument: str, names: str | Sequence[str]) -> list[str]:
     """Return the names that an argument gives: one, or several in a list."""
     several = [names] if isinstance(names, str) else names
-    if not isinstance(several, Sequence) or not several or not all(isinstance(name, str) for name in several):
+    if (
+        not isinstance(several, Sequence)
+        or not several
+        or not all(isinstance(name, str) for name in several)
+    ):
         raise InputError(argument, "must be the name of a column, or a list of names", names)
     if len(set(several)) < len(several):
         raise InputError(argument, "must name each column once", names)
@@ -84,7 +91,9 @@ def check(frame: DataFrame, argument: str, name: Any, kinds: Kinds) -> DataType:
     """Return the type of a column; refuse a column that is not there, is there twice, or is of another type."""
     found = [field.dataType for field in frame.schema.fields if field.name == name]
     if len(found) != 1:
-        rule = "must be a column of the data, which has " + (", ".join(map(repr, frame.columns)) or "none")
+        rule = "must be a column of the data, which has " + (
+            ", ".join(map(repr, frame.columns)) or "none"
+        )
         raise InputError(argument, rule if not found else "must be the name of one column", name)
     types, said = kinds
     if not isinstance(found[0], types):
@@ -96,4 +105,6 @@ def check_free(frame: DataFrame, *names: str) -> None:
     """Refuse a frame that has a column already which is to be added."""
     for name in names:
         if name.lower() in [other.lower() for other in frame.columns]:
-            raise InputError("df", f"must not have a column {name!r}, which is added: rename it", name)
+            raise InputError(
+                "df", f"must not have a column {name!r}, which is added: rename it", name
+            )

@@ -69,7 +69,9 @@ def a_weight(name: str) -> Rule:
     """Return the rule of weights."""
     w = column(name).cast("double")
     least, most = _check.WEIGHTS
-    return Rule(name, f"must be 0, or from {least:g} to {most:g}", (w == 0.0) | w.between(least, most))
+    return Rule(
+        name, f"must be 0, or from {least:g} to {most:g}", (w == 0.0) | w.between(least, most)
+    )
 
 
 def never_null(name: str) -> Rule:
@@ -85,7 +87,9 @@ def a_time(name: str) -> Rule:
 def not_early(name: str, time: str, outcome: str) -> Rule:
     """Return the rule of when an outcome is known: not before its row; at some time, if there is an outcome."""
     known = column(name)
-    kept = F.coalesce((known >= column(time)) & (known.cast("string") != "NaN"), column(outcome).isNull())
+    kept = F.coalesce(
+        (known >= column(time)) & (known.cast("string") != "NaN"), column(outcome).isNull()
+    )
     return Rule(name, f"must be given where {outcome} is, and not before {time}", kept)
 
 
@@ -101,7 +105,9 @@ def broken(condition: Column) -> Column:
 
 def _why(rules: Sequence[Rule], file: Column) -> Column:
     """Return where a row breaks a rule, the first of all, and what stands there instead; null for a good row."""
-    return F.coalesce(*(F.when(broken(rule.kept), _entry(rule, F.when(file != "", file))) for rule in rules))
+    return F.coalesce(
+        *(F.when(broken(rule.kept), _entry(rule, F.when(file != "", file))) for rule in rules)
+    )
 
 
 def _entry(rule: Rule, file: Column) -> Column:
@@ -129,7 +135,9 @@ def _listed(frame: DataFrame, rules: Sequence[Rule], file: Column) -> DataFrame:
 
 def refuse_bad(frame: DataFrame, rules: Sequence[Rule]) -> None:
     """Look at all rows once, by Spark alone; raise the error of the first that is bad, by file, column and value."""
-    found = listed(frame, rules).agg(F.count("*").alias("rows"), F.min("bad").alias("first")).first()
+    found = (
+        listed(frame, rules).agg(F.count("*").alias("rows"), F.min("bad").alias("first")).first()
+    )
     if found is not None and found["rows"]:
         _refuse(found["first"], found["rows"])
 
@@ -137,7 +145,11 @@ def refuse_bad(frame: DataFrame, rules: Sequence[Rule]) -> None:
 def refuse_first(frame: DataFrame, rules: Sequence[Rule]) -> NoReturn:
     """Raise the error of the first bad row, of which there is one."""
     refuse_bad(frame, rules)
-    raise InputError("df", "must give the same rows each time: a bad one was not there when it was looked for", frame)
+    raise InputError(
+        "df",
+        "must give the same rows each time: a bad one was not there when it was looked for",
+        frame,
+    )
 
 
 def _refuse(first: dict[str, str | None], rows: int) -> NoReturn:
@@ -145,4 +157,6 @@ def _refuse(first: dict[str, str | None], rows: int) -> NoReturn:
     many = f" (one of {rows:,} bad rows; on_bad='count' leaves them out)" if rows > 1 else ""
     if file is None:
         raise InputError(str(name), f"{rule}{many}", value)
-    raise FileError(file, f"{name} {rule}, got {value!r}", f"one of {rows:,} bad rows" if rows > 1 else "a row")
+    raise FileError(
+        file, f"{name} {rule}, got {value!r}", f"one of {rows:,} bad rows" if rows > 1 else "a row"
+    )

@@ -15,7 +15,8 @@ __all__ = ["starts_of", "whole_runs"]
 def whole_runs(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield tables of whole runs of rows with the same values in these columns.
 
-    Rows of a key follow each other. A table holds all keys that end in a batch, or one that spans several.
+    Rows of a key follow each other. A table holds all keys that end in a batch, or one that spans
+    several.
     """
     held: list[pa.RecordBatch] = []
     for batch in batches:
@@ -31,7 +32,9 @@ def whole_runs(batches: Iterator[pa.RecordBatch], names: Sequence[str]) -> Itera
         yield pa.Table.from_batches(held)
 
 
-def _last_change(before: pa.RecordBatch | None, batch: pa.RecordBatch, names: Sequence[str]) -> int | None:
+def _last_change(
+    before: pa.RecordBatch | None, batch: pa.RecordBatch, names: Sequence[str]
+) -> int | None:
     """Return where the last key of a batch begins, if a key ends before it."""
     rows = [batch] if before is None else [before.slice(before.num_rows - 1), batch]
     starts = starts_of(pa.Table.from_batches(rows), names)
@@ -51,5 +54,7 @@ def _differs(values: pa.Array) -> NDArray[np.bool_]:
     """Return whether each value but the first differs from the one before it; null is a value."""
     before, after = values.slice(0, max(len(values) - 1, 0)), values.slice(1)
     either = pc.xor(before.is_null(), after.is_null())
-    differs: NDArray[np.bool_] = pc.coalesce(pc.not_equal(before, after), either).to_numpy(zero_copy_only=False)
+    differs: NDArray[np.bool_] = pc.coalesce(pc.not_equal(before, after), either).to_numpy(
+        zero_copy_only=False
+    )
     return differs

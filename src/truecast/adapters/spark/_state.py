@@ -1,11 +1,12 @@
 """The state of one key of a stream: a recalibrator, the ids it knows, and what it has counted.
 
-It is saved as bytes. The recalibrator in them is a *snapshot* (`Recalibrator.to_bytes`, or nothing for a new one) and a
-*journal* of the calls since. Loading plays the journal again, which gives the same recalibrator, bit for bit. A short
-journal is smaller than a snapshot and faster to write, so a key with few rounds takes few bytes.
+It is saved as bytes. The recalibrator in them is a *snapshot* (`Recalibrator.to_bytes`, or nothing
+for a new one) and a *journal* of the calls since. Loading plays the journal again, which gives the
+same recalibrator, bit for bit. A short journal is smaller than a snapshot and faster to write, so a
+key with few rounds takes few bytes.
 
-The journal carries a checksum of the forecasts that were said. A truecast that would say others is refused: the
-certificate is about the forecasts that were said.
+The journal carries a checksum of the forecasts that were said. A truecast that would say others is
+refused: the certificate is about the forecasts that were said.
 
 Nothing here knows of Spark.
 """
@@ -31,7 +32,9 @@ __all__ = ["Counts", "Events", "KeyState", "Windows", "due_of"]
 
 VERSION = 1
 NEVER = (1 << 63) - 1
-_JOURNAL = 2000  # calls since the snapshot, at most: about then a new one is as small, and as fast to load
+_JOURNAL = (
+    2000  # calls since the snapshot, at most: about then a new one is as small, and as fast to load
+)
 _MAGIC = b"TCSK"
 _HEAD = struct.Struct("<4sBqI")  # magic, version, when the first id is due, length of the snapshot
 _BODY = struct.Struct("<7q6I")  # the counts; checksum of the forecasts; lengths
@@ -43,7 +46,8 @@ _KNOWN = "<i8", "<i8", "<i1"  # the columns of what is known: time, ticket and o
 class Events(NamedTuple):
     """Events of one key, in the order to play them: a list a column.
 
-    A row with a score is a forecast, one with an outcome an outcome. Times are in microseconds, `groups` JSON lists.
+    A row with a score is a forecast, one with an outcome an outcome. Times are in microseconds,
+    `groups` JSON lists.
     """
 
     ids: Sequence[str]
@@ -75,7 +79,8 @@ class Counts:
     contradictions : int
         Outcomes that say the opposite of the first, which stands.
     late : int
-        Events that came after their id was forgotten, and outcomes that came after their forecast was given up.
+        Events that came after their id was forgotten, and outcomes that came after their forecast
+        was given up.
     given_up : int
         Forecasts whose outcome did not come in time.
     unmatched : int
@@ -268,7 +273,9 @@ class KeyState:
             _packed(journal.tickets, "<i8") + _packed(journal.scores, "<f8"),
             _text(journal.groups),
         ]
-        body = _BODY.pack(*self.counts.numbers, journal.sealed(), *map(len, parts)) + b"".join(parts)
+        body = _BODY.pack(*self.counts.numbers, journal.sealed(), *map(len, parts)) + b"".join(
+            parts
+        )
         head = _HEAD.pack(_MAGIC, VERSION, self._due(*known), len(self._snapshot))
         return head + self._snapshot + zlib.compress(body, 1)
 
@@ -288,7 +295,8 @@ class KeyState:
         Raises
         ------
         StateError
-            If the bytes are corrupted; VersionError if a truecast wrote them that is newer, or forecasts otherwise.
+            If the bytes are corrupted; VersionError if a truecast wrote them that is newer, or
+            forecasts otherwise.
         """
         _, _, _, size = _head(data)
         snapshot = data[_HEAD.size : _HEAD.size + size]
@@ -314,7 +322,9 @@ class KeyState:
         self._known = dict(zip(names, zip(*columns, strict=True), strict=True))
         self._journal.calls = bytearray(parts[2])
         scores = sum(call in (_ISSUE, _ISSUE_GROUPS) for call in parts[2])
-        tickets, self._journal.scores = _unpacked(parts[3], (calls - scores, "<i8"), (scores, "<f8"))
+        tickets, self._journal.scores = _unpacked(
+            parts[3], (calls - scores, "<i8"), (scores, "<f8")
+        )
         self._journal.tickets, self._journal.groups = tickets, json.loads(parts[4])
         self._replay(checksum)
 

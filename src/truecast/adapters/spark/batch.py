@@ -50,13 +50,14 @@ _NEVER = 1 << 62  # a row that does not come: an outcome known after it stays aw
 class Recalibration:
     """What `recalibrate` returns: frames that are computed when they are asked for.
 
-    `forecasts` and `certificates` come from one computation. Each of them starts it anew, as everything of Spark does:
-    to use both, call `persist` first.
+    `forecasts` and `certificates` come from one computation. Each of them starts it anew, as
+    everything of Spark does: to use both, call `persist` first.
 
     Attributes
     ----------
     bad : DataFrame
-        The bad rows, with a column `bad` that says why: the column, its rule, the value and the file.
+        The bad rows, with a column `bad` that says why: the column, its rule, the value and the
+        file.
     """
 
     bad: DataFrame
@@ -72,9 +73,9 @@ class Recalibration:
     def certificates(self) -> DataFrame:
         """What is proved about each key.
 
-        The columns of the key; `scope`, "all" rounds of the key, or one "group" of them, or the "others" beyond
-        `max_groups`; `group`, its name; `left_out`, bad rows of the key; and the fields of `ArcCertificate`, with
-        `per_round`.
+        The columns of the key; `scope`, "all" rounds of the key, or one "group" of them, or the
+        "others" beyond `max_groups`; `group`, its name; `left_out`, bad rows of the key; and the
+        fields of `ArcCertificate`, with `per_round`.
         """
         keys = (column("row")[name].alias(name) for name in self._keys)
         return self._both.filter("certificates is not null").select(*keys, F.inline("certificates"))
@@ -103,35 +104,38 @@ def recalibrate(
 ) -> Recalibration:
     """Recalibrate a log: every key by a `Recalibrator` of its own, in the order of time, keys in parallel.
 
-    The forecasts are those of `Recalibrator.recalibrate_many` for the sorted rows of the key, bit for bit, however the
-    frame is partitioned: what you would have seen live.
+    The forecasts are those of `Recalibrator.recalibrate_many` for the sorted rows of the key, bit
+    for bit, however the frame is partitioned: what you would have seen live.
 
     Parameters
     ----------
     df
         A frame, classic or by Spark Connect.
     outcome
-        The column of outcomes, 0 or 1. Null: not yet known; the forecast is made and awaits its outcome.
+        The column of outcomes, 0 or 1. Null: not yet known; the forecast is made and awaits its
+        outcome.
     score
-        The column of what the model said, in [0, 1], or log-odds with ``scale="logit"``. A list of several, if the hint
-        takes several.
+        The column of what the model said, in [0, 1], or log-odds with ``scale="logit"``. A list of
+        several, if the hint takes several.
     key
         The column, or columns, that tell apart what is recalibrated apart: a model, a customer.
     order_by
-        The column of times, or several that order rows one after the other: numbers, dates or timestamps. Rows of a key
-        that are equal in all of them are simultaneous: all are forecast before any of their outcomes is learned. Their
-        order among each other goes by score, groups, all other columns as the frame has them, and last the outcome.
+        The column of times, or several that order rows one after the other: numbers, dates or
+        timestamps. Rows of a key that are equal in all of them are simultaneous: all are forecast
+        before any of their outcomes is learned. Their order among each other goes by score, groups,
+        all other columns as the frame has them, and last the outcome.
     known_at
-        The column of times at which outcomes are known, if that is not when the row comes; of the type of the first of
-        `order_by`. An outcome is learned before the first row that is later than that. Outcomes known after the last
-        row of the key stay awaited.
+        The column of times at which outcomes are known, if that is not when the row comes; of the
+        type of the first of `order_by`. An outcome is learned before the first row that is later
+        than that. Outcomes known after the last row of the key stay awaited.
     groups
-        The column of groups that are to be calibrated each, or several: strings or integers; null is no group. Of
-        several columns groups are called by column and value, as in "airport=JFK".
+        The column of groups that are to be calibrated each, or several: strings or integers; null
+        is no group. Of several columns groups are called by column and value, as in "airport=JFK".
     on_bad
-        What to do about rows that break a rule: a null in key, order or score, a value out of range, an outcome known
-        before its row or with no time at which it is known. "fail" looks at all rows once before anything else.
-        "count" leaves them out: they keep a place in `forecasts`, with null, and certificates count them.
+        What to do about rows that break a rule: a null in key, order or score, a value out of
+        range, an outcome known before its row or with no time at which it is known. "fail" looks at
+        all rows once before anything else. "count" leaves them out: they keep a place in
+        `forecasts`, with null, and certificates count them.
     options
         Those of `Recalibrator`: `hint`, `scale`, `budget`, `nudge`, `max_groups`, `max_unresolved`.
 
@@ -143,7 +147,8 @@ def recalibrate(
     Raises
     ------
     InputError
-        If a column is not there or not of the right type, an option breaks its rule, or a row is bad.
+        If a column is not there or not of the right type, an option breaks its rule, or a row is
+        bad.
     FileError
         If a row is bad and Spark knows its file.
 
@@ -163,8 +168,9 @@ def recalibrate(
 
     Notes
     -----
-    One shuffle by key and a sort. All rows of a key are on one executor and must fit in its memory, about 100 bytes a
-    row and what the other columns need; split larger ones by a second column in `key`. Executors need truecast.
+    One shuffle by key and a sort. All rows of a key are on one executor and must fit in its memory,
+    about 100 bytes a row and what the other columns need; split larger ones by a second column in
+    `key`. Executors need truecast.
     """
     frame = checked_frame(df)
     task = _Task(
@@ -179,7 +185,9 @@ def recalibrate(
     rules = task.rules(frame)
     if _rows.checked_on_bad(on_bad) == "fail":
         _rows.refuse_bad(frame, rules)
-    return Recalibration(_rows.listed(frame, rules), task.recalibrated(frame, rules), tuple(task.keys))
+    return Recalibration(
+        _rows.listed(frame, rules), task.recalibrated(frame, rules), tuple(task.keys)
+    )
 
 
 @dataclass(frozen=True)
@@ -196,13 +204,19 @@ class _Task:
 
     def rules(self, frame: DataFrame) -> list[_rows.Rule]:
         """Check columns and options; return what every row must keep."""
-        Recalibrator(**self.options).predict_many(self._scores_of(np.full((1, len(self.scores)), 0.5)))
+        Recalibrator(**self.options).predict_many(
+            self._scores_of(np.full((1, len(self.scores)), 0.5))
+        )
         self._check(frame)
         logit = self.options.get("scale") == "logit"
         given = [_rows.never_null(name) for name in self.keys]
         times = [_rows.a_time(name) for name in self.times]
         scores = [_rows.a_score(name, logit=logit) for name in self.scores]
-        late = [] if self.known_at is None else [_rows.not_early(self.known_at, self.times[0], self.outcome)]
+        late = (
+            []
+            if self.known_at is None
+            else [_rows.not_early(self.known_at, self.times[0], self.outcome)]
+        )
         return [*given, *times, _rows.an_outcome(self.outcome, unknown=True), *scores, *late]
 
     def _check(self, frame: DataFrame) -> None:
@@ -219,18 +233,28 @@ class _Task:
             for name in names:
                 check(frame, argument, name, kinds)
         if self.known_at is not None:
-            wanted, got = (frame.schema[name].dataType.simpleString() for name in (self.times[0], self.known_at))
+            wanted, got = (
+                frame.schema[name].dataType.simpleString()
+                for name in (self.times[0], self.known_at)
+            )
             if got != wanted:
-                raise InputError(self.known_at, f"must be of the type of {self.times[0]!r}, {wanted}", got)
+                raise InputError(
+                    self.known_at, f"must be of the type of {self.times[0]!r}, {wanted}", got
+                )
         for name in self.keys:
             if name.lower() in [field.name for field in _CERTIFICATE]:
-                raise InputError("key", "must not be the name of a field of the certificate: rename it", name)
+                raise InputError(
+                    "key", "must not be the name of a field of the certificate: rename it", name
+                )
 
     def recalibrated(self, frame: DataFrame, rules: Sequence[_rows.Rule]) -> DataFrame:
         """Return each row with its forecast, and the certificates of a key beside its last row."""
         order = [*self.keys, *self.times, *self._ties(frame.schema)]
-        together = frame.repartition(*map(column, self.keys)).sortWithinPartitions(*map(column, order))
-        rows = together.select(  # what Python needs comes beside a row only after rows were shuffled and sorted
+        together = frame.repartition(*map(column, self.keys)).sortWithinPartitions(
+            *map(column, order)
+        )
+        # what Python needs comes beside a row only after rows were shuffled and sorted
+        rows = together.select(
             F.struct(*map(column, frame.columns)).alias("row"),
             *self._aliases("key", self.keys),
             *self._aliases("time", self.times),
@@ -240,7 +264,10 @@ class _Task:
             *([] if self.known_at is None else [column(self.known_at).alias("known")]),
             _rows.broken(_rows.all_kept(rules)).alias("bad"),
         )
-        kinds = [StructField("recalibrated", DoubleType()), StructField("certificates", _spark_type(_CERTIFICATES))]
+        kinds = [
+            StructField("recalibrated", DoubleType()),
+            StructField("certificates", _spark_type(_CERTIFICATES)),
+        ]
         return rows.mapInArrow(self, StructType([rows.schema["row"], *kinds]))
 
     def _aliases(self, what: str, names: Sequence[str], kind: str | None = None) -> list[Column]:
@@ -255,7 +282,9 @@ class _Task:
         return [*first, *(name for name in others if name not in (*first, *last)), *last]
 
     def _places(self, what: str) -> list[str]:
-        many = {"key": self.keys, "time": self.times, "group": self.groups, "score": self.scores}[what]
+        many = {"key": self.keys, "time": self.times, "group": self.groups, "score": self.scores}[
+            what
+        ]
         return [f"{what} {at}" for at in range(len(many))]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -264,10 +293,19 @@ class _Task:
             starts = starts_of(table, self._places("key"))
             ends = np.append(starts[1:], table.num_rows)
             log, forecasts = self._log(table, starts), np.full(table.num_rows, np.nan)
-            found = [self._play(log, start, forecasts[start:end]) for start, end in zip(starts, ends, strict=True)]
+            found = [
+                self._play(log, start, forecasts[start:end])
+                for start, end in zip(starts, ends, strict=True)
+            ]
             said = pa.array(forecasts, mask=np.isnan(forecasts))
-            columns = [table.column("row"), said, _beside(ends - 1, pa.array(found, _CERTIFICATES), table.num_rows)]
-            yield from pa.Table.from_arrays(columns, ["row", "recalibrated", "certificates"]).to_batches()
+            columns = [
+                table.column("row"),
+                said,
+                _beside(ends - 1, pa.array(found, _CERTIFICATES), table.num_rows),
+            ]
+            yield from pa.Table.from_arrays(
+                columns, ["row", "recalibrated", "certificates"]
+            ).to_batches()
 
     def _log(self, table: pa.Table, starts: NDArray[np.int64]) -> _Log:
         """Return what recalibrators need of the rows, as arrays."""
@@ -279,7 +317,9 @@ class _Task:
             good=~_numbers(table, "bad").astype(bool),
             y=np.nan_to_num(y),
             unknown=np.isnan(y),
-            scores=self._scores_of(np.column_stack([_numbers(table, name) for name in self._places("score")])),
+            scores=self._scores_of(
+                np.column_stack([_numbers(table, name) for name in self._places("score")])
+            ),
             changes=changes,
             times=_numbers(table, "time 0"),
             known=None if self.known_at is None else _numbers(table, "known"),
@@ -290,7 +330,9 @@ class _Task:
         """Write the forecasts of a key where its rows are good; return its certificates."""
         rows = log.of(start, start + len(forecasts))
         recalibrator = Recalibrator(**self.options)
-        said = recalibrator.recalibrate_many(rows.scores, rows.y, groups=rows.groups, known_at=rows.known_after())
+        said = recalibrator.recalibrate_many(
+            rows.scores, rows.y, groups=rows.groups, known_at=rows.known_after()
+        )
         forecasts[log.good[start : start + len(forecasts)]] = said
         return _certificates(recalibrator, len(forecasts) - len(said))
 
@@ -377,12 +419,17 @@ def _numbers(rows: pa.Table, name: str) -> NDArray[Any]:
 def _certificates(recalibrator: Recalibrator, left_out: int) -> list[dict[str, Any]]:
     """Return what is proved of all rounds, then of each group, then of all groups beyond those."""
     found = [_as_row("all", None, recalibrator.certificate, left_out)]
-    found += [_as_row("group", str(name), group.certificate) for name, group in recalibrator.groups.items()]
+    found += [
+        _as_row("group", str(name), group.certificate)
+        for name, group in recalibrator.groups.items()
+    ]
     rest = recalibrator.others.certificate
     return [*found, _as_row("others", None, rest)] if rest.rounds + rest.unresolved else found
 
 
-def _as_row(scope: str, group: str | None, certificate: ArcCertificate, left_out: int | None = None) -> dict[str, Any]:
+def _as_row(
+    scope: str, group: str | None, certificate: ArcCertificate, left_out: int | None = None
+) -> dict[str, Any]:
     figures = asdict(certificate) | {"per_round": certificate.per_round}
     del figures["horizon"]  # there is none
     return {"scope": scope, "group": group, "left_out": left_out} | figures

@@ -54,26 +54,28 @@ def measure(
     outcome, score, weight
         The columns, as for `tally`.
     by
-        The column that tells segments apart, or a list of several: strings, bool, integers, decimals, dates, timestamps
-        or binary. Null is a segment of its own.
+        The column that tells segments apart, or a list of several: strings, bool, integers,
+        decimals, dates, timestamps or binary. Null is a segment of its own.
     only
-        The columns to compute, such as ``["brier", "smooth_calibration_error", "p_value"]``, in place of all. A segment
-        with all of them takes about 2 ms; SmoothECE, the lower distance and the p-value take most of that.
+        The columns to compute, such as ``["brier", "smooth_calibration_error", "p_value"]``, in
+        place of all. A segment with all of them takes about 2 ms; SmoothECE, the lower distance and
+        the p-value take most of that.
     resamples
-        How often chance is simulated for a segment. 0: not at all, the p-value is proved instead. None: as often as the
-        command and the report do; that takes a quarter of a second a segment.
+        How often chance is simulated for a segment. 0: not at all, the p-value is proved instead.
+        None: as often as the command and the report do; that takes a quarter of a second a segment.
     on_bad
-        As for `tally`: "fail" looks at all rows once before anything else; "count" leaves bad rows out and counts them
-        for each segment, in `left_out`.
+        As for `tally`: "fail" looks at all rows once before anything else; "count" leaves bad rows
+        out and counts them for each segment, in `left_out`.
 
     Returns
     -------
     frame
-        Lazy. The columns `by`; `left_out`, bad rows of the segment; `p_value`, how often calibrated forecasts would be
-        as far off, on the large side if chance was not simulated, and null for real weights; `verdict`, the kind of
-        the report's verdict: "none" (no evidence against calibration), "few" (too few rounds to tell), "weak",
-        "slight" (simulated only), "off" or "weighted"; and what `Report.to_dict` names, nested as there:
-        ``brier.score``, ``totals.brier_total``. A segment with nothing but bad rows has only nulls.
+        Lazy. The columns `by`; `left_out`, bad rows of the segment; `p_value`, how often calibrated
+        forecasts would be as far off, on the large side if chance was not simulated, and null for
+        real weights; `verdict`, the kind of the report's verdict: "none" (no evidence against
+        calibration), "few" (too few rounds to tell), "weak", "slight" (simulated only), "off" or
+        "weighted"; and what `Report.to_dict` names, nested as there: ``brier.score``,
+        ``totals.brier_total``. A segment with nothing but bad rows has only nulls.
 
     Raises
     ------
@@ -99,12 +101,13 @@ def measure(
 
     Notes
     -----
-    Among a million segments, thousands have a p-value below 0.05 by chance: multiply p-values by the number of
-    segments first. Proved ones can be as small as they need to be for that.
+    Among a million segments, thousands have a p-value below 0.05 by chance: multiply p-values by
+    the number of segments first. Proved ones can be as small as they need to be for that.
 
-    Three narrow columns are shuffled once, by segment; Spark counts the distinct scores of each, and Python sees these
-    counts, a segment at a time. If segments are few and rows many, count first, and pass the counts as weights:
-    ``df.groupBy("model", "y", "p").count()`` and ``weight="count"``.
+    Three narrow columns are shuffled once, by segment; Spark counts the distinct scores of each,
+    and Python sees these counts, a segment at a time. If segments are few and rows many, count
+    first, and pass the counts as weights: ``df.groupBy("model", "y", "p").count()`` and
+    ``weight="count"``.
     """
     frame, on_bad = checked_frame(df), _rows.checked_on_bad(on_bad)
     names = names_of("by", by)
@@ -121,7 +124,9 @@ def measure(
         _rows.refuse_bad(frame, rules)
     places = groups.columns[: len(names)]
     together = groups.sortWithinPartitions(*map(column, places))
-    return together.mapInArrow(_Measuring(places, kind, wanted, resamples), StructType([*keys, *figures.fields]))
+    return together.mapInArrow(
+        _Measuring(places, kind, wanted, resamples), StructType([*keys, *figures.fields])
+    )
 
 
 def _check_only(only: str | Sequence[str]) -> list[str]:
@@ -135,14 +140,18 @@ def _refuse_taken(names: Sequence[str], figures: StructType) -> None:
     taken = [name.lower() for name in figures.names]
     for name in names:
         if name.lower() in taken:
-            raise InputError("by", "must not be the name of a measure, which gets a column, too: rename it", name)
+            raise InputError(
+                "by", "must not be the name of a measure, which gets a column, too: rename it", name
+            )
 
 
 def _type(only: Sequence[str] | None, *, real: bool) -> pa.StructType:
     """Return what every segment gets: as an example has it."""
     example = _measured(Tally([0.5], [0.5], [0.5]) if real else Tally([0.5], [1], [1]), only, 0)
     found = {"left_out": 0} | example | ({"p_value": 1.0} if "p_value" in example else {})
-    return pa.array([found if only is None else {name: found[name] for name in ("left_out", *only)}]).type
+    return pa.array(
+        [found if only is None else {name: found[name] for name in ("left_out", *only)}]
+    ).type
 
 
 def _measured(tally: Tally, only: Sequence[str] | None, resamples: int | None) -> dict[str, Any]:
@@ -160,7 +169,9 @@ def _judged(tally: Tally, resamples: int | None) -> dict[str, Any]:
         p_value = math.nan if tally.weighted else stretches_p_value(tally)
         kind = proved_kind(tally.total, p_value)
     else:
-        found = find("", tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0)
+        found = find(
+            "", tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0
+        )
         p_value, kind = found.p_value, verdict(found).kind
     return {"p_value": None if math.isnan(p_value) else p_value, "verdict": kind}
 
@@ -180,7 +191,9 @@ class _Measuring:
             keys = table.select(self.keys).take(starts).columns
             figures = pa.array(self._rows(table, starts), self.kind).flatten()
             names = [*self.keys, *(field.name for field in self.kind)]
-            yield pa.RecordBatch.from_arrays([*(key.combine_chunks() for key in keys), *figures], names)
+            yield pa.RecordBatch.from_arrays(
+                [*(key.combine_chunks() for key in keys), *figures], names
+            )
 
     def _rows(self, table: pa.Table, starts: NDArray[np.int64]) -> list[dict[str, Any]]:
         p, zeros, ones = columns_of(table)

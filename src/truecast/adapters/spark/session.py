@@ -34,8 +34,8 @@ _SETTINGS = {
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return a session of Spark on this machine: for tests, and for trying things out before a cluster does them.
 
-    It listens on 127.0.0.1 alone, without a page, and its workers run this Python. A session that is there already is
-    returned as it is.
+    It listens on 127.0.0.1 alone, without a page, and its workers run this Python. A session that
+    is there already is returned as it is.
 
     Parameters
     ----------

@@ -33,9 +33,12 @@ _PROVED = {"rounds": pa.int64(), "unresolved": pa.int64()} | dict.fromkeys(
     ("bound", "per_round", "smooth_error", "brier"), pa.float64()
 )
 _KEPT = dict.fromkeys((*Counts.__dataclass_fields__, "awaited", "held"), pa.int64())
-_STATES = pa.schema([("key", pa.string()), *_PROVED.items(), *_KEPT.items(), ("recalibrator", pa.binary())])
+_STATES = pa.schema(
+    [("key", pa.string()), *_PROVED.items(), *_KEPT.items(), ("recalibrator", pa.binary())]
+)
 _STATES_DDL = ", ".join(
-    f"{field.name} {'long' if pa.types.is_int64(field.type) else str(field.type)}" for field in _STATES
+    f"{field.name} {'long' if pa.types.is_int64(field.type) else str(field.type)}"
+    for field in _STATES
 )
 
 
@@ -57,22 +60,27 @@ def recalibrate_stream(
 ) -> DataFrame:
     """Recalibrate a stream of forecasts and outcomes: every key by a `Recalibrator` of its own, each event once.
 
-    A row with a score is a forecast, a row with an outcome an outcome; a row may be both. They may come late, out of
-    order and more than once. In each micro-batch the events of a key are played by time; at the same time outcomes
-    before forecasts, then by id, outcome, score and groups. So what comes out is a function of the events of each
-    micro-batch, in whatever order they arrive. An outcome that comes before its forecast is held until then.
+    A row with a score is a forecast, a row with an outcome an outcome; a row may be both. They may
+    come late, out of order and more than once. In each micro-batch the events of a key are played
+    by time; at the same time outcomes before forecasts, then by id, outcome, score and groups. So
+    what comes out is a function of the events of each micro-batch, in whatever order they arrive.
+    An outcome that comes before its forecast is held until then.
 
     Parameters
     ----------
     df
-        A streaming frame of forecasts, or of forecasts and outcomes. For one that does not stream see `recalibrate`.
+        A streaming frame of forecasts, or of forecasts and outcomes. For one that does not stream
+        see `recalibrate`.
     outcomes
-        A second frame, of outcomes, if they come apart: with the columns `id`, `key`, `outcome` and `time`.
+        A second frame, of outcomes, if they come apart: with the columns `id`, `key`, `outcome` and
+        `time`.
     id
-        The column of ids, strings or integers: a forecast and its outcome have the same. Unique within a key.
+        The column of ids, strings or integers: a forecast and its outcome have the same. Unique
+        within a key.
     key
-        The column that tells apart what is recalibrated apart, strings or integers. Outcomes have it too, since it
-        says where the state is: if your outcomes have only an id, make it a function of that or join it first.
+        The column that tells apart what is recalibrated apart, strings or integers. Outcomes have
+        it too, since it says where the state is: if your outcomes have only an id, make it a
+        function of that or join it first.
     score
         The column of what the model said, in [0, 1], or log-odds with ``scale="logit"``.
     outcome
@@ -80,45 +88,48 @@ def recalibrate_stream(
     time
         The column of event times, timestamps.
     groups
-        The column of groups that are to be calibrated each, or several: strings or integers; null is no group. Of
-        several columns groups are called by column and value, as in "airport=JFK".
+        The column of groups that are to be calibrated each, or several: strings or integers; null
+        is no group. Of several columns groups are called by column and value, as in "airport=JFK".
     late
         How much later than others events may come: the delay of the watermark.
     give_up
-        How long after its time a forecast waits for its outcome, and an outcome for its forecast, until the watermark
-        passes. Then the forecast is given up: its certificate counts it at its worst.
+        How long after its time a forecast waits for its outcome, and an outcome for its forecast,
+        until the watermark passes. Then the forecast is given up: its certificate counts it at its
+        worst.
     remember
-        How long after its time an id is known whose outcome has come, so that it is answered once; at most `give_up`. A
-        forecast of an unknown id that is older is not answered: its `reason` says so.
+        How long after its time an id is known whose outcome has come, so that it is answered once;
+        at most `give_up`. A forecast of an unknown id that is older is not answered: its `reason`
+        says so.
     on_bad
-        What to do about rows that break a rule: a null in id, key or time, neither score nor outcome, a value out of
-        range. "fail" ends the query with a message that says which. "mark" puts them out with a `reason`; they change
-        nothing.
+        What to do about rows that break a rule: a null in id, key or time, neither score nor
+        outcome, a value out of range. "fail" ends the query with a message that says which. "mark"
+        puts them out with a `reason`; they change nothing.
     options
         Those of `Recalibrator`: `hint`, `scale`, `budget`, `nudge`, `max_groups`, `max_unresolved`.
 
     Returns
     -------
     answers
-        One row a forecast, to be written in append mode: id, key, time and score as they came, `recalibrated`, and
-        `reason`, null unless `recalibrated` is. Duplicates give no row.
+        One row a forecast, to be written in append mode: id, key, time and score as they came,
+        `recalibrated`, and `reason`, null unless `recalibrated` is. Duplicates give no row.
 
     Raises
     ------
     InputError
-        If a column is not there or not of the right type, or an option breaks its rule. While the query runs: if a row
-        is bad; StateError if its checkpoint was made with other options, VersionError if by a truecast that forecasts
-        otherwise.
+        If a column is not there or not of the right type, or an option breaks its rule. While the
+        query runs: if a row is bad; StateError if its checkpoint was made with other options,
+        VersionError if by a truecast that forecasts otherwise.
 
     Notes
     -----
-    Exactly once rests on three things: a source that can be read again (files, Kafka), the checkpoint, and a sink that
-    writes a micro-batch once (files, Delta). The state must be in RocksDB: set
-    ``spark.sql.streaming.stateStore.providerClass``.
+    Exactly once rests on three things: a source that can be read again (files, Kafka), the
+    checkpoint, and a sink that writes a micro-batch once (files, Delta). The state must be in
+    RocksDB: set ``spark.sql.streaming.stateStore.providerClass``.
 
-    Events of a micro-batch wait in memory, those of one of 256 buckets of keys at a time. A key takes 100 bytes, and
-    about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each id that is known takes 3 to 15 bytes and its letters;
-    they are written again in each micro-batch that has events of the key.
+    Events of a micro-batch wait in memory, those of one of 256 buckets of keys at a time. A key
+    takes 100 bytes, and about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each id that is known
+    takes 3 to 15 bytes and its letters; they are written again in each micro-batch that has events
+    of the key.
 
     Works through Spark Connect. truecast must be installed on every machine.
     """
@@ -159,7 +170,11 @@ class _Names(NamedTuple):
         taken = ["recalibrated", "reason"]
         for argument, name in self._asdict().items():
             if not isinstance(name, str) or name in taken:
-                raise InputError(argument, "must be a column of its own, and not called recalibrated or reason", name)
+                raise InputError(
+                    argument,
+                    "must be a column of its own, and not called recalibrated or reason",
+                    name,
+                )
             taken.append(name)
 
 
@@ -199,18 +214,26 @@ def _config(options: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _events(df: DataFrame, names: _Names, groups: list[str], outcomes: DataFrame | None) -> DataFrame:
+def _events(
+    df: DataFrame, names: _Names, groups: list[str], outcomes: DataFrame | None
+) -> DataFrame:
     """Forecasts and outcomes with the same columns."""
     own = outcomes is None or names.outcome in df.columns
     events = _half(df, names, groups, forecasts=True, outcomes=own)
     if outcomes is None:
         return events
-    return events.unionByName(_half(checked_frame(outcomes), names, [], forecasts=False, outcomes=True))
+    return events.unionByName(
+        _half(checked_frame(outcomes), names, [], forecasts=False, outcomes=True)
+    )
 
 
-def _half(df: DataFrame, names: _Names, groups: list[str], *, forecasts: bool, outcomes: bool) -> DataFrame:
+def _half(
+    df: DataFrame, names: _Names, groups: list[str], *, forecasts: bool, outcomes: bool
+) -> DataFrame:
     if not df.isStreaming:
-        raise InputError("df" if forecasts else "outcomes", "must stream: for a log there is recalibrate", df)
+        raise InputError(
+            "df" if forecasts else "outcomes", "must stream: for a log there is recalibrate", df
+        )
     check(df, "id", names.id, _NAMES)
     check(df, "key", names.key, _NAMES)
     check(df, "time", names.time, _MOMENTS)
@@ -260,30 +283,33 @@ def _as_they_came(answers: DataFrame, df: DataFrame, names: _Names) -> DataFrame
 def stream_states(spark: SparkSession, checkpoint: str) -> DataFrame:
     """Return what a stream has learned and proved so far, a row a key: for a dashboard.
 
-    Reads the state of the last finished micro-batch from the checkpoint, also while the stream runs, and changes
-    nothing.
+    Reads the state of the last finished micro-batch from the checkpoint, also while the stream
+    runs, and changes nothing.
 
     Parameters
     ----------
     spark
         A session.
     checkpoint
-        The `checkpointLocation` of the query, whose only stateful operator is that of `recalibrate_stream`.
+        The `checkpointLocation` of the query, whose only stateful operator is that of
+        `recalibrate_stream`.
 
     Returns
     -------
     states
-        `key` (as a string); of the certificate `rounds`, `unresolved`, `bound`, `per_round`, `smooth_error` and
-        `brier`; the counts `forecasts`, `outcomes`, `duplicates`, `contradictions`, `late`, `given_up` and `unmatched`;
-        now `awaited` and `held`; and `recalibrator`, for ``Recalibrator.from_bytes``, which has the certificates of
-        groups.
+        `key` (as a string); of the certificate `rounds`, `unresolved`, `bound`, `per_round`,
+        `smooth_error` and `brier`; the counts `forecasts`, `outcomes`, `duplicates`,
+        `contradictions`, `late`, `given_up` and `unmatched`; now `awaited` and `held`; and
+        `recalibrator`, for ``Recalibrator.from_bytes``, which has the certificates of groups.
     """
     _check.text("checkpoint", checkpoint)
     reader = spark.read.format("statestore").option("path", checkpoint)
     about = reader.option("stateVarName", STREAM).load().select("value.config").first()
     config = None if about is None else json.loads(about[0])
     saved = reader.option("stateVarName", KEYS).option("flattenCollectionTypes", "true").load()
-    columns = saved.select(F.col("user_map_key.key").alias("key"), F.col("user_map_value.saved").alias("saved"))
+    columns = saved.select(
+        F.col("user_map_key.key").alias("key"), F.col("user_map_value.saved").alias("saved")
+    )
     return columns.mapInArrow(_Reading(config), _STATES_DDL)  # type: ignore[arg-type]
 
 

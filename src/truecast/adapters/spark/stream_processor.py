@@ -50,7 +50,12 @@ class Processor(StatefulProcessor):
         self._keys = handle.getMapState(KEYS, "key string", "saved binary")
         self._stream = handle.getValueState(STREAM, "config string, timer long")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[Row]:
         """Play the events of a bucket; give one row, of all answers."""
         timer = self._timer()
         table = stream_rows.events_of(row.rows for row in rows)
@@ -59,7 +64,11 @@ class Processor(StatefulProcessor):
         good = stream_rows.sorted_by_key(table.filter(pc.is_null(table["reason"])))
         chosen, said, due = self._play(good, now)
         reasons = pa.array([None if p is not None else _LATE for p in said], pa.string())
-        answered = [stream_rows.answers(good.take(pa.array(chosen, pa.int64())), pa.array(said, pa.float64()), reasons)]
+        answered = [
+            stream_rows.answers(
+                good.take(pa.array(chosen, pa.int64())), pa.array(said, pa.float64()), reasons
+            )
+        ]
         if marked.num_rows:
             nothing = pa.nulls(marked.num_rows, pa.float64())
             answered.append(stream_rows.answers(marked, nothing, marked["reason"]))
@@ -123,7 +132,9 @@ class Processor(StatefulProcessor):
 
     def _play(self, rows: pa.Table, now: int) -> tuple[list[int], list[float | None], int]:
         """Play sorted rows; return which are answered, by what, and when the first id is due."""
-        ids, times, scores, groups = (rows[name].to_pylist() for name in ("id", "time", "score", "groups"))
+        ids, times, scores, groups = (
+            rows[name].to_pylist() for name in ("id", "time", "score", "groups")
+        )
         outcomes = pc.cast(rows["outcome"], pa.int8()).to_pylist()
         chosen: list[int] = []
         said: list[float | None] = []
@@ -131,7 +142,9 @@ class Processor(StatefulProcessor):
         for name, start, end in _runs(rows["key"]):
             state = self._load(name, now)
             part = slice(start, end)
-            answered, p = state.play(Events(ids[part], times[part], scores[part], outcomes[part], groups[part]), now)
+            answered, p = state.play(
+                Events(ids[part], times[part], scores[part], outcomes[part], groups[part]), now
+            )
             due = min(due, self._save(name, state))
             chosen += [start + row for row in answered]
             said += p

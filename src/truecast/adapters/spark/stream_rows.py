@@ -1,7 +1,7 @@
 """Rows of a stream on their way to the state and back: checked, packed by bucket, unpacked.
 
-PySpark hands rows to a stateful processor one by one, and each key costs several calls. So rows travel packed: one
-blob of rows a bucket of keys (an Arrow batch), one call a bucket.
+PySpark hands rows to a stateful processor one by one, and each key costs several calls. So rows
+travel packed: one blob of rows a bucket of keys (an Arrow batch), one call a bucket.
 """
 
 from __future__ import annotations
@@ -80,9 +80,13 @@ class Packing(NamedTuple):
         order = np.argsort(bucket, kind="stable")
         ordered = whole(rows.select(EVENTS.names).take(pa.array(order)).cast(EVENTS))
         cuts = np.flatnonzero(np.diff(bucket[order], prepend=-1, append=-1))
-        blobs = [ordered.slice(start, end - start).serialize().to_pybytes() for start, end in pairwise(cuts)]
+        blobs = [
+            ordered.slice(start, end - start).serialize().to_pybytes()
+            for start, end in pairwise(cuts)
+        ]
         return pa.RecordBatch.from_arrays(
-            [pa.array(bucket[order][cuts[:-1]], pa.int32()), pa.array(blobs, pa.binary())], schema=_PACKED
+            [pa.array(bucket[order][cuts[:-1]], pa.int32()), pa.array(blobs, pa.binary())],
+            schema=_PACKED,
         )
 
     def _reasons(self, rows: pa.Table) -> pa.Array:
@@ -121,7 +125,9 @@ class Packing(NamedTuple):
         argument, _, rest = reasons[row].as_py().partition(" ")
         rule, _, _ = rest.rpartition(", got ")
         value = rows[argument][row].as_py()
-        raise InputError(argument, f'{rule} (in the row with {where}; on_bad="mark" would pass over it)', value)
+        raise InputError(
+            argument, f'{rule} (in the row with {where}; on_bad="mark" would pass over it)', value
+        )
 
 
 def _array(values: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -130,7 +136,9 @@ def _array(values: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 def whole(rows: pa.Table) -> pa.RecordBatch:
     """The rows as one batch."""
-    return pa.RecordBatch.from_arrays([_array(column) for column in rows.combine_chunks().columns], schema=rows.schema)
+    return pa.RecordBatch.from_arrays(
+        [_array(column) for column in rows.combine_chunks().columns], schema=rows.schema
+    )
 
 
 def events_of(blobs: Iterable[bytes]) -> pa.Table:
@@ -142,18 +150,25 @@ def events_of(blobs: Iterable[bytes]) -> pa.Table:
 def sorted_by_key(rows: pa.Table) -> pa.Table:
     """The rows of each key together, in the order in which they are played.
 
-    By time; at the same time outcomes before forecasts, then by id, then by value, so that the order in which rows
-    arrive does not matter.
+    By time; at the same time outcomes before forecasts, then by id, then by value, so that the
+    order in which rows arrive does not matter.
     """
     kind = pc.cast(pc.is_valid(rows["score"]), pa.int8())
     names = ["key", "time", "kind", "id", "outcome", "score", "groups"]
-    order = pc.sort_indices(rows.append_column("kind", kind), sort_keys=[(name, "ascending") for name in names])
+    order = pc.sort_indices(
+        rows.append_column("kind", kind), sort_keys=[(name, "ascending") for name in names]
+    )
     return rows.take(order)
 
 
 def answers(rows: pa.Table, recalibrated: pa.Array, reasons: pa.Array) -> bytes:
     """Pack what is put out for these rows."""
-    columns = [rows["id"], rows["key"], pc.cast(rows["time"], ANSWERS.field("time").type), rows["score"]]
+    columns = [
+        rows["id"],
+        rows["key"],
+        pc.cast(rows["time"], ANSWERS.field("time").type),
+        rows["score"],
+    ]
     table = pa.Table.from_arrays([*columns, recalibrated, reasons], schema=ANSWERS)
     packed: bytes = whole(table).serialize().to_pybytes()
     return packed

@@ -14,20 +14,31 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from truecast.adapters.spark import _rows
-from truecast.adapters.spark._columns import INTEGERS, NUMBERS, check, check_free, checked_frame, column
+from truecast.adapters.spark._columns import (
+    INTEGERS,
+    NUMBERS,
+    check,
+    check_free,
+    checked_frame,
+    column,
+)
 from truecast.errors import InputError
 from truecast.tally import Tally
 
 __all__ = ["bad_rows", "checked_rules", "columns_of", "counted", "of_counts", "tally"]
 
-MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart, as the command does: 400 MB on the driver
+MOST_FORECASTS = (
+    1 << 24
+)  # distinct ones that are kept apart, as the command does: 400 MB on the driver
 
 
-def tally(df: DataFrame, *, outcome: str, score: str, weight: str | None = None, on_bad: str = "fail") -> Tally:
+def tally(
+    df: DataFrame, *, outcome: str, score: str, weight: str | None = None, on_bad: str = "fail"
+) -> Tally:
     """Return the tally of two columns: the one that `Tally.from_predictions` makes of the same rows, bit for bit.
 
-    Spark counts the rows of each distinct score, on the executors; the driver gets the counts. Only the sums of real
-    weights may differ, in their rounding, also from run to run.
+    Spark counts the rows of each distinct score, on the executors; the driver gets the counts. Only
+    the sums of real weights may differ, in their rounding, also from run to run.
 
     Parameters
     ----------
@@ -38,17 +49,18 @@ def tally(df: DataFrame, *, outcome: str, score: str, weight: str | None = None,
     score
         The column of what was forecast for each, between 0 and 1.
     weight
-        The column of weights: 0, or from 1e-100 to 1e100. Integers count as repeated rows, others make a weighted
-        tally.
+        The column of weights: 0, or from 1e-100 to 1e100. Integers count as repeated rows, others
+        make a weighted tally.
     on_bad
-        What to do about rows in which an outcome, a score or a weight is null, not a number or out of range: "fail", or
-        "count", which leaves them out and warns with their number. `bad_rows` lists them.
+        What to do about rows in which an outcome, a score or a weight is null, not a number or out
+        of range: "fail", or "count", which leaves them out and warns with their number. `bad_rows`
+        lists them.
 
     Returns
     -------
     tally
-        If there are more than 16,777,216 distinct scores, those within 2**-24 of each other are pooled, as
-        `Tally.coarsened` does, and a warning says so.
+        If there are more than 16,777,216 distinct scores, those within 2**-24 of each other are
+        pooled, as `Tally.coarsened` does, and a warning says so.
 
     Raises
     ------
@@ -67,9 +79,9 @@ def tally(df: DataFrame, *, outcome: str, score: str, weight: str | None = None,
 
     Notes
     -----
-    One pass over two columns. About what Spark needs to count the rows of each score; a tally of as many forecasts as
-    there are rows costs at most three times that (python benchmarks/spark.py). The driver holds 24 bytes for each
-    distinct score.
+    One pass over two columns. About what Spark needs to count the rows of each score; a tally of as
+    many forecasts as there are rows costs at most three times that (python benchmarks/spark.py).
+    The driver holds 24 bytes for each distinct score.
     """
     frame, on_bad = checked_frame(df), _rows.checked_on_bad(on_bad)
     rules = checked_rules(frame, outcome, score, weight)
@@ -95,8 +107,8 @@ def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = No
     Returns
     -------
     rows
-        The columns of `df` and `bad`, a struct of `column`, `rule`, `value` and `file` (null if Spark does not know
-        it). Lazy, as everything of Spark.
+        The columns of `df` and `bad`, a struct of `column`, `rule`, `value` and `file` (null if
+        Spark does not know it). Lazy, as everything of Spark.
 
     Raises
     ------
@@ -108,7 +120,9 @@ def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = No
     return _rows.listed(frame, checked_rules(frame, outcome, score, weight))
 
 
-def checked_rules(frame: DataFrame, outcome: str, score: str, weight: str | None) -> list[_rows.Rule]:
+def checked_rules(
+    frame: DataFrame, outcome: str, score: str, weight: str | None
+) -> list[_rows.Rule]:
     """Check the columns; return what every row must keep."""
     for argument, name in {"outcome": outcome, "score": score, "weight": weight}.items():
         if name is not None or argument != "weight":
@@ -118,7 +132,13 @@ def checked_rules(frame: DataFrame, outcome: str, score: str, weight: str | None
 
 
 def counted(
-    frame: DataFrame, rules: Sequence[_rows.Rule], by: Sequence[str], *, outcome: str, score: str, weight: str | None
+    frame: DataFrame,
+    rules: Sequence[_rows.Rule],
+    by: Sequence[str],
+    *,
+    outcome: str,
+    score: str,
+    weight: str | None,
 ) -> DataFrame:
     """Return `zeros` and `ones` of each distinct score `p`, and `rows`; p is null for all bad rows together.
 
@@ -128,7 +148,9 @@ def counted(
     keys = [f"key {at}" for at in range(len(by))]
     named = [column(name).alias(key) for name, key in zip(by, keys, strict=True)]
     y, p = (column(name).cast("double") for name in (outcome, score))
-    narrow = frame.select(*named, (y == 1.0).alias("one"), F.when(good, p).alias("p"), *_weights(frame, weight, good))
+    narrow = frame.select(
+        *named, (y == 1.0).alias("one"), F.when(good, p).alias("p"), *_weights(frame, weight, good)
+    )
     spread = narrow.repartition(*map(column, keys)) if by else narrow
     sums = spread.groupBy(*map(column, keys), "p").agg(*_sums(weight), F.count("*").alias("rows"))
     return sums if weight is not None else sums.withColumn("zeros", F.col("rows") - F.col("ones"))
@@ -156,7 +178,9 @@ def _collected(groups: DataFrame) -> pa.Table:
     table = columns.limit(MOST_FORECASTS + 2).toArrow()
     if table.num_rows - table.column("p").null_count <= MOST_FORECASTS:
         return table
-    pooled = "so many distinct scores that near ones were pooled; read nothing into the error by value"
+    pooled = (
+        "so many distinct scores that near ones were pooled; read nothing into the error by value"
+    )
     warnings.warn(pooled, stacklevel=3)
     return _pooled(columns, MOST_FORECASTS).toArrow()
 

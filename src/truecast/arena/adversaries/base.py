@@ -20,8 +20,8 @@ Sees = Literal["nothing", "distribution", "forecast"]
 class Adversary(ABC):
     """Chooses the outcomes of a game. It knows the rounds before, and of the present one as much as it `sees`.
 
-    A subclass says what it `sees` and yields the outcomes one by one, looking at the `Round` it is given, which is
-    brought up to date before each. It keeps nothing between games.
+    A subclass says what it `sees` and yields the outcomes one by one, looking at the `Round` it is
+    given, which is brought up to date before each. It keeps nothing between games.
     """
 
     #: of the present forecast: "nothing", its "distribution" (what proofs of randomised forecasters allow), or the
@@ -44,7 +44,9 @@ class Adversary(ABC):
         return {name.removeprefix("_"): value for name, value in vars(self).items()}
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.config.items() if value is not None)
+        options = ", ".join(
+            f"{name}={value!r}" for name, value in self.config.items() if value is not None
+        )
         return f"{type(self).__name__}({options})"
 
 
@@ -67,4 +69,6 @@ class LadderAdversary(Adversary):
 
     def plays(self, forecaster: object) -> bool:
         """Whether the forecaster is on a ladder."""
-        return all(hasattr(forecaster, name) for name in ("points", "biases", "open_cell", "denominator"))
+        return all(
+            hasattr(forecaster, name) for name in ("points", "biases", "open_cell", "denominator")
+        )

@@ -16,9 +16,10 @@ __all__ = ["GreedyBias", "GreedyCertificate"]
 class GreedyBias(Adversary):
     """Takes the outcome after which the calibration error by value is larger; a one if neither is.
 
-    Sees the forecast, or its distribution and then goes by the expectation. Of two points to be scored by, it knows
-    the middle only. Whoever says what he is scored by gets the outcomes of `Threshold` from one that sees the forecast:
-    the first outcome at a value is the farther one, and the same again is always worse. The two differ in expectation.
+    Sees the forecast, or its distribution and then goes by the expectation. Of two points to be
+    scored by, it knows the middle only. Whoever says what he is scored by gets the outcomes of
+    `Threshold` from one that sees the forecast: the first outcome at a value is the farther one,
+    and the same again is always worse. The two differ in expectation.
 
     Parameters
     ----------
@@ -58,7 +59,9 @@ class GreedyCertificate(LadderAdversary):
             said = round(2 * whole * game.forecast)  # exact: forecasts are ends or middles of cells
             points, biases = f.points[cell : cell + 2].tolist(), f.biases[cell : cell + 2].tolist()
             zero, one = (
-                abs(said - 2 * points[y]) + 2 * abs(biases[y] + points[y] - whole * y) - 2 * abs(biases[y])
+                abs(said - 2 * points[y])
+                + 2 * abs(biases[y] + points[y] - whole * y)
+                - 2 * abs(biases[y])
                 for y in (0, 1)
             )
             yield int(one >= zero)

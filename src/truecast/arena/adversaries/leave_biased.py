@@ -18,10 +18,11 @@ __all__ = ["LeaveBiased"]
 class LeaveBiased(LadderAdversary):
     """Goes down a ladder and up again, and leaves every point with as many ones too many as it can; then ones.
 
-    On the way up it goes to and fro across a point, so that nothing but the point's bias changes, and goes on when
-    that is as low as it becomes (docs/theory.md, section 5). All biases have one sign then, and if the deviations
-    have it too, the sum of y - p, which CalDist is never below, is near what is proved for the ladder. Sees the
-    forecast and the ladder that it comes from, so it plays against ladders only.
+    On the way up it goes to and fro across a point, so that nothing but the point's bias changes,
+    and goes on when that is as low as it becomes (docs/theory.md, section 5). All biases have one
+    sign then, and if the deviations have it too, the sum of y - p, which CalDist is never below, is
+    near what is proved for the ladder. Sees the forecast and the ladder that it comes from, so it
+    plays against ladders only.
 
     Parameters
     ----------
@@ -30,13 +31,16 @@ class LeaveBiased(LadderAdversary):
     look
         How many more rounds to go to and fro for a lower bias.
     fine
-        Of ladders that split their cells: a cell below a point g of the lower half is to become no wider than
-        fine / (g (5/4 - g)), which makes the most of the rounds if cells are split at 1/4.
+        Of ladders that split their cells: a cell below a point g of the lower half is to become no
+        wider than fine / (g (5/4 - g)), which makes the most of the rounds if cells are split at
+        1/4.
     towards
         0 is the mirror image.
     """
 
-    def __init__(self, stay: int = 0, look: int = 16, fine: float | None = None, towards: Literal[0, 1] = 1) -> None:
+    def __init__(
+        self, stay: int = 0, look: int = 16, fine: float | None = None, towards: Literal[0, 1] = 1
+    ) -> None:
         self._stay = _check.whole_number("stay", stay, least=0, most=2**53)
         self._look = _check.whole_number("look", look, least=0, most=2**20)
         self._fine = None if fine is None else _check.between("fine", fine, 0.0, float("inf"))
@@ -48,7 +52,9 @@ class LeaveBiased(LadderAdversary):
         whole = f.denominator
         while True:
             points, biases, cell = self._seen(f)
-            at = int(np.searchsorted(points, passed, side="right"))  # the lowest point that is not left behind
+            at = int(
+                np.searchsorted(points, passed, side="right")
+            )  # the lowest point that is not left behind
             point = int(points[at])
             if (
                 cell == at
@@ -71,7 +77,9 @@ class LeaveBiased(LadderAdversary):
             return False
         if 2 * point <= whole:
             g, width = point / whole, (point - below) / whole
-            if stayed < self._stay or (self._fine is not None and width * g * (1.25 - g) > self._fine):
+            if stayed < self._stay or (
+                self._fine is not None and width * g * (1.25 - g) > self._fine
+            ):
                 return False
         return not _falls(whole, point, bias, self._look)
 

@@ -18,20 +18,23 @@ _TOSSING = 0.9  # share of the rounds that epochs may take; the rest freezes wha
 class SignPreservation(Adversary):
     r"""Builds up errors of one sign in cells of [1/4, 3/4] where later rounds cannot pay them back.
 
-    The game (Qiao and Valiant 2021; with reuse, Dagan et al. 2024): cells in a row, empty at first. A pointer names an
-    empty cell; all minus signs to its left and all plus signs to its right go; a labeler writes a sign into it. The
-    pointer stops when it likes, and scores the signs that are left. It is solved exactly here, for few cells.
+    The game (Qiao and Valiant 2021; with reuse, Dagan et al. 2024): cells in a row, empty at first.
+    A pointer names an empty cell; all minus signs to its left and all plus signs to its right go; a
+    labeler writes a sign into it. The pointer stops when it likes, and scores the signs that are
+    left. It is solved exactly here, for few cells.
 
-    The adversary is the pointer, the forecaster the labeler. A move is an epoch of coins whose rate is the middle of
-    the named cell, until the forecasts of the epoch are off in sum by the root of its length, which coins are by chance
-    now and then; the sign of that error is what the labeler wrote. A plus is an excess of ones at forecasts in the
-    cell: only rates below it could pay it back. In the end constant outcomes, ones if there are no fewer plus than
-    minus signs, keep all signs of that kind.
+    The adversary is the pointer, the forecaster the labeler. A move is an epoch of coins whose rate
+    is the middle of the named cell, until the forecasts of the epoch are off in sum by the root of
+    its length, which coins are by chance now and then; the sign of that error is what the labeler
+    wrote. A plus is an excess of ones at forecasts in the cell: only rates below it could pay it
+    back. In the end constant outcomes, ones if there are no fewer plus than minus signs, keep all
+    signs of that kind.
 
-    It aims at the calibration error by value. Dagan et al. prove a lower bound of T\ :sup:`0.54` for it by this game,
-    at a scale that no game here has; for what is played here nothing is proved. Rules of the game are as in Dai and
-    Fishelson (2026); how the signs become an adversary, the lengths above all, is reconstructed from the scaling of the
-    proofs, not taken from a paper. Sees nothing of the present forecast; the past ones it does.
+    It aims at the calibration error by value. Dagan et al. prove a lower bound of T\ :sup:`0.54`
+    for it by this game, at a scale that no game here has; for what is played here nothing is
+    proved. Rules of the game are as in Dai and Fishelson (2026); how the signs become an adversary,
+    the lengths above all, is reconstructed from the scaling of the proofs, not taken from a paper.
+    Sees nothing of the present forecast; the past ones it does.
 
     Parameters
     ----------
@@ -58,7 +61,9 @@ class SignPreservation(Adversary):
                 if off * off >= length:
                     break
             board, moves = after(board, cell, 1 if off > 0 else -1), moves - 1
-        while True:  # ones lift forecasts out of the cells and leave each plus behind; zeros each minus
+        while (
+            True
+        ):  # ones lift forecasts out of the cells and leave each plus behind; zeros each minus
             yield int(sum(board) >= 0)
 
 
@@ -75,14 +80,20 @@ def value(board: Board, moves: int) -> int:
     score = sum(map(abs, board))
     if moves == 0:
         return score
-    return max([score, *(_worst(board, cell, moves) for cell, sign in enumerate(board) if sign == 0)])
+    return max(
+        [score, *(_worst(board, cell, moves) for cell, sign in enumerate(board) if sign == 0)]
+    )
 
 
 def best_move(board: Board, moves: int) -> int | None:
     """Return the cell to name, or None to stop."""
     stop = sum(map(abs, board))
     cells = [cell for cell, sign in enumerate(board) if sign == 0]
-    best = max(cells, key=lambda cell: (_worst(board, cell, moves), -abs(2 * cell + 1 - len(board))), default=None)
+    best = max(
+        cells,
+        key=lambda cell: (_worst(board, cell, moves), -abs(2 * cell + 1 - len(board))),
+        default=None,
+    )
     return None if best is None or _worst(board, best, moves) <= stop else best
 
 

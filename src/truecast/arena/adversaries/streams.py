@@ -60,7 +60,9 @@ class Drift(Stream):
     random = True
 
     def __init__(self, period: int | None = None) -> None:
-        self._period = None if period is None else _check.whole_number("period", period, least=1, most=_MOST)
+        self._period = (
+            None if period is None else _check.whole_number("period", period, least=1, most=_MOST)
+        )
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Return the outcomes of so many rounds; without a period, three of them make a game."""
@@ -73,7 +75,9 @@ class Blocks(Stream):
     """Zeros, then as many ones, and so on. Sees nothing."""
 
     def __init__(self, length: int | None = None) -> None:
-        self._length = None if length is None else _check.whole_number("length", length, least=1, most=_MOST)
+        self._length = (
+            None if length is None else _check.whole_number("length", length, least=1, most=_MOST)
+        )
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Return the outcomes of so many rounds; without a length, it is the root of their number."""
@@ -90,5 +94,7 @@ class Given(Stream):
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Return the first of the outcomes."""
         if rounds > len(self._outcomes):
-            raise InputError("rounds", f"must be at most the {len(self._outcomes)} outcomes given", rounds)
+            raise InputError(
+                "rounds", f"must be at most the {len(self._outcomes)} outcomes given", rounds
+            )
         return np.array(self._outcomes[:rounds], np.uint8)

@@ -44,7 +44,8 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
     def a_priori(self, rounds: int) -> float:
         """The bound on the measure that `bounds` names, in total, proved before the first of so many rounds.
 
-        For a forecaster that draws it is a bound on the expectation, against whoever does not see the draws.
+        For a forecaster that draws it is a bound on the expectation, against whoever does not see
+        the draws.
         """
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=2**53))
 
@@ -77,7 +78,9 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
         """
         y = _check.outcome(outcome)
         if self._said is None:
-            raise OrderError("observe() needs a forecast: call predict() first, once for every outcome")
+            raise OrderError(
+                "observe() needs a forecast: call predict() first, once for every outcome"
+            )
         self._learn(self._said, y)
         self._rounds += 1
         self._said = None
@@ -113,7 +116,9 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
             raise StateError(f"the saved state must have exactly the entries {', '.join(present)}")
         for name, values in present.items():
             if not _alike(state[name], values):
-                raise StateError(f"the saved {name} must be like {values!r:.60}, got {state[name]!r:.60}")
+                raise StateError(
+                    f"the saved {name} must be like {values!r:.60}, got {state[name]!r:.60}"
+                )
         if not 0 <= state["rounds"] <= 2**53:
             raise StateError(f"the saved rounds must be from 0 to 2**53, got {state['rounds']}")
         self._refuse(state)
@@ -158,8 +163,8 @@ class Planned:
 class RandomForecaster(LiteratureForecaster):
     """A forecaster that draws: a subclass says from which distribution.
 
-    The draw of a round depends on the seed and the number of the round alone, so that asking twice, saving and
-    playing in batches change nothing.
+    The draw of a round depends on the seed and the number of the round alone, so that asking twice,
+    saving and playing in batches change nothing.
     """
 
     def __init__(self, seed: int, **memory: list[int] | list[float] | NDArray[np.float64]) -> None:
@@ -196,7 +201,10 @@ class RandomForecaster(LiteratureForecaster):
     def _draw(self) -> float:
         block, at = divmod(self._rounds, _DRAWS)
         if self._drawn[0] != block:
-            self._drawn = block, np.random.default_rng([self._seed, 0, block]).random(_DRAWS).tolist()
+            self._drawn = (
+                block,
+                np.random.default_rng([self._seed, 0, block]).random(_DRAWS).tolist(),
+            )
         return self._drawn[1][at]
 
     def load(self, state: object) -> None:

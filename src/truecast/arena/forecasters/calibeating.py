@@ -18,22 +18,25 @@ MAX_BINS = 1 << 20
 class Calibeating(Follower):
     r"""Says the share of ones so far in the bin of another's forecast (Foster and Hart, 2023).
 
-    In a bin without outcomes yet it says what the other, its base, says. So it beats the base by the base's own
-    calibration error: its Brier score is that of the base with every bin relabelled to its share of ones, known only
-    afterwards, and a little more. Summed over the rounds it is at most
+    In a bin without outcomes yet it says what the other, its base, says. So it beats the base by
+    the base's own calibration error: its Brier score is that of the base with every bin relabelled
+    to its share of ones, known only afterwards, and a little more. Summed over the rounds it is at
+    most
 
     .. math:: \sum_b \Big(\frac{k_b (n_b - k_b)}{n_b} + 1 + \ln n_b\Big)
 
-    over the bins that were used, :math:`n_b` times with :math:`k_b` ones. `brier_bound` is this number. The first terms
-    are the *refinement* of the base in these bins: what any labels of theirs leave.
+    over the bins that were used, :math:`n_b` times with :math:`k_b` ones. `brier_bound` is this
+    number. The first terms are the *refinement* of the base in these bins: what any labels of
+    theirs leave.
 
-    It is not calibrated for that: the share so far is not the share in the end, and an adversary can keep them apart.
+    It is not calibrated for that: the share so far is not the share in the end, and an adversary
+    can keep them apart.
 
     Parameters
     ----------
     base
-        The forecaster that is followed, copied as it is: one of truecast or `truecast.arena` that looks at outcomes
-        alone, or what `config` says of it. None takes `RunningMean`.
+        The forecaster that is followed, copied as it is: one of truecast or `truecast.arena` that
+        looks at outcomes alone, or what `config` says of it. None takes `RunningMean`.
     bins
         How many bins of equal width; each holds its lower edge, the last also 1.
 
@@ -74,7 +77,11 @@ class Calibeating(Follower):
     @property
     def brier_bound(self) -> float:
         """What the sum of (y - p)**2 so far is at most, up to the rounding of doubles. Costs O(bins)."""
-        used = [(n0, n1) for n0, n1 in zip(self._memory["zeros"], self._memory["ones"], strict=True) if n0 + n1]
+        used = [
+            (n0, n1)
+            for n0, n1 in zip(self._memory["zeros"], self._memory["ones"], strict=True)
+            if n0 + n1
+        ]
         return math.fsum(n0 * n1 / (n0 + n1) + 1 + math.log(n0 + n1) for n0, n1 in used)
 
     def _answer(self, q: float) -> float:

@@ -17,22 +17,25 @@ _SLOPE = math.sqrt(19 / 6)
 class Defensive(RootedForecaster):
     r"""Forecasts where no bet on the errors so far would win: defensive forecasting, K29 (Vovk, Takemura, Shafer 2005).
 
-    The forecast is a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`; 0 where S(0) <= 0, and else 1 where S(1) >= 0
-    (K29 asks for a root also then, if there is one: what is proved needs only S(p)(y - p) <= 0). The kernel is
-    Laplace's, :math:`K(x, y) = e^{-|x - y|}` on the grid of all j/m and linear in between in x and in y, so that memory
-    stays as it is; with the identity on the grid in its place this is `KakadeFoster`. Whatever the outcomes, after T
-    rounds the total smooth calibration error is at most
+    The forecast is a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`; 0 where S(0) <= 0, and
+    else 1 where S(1) >= 0 (K29 asks for a root also then, if there is one: what is proved needs
+    only S(p)(y - p) <= 0). The kernel is Laplace's, :math:`K(x, y) = e^{-|x - y|}` on the grid of
+    all j/m and linear in between in x and in y, so that memory stays as it is; with the identity on
+    the grid in its place this is `KakadeFoster`. Whatever the outcomes, after T rounds the total
+    smooth calibration error is at most
 
     .. math:: \sqrt V \Big(\sqrt2 + \frac{\sqrt T}{2m}\Big), \qquad
         \sqrt V \le \tfrac12\big(g + \sqrt{T + g^2}\big), \quad g^2 = \tfrac{19}6
 
-    which is about :math:`0.83\sqrt T + 1.5` with the grid of `horizon=T`, and :math:`0.71\sqrt T + 1.3` on the finest.
-    The bound says nothing of the error by value, which a contradicting adversary makes about T/2, nor of sharpness.
+    which is about :math:`0.83\sqrt T + 1.5` with the grid of `horizon=T`, and :math:`0.71\sqrt T +
+    1.3` on the finest. The bound says nothing of the error by value, which a contradicting
+    adversary makes about T/2, nor of sharpness.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, T. Alone, it chooses 2 sqrt(T) as the grid, rounded up. More rounds are allowed.
+        The expected number of rounds, T. Alone, it chooses 2 sqrt(T) as the grid, rounded up. More
+        rounds are allowed.
     grid
         The number of cells, m.
 
@@ -43,15 +46,16 @@ class Defensive(RootedForecaster):
 
     Notes
     -----
-    A round costs O(m), so T rounds with the grid of `horizon=T` cost O(T**1.5); the state is m + 1 floats. Without the
-    grid a round would cost as much as there were rounds before it.
+    A round costs O(m), so T rounds with the grid of `horizon=T` cost O(T**1.5); the state is m + 1
+    floats. Without the grid a round would cost as much as there were rounds before it.
 
-    Why this kernel: every function that is smooth in the sense of the measure has a finite norm with it, while a
-    Gaussian kernel's functions are all analytic. On [0, 1] its norm is
+    Why this kernel: every function that is smooth in the sense of the measure has a finite norm
+    with it, while a Gaussian kernel's functions are all analytic. On [0, 1] its norm is
 
     .. math:: \|f\|^2 = \tfrac12\big(f(0)^2 + f(1)^2\big) + \tfrac12 \int_0^1 f^2 + f'^2
 
-    (on [0, x], :math:`K_x' = K_x` and :math:`fK_x + f'K_x' = (fK_x)'`; on [x, 1], :math:`K_x' = -K_x` and it is
+    (on [0, x], :math:`K_x' = K_x` and :math:`fK_x + f'K_x' = (fK_x)'`; on [x, 1], :math:`K_x' =
+    -K_x` and it is
     :math:`-(fK_x)'`; so the product of f and :math:`K_x` is f(x)). Thus :math:`\|f\|^2 \le 2` if f has slopes of at
     most 1 and values in [-1, 1], and no other width does better: with :math:`e^{-|x - y|/s}` the bound is
     1 + (s + 1/s)/2.

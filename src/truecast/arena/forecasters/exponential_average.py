@@ -21,7 +21,8 @@ class ExponentialAverage(LiteratureForecaster):
 
     .. math:: p \leftarrow p + (y - p)/m
 
-    What everybody does, with the m that has a proof: :math:`m = 1 + \sqrt{T/2}` for a horizon of T rounds, and
+    What everybody does, with the m that has a proof: :math:`m = 1 + \sqrt{T/2}` for a horizon of T
+    rounds, and
     :math:`1 + \sqrt{t/2}` in round t without one. Whatever the outcomes, after T rounds the lower distance to
     calibration and the smooth calibration error are, in total, at most
 
@@ -32,16 +33,18 @@ class ExponentialAverage(LiteratureForecaster):
     smooth error        0.5304 sqrt(T) + 1/2  1.0607 sqrt(T)      m/2 + T/(8(m - 1))
     ==================  ====================  ==================  ======================================
 
-    (docs/theory.md, theorem 9). `a_priori` is the first line. The distance to calibration, which does not split
-    rounds, is larger than the lower distance by at most 1.96 T\ :sup:`1/3` (docs/distance.md, theorem 12).
+    (docs/theory.md, theorem 9). `a_priori` is the first line. The distance to calibration, which
+    does not split rounds, is larger than the lower distance by at most 1.96 T\ :sup:`1/3`
+    (docs/distance.md, theorem 12).
 
-    It says nothing of the error by value, which a contradicting adversary makes about T/2, nor of sharpness: after a
-    change it takes m rounds to follow, and on a fair coin it never settles.
+    It says nothing of the error by value, which a contradicting adversary makes about T/2, nor of
+    sharpness: after a change it takes m rounds to follow, and on a fair coin it never settles.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, T. More are allowed: m stays as it is. None takes an m that grows.
+        The expected number of rounds, T. More are allowed: m stays as it is. None takes an m that
+        grows.
 
     Raises
     ------

@@ -62,7 +62,9 @@ class Follower(LiteratureForecaster):
         self._rounds += len(outcomes)
         self._said = self._said if not len(outcomes) else None
 
-    def _follow(self, scores: NDArray[np.float64], outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None:
+    def _follow(
+        self, scores: NDArray[np.float64], outcomes: NDArray[np.uint8], said: NDArray[np.float64]
+    ) -> None:
         for t, (q, y) in enumerate(zip(scores.tolist(), outcomes.tolist(), strict=True)):
             said[t] = self._answer(q)
             self._take(q, y)
@@ -99,7 +101,11 @@ def _build(base: object) -> Any:
             raise InputError("base", f"must have the options of {kind.__name__}", base) from error
     if isinstance(base, Saveable) and kinds.get(type(base).__name__) is type(base):
         return type(base).from_bytes(base.to_bytes())
-    raise InputError("base", "must be a forecaster of truecast or truecast.arena that looks at outcomes alone", base)
+    raise InputError(
+        "base",
+        "must be a forecaster of truecast or truecast.arena that looks at outcomes alone",
+        base,
+    )
 
 
 def _kinds() -> dict[str, type[Any]]:

@@ -16,36 +16,42 @@ __all__ = ["GuptaRamdas"]
 class GuptaRamdas(Planned, LiteratureForecaster):
     """Names two neighbouring points, or one, and is judged by the one nearer to the outcome: no draws are needed.
 
-    Excess and deficit of the intervals [i/m, (i + 1)/m] are those of `Foster`. An interval at rest is said alone, by
-    its middle. Otherwise two neighbours, the lower in excess and the upper in deficit, are said by their middles, and
-    the round is the upper's if the outcome is 1, the lower's if it is 0: either way the one that is off comes back.
-    That is the power of two choices (Gupta and Ramdas 2022, Faster online calibration without randomization).
+    Excess and deficit of the intervals [i/m, (i + 1)/m] are those of `Foster`. An interval at rest
+    is said alone, by its middle. Otherwise two neighbours, the lower in excess and the upper in
+    deficit, are said by their middles, and the round is the upper's if the outcome is 1, the
+    lower's if it is 0: either way the one that is off comes back. That is the power of two choices
+    (Gupta and Ramdas 2022, Faster online calibration without randomization).
 
-    Whatever the outcomes, and whoever chooses them, the total calibration error by value of the *scored* points is at
-    most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has it: T/(2m) + m.) An interval in excess is
-    given no ones, so an excess grows only while it is not positive, by 1 - r with r the upper end, and never exceeds
-    1 - r; a deficit never exceeds the lower end, l; and the error in an interval is at most 1/(2m) for each of its
-    rounds and the excess or the deficit. The sum of max(1 - r, l) is at most 3m/4 - 1/2.
-    With the m that `horizon=T` chooses the bound is about sqrt(1.5 T).
+    Whatever the outcomes, and whoever chooses them, the total calibration error by value of the
+    *scored* points is at most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has
+    it: T/(2m) + m.) An interval in excess is given no ones, so an excess grows only while it is not
+    positive, by 1 - r with r the upper end, and never exceeds 1 - r; a deficit never exceeds the
+    lower end, l; and the error in an interval is at most 1/(2m) for each of its rounds and the
+    excess or the deficit. The sum of max(1 - r, l) is at most 3m/4 - 1/2. With the m that
+    `horizon=T` chooses the bound is about sqrt(1.5 T).
 
-    It is a bound on the scored points, of which there are two to choose from when the outcome is known, and not on what
-    `predict` says, their middle. The middle is at most 1/(2m) from the scored point, so its *distance* to calibration
-    is at most T/(2m) more than the bound; its error by value may be anything.
+    It is a bound on the scored points, of which there are two to choose from when the outcome is
+    known, and not on what `predict` says, their middle. The middle is at most 1/(2m) from the
+    scored point, so its *distance* to calibration is at most T/(2m) more than the bound; its error
+    by value may be anything.
 
-    `OneStepAhead` has the same two choices, but is stricter: its points are ends of the intervals, each with its bias,
-    and an interval is said whose lower end has a bias of at most 0 and whose upper end one of at least 0.
+    `OneStepAhead` has the same two choices, but is stricter: its points are ends of the intervals,
+    each with its bias, and an interval is said whose lower end has a bias of at most 0 and whose
+    upper end one of at least 0.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, T: chooses the grid with the least bound. More rounds are allowed.
+        The expected number of rounds, T: chooses the grid with the least bound. More rounds are
+        allowed.
     grid
         The number of intervals, m, if you want to choose it.
 
     Notes
     -----
-    Of several intervals at rest and pairs that would do, a bisection takes what it meets first, be it a pair; the paper
-    wants an interval at rest if there is one. The proof above holds for both. A round costs O(log m).
+    Of several intervals at rest and pairs that would do, a bisection takes what it meets first, be
+    it a pair; the paper wants an interval at rest if there is one. The proof above holds for both.
+    A round costs O(log m).
 
     Examples
     --------

@@ -23,9 +23,10 @@ Array = NDArray[np.float64]
 class Intervals:
     """The intervals [i/m, (i + 1)/m], each with its excess and its deficit over the rounds it was said in.
 
-    The excess is the sum of (outcome - upper end), the deficit that of (lower end - outcome): how far the ones are
-    above what the upper end, or below what the lower end, would have made of these rounds. At most one of them is
-    positive, since they add up to -1/m a round. Both are kept as integers over m.
+    The excess is the sum of (outcome - upper end), the deficit that of (lower end - outcome): how
+    far the ones are above what the upper end, or below what the lower end, would have made of these
+    rounds. At most one of them is positive, since they add up to -1/m a round. Both are kept as
+    integers over m.
     """
 
     def __init__(self, count: int) -> None:
@@ -55,7 +56,9 @@ class Intervals:
                 raise StateError(f"the saved excess and deficit of interval {i} are of no rounds")
             rounds += said
         if rounds != state["rounds"]:
-            raise StateError(f"the saved excesses and deficits must be of {state['rounds']} rounds, are of {rounds}")
+            raise StateError(
+                f"the saved excesses and deficits must be of {state['rounds']} rounds, are of {rounds}"
+            )
 
 
 def neighbours(off: Callable[[int], float], count: int) -> tuple[int, int]:
@@ -84,7 +87,8 @@ def chosen_grid(horizon: int | None, grid: int | None, best: Callable[[int], int
 def least(bounds: Callable[[int, int], Array], rounds: int) -> int:
     """Return the grid with the least of the `bounds(rounds, most)`, which are those of the grids 1 to `most`.
 
-    They are close to T/(2m) + sqrt(c mT) with c >= 1/4, which falls until m = (T/c)^(1/3) and rises from there.
+    They are close to T/(2m) + sqrt(c mT) with c >= 1/4, which falls until m = (T/c)^(1/3) and rises
+    from there.
     """
     most = 8 + 2 * round(rounds ** (1 / 3))
     return 1 + int(np.argmin(bounds(rounds, most)))

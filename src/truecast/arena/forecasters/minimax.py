@@ -20,17 +20,19 @@ _NONE = -1
 class Minimax(RandomForecaster):
     """Plays the calibration game of Qiao and Zheng (2024) by its solution, and a new one every `horizon` rounds.
 
-    In each round it draws from one or two points, which make the worst outcome as cheap as it can be: see
-    `truecast.arena.minimax.solve`. In a game of up to 4 rounds no forecaster does better (docs/minimax.md, theorem 4),
-    in a longer one none that says the same points, Farey fractions of a small order.
+    In each round it draws from one or two points, which make the worst outcome as cheap as it can
+    be: see `truecast.arena.minimax.solve`. In a game of up to 4 rounds no forecaster does better
+    (docs/minimax.md, theorem 4), in a longer one none that says the same points, Farey fractions of
+    a small order.
 
-    The expected CalDist of one game is at most its value on the points said, whatever the adversary does who does not
-    see the draws. CalDist is sub-additive, so after n = k horizon + r rounds it is at most k times that, plus the most
-    that the first r rounds of a game can cost, which is computed from the solution (docs/minimax.md, theorem 6). That
-    bound grows like n: this is the best there is for a few rounds, and of no use for many.
+    The expected CalDist of one game is at most its value on the points said, whatever the adversary
+    does who does not see the draws. CalDist is sub-additive, so after n = k horizon + r rounds it
+    is at most k times that, plus the most that the first r rounds of a game can cost, which is
+    computed from the solution (docs/minimax.md, theorem 6). That bound grows like n: this is the
+    best there is for a few rounds, and of no use for many.
 
-    A round costs O(points horizon) in Python; the solution is made once for all of the same horizon, at 5 in under a
-    second, at 8 in some seconds.
+    A round costs O(points horizon) in Python; the solution is made once for all of the same
+    horizon, at 5 in under a second, at 8 in some seconds.
 
     Parameters
     ----------
@@ -70,7 +72,9 @@ class Minimax(RandomForecaster):
         return _solution(self._horizon, self._horizon)
 
     def _mixture(self) -> Distribution:
-        return _mixture(self._horizon, tuple(sorted(self._memory["game"][: self._rounds % self._horizon])))
+        return _mixture(
+            self._horizon, tuple(sorted(self._memory["game"][: self._rounds % self._horizon]))
+        )
 
     def _learn(self, p: float, y: int) -> None:
         game, at = self._memory["game"], self._rounds % self._horizon
@@ -83,8 +87,14 @@ class Minimax(RandomForecaster):
         return games * self.solution.value() + (_most(self._horizon, rest, ()) if rest else 0.0)
 
     def _refuse(self, state: dict[str, Any]) -> None:
-        game, played, kinds = state["game"], state["rounds"] % self._horizon, 2 * len(farey(_ORDERS[self._horizon]))
-        if any(not 0 <= item < kinds for item in game[:played]) or any(item != _NONE for item in game[played:]):
+        game, played, kinds = (
+            state["game"],
+            state["rounds"] % self._horizon,
+            2 * len(farey(_ORDERS[self._horizon])),
+        )
+        if any(not 0 <= item < kinds for item in game[:played]) or any(
+            item != _NONE for item in game[played:]
+        ):
             raise StateError(f"the saved game must be of {played} rounds, got {game!r:.60}")
 
 
@@ -111,6 +121,9 @@ def _most(horizon: int, rounds: int, items: tuple[int, ...]) -> float:
         return _solution(horizon, rounds).value(items)
     mixture = [(2 * _number(horizon, p), weight) for p, weight in _mixture(horizon, items)]
     return max(
-        sum(weight * _most(horizon, rounds, tuple(sorted((*items, item + y)))) for item, weight in mixture)
+        sum(
+            weight * _most(horizon, rounds, tuple(sorted((*items, item + y))))
+            for item, weight in mixture
+        )
         for y in (0, 1)
     )

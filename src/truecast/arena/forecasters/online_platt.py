@@ -17,21 +17,22 @@ __all__ = ["OnlinePlatt"]
 class OnlinePlatt(Follower):
     """Passes another's forecasts through a line on the logit scale, fitted as outcomes come (after Platt, 1999).
 
-    The line is that of `truecast.hints.Platt`: Newton steps on the log loss so far, from the identity. Gupta and Ramdas
-    (2023), who made Platt scaling online, take online Newton steps (Hazan, Agarwal and Kale, 2007) in a ball; what
-    they prove of their regret is not proved of this.
+    The line is that of `truecast.hints.Platt`: Newton steps on the log loss so far, from the
+    identity. Gupta and Ramdas (2023), who made Platt scaling online, take online Newton steps
+    (Hazan, Agarwal and Kale, 2007) in a ball; what they prove of their regret is not proved of
+    this.
 
-    A practical baseline, the usual one: it corrects a base that is too bold, too timid or shifted, while the future is
-    like the past. Nothing is proved about its calibration: coins that stop when they have run one way, as `EarlyStop`
-    tosses them, leave it off for ever.
+    A practical baseline, the usual one: it corrects a base that is too bold, too timid or shifted,
+    while the future is like the past. Nothing is proved about its calibration: coins that stop when
+    they have run one way, as `EarlyStop` tosses them, leave it off for ever.
 
     A round costs O(1) and one of the base.
 
     Parameters
     ----------
     base
-        The forecaster that is followed, copied as it is: one of truecast or `truecast.arena` that looks at outcomes
-        alone, or what `config` says of it. None takes `RunningMean`.
+        The forecaster that is followed, copied as it is: one of truecast or `truecast.arena` that
+        looks at outcomes alone, or what `config` says of it. None takes `RunningMean`.
     memory
         How many rounds it remembers, about: 2 or more. None remembers all.
 
@@ -64,7 +65,9 @@ class OnlinePlatt(Follower):
     def _take(self, q: float, y: int) -> None:
         self._hint.learn(q, y)
 
-    def _follow(self, scores: NDArray[np.float64], outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None:
+    def _follow(
+        self, scores: NDArray[np.float64], outcomes: NDArray[np.uint8], said: NDArray[np.float64]
+    ) -> None:
         said[:] = self._hint.follow_many(scores, outcomes)
 
     def state(self) -> dict[str, Any]:

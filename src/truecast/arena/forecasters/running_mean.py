@@ -13,9 +13,9 @@ __all__ = ["RunningMean"]
 class RunningMean(LiteratureForecaster):
     """Says the share of ones among the outcomes so far, with half a one and half a zero added.
 
-    What Krichevsky and Trofimov (1981) bet by: the log loss exceeds that of the best constant forecast by at most
-    ln(T)/2 + ln 2. Nothing is proved about its calibration, and there is nothing to prove: outcomes that begin with
-    ones and end with zeros leave it far off for ever.
+    What Krichevsky and Trofimov (1981) bet by: the log loss exceeds that of the best constant
+    forecast by at most ln(T)/2 + ln 2. Nothing is proved about its calibration, and there is
+    nothing to prove: outcomes that begin with ones and end with zeros leave it far off for ever.
 
     A round costs O(1).
 
@@ -41,4 +41,6 @@ class RunningMean(LiteratureForecaster):
 
     def _refuse(self, state: dict[str, Any]) -> None:
         if not 0 <= state["ones"][0] <= state["rounds"]:
-            raise StateError(f"the saved ones must be from 0 to the {state['rounds']} rounds, got {state['ones'][0]}")
+            raise StateError(
+                f"the saved ones must be from 0 to the {state['rounds']} rounds, got {state['ones'][0]}"
+            )

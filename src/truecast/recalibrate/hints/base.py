@@ -22,17 +22,18 @@ MAX_MODELS = 32
 class Hint(_core.Hint, Saveable):
     """A map from a model's score to a better probability, learned from (score, outcome) pairs in any order.
 
-    `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1] and changes
-    nothing; `learn(score, outcome)` takes one outcome in. Where other rounds are forecast before an outcome comes, ask
-    ``p, notes = hint.issue(score)`` and hand the notes to ``hint.learn(score, outcome, notes)``: a mix then judges its
-    members by what they said at the time.
+    `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1]
+    and changes nothing; `learn(score, outcome)` takes one outcome in. Where other rounds are
+    forecast before an outcome comes, ask ``p, notes = hint.issue(score)`` and hand the notes to
+    ``hint.learn(score, outcome, notes)``: a mix then judges its members by what they said at the
+    time.
 
-    Outcomes of many forecasts of one event are one observation together. Each then has a weight above 0 and at most 1:
-    ``hint.learn(score, outcome, weight=0.1)`` counts as a tenth of an outcome, and older ones fade by a tenth of what
-    they would.
+    Outcomes of many forecasts of one event are one observation together. Each then has a weight
+    above 0 and at most 1: ``hint.learn(score, outcome, weight=0.1)`` counts as a tenth of an
+    outcome, and older ones fade by a tenth of what they would.
 
-    A hint is as good as the past is like the future and no better: it proves nothing, which is why a guard follows it
-    only as far as its proof allows.
+    A hint is as good as the past is like the future and no better: it proves nothing, which is why
+    a guard follows it only as far as its proof allows.
 
     A round costs O(1), the state a fixed number of floats.
     """
@@ -41,7 +42,9 @@ class Hint(_core.Hint, Saveable):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__.startswith(f"{__package__}."):  # others have methods that the core knows nothing of
+        if cls.__module__.startswith(
+            f"{__package__}."
+        ):  # others have methods that the core knows nothing of
             Hint._kinds.setdefault(cls.__name__, cls)
 
     def __init__(
@@ -53,18 +56,22 @@ class Hint(_core.Hint, Saveable):
         members: Sequence[Hint] = (),
         models: int = 1,
     ) -> None:
-        super().__init__(kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members), models)
+        super().__init__(
+            kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members), models
+        )
 
     def follow_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
         """Say a probability for every score, learning each outcome before the next score.
 
-        The same as ``[(h.predict(x), h.learn(x, y))[0] for x, y in zip(scores, outcomes)]``, bit for bit, state
-        included; other threads run meanwhile. A subclass with methods of its own is asked row by row, in Python.
+        The same as ``[(h.predict(x), h.learn(x, y))[0] for x, y in zip(scores, outcomes)]``, bit
+        for bit, state included; other threads run meanwhile. A subclass with methods of its own is
+        asked row by row, in Python.
 
         Parameters
         ----------
         scores
-            What the model said, in order: one number in [0, 1] a round, or a row of them if there are several models.
+            What the model said, in order: one number in [0, 1] a round, or a row of them if there
+            are several models.
         outcomes
             What happened: 0 or 1, as many.
 
@@ -76,7 +83,8 @@ class Hint(_core.Hint, Saveable):
         Raises
         ------
         InputError
-            If a score is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is changed then.
+            If a score is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is
+            changed then.
         """
         x, y = _check.scored("scores", scores, outcomes, models=self._models)
         said = np.empty(len(y))
@@ -105,13 +113,19 @@ class Hint(_core.Hint, Saveable):
         for part, found in enumerate(parts):
             names = {name for owner, name, *_ in layout if owner == part}
             if not isinstance(found, dict) or set(found) != names:
-                raise StateError(f"the saved state must have exactly the entries {', '.join(sorted(names))}")
+                raise StateError(
+                    f"the saved state must have exactly the entries {', '.join(sorted(names))}"
+                )
         numbers: list[float] = []
         for part, name, count, row, least, most in layout:
             found = parts[part][name]
-            numbers += _numbers(name, _widened(name, found, count) if row else [found], count, least, most)
+            numbers += _numbers(
+                name, _widened(name, found, count) if row else [found], count, least, most
+            )
         if not self._restore(np.array(numbers, np.float64)):
-            raise StateError("the saved numbers do not fit together: no outcomes lead to this state")
+            raise StateError(
+                "the saved numbers do not fit together: no outcomes lead to this state"
+            )
 
     _members = 0  # how many hints it is made of
 
@@ -120,7 +134,11 @@ class Hint(_core.Hint, Saveable):
         if not self._members:
             return [state]
         members = state.get("members") if isinstance(state, dict) else None
-        if not isinstance(state, dict) or not isinstance(members, list) or len(members) != self._members:
+        if (
+            not isinstance(state, dict)
+            or not isinstance(members, list)
+            or len(members) != self._members
+        ):
             raise StateError(f"the saved state must have {self._members} members")
         return [{name: state[name] for name in state if name != "members"}, *members]
 
@@ -139,7 +157,9 @@ def _numbers(name: str, values: object, count: int, least: float, most: float) -
         raise StateError(f"the saved {name} must be {count} numbers")
     for number in values:
         if type(number) is not float or not least <= number <= most:
-            raise StateError(f"the saved {name} must be floats from {least:g} to {most:g}, got {number!r:.80}")
+            raise StateError(
+                f"the saved {name} must be floats from {least:g} to {most:g}, got {number!r:.80}"
+            )
     return values
 
 
@@ -150,7 +170,9 @@ def is_compiled(hint: object) -> bool:
 
 def check_memory(memory: object) -> int | None:
     """Return the memory in rounds as an int, or None for all rounds."""
-    return None if memory is None else _check.whole_number("memory", memory, least=2, most=MAX_MEMORY)
+    return (
+        None if memory is None else _check.whole_number("memory", memory, least=2, most=MAX_MEMORY)
+    )
 
 
 def check_prior(prior: object) -> float:
@@ -160,12 +182,18 @@ def check_prior(prior: object) -> float:
 
 def build(description: object, position: int) -> Hint:
     """Return a member of a mix: the given one, or a new one from how a mix's `config` describes it."""
-    if isinstance(description, dict) and isinstance(kind := description.get("kind"), str) and kind in Hint._kinds:
+    if (
+        isinstance(description, dict)
+        and isinstance(kind := description.get("kind"), str)
+        and kind in Hint._kinds
+    ):
         options = {name: value for name, value in description.items() if name != "kind"}
         try:
             description = Hint._kinds[kind](**options)
         except TypeError as error:
-            raise InputError("hints", f"must have the options of {kind}", description, position) from error
+            raise InputError(
+                "hints", f"must have the options of {kind}", description, position
+            ) from error
     if isinstance(description, Hint) and not is_compiled(description):
         rule = "must be hints of truecast: a mix would not use the methods of a subclass"
         raise InputError("hints", rule, description, position)

@@ -12,12 +12,13 @@ __all__ = ["BinMeans"]
 class BinMeans(Hint):
     """The score plus the mean of (outcome - score) near it.
 
-    Residuals are averaged at 129 knots, a quarter apart on the logit scale, so that rare events have theirs; a score
-    between two knots reads and writes both in proportion. Each mean is shrunk towards 0 as if it had `prior` residuals
-    of 0 more, and a residual of t rounds ago counts (1 - 1/memory)**t.
+    Residuals are averaged at 129 knots, a quarter apart on the logit scale, so that rare events
+    have theirs; a score between two knots reads and writes both in proportion. Each mean is shrunk
+    towards 0 as if it had `prior` residuals of 0 more, and a residual of t rounds ago counts (1 -
+    1/memory)**t.
 
-    It learns any smooth distortion, in each region from the rounds seen there only: a region not seen keeps its score,
-    and monotone scores may become hints that are not.
+    It learns any smooth distortion, in each region from the rounds seen there only: a region not
+    seen keeps its score, and monotone scores may become hints that are not.
 
     Parameters
     ----------

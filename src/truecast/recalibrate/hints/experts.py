@@ -21,23 +21,25 @@ MAX_MEMBERS = 128
 class Experts(Hint):
     """A mix for several models: nearly as good as the best of them, and better where each knows something.
 
-    A score is a sequence of numbers, one of each model: ``hint.predict([0.3, 0.45])``. Every model has the given hints
-    for its own score. All of them are members of one `Mix`, whose stack is a logistic regression on the logits of what
-    they all say: where the models know different things, that beats each of them. The first hint of every model starts
-    with an equal part of three fifths of the weight, the second with one of three twentieths.
+    A score is a sequence of numbers, one of each model: ``hint.predict([0.3, 0.45])``. Every model
+    has the given hints for its own score. All of them are members of one `Mix`, whose stack is a
+    logistic regression on the logits of what they all say: where the models know different things,
+    that beats each of them. The first hint of every model starts with an equal part of three fifths
+    of the weight, the second with one of three twentieths.
 
-    What `Mix` promises holds for the n members of all models together: if any one has a log loss of L nats, the mix has
-    at most L + ln(4n) + 0.00031 T after T rounds. Nothing is promised against what no member says, and nothing is
-    proved about calibration. A model that is missing in a round has to say something all the same: the mean of the
-    others, or its own average.
+    What `Mix` promises holds for the n members of all models together: if any one has a log loss of
+    L nats, the mix has at most L + ln(4n) + 0.00031 T after T rounds. Nothing is promised against
+    what no member says, and nothing is proved about calibration. A model that is missing in a round
+    has to say something all the same: the mean of the others, or its own average.
 
     Parameters
     ----------
     models
         How many models: 1 to 32.
     hints
-        The hints that each model has, copied as they are; at most 128 for all models together, none of them a mix. Or
-        what `config` says of them. None takes `Identity`, `Platt` with two memories and `Isotonic`.
+        The hints that each model has, copied as they are; at most 128 for all models together, none
+        of them a mix. Or what `config` says of them. None takes `Identity`, `Platt` with two
+        memories and `Isotonic`.
 
     Raises
     ------
@@ -62,10 +64,16 @@ class Experts(Hint):
 
     def __init__(self, models: int, hints: Sequence[Hint | dict[str, Any]] | None = None) -> None:
         count = _check.whole_number("models", models, least=1, most=MAX_MODELS)
-        each, self._configs = built([Identity(), Platt(), Platt(200), Isotonic(prior=0.1)] if hints is None else hints)
+        each, self._configs = built(
+            [Identity(), Platt(), Platt(200), Isotonic(prior=0.1)] if hints is None else hints
+        )
         self._members = count * len(each)
         if self._members > MAX_MEMBERS:
-            raise InputError("hints", f"must be at most {MAX_MEMBERS // count} for each of {count} models", len(each))
+            raise InputError(
+                "hints",
+                f"must be at most {MAX_MEMBERS // count} for each of {count} models",
+                len(each),
+            )
         super().__init__("Mix", members=each * count, models=count)
 
     @property

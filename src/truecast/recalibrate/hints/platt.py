@@ -14,11 +14,13 @@ class Platt(Hint):
 
     .. math:: \sigma(a + b \, \mathrm{logit}(x)), \qquad a = 0, b = 1 \text{ at first}
 
-    Each outcome costs one Newton step on the log loss so far plus a quadratic pull towards a = 0, b = 1; a loss of t
-    rounds ago counts (1 - 1/memory)\ :sup:`t`. Logits are clipped to 16 either way, so scores of 0 and 1 work.
+    Each outcome costs one Newton step on the log loss so far plus a quadratic pull towards a = 0, b
+    = 1; a loss of t rounds ago counts (1 - 1/memory)\ :sup:`t`. Logits are clipped to 16 either
+    way, so scores of 0 and 1 work.
 
-    It corrects scores that are too bold, too timid, shifted or turned around. It cannot bend: what a straight line on
-    the logit scale misses stays missed however long it learns. A short memory follows changes and is noisy in return.
+    It corrects scores that are too bold, too timid, shifted or turned around. It cannot bend: what
+    a straight line on the logit scale misses stays missed however long it learns. A short memory
+    follows changes and is noisy in return.
 
     Parameters
     ----------

@@ -205,7 +205,7 @@ def alone(folder: Path) -> float:
         rows = prepared(parquet.read_table(file))
         start = time.process_time()
         buckets: dict[int, list[argparse.Namespace]] = {}
-        for packed in stream_rows.Packing("probability", fail=True)(rows):
+        for packed in stream_rows.Packing(fail=True)(rows):
             for row in packed.to_pylist():
                 buckets.setdefault(row["bucket"], []).append(argparse.Namespace(rows=row["rows"]))
         for memory.bucket, blobs in buckets.items():

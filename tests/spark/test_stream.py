@@ -135,9 +135,9 @@ def test_idle_keys_are_given_up_and_outcomes_without_forecast_forgotten(
 
 BAD = {
     "score must be between 0 and 1, got 1.5": {"score": 1.5},
-    "score must be between 0 and 1, got nan": {"score": float("nan")},
-    "score must not be null where there is no outcome, got null": {"score": None, "outcome": None},
-    "outcome must be 0 or 1, got 2": {"outcome": 2},
+    "score must be between 0 and 1, got NaN": {"score": float("nan")},
+    "score must not be null where outcome is, got null": {"score": None, "outcome": None},
+    "outcome must be 0 or 1, or null while it is unknown, got 2": {"outcome": 2},
     "id must not be null, got null": {"id": None},
     "key must not be null, got null": {"key": None},
     "time must not be null, got null": {"time": None},
@@ -174,9 +174,10 @@ def test_a_bad_row_fails_the_query_in_words(spark: Any, tmp_path: Path) -> None:
         "group": None,
     }
     plain_stream.write([[row]], tmp_path / "in")
-    with pytest.raises(
-        StreamingQueryException, match="score must be between 0 and 1.*id 'e7'.*got 1.5"
-    ):
+    message = (
+        "00000.parquet, the row with id 'e7' and key 'k': score must be between 0 and 1, got '1.5'"
+    )
+    with pytest.raises(StreamingQueryException, match=message):
         run(recalibrate_stream(read(spark, tmp_path / "in")), tmp_path)
 
 
@@ -225,7 +226,7 @@ def test_what_cannot_be_is_refused_before_the_query_starts(
 
 def test_frames_that_do_not_stream_and_other_stores_are_refused(spark: Any, tmp_path: Path) -> None:
     plain_stream.write(plain_stream.story(4, batches=1, forecasts=1, keys=1), tmp_path)
-    with pytest.raises(tc.InputError, match="df must stream: for a log there is recalibrate"):
+    with pytest.raises(tc.InputError, match="df must stream: see recalibrate for a frame"):
         recalibrate_stream(spark.read.parquet(str(tmp_path)))
     spark.conf.set(
         PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"

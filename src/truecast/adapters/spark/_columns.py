@@ -61,10 +61,14 @@ KEYS: Kinds = (
 GROUPS: Kinds = ((*_TEXT, *_WHOLE), "strings or integers")
 
 
-def checked_frame(data: Any) -> DataFrame:
+def checked_frame(data: Any, argument: str = "df", *, streams: bool = False) -> DataFrame:
     """Return a frame of Spark, classic or by Spark Connect; refuse anything else."""
     if not isinstance(data, DataFrame):
-        raise InputError("df", "must be a DataFrame of Spark", data)
+        raise InputError(argument, "must be a DataFrame of Spark", data)
+    if data.isStreaming and not streams:
+        raise InputError(argument, "must not stream: see recalibrate_stream for streams", data)
+    if streams and not data.isStreaming:
+        raise InputError(argument, "must stream: see recalibrate for a frame that does not", data)
     return data
 
 

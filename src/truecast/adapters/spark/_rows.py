@@ -28,8 +28,10 @@ __all__ = [
     "listed",
     "never_null",
     "not_early",
+    "not_empty",
     "refuse_bad",
     "refuse_first",
+    "why_bad",
 ]
 
 ON_BAD = ("fail", "count")
@@ -57,12 +59,12 @@ def an_outcome(name: str, *, unknown: bool = False) -> Rule:
     return Rule(name, "must be 0 or 1", kept)
 
 
-def a_score(name: str, *, logit: bool = False) -> Rule:
-    """Return the rule of probabilities, or of log-odds."""
+def a_score(name: str, *, logit: bool = False, unknown: bool = False) -> Rule:
+    """Return the rule of probabilities, or of log-odds; null only if they may be unknown."""
     p = column(name).cast("double")
-    if logit:
-        return Rule(name, "must be a finite number", F.abs(p) < float("inf"))
-    return Rule(name, "must be between 0 and 1", p.between(0.0, 1.0))
+    kept = F.abs(p) < float("inf") if logit else p.between(0.0, 1.0)
+    rule = "must be a finite number" if logit else "must be between 0 and 1"
+    return Rule(name, rule, (p.isNull() | kept) if unknown else kept)
 
 
 def a_weight(name: str) -> Rule:
@@ -84,6 +86,12 @@ def a_time(name: str) -> Rule:
     return Rule(name, "must be a time", column(name).cast("string") != "NaN")
 
 
+def not_empty(name: str, other: str) -> Rule:
+    """Return the rule of a row that needs at least one of two columns."""
+    kept = column(name).isNotNull() | column(other).isNotNull()
+    return Rule(name, f"must not be null where {other} is", kept)
+
+
 def not_early(name: str, time: str, outcome: str) -> Rule:
     """Return the rule of when an outcome is known: not before its row; at some time, if there is an outcome."""
     known = column(name)
@@ -103,11 +111,20 @@ def broken(condition: Column) -> Column:
     return ~F.coalesce(condition, F.lit(False))
 
 
-def _why(rules: Sequence[Rule], file: Column) -> Column:
-    """Return where a row breaks a rule, the first of all, and what stands there instead; null for a good row."""
-    return F.coalesce(
-        *(F.when(broken(rule.kept), _entry(rule, F.when(file != "", file))) for rule in rules)
-    )
+def why_bad(frame: DataFrame, rules: Sequence[Rule]) -> Column:
+    """Return the first rule that a row breaks: file, column, rule and value; null for a good row."""
+    file = _file_of(frame)
+    return F.coalesce(*(F.when(broken(rule.kept), _entry(rule, file)) for rule in rules))
+
+
+def _file_of(frame: DataFrame) -> Column:
+    """Return the file of a row, null where Spark does not know it."""
+    file = F.input_file_name()
+    try:
+        _ = frame.select(file).schema  # the analysis fails here, also by Spark Connect
+    except AnalysisException:  # rows of a join come from several files
+        return F.lit(None).cast("string")
+    return F.when(file != "", file)
 
 
 def _entry(rule: Rule, file: Column) -> Column:
@@ -120,17 +137,8 @@ def _entry(rule: Rule, file: Column) -> Column:
 
 
 def listed(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Return the rows that break a rule, with a column `bad`: the column, its rule, the value and the file."""
-    try:
-        return _listed(frame, rules, F.input_file_name())
-    except AnalysisException:  # rows of a join come from several files: Spark does not tell which
-        return _listed(frame, rules, F.lit(""))
-
-
-def _listed(frame: DataFrame, rules: Sequence[Rule], file: Column) -> DataFrame:
-    found = frame.withColumn("bad", _why(rules, file)).filter(column("bad").isNotNull())
-    _ = found.schema  # an analysis that fails does so here, also by Spark Connect
-    return found
+    """Return the rows that break a rule, with a column `bad` that says which, and where."""
+    return frame.withColumn("bad", why_bad(frame, rules)).filter(column("bad").isNotNull())
 
 
 def refuse_bad(frame: DataFrame, rules: Sequence[Rule]) -> None:

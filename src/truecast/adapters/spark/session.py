@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from truecast import _check
 from truecast.errors import TruecastError
 
-__all__ = ["local_session"]
+__all__ = ["ROCKSDB", "local_session"]
 
 _NO_JAVA = (
     "Spark needs Java 17 or newer, and none was found: install it (apt install default-jre-headless on Debian and"
@@ -22,10 +22,12 @@ _NO_JAVA = (
 )
 
 
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
+    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -34,7 +36,8 @@ _SETTINGS = {
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return a session of Spark on this machine: for tests, and for trying things out before a cluster does them.
 
-    It listens on 127.0.0.1 alone, without a page, and its workers run this Python. A session that
+    It listens on 127.0.0.1 alone, without a page, its workers run this Python, and the state of
+    streams is in RocksDB, as `recalibrate_stream` needs it. A session that
     is there already is returned as it is.
 
     Parameters

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import TimestampType
 
 from truecast import _check
-from truecast.adapters.spark import stream_rows
+from truecast.adapters.spark import _rows, stream_rows
 from truecast.adapters.spark._columns import GROUPS, NUMBERS, check, checked_frame, column, names_of
 from truecast.adapters.spark._state import Counts, KeyState, Windows
+from truecast.adapters.spark.session import ROCKSDB
 from truecast.adapters.spark.stream_processor import KEYS, STREAM, Processor
 from truecast.errors import InputError
 from truecast.recalibrate import Recalibrator
@@ -24,7 +25,6 @@ from truecast.recalibrate import Recalibrator
 __all__ = ["recalibrate_stream", "stream_states"]
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MOMENTS = ((TimestampType,), "timestamps")
 _NAMES = GROUPS  # what ids and keys can be
 _PACKED = "bucket int, rows binary"
@@ -133,20 +133,21 @@ def recalibrate_stream(
 
     Works through Spark Connect. truecast must be installed on every machine.
     """
-    _check_store(checked_frame(df))
+    _check_store(checked_frame(df, streams=True))
     windows = _windows(give_up, remember)
     config = _config(options)
     fail = _check.choice("on_bad", on_bad, ("fail", "mark")) == "fail"
     names = _Names(id, key, time, score, outcome)
     names.check()
-    events = _events(df, names, [] if groups == () else names_of("groups", groups), outcomes)
+    several = [] if groups == () else names_of("groups", groups)
+    events = _events(df, names, several, outcomes, logit=config["scale"] == "logit")
     delay = f"{_microseconds('late', late)} microseconds"
     packed = (
         events.withWatermark("at", delay)
         .withColumn("time", F.unix_micros("at"))
         .drop("at")
         .withColumn("bucket", F.pmod(F.xxhash64("key"), F.lit(stream_rows.BUCKETS)).cast("int"))
-        .mapInArrow(stream_rows.Packing(config["scale"], fail), _PACKED)  # type: ignore[arg-type]
+        .mapInArrow(stream_rows.Packing(fail), _PACKED)  # type: ignore[arg-type]
     )
     answers = (
         packed.groupBy("bucket")
@@ -157,13 +158,25 @@ def recalibrate_stream(
 
 
 class _Names(NamedTuple):
-    """The names of the columns."""
+    """The names of the columns; None for one that a frame does not have."""
 
     id: str
     key: str
     time: str
-    score: str
-    outcome: str
+    score: str | None
+    outcome: str | None
+
+    def rules(self, *, logit: bool) -> list[_rows.Rule]:
+        """What every row must keep."""
+        rules = [_rows.never_null(name) for name in (self.id, self.key, self.time)]
+        both = self.score is not None and self.outcome is not None
+        if self.score is not None:
+            rules.append(_rows.a_score(self.score, logit=logit, unknown=both))
+        if self.outcome is not None:
+            rules.append(_rows.an_outcome(self.outcome, unknown=both))
+        if self.score is not None and self.outcome is not None:
+            rules.append(_rows.not_empty(self.score, self.outcome))
+        return rules
 
     def check(self) -> None:
         """Refuse a column that has two tasks, or the name of one that is added."""
@@ -182,7 +195,7 @@ def _check_store(df: DataFrame) -> None:
     """Refuse a session whose state is not in RocksDB, the only store that can hold it."""
     provider = df.sparkSession.conf.get(_PROVIDER)
     if "RocksDB" not in str(provider):
-        raise InputError(_PROVIDER, f"must be {_ROCKSDB}: set it in the session", provider)
+        raise InputError(_PROVIDER, f"must be {ROCKSDB}: set it in the session", provider)
 
 
 def _microseconds(argument: str, value: object) -> int:
@@ -215,25 +228,20 @@ def _config(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(
-    df: DataFrame, names: _Names, groups: list[str], outcomes: DataFrame | None
+    df: DataFrame, names: _Names, groups: list[str], outcomes: DataFrame | None, *, logit: bool
 ) -> DataFrame:
     """Forecasts and outcomes with the same columns."""
-    own = outcomes is None or names.outcome in df.columns
-    events = _half(df, names, groups, forecasts=True, outcomes=own)
+    both = outcomes is None or names.outcome in df.columns
+    forecasts = names if both else names._replace(outcome=None)
+    events = _half(df, forecasts, groups, logit=logit)
     if outcomes is None:
         return events
-    return events.unionByName(
-        _half(checked_frame(outcomes), names, [], forecasts=False, outcomes=True)
-    )
+    others = checked_frame(outcomes, "outcomes", streams=True)
+    return events.unionByName(_half(others, names._replace(score=None), [], logit=logit))
 
 
-def _half(
-    df: DataFrame, names: _Names, groups: list[str], *, forecasts: bool, outcomes: bool
-) -> DataFrame:
-    if not df.isStreaming:
-        raise InputError(
-            "df" if forecasts else "outcomes", "must stream: for a log there is recalibrate", df
-        )
+def _half(df: DataFrame, names: _Names, groups: list[str], *, logit: bool) -> DataFrame:
+    """One frame of events; `bad` says what is wrong with a row."""
     check(df, "id", names.id, _NAMES)
     check(df, "key", names.key, _NAMES)
     check(df, "time", names.time, _MOMENTS)
@@ -243,9 +251,10 @@ def _half(
         column(names.id).cast("string").alias("id"),
         column(names.key).cast("string").alias("key"),
         column(names.time).alias("at"),
-        _number(df, "score", names.score if forecasts else None),
-        _number(df, "outcome", names.outcome if outcomes else None),
+        _number(df, "score", names.score),
+        _number(df, "outcome", names.outcome),
         _listed(groups).alias("groups"),
+        _rows.why_bad(df, names.rules(logit=logit)).alias("bad"),
     )
 
 
@@ -274,7 +283,7 @@ def _as_they_came(answers: DataFrame, df: DataFrame, names: _Names) -> DataFrame
         F.col("id").cast(types[names.id]).alias(names.id),
         F.col("key").cast(types[names.key]).alias(names.key),
         F.col("time").alias(names.time),
-        F.col("score").alias(names.score),
+        F.col("score").alias(str(names.score)),
         "recalibrated",
         "reason",
     )

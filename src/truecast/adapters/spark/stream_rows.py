@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from truecast.errors import InputError
+from truecast.errors import FileError, InputError
 
 __all__ = ["BUCKETS", "Packing", "answers", "events_of", "sorted_by_key", "unpack"]
 
@@ -45,21 +45,17 @@ ANSWERS = pa.schema(
     ]
 )
 _PACKED = pa.schema([("bucket", pa.int32()), ("rows", pa.binary())])
-_NEVER_NULL = "id", "key", "time"
 
 
 class Packing(NamedTuple):
-    """Check rows and pack them by bucket: what `mapInArrow` calls.
+    """Pack rows by bucket, bad ones with the reason: what `mapInArrow` calls.
 
     Parameters
     ----------
-    scale
-        What scores are, as for `Recalibrator`.
     fail
         Whether a bad row fails the query; else it is marked with a reason.
     """
 
-    scale: str
     fail: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -90,44 +86,25 @@ class Packing(NamedTuple):
         )
 
     def _reasons(self, rows: pa.Table) -> pa.Array:
-        """What is wrong with each row, the first of its faults; null if it is good."""
-        reasons = pa.nulls(rows.num_rows, pa.string())
-        for name, rule, bad in reversed(list(self._rules(rows))):
-            if not pc.any(bad).as_py():
-                continue
-            values = pc.cast(rows[name], pa.string()).combine_chunks()
-            said = pc.binary_join_element_wise(
-                f"{name} {rule}, got ", pc.fill_null(values, "null"), "", null_handling="skip"
-            )
-            reasons = pc.if_else(bad, said, reasons)
-        if self.fail and reasons.null_count < rows.num_rows:
-            self._refuse(rows, reasons)
-        return reasons
+        """What is wrong with each row; null if it is good."""
+        bad = _array(rows["bad"])
+        if bad.null_count == len(bad):
+            return pa.nulls(len(bad), pa.string())
+        if self.fail:
+            _refuse(rows.slice(pc.index(bad.is_valid(), True).as_py(), 1).to_pylist()[0])
+        _, name, rule, value = bad.flatten()
+        said = pc.binary_join_element_wise(name, rule, " ")
+        return pc.binary_join_element_wise(said, pc.fill_null(value, "null"), ", got ")
 
-    def _rules(self, rows: pa.Table) -> Iterator[tuple[str, str, pa.Array]]:
-        for name in _NEVER_NULL:
-            yield name, "must not be null", _array(pc.is_null(rows[name]))
-        score, outcome = rows["score"], rows["outcome"]
-        empty = pc.and_(pc.is_null(score), pc.is_null(outcome))
-        yield "score", "must not be null where there is no outcome", _array(empty)
-        if self.scale == "logit":
-            good, rule = pc.is_finite(score), "must be finite"
-        else:
-            good = pc.and_(pc.greater_equal(score, 0.0), pc.less_equal(score, 1.0))
-            rule = "must be between 0 and 1"
-        yield "score", rule, _array(pc.invert(pc.fill_null(good, True)))
-        good = pc.or_(pc.equal(outcome, 0.0), pc.equal(outcome, 1.0))
-        yield "outcome", "must be 0 or 1", _array(pc.invert(pc.fill_null(good, True)))
 
-    def _refuse(self, rows: pa.Table, reasons: pa.Array) -> None:
-        row = pc.index(pc.is_valid(reasons), True).as_py()
-        where = ", ".join(f"{name} {rows[name][row].as_py()!r:.80}" for name in ("id", "key"))
-        argument, _, rest = reasons[row].as_py().partition(" ")
-        rule, _, _ = rest.rpartition(", got ")
-        value = rows[argument][row].as_py()
-        raise InputError(
-            argument, f'{rule} (in the row with {where}; on_bad="mark" would pass over it)', value
-        )
+def _refuse(row: dict[str, Any]) -> NoReturn:
+    bad = row["bad"]
+    which = f"the row with id {row['id']!r:.80} and key {row['key']!r:.80}"
+    advice = "on_bad='mark' would pass over it"
+    if bad["file"] is None:
+        raise InputError(bad["column"], f"{bad['rule']} (in {which}; {advice})", bad["value"])
+    reason = f"{bad['column']} {bad['rule']}, got {bad['value']!r} ({advice})"
+    raise FileError(bad["file"], reason, which)
 
 
 def _array(values: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -1,6 +1,6 @@
 """What Spark costs with truecast in it, beside what Spark costs alone: on this machine, two cores.
 
-    python benchmarks/spark.py     # about half an hour; --scale 0.01 for a quick look
+    python benchmarks/spark.py > docs/benchmarks-spark.md     # 15 minutes; --scale 0.01 for a look
 
 Needs the package with its spark extra, and Java 17.
 """
@@ -8,17 +8,17 @@ Needs the package with its spark extra, and Java 17.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import spark_stream
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from timing import header
+from timing import cpu_seconds, header
 
 from truecast.adapters import spark
 
@@ -53,21 +53,6 @@ def speed(name: str, rows: int, work: Callable[[], Any]) -> None:
     print(f"| {name} | {rows:,} | {taken:.1f} | {spent:.1f} | {rows / spent:,.0f} |", flush=True)
 
 
-def cpu_seconds() -> float:
-    """Return what all processes that this one has started, and those that they have, took of the processors (Linux)."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
-            fields = stat.read_text().rpartition(")")[2].split()
-            children.setdefault(int(fields[1]), []).append(
-                (int(stat.parent.name), sum(map(int, fields[11:15])))
-            )
-    found = children.get(os.getpid(), [])
-    for pid, _ in found:
-        found += children.get(pid, [])
-    return sum(ticks for _, ticks in found) / os.sysconf("SC_CLK_TCK")
-
-
 def few(session: SparkSession, rows: int) -> DataFrame:
     """Return rows with 1,001 scores."""
     score = F.pmod(F.col("id") * 7919, F.lit(1001)) / 1000
@@ -98,6 +83,7 @@ def main() -> None:
     batches(session, scale)
     segments(session, scale)
     session.stop()
+    streams(scale)
 
 
 def tallies(session: SparkSession, scale: float) -> None:
@@ -142,6 +128,18 @@ def segments(session: SparkSession, scale: float) -> None:
         what = "three measures" if only else "every measure, p-value, verdict"
         tables = spark.measure(frame, **names, only=only)
         speed(f"{count:,} segments, {what}", 10 * count, lambda t=tables: computed(t))
+
+
+def streams(scale: float) -> None:
+    print("\n## Streams\n\nHalf of the events are forecasts, half outcomes; two cores.\n")
+    print(spark_stream.SPEEDS, flush=True)
+    with TemporaryDirectory() as folder:
+        for keys in (8, max(int(10**4 * scale), 8)):
+            events = int(4 * 10**6 * scale)
+            spark_stream.speed(Path(folder) / str(keys), keys=keys, events=events, files=10)
+        print("\n### How large the state of a key is\n")
+        keys = max(int(10**5 * scale), 1)
+        spark_stream.size(Path(folder) / "size", keys=keys, rounds=10)
 
 
 if __name__ == "__main__":

@@ -22,12 +22,14 @@ import time
 import zlib
 from datetime import timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
+from timing import cpu_seconds, descendants
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -122,7 +124,7 @@ def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
 
 
 def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
-    """Print events a second, micro-batch by micro-batch, the first to warm up; and how much of the work is ours.
+    """Print a row: events a second in the micro-batches after a first, and how much of the work is ours.
 
     Seconds depend on what else the machine does. So the share is one of processor time: that of our
     code alone, without Spark, and that of all processes of Spark.
@@ -132,32 +134,29 @@ def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
     (folder / "in").mkdir()
     first.rename(folder / "in" / first.name)
     spark = session()
-    batches = play(spark, folder)
+    play(spark, folder)
     for file in rest:
         file.rename(folder / "in" / file.name)
-    before = processor_time()
-    batches += play(spark, folder)
-    used = processor_time() - before
-    print(f"{keys:,} keys\n\n| micro-batch | events | seconds | events/s |\n|---|---|---|---|")
-    for batch in batches:
-        seconds, rows = batch["durationMs"]["triggerExecution"] / 1000, batch["numInputRows"]
-        print(f"| {batch['batchId']} | {rows:,} | {seconds:.2f} | {rows / seconds:,.0f} |")
+    before = cpu_seconds()
+    batches = [batch for batch in play(spark, folder) if batch["numInputRows"]]
+    used = cpu_seconds() - before
     spark.stop()
-    ours, rows = (
-        alone(folder / "in"),
-        sum(parquet.read_metadata(folder / "in" / file.name).num_rows for file in rest),
+    pace = sorted(
+        1000 * batch["numInputRows"] / batch["durationMs"]["triggerExecution"] for batch in batches
     )
-    print(f"\nafter the first file: {rows / used:,.0f} events a second of processor time;", end=" ")
-    print(f"ours {ours:.1f} of {used:.1f} s, {ours / used:.0%}")
+    rows = sum(batch["numInputRows"] for batch in batches)
+    ours = alone(folder / "in")
+    print(
+        f"| {keys:,} | {rows:,} | {pace[0]:,.0f} | {median(pace):,.0f} | {pace[-1]:,.0f} "
+        f"| {rows / used:,.0f} | {ours / used:.0%} |",
+        flush=True,
+    )
 
 
-def processor_time() -> float:
-    """Seconds of processor time of this process and of all that it has started."""
-    ticks = 0
-    for pid in [os.getpid(), *descendants(os.getpid())]:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+SPEEDS = (
+    "| keys | events | events/s, slowest micro-batch | median | fastest | events to a CPU second "
+    "| our share of the CPU |\n|---|---|---|---|---|---|---|"
+)
 
 
 class Memory:
@@ -272,10 +271,11 @@ def size(folder: Path, *, keys: int, rounds: int) -> None:
     stored = spark.read.format("statestore").option("path", str(folder / "checkpoint"))
     rows = stored.option("stateVarName", "keys").option("flattenCollectionTypes", "true").load()
     count, saved = rows.selectExpr("count(*)", "sum(length(user_map_value.saved))").first()
+    files = last["customMetrics"].get("rocksdbSstFileSize", 0)
     print(
-        f"{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, {saved / count:,.0f} bytes a key"
+        f"\n{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, {saved / count:,.0f} bytes "
+        f"a key; RocksDB's files {files / 1e6:,.1f} MB"
     )
-    print(f"RocksDB files: {last['customMetrics'].get('rocksdbSstFileSize', 0) / 1e6:,.1f} MB")
     spark.stop()
 
 
@@ -375,24 +375,6 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def descendants(root: int) -> dict[int, int]:
-    """The processes that a process has started, and those they have, each with its parent."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found: dict[int, int] = {}
-    new = [root]
-    while new:
-        born = {child: pid for pid in new for child in children.get(pid, [])}
-        found |= born
-        new = list(born)
-    return found
-
-
 def compare(quiet: Path, rough: Path) -> tuple[bool, int]:
     """Whether two outputs are equal, each row as often; and how many rows there are."""
     one, other = (sorted(rows_of(folder)) for folder in (quiet, rough))
@@ -428,6 +410,7 @@ def main() -> None:
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="truecast-stream-"))
     if given.what == "speed":
+        print(SPEEDS)
         speed(folder, keys=given.keys, events=given.events, files=given.files)
     elif given.what == "size":
         size(folder, keys=given.keys, rounds=given.rounds)

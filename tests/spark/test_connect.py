@@ -12,10 +12,15 @@ import pytest
 pytest.importorskip("grpc", reason="needs pip install 'pyspark[connect]'")
 
 SCRIPT = """
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import truecast as tc
 from pyspark.sql import SparkSession
 from truecast.adapters import spark
+from truecast.adapters.spark.session import ROCKSDB
 
 session = SparkSession.builder.remote("local[2]").getOrCreate()
 assert "connect" in type(session).__module__
@@ -42,7 +47,26 @@ try:
     spark.recalibrate(joined, outcome="y", score="q", key="model", order_by="time")
 except tc.InputError as error:
     print(error)
+
+folder = tempfile.mkdtemp()
+rows = [
+    (t, "k", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=t), float(p[t]), int(y[t]))
+    for t in range(300)
+]
+schema = "id long, key string, time timestamp, score double, outcome int"
+session.createDataFrame(rows, schema).write.parquet(folder + "/in")
+session.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+events = session.readStream.schema(schema).parquet(folder + "/in")
+writer = spark.recalibrate_stream(events).writeStream.format("parquet").option("path", folder + "/out")
+query = writer.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True).start()
+query.awaitTermination()
+assert query.exception() is None, query.exception()
+said = [row.recalibrated for row in session.read.parquet(folder + "/out").orderBy("id").collect()]
+assert said == tc.Recalibrator().recalibrate_many(p, y, known_at=range(300)).tolist()
+(state,) = spark.stream_states(session, folder + "/checkpoint").collect()
+assert (state.key, state.rounds) == ("k", 300)
 session.stop()
+shutil.rmtree(folder)
 """
 
 

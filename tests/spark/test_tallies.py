@@ -235,3 +235,13 @@ def test_counts_made_by_spark_serve_as_weights(session: Any) -> None:
     assert spark.tally(counted, **NAMES, weight="count") == tc.Tally.from_predictions(
         columns["y"], columns["p"]
     )
+
+
+def test_frames_that_stream_are_refused(session: Any) -> None:
+    stream = session.readStream.format("rate").load().selectExpr("value AS y", "0.5D AS p")
+    message = "df must not stream: see recalibrate_stream"
+    assert message in refused(stream)
+    with pytest.raises(tc.InputError, match=message):
+        spark.measure(stream, **NAMES, by="y")
+    with pytest.raises(tc.InputError, match=message):
+        spark.recalibrate(stream, **NAMES, key="y", order_by="y")

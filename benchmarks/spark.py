@@ -46,7 +46,7 @@ def against(name: str, rows: int, ours: Callable[[], Any], theirs: Callable[[], 
 
 
 def speed(name: str, rows: int, work: Callable[[], Any]) -> None:
-    """Print the time on the clock, and that of the processors: all of Spark's, which others at work do not add to."""
+    """Print the time on the clock, and the processor time of all of Spark."""
     before = cpu_seconds()
     taken = seconds(work)
     spent = cpu_seconds() - before
@@ -88,7 +88,8 @@ def main() -> None:
 
 def tallies(session: SparkSession, scale: float) -> None:
     print(
-        "\n## Tallies\n\nBeside Spark's own `groupBy(score).count()`: the median of three pairs of runs.\n"
+        "\n## Tallies\n\n"
+        "Beside Spark's own `groupBy(score).count()`: the median of three pairs of runs.\n"
     )
     print("| scores | rows | seconds | Spark's count | ratio |\n|---|---|---|---|---|", flush=True)
     for name, make, size in (("1,001", few, 10**8), ("all distinct", distinct, 10**7)):

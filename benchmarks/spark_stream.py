@@ -1,4 +1,4 @@
-"""Streams on Spark: how many events a second, how much of it is ours, how large the state is, and 50 kills.
+"""Streams on Spark: events a second, our share of the work, the size of the state, and 50 kills.
 
     python benchmarks/spark_stream.py speed --keys 8 --events 1000000
     python benchmarks/spark_stream.py size --keys 100000 --rounds 10
@@ -51,7 +51,7 @@ CHANGED = 1_767_225_600
 
 
 def write_events(folder: Path, *, files: int, rounds: int, keys: int, seed: int = 0) -> int:
-    """Write files of forecasts, each with its outcome a file later or in the same; return how many events there are."""
+    """Write files of forecasts, outcomes in the same or the next; return the number of events."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     waiting: list[pa.Table] = []
@@ -100,7 +100,7 @@ def session(master: str = "local[2]") -> Any:
 
 
 def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
-    """Run the stream over all files that are there, to Parquet; return what Spark says of each micro-batch."""
+    """Run the stream over all files, to Parquet; return what Spark reports of each micro-batch."""
     from truecast.adapters.spark.stream import recalibrate_stream
 
     schema = spark.read.parquet(str(folder / "in")).schema
@@ -124,7 +124,7 @@ def play(spark: Any, folder: Path, files: int = 1) -> list[dict[str, Any]]:
 
 
 def speed(folder: Path, *, keys: int, events: int, files: int) -> None:
-    """Print a row: events a second in the micro-batches after a first, and how much of the work is ours.
+    """Print a row: events a second after a first micro-batch, and how much of the work is ours.
 
     Seconds depend on what else the machine does. So the share is one of processor time: that of our
     code alone, without Spark, and that of all processes of Spark.
@@ -232,7 +232,7 @@ def prepared(rows: pa.Table) -> list[pa.RecordBatch]:
 
 
 def state_sizes() -> None:
-    """Print how large the state of one key is, without ids, and the processor time to save and load it."""
+    """Print the size of a key's state, without ids, and the processor time to save and load."""
     from truecast.adapters.spark._state import NEVER, Events, KeyState, Windows
     from truecast.recalibrate import Recalibrator
 
@@ -273,14 +273,14 @@ def size(folder: Path, *, keys: int, rounds: int) -> None:
     count, saved = rows.selectExpr("count(*)", "sum(length(user_map_value.saved))").first()
     files = last["customMetrics"].get("rocksdbSstFileSize", 0)
     print(
-        f"\n{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, {saved / count:,.0f} bytes "
-        f"a key; RocksDB's files {files / 1e6:,.1f} MB"
+        f"\n{count:,} keys of about {rounds} rounds: {saved / 1e6:,.1f} MB, "
+        f"{saved / count:,.0f} bytes a key; RocksDB's files {files / 1e6:,.1f} MB"
     )
     spark.stop()
 
 
 def kills(folder: Path, *, kills: int, rounds: int, seed: int) -> None:
-    """Kill the driver, executors and Python workers in the midst of micro-batches; compare with an undisturbed run."""
+    """Kill drivers, executors and workers inside micro-batches; compare with an undisturbed run."""
     rng = random.Random(seed)
     quiet, rough = folder / "quiet", folder / "rough"
     events = write_events(quiet / "in", files=kills + 5, rounds=rounds, keys=20)
@@ -300,7 +300,8 @@ def kills(folder: Path, *, kills: int, rounds: int, seed: int) -> None:
         f"{plan[:done].count(kind)} {kind}" for kind in ("driver", "executor", "worker")
     )
     print(
-        f"{events:,} events, {done} kills ({killed}), {starts} starts: {rows:,} rows, the same: {same}"
+        f"{events:,} events, {done} kills ({killed}), {starts} starts: {rows:,} rows, "
+        f"the same: {same}"
     )
     if not same or done < kills:
         raise SystemExit(1)
@@ -316,7 +317,7 @@ def start(folder: Path, master: str) -> subprocess.Popen[bytes]:
 def disturb(
     run: subprocess.Popen[bytes], folder: Path, plan: list[str], done: int, rng: random.Random
 ) -> int:
-    """Kill one process in each micro-batch, as planned, until it is the driver's turn; return how many are done."""
+    """Kill one process in each micro-batch, up to the next driver; return how many are done."""
     hit = newest(folder / "checkpoint" / "commits")
     while run.poll() is None and done < len(plan):
         begun = newest(folder / "checkpoint" / "offsets")
@@ -341,7 +342,7 @@ def newest(folder: Path) -> int:
 
 
 def kill(root: int, kind: str, victim: int) -> None:
-    """Kill a process by its id; of the driver all that belongs to it, as if the machine had gone."""
+    """Kill a process by its id; for the driver all that belongs to it, as if the machine failed."""
     for pid in [root, *descendants(root)] if kind == "driver" else [victim]:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -83,7 +83,7 @@ def picture(name: str, says: str) -> None:
 
 
 def descendants(root: int) -> dict[int, int]:
-    """The processes that a process has started, and those they have, each with its parent (Linux)."""
+    """The processes below a process, each with its parent (Linux)."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended

@@ -1,4 +1,4 @@
-"""One session of Spark for all tests of a process; without Java or pyspark they are skipped, and say so."""
+"""One session of Spark for all tests of a process; skipped, and said, without Java or pyspark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of events for tests, and what must come of them: a plain replay in the documented order."""
+"""Streams of events for tests, and their answers: a plain replay in the documented order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def story(seed: int, *, batches: int, forecasts: int, keys: int) -> list[list[Row]]:
-    """Micro-batches of events: late, out of order, early, twice, in contradiction, or without an outcome."""
+    """Micro-batches of events: late, early, unordered, repeated, contradicted, unresolved."""
     rng = random.Random(seed)  # noqa: S311
     told: list[list[Row]] = [[] for _ in range(batches)]
     for number in range(batches * forecasts):
@@ -159,7 +159,7 @@ def replay(
 
 
 def write(told: list[list[Row]], folder: Path) -> None:
-    """One Parquet file a micro-batch; Spark reads them in the order in which they were changed last."""
+    """One Parquet file a micro-batch; Spark reads them by the time of their last change."""
     import pyarrow as pa
     from pyarrow import parquet
 

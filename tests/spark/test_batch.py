@@ -1,4 +1,4 @@
-"""A Spark frame is recalibrated as its sorted rows are by a recalibrator for each key, bit for bit."""
+"""A Spark frame gives what a recalibrator for each key gives for its sorted rows, bit for bit."""
 
 from __future__ import annotations
 

@@ -57,8 +57,9 @@ schema = "id long, key string, time timestamp, score double, outcome int"
 session.createDataFrame(rows, schema).write.parquet(folder + "/in")
 session.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
 events = session.readStream.schema(schema).parquet(folder + "/in")
-writer = spark.recalibrate_stream(events).writeStream.format("parquet").option("path", folder + "/out")
-query = writer.option("checkpointLocation", folder + "/checkpoint").trigger(availableNow=True).start()
+writer = spark.recalibrate_stream(events).writeStream.format("parquet")
+writer = writer.option("path", folder + "/out").option("checkpointLocation", folder + "/checkpoint")
+query = writer.trigger(availableNow=True).start()
 query.awaitTermination()
 assert query.exception() is None, query.exception()
 said = [row.recalibrated for row in session.read.parquet(folder + "/out").orderBy("id").collect()]

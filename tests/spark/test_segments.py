@@ -205,9 +205,11 @@ def test_segments_of_every_type(session: Any, kind: str) -> None:
 def test_what_cannot_be_a_segment_is_refused(session: Any) -> None:
     df = session.createDataFrame([(1.0, 1, 0.5, 1)], "s double, y int, p double, total int")
     for by, said in {
-        "s": "s must be a column of strings, bool, integers, decimals, dates, timestamps or binary, got 'double'",
+        "s": "s must be a column of strings, bool, integers, decimals, dates, timestamps or binary,"
+        " got 'double'",
         "t": "by must be a column of the data, which has 's', 'y', 'p', 'total', got 't'",
-        "total": "by must not be the name of a measure, which gets a column, too: rename it, got 'total'",
+        "total": "by must not be the name of a measure, which gets a column, too: rename it,"
+        " got 'total'",
         ("y", "y"): "by must name each column once, got ('y', 'y')",
         (): "by must be the name of a column, or a list of names, got ()",
     }.items():

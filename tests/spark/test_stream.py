@@ -1,4 +1,4 @@
-"""A stream on a real Spark gives what a plain replay gives, bit for bit; what is bad is refused in words."""
+"""A stream on a real Spark gives what a plain replay gives, bit for bit; bad rows are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed in the midst of a micro-batch and started again, a stream gives each answer once: that of a plain replay."""
+"""Killed inside micro-batches and restarted, a stream gives the answers of a plain replay."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def kill_in(batch: int, folder: Path) -> None:
-    """Start the stream, and kill it, the JVM included, when it has begun this micro-batch and not finished it."""
+    """Start the stream; kill it, the JVM included, inside this micro-batch."""
     process = start(folder)
     until = time.monotonic() + PATIENCE
     while not (folder / "checkpoint" / "offsets" / str(batch)).exists():

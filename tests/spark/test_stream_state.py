@@ -1,4 +1,4 @@
-"""The state of a key: saved and loaded, it goes on the same; what is damaged or of another truecast is refused."""
+"""The state of a key survives saving and loading; a damaged or foreign one is refused."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def damaged() -> list[tuple[bytes, type[Exception], str]]:
         (
             other,
             tc.VersionError,
-            "forecasts otherwise than this one: go on with that truecast, or start with a new",
+            "forecasts differently: continue with that truecast, or start with a new",
         ),
     ]
 

@@ -92,7 +92,7 @@ def names_of(argument: str, names: str | Sequence[str]) -> list[str]:
 
 
 def check(frame: DataFrame, argument: str, name: Any, kinds: Kinds) -> DataType:
-    """Return the type of a column; refuse a column that is not there, is there twice, or is of another type."""
+    """Return the type of a column; refuse one that is missing, there twice, or of another type."""
     found = [field.dataType for field in frame.schema.fields if field.name == name]
     if len(found) != 1:
         rule = "must be a column of the data, which has " + (

@@ -1,4 +1,4 @@
-"""Rows that break a rule: found by Spark itself, then refused with the file they are in, or counted and left out."""
+"""Rows that break a rule: found by Spark, then refused with their file, or counted and left out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ON_BAD = ("fail", "count")
 
 
 class Rule(NamedTuple):
-    """What a row must keep: a condition that is true of a good row, and false or null of a bad one."""
+    """What a row must keep: a condition, true for a good row, false or null for a bad one."""
 
     name: str
     rule: str
@@ -93,7 +93,7 @@ def not_empty(name: str, other: str) -> Rule:
 
 
 def not_early(name: str, time: str, outcome: str) -> Rule:
-    """Return the rule of when an outcome is known: not before its row; at some time, if there is an outcome."""
+    """Return the rule of when an outcome is known: given if there is one, not before its row."""
     known = column(name)
     kept = F.coalesce(
         (known >= column(time)) & (known.cast("string") != "NaN"), column(outcome).isNull()
@@ -112,7 +112,7 @@ def broken(condition: Column) -> Column:
 
 
 def why_bad(frame: DataFrame, rules: Sequence[Rule]) -> Column:
-    """Return the first rule that a row breaks: file, column, rule and value; null for a good row."""
+    """Return the first rule that a row breaks, with file and value; null for a good row."""
     file = _file_of(frame)
     return F.coalesce(*(F.when(broken(rule.kept), _entry(rule, file)) for rule in rules))
 
@@ -142,7 +142,7 @@ def listed(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def refuse_bad(frame: DataFrame, rules: Sequence[Rule]) -> None:
-    """Look at all rows once, by Spark alone; raise the error of the first that is bad, by file, column and value."""
+    """Let Spark look at all rows once; raise the error of the first bad one in order."""
     found = (
         listed(frame, rules).agg(F.count("*").alias("rows"), F.min("bad").alias("first")).first()
     )

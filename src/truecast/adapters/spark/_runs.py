@@ -1,4 +1,4 @@
-"""Sorted rows, as they come in batches: cut where a key ends, so that every key is seen as a whole."""
+"""Batches of sorted rows, cut where a key ends, so that every key is seen whole."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class KeyState:
                 self._give_up(ticket)
 
     def play(self, events: Events, now: int) -> tuple[list[int], list[float | None]]:
-        """Take events; return the rows that are answered, and the forecasts; None for one that came too late.
+        """Take events; return the rows that are answered, and the forecasts, None if too late.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class KeyState:
         return p
 
     def _learn(self, name: str, time: int, outcome: int) -> None:
-        """Learn an outcome if its forecast awaits one, hold it if there is none yet, or count what it is."""
+        """Learn an outcome that is awaited, hold one without a forecast, count a repeated one."""
         first_time, ticket, first = self._known.get(name, (time, _NONE, _NONE))
         if first >= 0:
             if first == outcome:
@@ -296,7 +296,7 @@ class KeyState:
         ------
         StateError
             If the bytes are corrupted; VersionError if a truecast wrote them that is newer, or
-            forecasts otherwise.
+            forecasts differently.
         """
         _, _, _, size = _head(data)
         snapshot = data[_HEAD.size : _HEAD.size + size]
@@ -344,8 +344,8 @@ class KeyState:
                 r.resolve(next(tickets), call)
         if journal.sealed() != checksum:
             raise VersionError(
-                "the truecast or the machine that wrote this state forecasts otherwise than this one: go on with that "
-                "truecast, or start with a new checkpoint"
+                "the truecast or the machine that wrote this state forecasts differently: "
+                "continue with that truecast, or start with a new checkpoint"
             )
 
 
@@ -361,8 +361,8 @@ def _head(data: bytes) -> tuple[bytes, int, int, int]:
     head: tuple[bytes, int, int, int] = _HEAD.unpack_from(data)
     if head[1] > VERSION:
         raise VersionError(
-            f"the state of this stream was written in version {head[1]}, this truecast reads up to {VERSION}: "
-            "upgrade truecast on every machine of the cluster"
+            f"the state of this stream was written in version {head[1]}, "
+            f"this truecast reads up to {VERSION}: upgrade truecast on every machine of the cluster"
         )
     return head
 
@@ -378,7 +378,7 @@ def _text(names: list[str]) -> bytes:
 
 
 def _packed(values: Sequence[float] | NDArray[Any], kind: str) -> bytes:
-    """A column: integers as differences, the first bytes of all numbers together, so that they compress."""
+    """A column, laid out to compress: integers as differences, numbers byte by byte."""
     column = np.array(values, kind)
     if kind == "<i8":
         column[1:] -= column[:-1].copy()

@@ -66,7 +66,7 @@ class Recalibration:
 
     @property
     def forecasts(self) -> DataFrame:
-        """The rows that went in, with a column `recalibrated`: null in bad rows, if these are counted."""
+        """The rows that went in, with a column `recalibrated`, null in bad rows."""
         return self._both.select("row.*", "recalibrated")
 
     @property
@@ -81,7 +81,7 @@ class Recalibration:
         return self._both.filter("certificates is not null").select(*keys, F.inline("certificates"))
 
     def persist(self) -> Recalibration:
-        """Keep what is computed first on the executors, in memory and on disk, for both frames; return this."""
+        """Keep the result on the executors, in memory and on disk, for both frames."""
         self._both.persist()
         return self
 
@@ -102,7 +102,7 @@ def recalibrate(
     on_bad: str = "fail",
     **options: Any,
 ) -> Recalibration:
-    """Recalibrate a log: every key by a `Recalibrator` of its own, in the order of time, keys in parallel.
+    """Recalibrate a log: a `Recalibrator` for each key, in the order of time, keys in parallel.
 
     The forecasts are those of `Recalibrator.recalibrate_many` for the sorted rows of the key, bit
     for bit, however the frame is partitioned: what you would have seen live.
@@ -405,7 +405,7 @@ def _beside(at: NDArray[np.int64], entries: pa.Array, rows: int) -> pa.Array:
 
 
 def _numbers(rows: pa.Table, name: str) -> NDArray[Any]:
-    """Return a column as numbers that compare as it does: times as integers; nan, or anything in times, for null."""
+    """Return a column as numbers in the same order; for null nan, and in times anything."""
     values = rows.column(name).combine_chunks()
     if pa.types.is_date32(values.type):
         values = values.view(pa.int32())

@@ -88,9 +88,11 @@ def measure(
     --------
     >>> from truecast.adapters import spark
     >>> session = spark.local_session()
-    >>> df = session.createDataFrame([("a", 1, 0.9), ("b", 0, 0.2), ("a", 1, 0.9)], "model string, y int, p double")
+    >>> rows = [("a", 1, 0.9), ("b", 0, 0.2), ("a", 1, 0.9)]
+    >>> df = session.createDataFrame(rows, "model string, y int, p double")
     >>> tables = spark.measure(df, outcome="y", score="p", by="model")
-    >>> tables.selectExpr("model", "total", "round(brier.score, 6) AS brier", "verdict").orderBy("model").show()
+    >>> figures = ["model", "total", "round(brier.score, 6) AS brier", "verdict"]
+    >>> tables.selectExpr(*figures).orderBy("model").show()
     +-----+-----+-----+-------+
     |model|total|brier|verdict|
     +-----+-----+-----+-------+

@@ -17,8 +17,8 @@ from truecast.errors import TruecastError
 __all__ = ["ROCKSDB", "local_session"]
 
 _NO_JAVA = (
-    "Spark needs Java 17 or newer, and none was found: install it (apt install default-jre-headless on Debian and"
-    " Ubuntu), or set JAVA_HOME to where it is"
+    "Spark needs Java 17 or newer, and none was found: install it"
+    " (apt install default-jre-headless on Debian and Ubuntu), or set JAVA_HOME to where it is"
 )
 
 
@@ -34,7 +34,7 @@ _SETTINGS = {
 
 
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session of Spark on this machine: for tests, and for trying things out before a cluster does them.
+    """Return a session of Spark on this machine, for tests and for trying things out.
 
     It listens on 127.0.0.1 alone, without a page, its workers run this Python, and the state of
     streams is in RocksDB, as `recalibrate_stream` needs it. A session that

@@ -1,4 +1,4 @@
-"""Structured streams through a recalibrator a key, each event once; and what those recalibrators have proved."""
+"""Structured streams through a recalibrator for each key, each event once; and what is proved."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def recalibrate_stream(
     on_bad: str = "fail",
     **options: Any,
 ) -> DataFrame:
-    """Recalibrate a stream of forecasts and outcomes: every key by a `Recalibrator` of its own, each event once.
+    """Recalibrate a stream of events: a `Recalibrator` for each key, each event once.
 
     A row with a score is a forecast, a row with an outcome an outcome; a row may be both. They may
     come late, out of order and more than once. In each micro-batch the events of a key are played
@@ -118,7 +118,7 @@ def recalibrate_stream(
     InputError
         If a column is not there or not of the right type, or an option breaks its rule. While the
         query runs: if a row is bad; StateError if its checkpoint was made with other options,
-        VersionError if by a truecast that forecasts otherwise.
+        VersionError if by a truecast that forecasts differently.
 
     Notes
     -----

@@ -93,20 +93,23 @@ class Processor(StatefulProcessor):
         """Nothing is open."""
 
     def _timer(self) -> int:
-        """When the timer of this bucket rings, 0 if there is none; refuse a stream of other options."""
+        """When the timer of this bucket rings, 0 for none; refuse a stream of other options."""
         saved = self._stream.get()
         if saved is None:
             return 0
         config, timer = saved
         if json.loads(config) != self._config:
             raise StateError(
-                f"this stream was started with the options {config}, got {json.dumps(self._config)}: "
-                "restart it with those, or with a new checkpoint"
+                f"this stream was started with the options {config}, "
+                f"got {json.dumps(self._config)}: restart it with those, or with a new checkpoint"
             )
         return int(timer)
 
     def _wake(self, timer: int, due: int, now: int) -> None:
-        """Set the timer of this bucket, if none is set and something will be due; at most four times a window."""
+        """Set the timer of this bucket if none is set and something will be due.
+
+        It rings at most four times a window.
+        """
         if timer * _MILLI > now:
             return
         soonest = now + min(self._windows) // 4

@@ -35,7 +35,7 @@ MOST_FORECASTS = (
 def tally(
     df: DataFrame, *, outcome: str, score: str, weight: str | None = None, on_bad: str = "fail"
 ) -> Tally:
-    """Return the tally of two columns: the one that `Tally.from_predictions` makes of the same rows, bit for bit.
+    """Return the tally of two columns, bit for bit that of `Tally.from_predictions`.
 
     Spark counts the rows of each distinct score, on the executors; the driver gets the counts. Only
     the sums of real weights may differ, in their rounding, also from run to run.
@@ -97,7 +97,7 @@ def tally(
 
 
 def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = None) -> DataFrame:
-    """Return the rows that `tally` and `measure` refuse or leave out, with a column `bad` that says why.
+    """Return the rows that `tally` and `measure` refuse or leave out; a column `bad` says why.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def counted(
     score: str,
     weight: str | None,
 ) -> DataFrame:
-    """Return `zeros` and `ones` of each distinct score `p`, and `rows`; p is null for all bad rows together.
+    """Return `zeros`, `ones` and `rows` of each distinct score `p`; all bad rows are one null.
 
     By columns, which come first and are called `key 0`, `key 1` and so on.
     """
@@ -164,7 +164,7 @@ def _weights(frame: DataFrame, weight: str | None, good: Column) -> list[Column]
 
 
 def _sums(weight: str | None) -> list[Column]:
-    """Return how many ones there are; or the weight of both sides, null if that is beyond 64 bits."""
+    """Return the number of ones; or the weight of both sides, null if beyond 64 bits."""
     one, w = F.col("one"), F.col("w")
     if weight is None:
         return [F.count_if(one).alias("ones")]
@@ -173,7 +173,7 @@ def _sums(weight: str | None) -> list[Column]:
 
 
 def _collected(groups: DataFrame) -> pa.Table:
-    """Return all groups; those of near scores pooled by the executors, if the driver could not hold them."""
+    """Return all groups; the executors pool near scores first if there are too many."""
     columns = groups.select("p", "zeros", "ones", "rows")
     table = columns.limit(MOST_FORECASTS + 2).toArrow()
     if table.num_rows - table.column("p").null_count <= MOST_FORECASTS:
@@ -199,7 +199,7 @@ def of_counts(p: NDArray[Any], zeros: NDArray[Any], ones: NDArray[Any]) -> Tally
 
 
 def _pooled(groups: DataFrame, cells: int) -> DataFrame:
-    """Return the groups with near scores pooled, each cell by one executor; all bad rows stay a group."""
+    """Return the groups with near scores pooled, a cell by one executor; bad rows stay a group."""
     cell = F.least(F.floor(F.col("p") * cells), F.lit(cells - 1))
 
     def pool(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

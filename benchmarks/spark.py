@@ -23,7 +23,7 @@ from timing import cpu_seconds, header
 from truecast.adapters import spark
 
 PAIRS = 3  # runs of either kind, in turn
-SPEEDS = "| work | rows | seconds | CPU seconds | rows to a CPU second |\n|---|---|---|---|---|"
+SPEEDS = "| work | rows | seconds | rows/s | rows to a CPU second |\n|---|---|---|---|---|"
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -50,7 +50,8 @@ def speed(name: str, rows: int, work: Callable[[], Any]) -> None:
     before = cpu_seconds()
     taken = seconds(work)
     spent = cpu_seconds() - before
-    print(f"| {name} | {rows:,} | {taken:.1f} | {spent:.1f} | {rows / spent:,.0f} |", flush=True)
+    pace = f"{rows / taken:,.0f} | {rows / spent:,.0f}"
+    print(f"| {name} | {rows:,} | {taken:.1f} | {pace} |", flush=True)
 
 
 def few(session: SparkSession, rows: int) -> DataFrame:

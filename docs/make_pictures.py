@@ -65,6 +65,49 @@ def recalibrated(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
     return tc.Recalibrator().recalibrate_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
 
 
+# -- the first screen
+# --------------------------------------------------------------------------------
+
+
+def hero() -> Any:
+    """Draw the flights by tenths, as the model said and as truecast did, beside what chance does."""
+    y, p, _, _ = flights()
+    figure = new_figure(7.2, 3.5)
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    looks = {
+        "The model": (p, ORANGE),
+        "The same model behind truecast": (recalibrated(p, y), BLUE),
+    }
+    for axes, (title, (forecasts, color)) in zip(panels, looks.items(), strict=True):
+        _tenths(axes, y, forecasts, color)
+        axes.set_title(title, loc="left", weight="bold")
+        score = f"Brier score {tc.brier_score(y, forecasts):.3f}"
+        axes.text(0.02, 0.93, score, transform=axes.transAxes)
+    ticks = [0, 0.2, 0.4, 0.6, 0.8]
+    names = [_percent(tick) for tick in ticks]
+    panels[0].set(xticks=ticks, xticklabels=names, yticks=ticks, yticklabels=names)
+    panels[0].set(xlim=(0, 0.8), ylim=(0, 0.8), ylabel="how often it happened")
+    for axes in panels:
+        axes.set_xlabel("probability")
+        axes.set_aspect("equal")
+    return figure
+
+
+def _tenths(axes: Any, y: np.ndarray, p: np.ndarray, color: str) -> None:
+    """Draw a tenth of the forecasts a dot, from the lowest to the highest."""
+    tenths = np.array_split(np.argsort(p, kind="stable"), 10)
+    said, happened = (np.array([v[tenth].mean() for tenth in tenths]) for v in (p, y))
+    rng = np.random.default_rng(0)
+    worlds = [rng.random((1000, len(tenth))) < p[tenth] for tenth in tenths]
+    low, high = np.array([np.quantile(world.mean(1), (0.01, 0.99)) for world in worlds]).T
+    axes.plot([0, 1], [0, 1], color=GREY, ls="--", lw=1)
+    axes.fill_between(said, low, high, color=GREY, alpha=0.3, lw=0)
+    axes.plot(said, happened, color=color, marker="o", ms=6, lw=2)
+    words = f"says {_percent(said[-1])},\nhappens {_percent(happened[-1])}"
+    place = (max(said[-1], 0.56), happened[-1] - 0.05)
+    axes.annotate(words, place, ha="center", va="top", color=color, weight="bold")
+
+
 # -- explained
 # ---------------------------------------------------------------------------------------
 
@@ -414,7 +457,7 @@ def game() -> Any:
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
 PICTURES = {
     make.__name__: make
-    for make in (*EXPLAINED, before_after, groups, ladder, arc, theorem, arena, game)
+    for make in (hero, *EXPLAINED, before_after, groups, ladder, arc, theorem, arena, game)
 }
 
 

@@ -66,7 +66,7 @@ How to read the tables:
 
 - CalDist of a single game bounds nothing but that game. What is proved holds for all games; the table of promises
   says what, and how close the games came. Bounds on one measure say little about another: the forecasters that draw
-  keep the error by value small against whoever does not see the draw; the deterministic ones of which something is
+  keep the error by value small against those who do not see the draw; the deterministic ones of which something is
   proved keep the distance, the lower distance or the smooth error small against everybody.
 - *gupta-ramdas* is not a forecaster in the sense of the others: it names two neighbouring points, and the outcome
   chooses the one it is scored by.

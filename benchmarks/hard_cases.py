@@ -220,7 +220,7 @@ def frozen_flights(first: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def late(_: int) -> Rows:
-    """Flights, a model that is never fitted again, and outcomes so many flights late, or in bursts.
+    """Flights, a model that is never fitted again, and outcomes that come late, or in bursts.
 
     Six times 20,000 flights: the mean, and the least and the most of them.
     """

@@ -45,7 +45,7 @@ and W = 1/2, 1/2, 2/3, 3/4 (theorem 4).
 """
 WORST = """
 The largest CalDist over all 2^T strings of outcomes, by `calibration_distance`. These forecasters are deterministic:
-whoever knows one knows what it will say, so W is what to compare with, and nothing here can be below it. Where no grid
+who knows one knows what it will say, so W is what to compare with, and nothing here can be below it. Where no grid
 is named it is the one built for T rounds, the best grid is that of `best_grid`.
 """
 

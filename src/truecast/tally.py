@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core, state
 from truecast.errors import InputError, StateError
 
-__all__ = ["RunningTally", "Tally", "as_tally"]
+__all__ = ["RunningTally", "Tally"]
 
 _TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
 

@@ -15,6 +15,8 @@ from typing import Any
 import griffe
 from latex2mathml.converter import convert
 
+from docs_entries import PAGES, entries
+
 ROOT = Path(__file__).parents[1]
 KERNELS = "truecast._core.kernels."
 _BLOCK = re.compile(r"^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", re.MULTILINE)
@@ -82,10 +84,7 @@ def _link(match: re.Match[str]) -> str:
 @cache
 def _entries() -> dict[str, str]:
     """Every public name as a docstring may say it, with the path of its entry."""
-    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
-    paths = [
-        path for page in pages for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)
-    ]
+    paths = [path for page in PAGES for path in entries(page.read_text())]
     short = {
         path.rpartition(".")[2]: path
         for path in reversed(paths)

@@ -15,6 +15,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from docs_entries import expanded
+
 ROOT = Path(__file__).parents[1]
 PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 SHOWN = {
@@ -50,12 +52,13 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """Point links to files outside docs/ at their pages, and show pictures as the page's own switch says.
+    """List entries, link to files outside docs/, and show pictures as the page's switch says.
 
     Where the code is read, <picture> follows the system's setting; the site has a switch for light
     and dark.
     """
     here = posixpath.dirname(page.file.src_uri)
+    markdown = expanded(markdown)
 
     def moved(match: re.Match[str]) -> str:
         name = _outside(page.file.src_uri, match[2])

@@ -1,11 +1,13 @@
-"""For all tests: no deadlines; and the browser that pages are opened in."""
+"""For all tests: no deadlines, what is slow, and the browser that pages are opened in."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,47 @@ settings.load_profile("truecast")
 # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Whole folders that the fast lane (scripts/test --fast) leaves out; single tests carry the marker.
+SLOW_FOLDERS = {"browser": "starts a browser", "spark": "starts Spark"}
+# Far above the half second of the fast lane: machines are noisy.
+MUCH_TOO_SLOW = 2.0
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    fast = config.option.markexpr == "not slow"
+    return True if fast and collection_path.name in SLOW_FOLDERS else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: Any) -> Iterator[Any]:
+    """Refuse the marker without a reason."""
+    made = yield
+    for item in made if isinstance(made, list) else [made] if made else []:
+        for marker in item.iter_markers("slow"):
+            if len(marker.args) != 1 or not isinstance(marker.args[0], str):
+                raise collector.CollectError(f'{item.name}: write @pytest.mark.slow("why it is")')
+    return made
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if reason := SLOW_FOLDERS.get(item.path.parent.name):
+            item.add_marker(pytest.mark.slow(reason))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name tests that should be marked; a warning only, as any test is slow on a busy machine."""
+    seconds: dict[str, float] = defaultdict(float)
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport) and "slow" not in report.keywords:
+            seconds[report.nodeid] += report.duration
+    slow = {name: took for name, took in seconds.items() if took > MUCH_TOO_SLOW}
+    if slow:
+        terminalreporter.section("slow tests without @pytest.mark.slow(reason)", yellow=True)
+        for name, took in sorted(slow.items(), key=lambda entry: -entry[1]):
+            terminalreporter.write_line(f"{took:6.1f} s  {name}")
+
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     (

@@ -2,148 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from truecast import arena, plot
-    from truecast import certificate as certificate
-    from truecast import distance as distance
-    from truecast import errors as errors
-    from truecast import forecasters as forecasters
-    from truecast import measures as measures
-    from truecast import recalibrate as recalibrate
-    from truecast import report as report
-    from truecast import tally as tally
-    from truecast.certificate import ArcCertificate, Certificate
-    from truecast.distance import (
-        Distance,
-        Witness,
-        calibration_distance,
-        splitting_gap,
-        verify_witness,
-    )
-    from truecast.errors import (
-        FileError,
-        InputError,
-        OrderError,
-        StateError,
-        TicketError,
-        TruecastError,
-        VersionError,
-    )
-    from truecast.forecasters import (
-        AlmostOneStepAhead,
-        Arc,
-        ArcStreams,
-        BentGrid,
-        Guard,
-        HorizonFree,
-        OneStepAhead,
-        Streams,
-        forecast_streams,
-    )
-    from truecast.measures import (
-        ArcEnergy,
-        Band,
-        Bins,
-        Decomposition,
-        LowerDistance,
-        ReliabilityCurve,
-        Report,
-        SmoothWitness,
-        Stretch,
-        Stretches,
-        Uncertainty,
-        arc_energy,
-        binned_calibration_error,
-        brier_score,
-        calibration_decision_loss,
-        calibration_error_by_value,
-        laplace_calibration_error,
-        log_loss,
-        lower_calibration_distance,
-        measure,
-        reliability_band,
-        reliability_bins,
-        reliability_curve,
-        smooth_calibration_error,
-        smooth_calibration_witness,
-        stretches,
-        u_calibration_error,
-    )
-    from truecast.measures.smooth_ece import smooth_ece
-    from truecast.measures.uncertainty import uncertainty
-    from truecast.reading import RoundArrays, RoundsFile, read_rounds
-    from truecast.recalibrate import Recalibrator, Ticket, hints
-    from truecast.report import HtmlReport, html_report
-    from truecast.tally import RunningTally, Tally
-
-__all__ = [
-    "AlmostOneStepAhead",
-    "Arc",
-    "ArcCertificate",
-    "ArcEnergy",
-    "ArcStreams",
-    "Band",
-    "BentGrid",
-    "Bins",
-    "Certificate",
-    "Decomposition",
-    "Distance",
-    "FileError",
-    "Guard",
-    "HorizonFree",
-    "HtmlReport",
-    "InputError",
-    "LowerDistance",
-    "OneStepAhead",
-    "OrderError",
-    "Recalibrator",
-    "ReliabilityCurve",
-    "Report",
-    "RoundArrays",
-    "RoundsFile",
-    "RunningTally",
-    "SmoothWitness",
-    "StateError",
-    "Streams",
-    "Stretch",
-    "Stretches",
-    "Tally",
-    "Ticket",
-    "TicketError",
-    "TruecastError",
-    "Uncertainty",
-    "VersionError",
-    "Witness",
-    "arc_energy",
-    "arena",
-    "binned_calibration_error",
-    "brier_score",
-    "calibration_decision_loss",
-    "calibration_distance",
-    "calibration_error_by_value",
-    "forecast_streams",
-    "hints",
-    "html_report",
-    "laplace_calibration_error",
-    "log_loss",
-    "lower_calibration_distance",
-    "measure",
-    "plot",
-    "read_rounds",
-    "reliability_band",
-    "reliability_bins",
-    "reliability_curve",
-    "smooth_calibration_error",
-    "smooth_calibration_witness",
-    "smooth_ece",
-    "splitting_gap",
-    "stretches",
-    "u_calibration_error",
-    "uncertainty",
-    "verify_witness",
-]
 __version__ = "0.1.0"
 
+# Public here is what these rooms list in their __all__; each room can be reached by its name, too.
 _ROOMS = (
     "errors",
     "certificate",
@@ -155,25 +16,49 @@ _ROOMS = (
     "report",
     "reading",
 )
+_APART = ("arena", "plot")  # rooms whose names are reached through them only
 
+if TYPE_CHECKING:
+    from truecast import arena as arena
+    from truecast import certificate as certificate
+    from truecast import distance as distance
+    from truecast import errors as errors
+    from truecast import forecasters as forecasters
+    from truecast import measures as measures
+    from truecast import plot as plot
+    from truecast import recalibrate as recalibrate
+    from truecast import report as report
+    from truecast import tally as tally
+    from truecast.certificate import *
+    from truecast.distance import *
+    from truecast.errors import *
+    from truecast.forecasters import *
+    from truecast.measures import *
+    from truecast.reading import *
+    from truecast.recalibrate import *
+    from truecast.report import *
+    from truecast.tally import *
 
-if not TYPE_CHECKING:  # to a type checker, a module with a __getattr__ has every name there is
+else:  # to a type checker, a module with a __getattr__ has every name there is
 
     def __getattr__(name: str) -> object:
-        """Import what is asked for when it is first asked for: the command's help need not wait for numpy."""
+        """Import what is asked for when it is first asked for: `truecast --help` needs no numpy."""
         from importlib import import_module
+        from importlib.util import find_spec
 
-        if name in (*_ROOMS, "arena", "plot"):
+        if name in (*_ROOMS, *_APART):
             return import_module(f"truecast.{name}")
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         rooms = (import_module(f"truecast.{room}") for room in _ROOMS)
-        value = globals()[name] = next(
-            getattr(room, name) for room in rooms if name in room.__all__
-        )
-        return value
+        if name == "__all__":
+            return sorted([*_APART, *(public for room in rooms for public in room.__all__)])
+        # `from truecast import state` asks here first: a module must not bring all rooms with it
+        if not name.startswith("_") and find_spec(f"truecast.{name}") is None:
+            for room in rooms:
+                if name in room.__all__:
+                    value = globals()[name] = getattr(room, name)
+                    return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-
-def __dir__() -> list[str]:
-    own = (name for name in globals() if name.startswith("__"))
-    return sorted({*own, *_ROOMS, *__all__})
+    def __dir__() -> list[str]:
+        own = (name for name in globals() if name.startswith("__"))
+        return sorted({*own, "__all__", *_ROOMS, *__getattr__("__all__")})

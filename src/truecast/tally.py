@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core, state
 from truecast.errors import InputError, StateError
 
-__all__ = ["RunningTally", "Tally", "as_tally"]
+__all__ = ["RunningTally", "Tally"]
 
 _TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
 
@@ -143,7 +143,10 @@ class Tally:
         return cls._of(*_counted(y, p), rounds=len(y))
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
-        """Return this tally with more rounds; this one stays as it is. For many small updates see `RunningTally`."""
+        """Return this tally with more rounds; this one stays as it is.
+
+        For many small updates see `RunningTally`.
+        """
         return self + Tally.from_predictions(y_true, y_prob, sample_weight=sample_weight)
 
     @classmethod
@@ -223,7 +226,7 @@ class Tally:
         return float(self.ones.sum() / self.total) if self.total else float("nan")
 
     def mirrored(self) -> Tally:
-        """Return the tally of 1 - p and 1 - y (equal forecasts may arise by rounding, and are merged)."""
+        """Return the tally of 1 - p and 1 - y; merges forecasts that rounding makes equal."""
         p, zeros, ones = (1.0 - self.p)[::-1], self.ones[::-1], self.zeros[::-1]
         starts = (
             np.flatnonzero(np.append(True, np.diff(p) > 0)) if len(p) else np.empty(0, np.int64)
@@ -233,7 +236,7 @@ class Tally:
         return Tally._of(p[starts], np.add.reduceat(zeros, starts), np.add.reduceat(ones, starts))
 
     def coarsened(self, cells: int) -> Tally:
-        """Return a tally of at most `cells` forecasts, none of which has moved by as much as 1 / `cells`.
+        """Return a tally of at most `cells` forecasts, each moved by less than 1 / `cells`.
 
         Rounds in a cell [k / cells, (k + 1) / cells) all get their mean forecast, so that each cell
         keeps the sum of y - p. A tally with no more than `cells` forecasts is returned as it is.
@@ -242,7 +245,10 @@ class Tally:
         return self if len(self.p) <= cells else self._in_cells(cells)
 
     def _in_cells(self, cells: int) -> Tally:
-        """Return the same with every cell pooled, however few forecasts there are: parts of whole cells add."""
+        """Return the same with every cell pooled, however few forecasts there are.
+
+        Parts of whole cells then add.
+        """
         starts = np.flatnonzero(
             np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1)
         )
@@ -333,7 +339,7 @@ class RunningTally:
 
     @property
     def forecasts(self) -> int:
-        """How many distinct forecasts there are at the most: those that parts have in common count for each."""
+        """At most this many distinct forecasts: those that parts share count for each part."""
         return sum(len(part.p) for part in self._parts)
 
     def compute(self) -> Tally:
@@ -347,7 +353,10 @@ def as_tally(y_true: Tally, y_prob: None = None, sample_weight: None = None) -> 
 @overload
 def as_tally(y_true: Any, y_prob: Any, sample_weight: Any = None) -> Tally: ...
 def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tally:
-    """Return the tally of what a measure was given: a tally, or outcomes and forecasts; at least one round."""
+    """Return the tally of what a measure was given: a tally, or outcomes and forecasts.
+
+    It must have at least one round.
+    """
     if isinstance(y_true, Tally):
         if y_prob is not None or sample_weight is not None:
             raise InputError("y_prob", "and sample_weight must be left out beside a Tally", y_prob)
@@ -413,7 +422,9 @@ def _by_halves(
     count: Callable[[float, bool], tuple[int, int]],
     columns: Sequence[NDArray[Any]],
 ) -> int:
-    """Count the rounds on either side of a pivot, each in a thread if they are many; return the distinct forecasts.
+    """Count the rounds on either side of a pivot; return the distinct forecasts.
+
+    Each side has a thread of its own if there are many rounds.
 
     Those below it go to the front of the columns, the others anywhere behind them: `count` says
     where, and how many.
@@ -445,7 +456,7 @@ def _shrunk(size: int, columns: Sequence[NDArray[Any]]) -> None:
 def _weighted(
     y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[Any]
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
-    """Return the columns of a tally whose sums are exact, then rounded once: in whatever order the rounds come."""
+    """Return the columns of a tally: exact sums, rounded once, so the order does not matter."""
     kind = weights.dtype
     few = np.empty(_core.FEW), np.empty(_core.FEW, kind), np.empty(_core.FEW, kind)
     distinct = _core.weigh_few(p, y, weights, *few)

@@ -1,4 +1,4 @@
-"""The contracts that every forecaster and every hint keeps, as checks to run on any of them, yours too.
+"""The contracts of forecasters and hints, as checks that you can run on your own.
 
 A forecaster has ``predict() -> float``, ``observe(outcome)``, ``forecast_many(outcomes) -> array``,
 ``to_json() -> str`` and a class method ``from_json(text)``. A hint has ``predict(score) -> float``
@@ -120,7 +120,7 @@ def check_predict_repeatable(make: Make) -> None:
 
 
 def check_order(make: Make) -> None:
-    """An outcome without a forecast, first or second for the same forecast, is refused and changes nothing."""
+    """An outcome without a forecast, or a second one for it, is refused and changes nothing."""
     for rounds in (0, 1, 30):
         for what, prepare in _WITHOUT_FORECAST.items():
             forecaster = prepare(_after(make, rounds))
@@ -181,7 +181,7 @@ def check_outcome_types(make: Make) -> None:
 
 
 def check_batch(make: Make) -> None:
-    """A batch, whole or in parts, gives the loop's forecasts bit for bit, and leaves the loop's state."""
+    """A batch, whole or in parts, is the loop bit for bit: its forecasts and its state."""
     for outcomes in _streams():
         loop = make()
         expected = []
@@ -202,7 +202,7 @@ def check_batch(make: Make) -> None:
 
 
 def check_save_and_load(make: Make) -> None:
-    """Saved and loaded after any round, also between forecast and outcome, it goes on identically."""
+    """Saved and loaded at any moment, also before an outcome, it continues identically."""
     for outcomes in _streams():
         straight, resumed = make(), make()
         _require(
@@ -334,7 +334,10 @@ def check_hint_repeatable(make: Callable[[], Any]) -> None:
 
 
 def check_hint_issue(make: Callable[[], Any]) -> None:
-    """If it has issue(), that says what predict() does; notes are a list of finite floats, always as many."""
+    """If it has issue(), that says what predict() does.
+
+    Its notes are a list of finite floats, always as many.
+    """
     hint = make()
     if not takes_notes(hint):
         return
@@ -410,7 +413,7 @@ def _score(p: float, hint: Any) -> Any:
 
 
 def _scored_streams(make: Callable[[], Any]) -> list[tuple[list[Any], list[int]]]:
-    """Scores and outcomes to try hints on: of all sizes, with 0 and 1 among them, right and wrong."""
+    """Scores and outcomes to try hints on: all sizes, 0 and 1 among them, right and wrong."""
     rng = np.random.default_rng(20250917)
     p = [
         0.0,

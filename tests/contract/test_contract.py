@@ -6,6 +6,8 @@ import json
 import math
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,14 +15,22 @@ import pytest
 
 import truecast as tc
 from truecast import testing
+from truecast.forecasters.base import OutcomeForecaster
 from truecast.ladder import CELL_RULES
 
+
+def plain(kind: type) -> Callable[[], Any]:
+    """How to build one without options, but for the horizon where there is one."""
+    return partial(kind, horizon=1_000) if "horizon" in signature(kind).parameters else kind
+
+
+PUBLIC = [getattr(tc.forecasters, name) for name in tc.forecasters.__all__]
+KINDS = [it for it in PUBLIC if isinstance(it, type) and issubclass(it, OutcomeForecaster)]
 OURS: dict[str, Callable[[], Any]] = {
-    "bent grid": lambda: tc.BentGrid(horizon=1_000),
+    **{kind.__name__: plain(kind) for kind in KINDS},
     "bent grid, 2 cells": lambda: tc.BentGrid(grid=2),
     "horizon 1": lambda: tc.AlmostOneStepAhead(horizon=1),
     "grid 1": lambda: tc.AlmostOneStepAhead(grid=1),
-    "arc": tc.Arc,
 }
 for end in ("outer", "middle"):
     for split in (1.0, 0.25, 2.0**-10):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import re
 import runpy
 import subprocess
@@ -13,27 +14,26 @@ from typing import Any
 import pytest
 
 import truecast
+from docs_entries import PAGES, entries
+from truecast import adapters
 
 ROOT = Path(__file__).parents[2]
+ADAPTERS = [
+    f"truecast.adapters.{module.name}"
+    for module in pkgutil.iter_modules(adapters.__path__)
+    if not module.name.startswith("_")
+]
 MODULES = [
     "truecast",
     "truecast.hints",
     "truecast.arena",
     "truecast.plot",
     "truecast.testing",
-    "truecast.adapters.duckdb",
-    "truecast.adapters.polars",
-    "truecast.adapters.river",
-    "truecast.adapters.sklearn",
-    "truecast.adapters.spark",
+    *ADAPTERS,
 ]
+# a function in a module of its own name has an entry by its full path: a.b.b
 ENTRIES = [
-    (
-        page.name,
-        re.sub(r"\.(\w+)\.\1$", r".\1", entry),
-    )  # a function in a module of its own name: a.b.b
-    for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
-    for entry in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
+    re.sub(r"\.(\w+)\.\1$", r".\1", path) for page in PAGES for path in entries(page.read_text())
 ]
 
 
@@ -43,7 +43,7 @@ def module_of(name: str) -> object:
 
 def described() -> set[str]:
     """Entries, and the modules whose names are all described."""
-    return {entry for _, entry in ENTRIES} | {*MODULES}
+    return {*ENTRIES, *MODULES}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -54,9 +54,8 @@ def test_every_public_name_has_an_entry(name: str) -> None:
 
 
 def test_every_entry_is_public_and_there_once() -> None:
-    entries = [entry for _, entry in ENTRIES]
-    assert len(entries) == len({*entries})
-    for entry in entries:
+    assert len(ENTRIES) == len({*ENTRIES})
+    for entry in ENTRIES:
         if entry in MODULES:
             continue
         module, _, member = entry.rpartition(".")

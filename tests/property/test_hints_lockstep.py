@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from inspect import signature
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from rounds import FORECASTS
 from truecast._core import Bursts
+from truecast.recalibrate import hints
 from truecast.recalibrate.hints import BinMeans, Experts, Hint, Identity, Isotonic, Mix, Platt
+from truecast.reference import hints as plain_hints
 from truecast.reference.hints import (
     PlainBinMeans,
     PlainBursts,
@@ -28,12 +31,18 @@ from truecast.reference.hints import (
 
 memories = st.none() | st.integers(2, 6) | st.integers(7, 10_000)
 priors = st.sampled_from([0.01, 1.0, 10.0, 300.0])
-singles = st.one_of(
-    st.just((Identity, PlainIdentity, ())),
-    st.tuples(st.just(Platt), st.just(PlainPlatt), st.tuples(memories)),
-    st.tuples(st.just(BinMeans), st.just(PlainBinMeans), st.tuples(memories, priors)),
-    st.tuples(st.just(Isotonic), st.just(PlainIsotonic), st.tuples(memories, priors)),
-)
+OPTIONS = {"memory": memories, "prior": priors}
+
+
+def with_options(kind: type) -> st.SearchStrategy[tuple]:
+    """A hint, its plain twin, and options that both take."""
+    twin = getattr(plain_hints, f"Plain{kind.__name__}")
+    options = st.tuples(*(OPTIONS[name] for name in signature(kind).parameters))
+    return st.tuples(st.just(kind), st.just(twin), options)
+
+
+SINGLES = [getattr(hints, name) for name in hints.__all__ if name not in ("Hint", "Mix", "Experts")]
+singles = st.one_of(*map(with_options, SINGLES))
 KNOTS = st.integers(-66, 66).map(lambda k: 1 / (1 + math.exp(-k / 4))) | st.integers(-66, 66).map(
     lambda k: 1 / (1 + math.exp(-(k + 0.5) / 4))
 )

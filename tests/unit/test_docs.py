@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import rooms
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     ROOT / "README.md",
@@ -64,3 +66,8 @@ def test_theorems_cited_in_the_code_exist() -> None:
             }
     assert {page for page, _, _ in cited} == {*PAGES}
     assert cited <= named, cited - named
+
+
+def test_the_rooms_are_drawn_as_the_import_contract_has_them() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    assert rooms.drawing() in page, "python scripts/rooms.py"

@@ -22,15 +22,16 @@ from truecast import state, testing
 from truecast._core import Bursts
 from truecast.recalibrate.hints import BinMeans, Experts, Hint, Identity, Isotonic, Mix, Platt
 
+# every hint of one model's scores, and some with options
 MAKERS: dict[str, Any] = {
-    "Identity": Identity,
-    "Platt": Platt,
+    **{
+        name: getattr(tc.hints, name)
+        for name in tc.hints.__all__
+        if name not in ("Hint", "Experts")
+    },
     "Platt 5": lambda: Platt(5),
-    "BinMeans": BinMeans,
     "BinMeans 5": lambda: BinMeans(5, prior=0.5),
-    "Isotonic": Isotonic,
     "Isotonic 5": lambda: Isotonic(5),
-    "Mix": Mix,
     "Mix of one": lambda: Mix([Platt(20)]),
 }
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())

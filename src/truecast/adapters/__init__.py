@@ -1,1 +1,1 @@
-"""Bridges to other frameworks: each module imports its framework at the top, and nothing imports the modules."""
+"""Bridges to other frameworks: each module imports its framework; nothing imports the modules."""

@@ -69,7 +69,8 @@ def tally(
     --------
     >>> import duckdb
     >>> from truecast.adapters.duckdb import tally
-    >>> rounds = duckdb.sql("SELECT * FROM (VALUES (true, 0.9), (false, 0.2), (true, 0.9)) AS t(rain, forecast)")
+    >>> values = "VALUES (true, 0.9), (false, 0.2), (true, 0.9)"
+    >>> rounds = duckdb.sql(f"SELECT * FROM ({values}) AS t(rain, forecast)")
     >>> tally(rounds, outcome="rain", score="forecast")
     Tally of 3 rounds at 2 forecasts
 
@@ -102,7 +103,10 @@ def _counted(
     *,
     whole: bool = False,
 ) -> Tally:
-    """Return the tally of what DuckDB can query. In a file `whole` weights are counts, whatever their type."""
+    """Return the tally of what DuckDB can query.
+
+    In a file `whole` weights are counts, whatever their type.
+    """
     with _grouped.refusing(data, duckdb.Error):
         relation = _relation(data, connection)
         columns.check(relation.columns)
@@ -136,7 +140,7 @@ def _relation(data: Any, connection: duckdb.DuckDBPyConnection | None) -> duckdb
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """Return a connection of our own, which does not draw progress over the caller's standard output."""
+    """Return a connection of our own: it draws no progress over the caller's standard output."""
     connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
     return connection
@@ -149,7 +153,10 @@ def _table(text: str, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyR
     try:
         return connection.table(text)
     except duckdb.Error as error:
-        rule = "must be a table or view of the connection, a query that begins with SELECT, FROM or WITH, or a file"
+        rule = (
+            "must be a table or view of the connection, "
+            "a query that begins with SELECT, FROM or WITH, or a file"
+        )
         raise InputError("data", f"{rule} such as rounds.parquet or rounds.csv", text) from error
 
 
@@ -162,7 +169,8 @@ def _grouping(
     doubles = relation.project(
         ", ".join(f"CAST({_quoted(name)} AS DOUBLE) AS {letter}" for letter, name in wanted.items())
     )
-    of_weights = f""", count(*) - count(w) AS missing, min(nullif(w, 0)) AS low, max(w) AS high, sum(w) AS total,
+    of_weights = f""",
+        count(*) - count(w) AS missing, min(nullif(w, 0)) AS low, max(w) AS high, sum(w) AS total,
         {"bool_and(w = floor(w))" if counts else "false"} AS whole"""
     return doubles.aggregate(
         "y, p, count(*) AS rows" + (of_weights if columns.weight is not None else ""), "y, p"

@@ -72,7 +72,10 @@ def tally(
 
 
 def _counted(data: object, columns: _grouped.Columns, *, whole: bool = False) -> Tally:
-    """Return the tally of what Polars can scan. In a file `whole` weights are counts, whatever their type."""
+    """Return the tally of what Polars can scan.
+
+    In a file `whole` weights are counts, whatever their type.
+    """
     with _grouped.refusing(data, pl.exceptions.PolarsError, OSError):
         frame = _scanned(data)
         types = frame.collect_schema()

@@ -1,4 +1,4 @@
-"""A river wrapper: any binary classifier in a stream, its probabilities recalibrated round by round."""
+"""A river wrapper: any binary classifier in a stream, recalibrated round by round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be o
 
 
 class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
-    """Put around a binary classifier: its probabilities go through a `Recalibrator`, which learns what they mean.
+    """A binary classifier whose probabilities go through a `Recalibrator`.
 
     In `learn_one` the classifier scores the row before it learns it, so that the recalibrator hears
     honest scores only, and `certificate` bounds the distance to calibration of the forecasts in all
@@ -73,10 +73,12 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     >>> from river import datasets, evaluate, linear_model, metrics, preprocessing
     >>> from truecast.adapters.river import Recalibrated
     >>> plain = preprocessing.StandardScaler() | linear_model.LogisticRegression()
-    >>> print(f"{evaluate.progressive_val_score(datasets.Phishing(), plain, metrics.LogLoss()).get():.2f}")
+    >>> loss = evaluate.progressive_val_score(datasets.Phishing(), plain, metrics.LogLoss())
+    >>> print(f"{loss.get():.2f}")
     0.33
     >>> model = preprocessing.StandardScaler() | Recalibrated(linear_model.LogisticRegression())
-    >>> print(f"{evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss()).get():.2f}")
+    >>> loss = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss())
+    >>> print(f"{loss.get():.2f}")
     0.28
     >>> certificate = model["Recalibrated"].certificate
     >>> certificate.rounds, certificate.bound < 2 * 1250**0.5
@@ -85,7 +87,8 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     A certificate for each group as well; the classifier need not know the feature:
 
     >>> from river import compose
-    >>> numbers = compose.Discard("airport") | preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    >>> scaled = compose.Discard("airport") | preprocessing.StandardScaler()
+    >>> numbers = scaled | linear_model.LogisticRegression()
     >>> model = Recalibrated(numbers, group="airport")
     >>> model.learn_one({"airport": "JFK", "wind": 12.0}, True)
     >>> model.recalibrator.groups["JFK"].certificate.rounds
@@ -113,11 +116,11 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
 
     @property
     def certificate(self) -> ArcCertificate:
-        """What is proved about the forecasts in all rounds so far, and about those that await their labels."""
+        """What is proved about all forecasts so far, those that await their labels included."""
         return self.recalibrator.certificate
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
-        """Return the probabilities of False and True, as if the row came next. Nothing is learned."""
+        """Return the probabilities of False and True if the row came next. Nothing is learned."""
         p = self.recalibrator.predict(self._score(x, **kwargs), group=self._group(x))
         return {False: 1.0 - p, True: p}
 
@@ -158,7 +161,9 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         return self.recalibrator.issue(self._score(x, **kwargs), group=self._group(x), event=event)
 
     def resolve_one(self, ticket: int, x: Row, y: base.typing.ClfTarget, **kwargs: Any) -> None:
-        """Learn the label of an issued forecast, in any order: first its round, then the row by the classifier.
+        """Learn the label of an issued forecast, in any order.
+
+        The recalibrator learns its round first, then the classifier its row.
 
         Parameters
         ----------
@@ -183,7 +188,9 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         self.classifier.learn_one(x, y, **kwargs)
 
     def give_up_one(self, ticket: int) -> None:
-        """Await the label of an issued forecast no longer; the certificate counts it at its worst from now on.
+        """Await the label of an issued forecast no longer.
+
+        The certificate counts it at its worst from now on.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A scikit-learn meta-estimator: any binary classifier, its probabilities recalibrated round by round."""
+"""A scikit-learn meta-estimator: any binary classifier, recalibrated round by round."""
 # ruff: noqa: N803, N806  the names of scikit-learn's arguments
 # mypy: disable-error-code="import-untyped"
 
@@ -41,7 +41,10 @@ _ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be o
 
 
 class _IfItLearnsOn:
-    """A method that is there only if the classifier can learn on, or need not; as an attribute it says why not."""
+    """A method that exists only if the classifier can learn on, or need not.
+
+    Otherwise asking for it says why it is missing.
+    """
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = method
@@ -54,7 +57,10 @@ class _IfItLearnsOn:
         classifier = model.estimator
         if not isinstance(classifier, FrozenEstimator) and not hasattr(classifier, "partial_fit"):
             reason = f"the estimator, {type(classifier).__name__}, has no partial_fit"
-            remedy = "to use a fitted one as it is and recalibrate on, put it in a sklearn.frozen.FrozenEstimator"
+            remedy = (
+                "to use a fitted one as it is and recalibrate on, "
+                "put it in a sklearn.frozen.FrozenEstimator"
+            )
             raise AttributeError(
                 f"{type(model).__name__} has no partial_fit here, as {reason}; {remedy}"
             )
@@ -62,7 +68,7 @@ class _IfItLearnsOn:
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Put around a binary classifier: its scores go through a `Recalibrator`, which learns what they mean.
+    r"""A binary classifier whose scores go through a `Recalibrator`.
 
     `fit` for rows that are all there, `partial_fit` for those that keep coming, the second also
     after the first. Either way the recalibrator hears only scores of rows that the classifier had
@@ -161,7 +167,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     >>> [0 <= ticket.p <= 1 for ticket in tickets]
     [True, True, True]
     >>> model = model.resolve(tickets[1:], y[401:403])
-    >>> model.certificate_.rounds, model.certificate_.unresolved, model.recalibrator_.groups["east"].rounds
+    >>> proved, east = model.certificate_, model.recalibrator_.groups["east"]
+    >>> proved.rounds, proved.unresolved, east.rounds
     (2, 1, 1)
     """
 
@@ -195,7 +202,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return certificate
 
     def fit(self, X: Any, y: ArrayLike, *, groups: Any = None, **params: Any) -> Self:
-        """Fit the classifier on all rows, and start a new recalibrator on scores of rows that it had not seen.
+        """Fit the classifier on all rows; start a new recalibrator on scores of unseen rows.
 
         The scores are out of fold: rows are taken to be alike, so a classifier fitted on most of
         them scores as the one fitted on all. For rows in the order of time take
@@ -247,7 +254,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         groups: Any = None,
         **params: Any,
     ) -> Self:
-        """Score the rows by the classifier as it is, play a round for each, then let the classifier learn them.
+        """Score the rows with the classifier as it is, play a round for each, then let it learn.
 
         The rounds are played in the order of the rows, each outcome before the next row. So with
         one row at a time the certificate is about just what `predict_proba` said of it before; with
@@ -302,7 +309,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> NDArray[np.float64]:
-        """Return the probabilities of both classes for each row, as if it came next. Nothing is learned.
+        """Return the probabilities of both classes if each row came next. Nothing is learned.
 
         Parameters
         ----------
@@ -318,7 +325,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return np.column_stack([1 - p, p])
 
     def predict(self, X: Any, *, groups: Any = None) -> NDArray[Any]:
-        """Return the more probable class of each row, the first one if they are equal; `groups` as before."""
+        """Return the more probable class of each row, the first one if they are equal.
+
+        `groups` as for `predict_proba`.
+        """
         second = self.predict_proba(X, groups=groups).argmax(axis=1)
         labels: NDArray[Any] = self.classes_[second]
         return labels
@@ -366,7 +376,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return [issue(score, group=group, event=event) for score, group, event in together]
 
     def resolve(self, tickets: Iterable[int], y: ArrayLike) -> Self:
-        """Learn the labels of issued forecasts, in the order given. All of them, or none if one is refused.
+        """Learn the labels of issued forecasts, in the order given: all, or none if one is refused.
 
         The recalibrator learns them; the classifier does not, as its rows are not here. If it is to
         learn them, call ``estimator_.partial_fit``: the `partial_fit` of this would count their
@@ -398,7 +408,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self
 
     def give_up(self, tickets: Iterable[int]) -> Self:
-        """Await the labels of these tickets no longer: the certificate counts them at their worst from now on.
+        """Await the labels of these tickets no longer.
+
+        The certificate counts them at their worst from now on.
 
         Raises
         ------
@@ -435,7 +447,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return list(numbers)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which of the classifier's and the splitter's methods get what is passed to ours."""
+        """Return which methods of the classifier and the splitter get what is passed to ours."""
         to_estimator = (
             MethodMapping()
             .add(caller="fit", callee="fit")
@@ -469,7 +481,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _honest_scores(
         self, X: Any, labels: NDArray[Any], classes: NDArray[Any], routed: Any
     ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Rows in the order of their rounds, and the scores of a classifier that has not seen them."""
+        """Rows in the order of their rounds, with scores of a classifier that has not seen them."""
         if isinstance(self.estimator, FrozenEstimator):
             order = np.arange(len(labels))
             scores = _scores(self.estimator, X, classes)
@@ -534,7 +546,10 @@ def _two_classes(labels: NDArray[Any], argument: str = "y") -> NDArray[Any]:
     classes = np.unique(labels)
     if len(classes) == 2:
         return classes
-    rule = "must have two classes (Only binary classification is supported. Use OneVsRestClassifier around this)"
+    rule = (
+        "must have two classes (Only binary classification is supported. "
+        "Use OneVsRestClassifier around this)"
+    )
     raise InputError(argument, rule, "1 class" if len(classes) == 1 else f"{len(classes)} classes")
 
 
@@ -551,7 +566,10 @@ def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _check_splits(splits: list[tuple[Any, Any]], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """The rows that are tested, in order; refused if one is tested twice or learned too, or a split teaches nothing."""
+    """The rows that are tested, in order.
+
+    Refused if one is tested twice or learned too, or if a split teaches nothing.
+    """
     rows, tested = np.arange(len(labels)), np.zeros(len(labels), np.intp)
     for number, (train, test) in enumerate(splits):
         np.add.at(tested, rows[test], 1)

@@ -72,7 +72,9 @@ class Bins:
         """Return the binned calibration error: see `binned_calibration_error`."""
         _check.choice("norm", norm, NORMS)
         seen = self.counts > 0
-        n, gap, rate = self.counts[seen], np.abs(self.gap[seen]), self.rate[seen]
+        n = self.counts[seen]
+        gap = np.abs(self.gap[seen])
+        rate = self.rate[seen]
         share = n / n.sum()
         if not debias:
             if norm == "max":
@@ -96,7 +98,10 @@ class Bins:
 def wilson(
     zeros: NDArray[Any], ones: NDArray[Any], level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper ends of Wilson's intervals for rates, from counts of zeros and ones; 0 and 1 of none."""
+    """Return both ends of Wilson's intervals for rates, from counts of zeros and ones.
+
+    Without any rounds they are 0 and 1.
+    """
     from statistics import NormalDist  # slow to import, and for this alone
 
     z = NormalDist().inv_cdf((1 + level) / 2)
@@ -270,6 +275,7 @@ def _refuse_weights(zeros: NDArray[Any], what: str) -> None:
     if zeros.dtype == np.float64:
         raise InputError(
             "sample_weight",
-            f"must be integers (counts) for {what}: real weights do not tell how many rounds there were",
+            f"must be integers (counts) for {what}: "
+            "real weights do not tell how many rounds there were",
             "real weights",
         )

@@ -13,7 +13,9 @@ __all__ = ["calibration_error_by_value"]
 def calibration_error_by_value(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    r"""ECE without bins: :math:`\frac1T \sum_v |\sum_{t: p_t = v} (p_t - y_t)|` over distinct forecasts v.
+    r"""ECE without bins, over the distinct forecasts v.
+
+    .. math:: \frac1T \sum_v \Big|\sum_{t: p_t = v} (p_t - y_t)\Big|
 
     The paper's ECE, of which it takes the total. An upper bound on the distance to calibration, but
     not continuous: when all forecasts are distinct it is the mean of \|p - y\|, however well

@@ -40,7 +40,7 @@ class Decomposition:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What `reliability_curve` returns: rates that increase with the forecasts, constant on blocks of forecasts.
+    """What `reliability_curve` returns: increasing rates, constant on blocks of forecasts.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class ReliabilityCurve:
     log: Decomposition
 
     def __call__(self, p: ArrayLike) -> NDArray[np.float64]:
-        """Return the rate for any forecasts: linear between blocks, constant beyond the outermost."""
+        """Return the rate at any forecasts: linear between blocks, constant outside of them."""
         ends = np.stack((self.lower, self.upper), axis=1).reshape(-1)
         return np.asarray(np.interp(np.asarray(p, np.float64), ends, np.repeat(self.rate, 2)))
 
@@ -71,7 +71,9 @@ class ReliabilityCurve:
 def reliability_curve(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None
 ) -> ReliabilityCurve:
-    """Return the CORP reliability curve (Dimitriadis, Gneiting and Jordan, 2021) with its decompositions.
+    """Return the CORP reliability curve with its decompositions.
+
+    After Dimitriadis, Gneiting and Jordan (2021).
 
     Isotonic regression of outcomes on forecasts: the increasing curve that fits best, under the
     Brier score, the log score and every other proper score at once. Nothing to choose; equal

@@ -1,4 +1,4 @@
-"""What miscalibration costs those who decide by the forecasts, whatever they have to decide: exactly."""
+"""What miscalibration costs those who decide by the forecasts, whatever they decide: exactly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["calibration_decision_loss", "u_calibration_error"]
 def u_calibration_error(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    """The most that anyone who trusts the forecasts can lose against the best constant forecast in hindsight.
+    """The most that trusting the forecasts can lose against the best constant one in hindsight.
 
     The maximum, over all proper losses with values in [0, 1], of the mean loss of the forecasts
     less that of the best constant (Kleinberg, Paes Leme, Schneider and Teng, 2023, who take losses
@@ -41,7 +41,7 @@ def u_calibration_error(
 def calibration_decision_loss(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    """The most that any decision maker with payoffs in [0, 1] gains by second-guessing the forecasts.
+    """The most that a decision maker with payoffs in [0, 1] gains by second-guessing forecasts.
 
     CDL (Hu and Wu, 2024): the maximum, over all decisions with payoffs in [0, 1], of the mean
     payoff lost by trusting the forecasts instead of the mean outcome at each forecast (swap

@@ -1,4 +1,7 @@
-"""Where forecasts are off: one search, for words, tables and pictures, with one chance to err for all it marks."""
+"""Where forecasts are off: one search for words, tables and pictures.
+
+All that it marks shares one chance to err.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ from truecast.tally import Tally, as_tally
 __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
 
 SIGNIFICANT = 0.05  # p-value below which something is marked
-_TIMES, _FEWER_TIMES, _FEW = 999, 499, 512  # resamples, for up to 512 forecasts and for more
+_FEW = 512  # forecasts
+_TIMES = 999  # resamples for few forecasts
+_FEWER_TIMES = 499  # and for more
 _LIKEWISE = (
     4.0  # deviations, squared, from which what lies between two stretches is off in the same way
 )
@@ -62,7 +67,7 @@ class Stretch:
 
     @property
     def gap(self) -> float:
-        """Mean outcome less mean forecast: above 0 where forecasts were too low, below where too high."""
+        """Mean outcome less mean forecast: above 0 where forecasts were too low."""
         return self.rate - self.forecast
 
     @property
@@ -71,7 +76,10 @@ class Stretch:
         return self.p_value < SIGNIFICANT
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Return Wilson's interval for the mean outcome of these forecasts by themselves; nan for real weights."""
+        """Return Wilson's interval for the mean outcome of these forecasts alone.
+
+        It is nan for real weights.
+        """
         if not isinstance(self.rounds, int):
             return math.nan, math.nan
         ones = round(self.rate * self.rounds)
@@ -148,7 +156,9 @@ def stretches(
 
     Examples
     --------
-    >>> found = stretches([0, 0, 0, 1] * 50 + [0, 1] * 100, [0.5] * 200 + [0.25] * 100 + [0.75] * 100)
+    >>> y = [0, 0, 0, 1] * 50 + [0, 1] * 100
+    >>> p = [0.5] * 200 + [0.25] * 100 + [0.75] * 100
+    >>> found = stretches(y, p)
     >>> for part in found.off:
     ...     print(part.low, part.high, part.rounds, round(part.gap, 6), part.p_value)
     0.25 0.25 100 0.25 0.001
@@ -174,7 +184,7 @@ def stretches(
 
 
 def stretches_p_value(tally: Tally) -> float:
-    """Return how often, at the most, any stretch of calibrated forecasts would be as far off as one is here.
+    """Return how often, at most, a stretch of calibrated forecasts would be as far off as here.
 
     Proved rather than simulated, by Bernstein's inequality for every stretch, above and below, and
     the sum over all of them: so it is on the large side, but it tells p-values that no number of
@@ -187,9 +197,13 @@ def stretches_p_value(tally: Tally) -> float:
 
 
 def witness_base(f: NDArray[np.float64], surplus: NDArray[np.float64]) -> float:
-    """Return the level with the most surplus where f is above and the most shortfall where it is not; 0 if outside."""
+    """Return the level with the most surplus where f is above it and shortfall where it is not.
+
+    0 if that level lies outside.
+    """
     order = np.argsort(f, kind="stable")
-    levels, below = f[order], np.cumsum(surplus[order])
+    levels = f[order]
+    below = np.cumsum(surplus[order])
     contrast = np.where(np.diff(levels) > 1e-12, below[-1] - 2 * below[:-1], -np.inf)
     if not len(contrast) or contrast.max() <= abs(below[-1]):
         return 0.0
@@ -217,7 +231,7 @@ def _stretch(
 
 
 class _Sums(NamedTuple):
-    """Up to each mark: the sum of y - p, in each of several sets of outcomes; and its variance by chance."""
+    """Up to each mark: the sum of y - p in each of several sets of outcomes, and its variance."""
 
     surplus: NDArray[np.float64]
     variance: NDArray[np.float64]
@@ -234,7 +248,7 @@ class _Sums(NamedTuple):
 
 
 class _Simulated(NamedTuple):
-    """Of the rounds as they are, first, and of simulated ones: the smooth error, and how striking any stretch is."""
+    """The smooth error, and how striking any stretch is: of the rounds, then of simulated ones."""
 
     errors: NDArray[np.float64]
     striking: NDArray[np.float64]
@@ -252,7 +266,7 @@ class _Search:
         self.smooth_p_value = self._as_far(float(scaled[0][0]))
 
     def p_value(self, striking: float) -> float:
-        """Return how often any stretch, or the smooth error, is as far off by chance as one that is so striking."""
+        """Return how often chance makes any stretch, or the smooth error, as striking as this."""
         return self._as_far(striking / self._striking_unit)
 
     def _as_far(self, scaled: float) -> float:
@@ -284,7 +298,7 @@ class _Search:
         return alone or (self._together() if self.smooth_p_value < SIGNIFICANT else ())
 
     def _found(self) -> list[tuple[int, int]]:
-        """Return the most striking stretch, then what is left and right of it looked at in the same way; in order."""
+        """Return the most striking stretch and, found the same way, those left and right of it."""
         found: list[tuple[int, int]] = []
         left = [(0, len(self.marks.at) - 1)]
         while left:
@@ -305,7 +319,10 @@ class _Search:
         return joined
 
     def _alike(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
-        """Whether two stretches are off in one direction, also as one, and so is what lies between, if it is much."""
+        """Whether two stretches are off in one direction, and still are when taken as one.
+
+        What lies between must be off in that direction, too, if it is much.
+        """
         signs = {self._sign(*one), self._sign(*other)}
         if len(signs) > 1 or not self._p_value_between(one[0], other[1]) < SIGNIFICANT:
             return False
@@ -323,7 +340,10 @@ class _Search:
         return bool(self.sums.surplus[0, last] > self.sums.surplus[0, first])
 
     def _together(self) -> tuple[Stretch, ...]:
-        """Return the parts of the smooth error's witness: where it is above its base and forecasts are too low, ..."""
+        """Return the parts of the smooth error's witness.
+
+        Above its base where forecasts are too low, below where they are too high.
+        """
         tally = self.cells.tally
         f, surplus = smooth_calibration_witness(tally).f, _surplus(tally, tally.ones)
         above = f > witness_base(f, surplus)
@@ -387,7 +407,10 @@ def _sets(tally: Tally, times: int, rng: np.random.Generator) -> Iterator[NDArra
 
 
 def _unit(values: NDArray[np.float64]) -> float:
-    """Return what one set in twenty exceeds: so the smooth error and stretches, in such units, have equal chances."""
+    """Return what one set in twenty exceeds.
+
+    In this unit the smooth error and the stretches have equal chances.
+    """
     return max(float(np.quantile(values, 1 - SIGNIFICANT)), 1e-300)
 
 
@@ -414,7 +437,7 @@ def _most(sums: _Sums) -> NDArray[np.float64]:
 
 
 def _most_striking(sums: _Sums, start: int, end: int) -> tuple[int, int]:
-    """Return the marks of the most striking stretch, in the first set of outcomes; of several the first."""
+    """Return the marks of the most striking stretch in the first set of outcomes."""
     marks = np.arange(start, end + 1)
     deviations = np.triu(sums.striking(marks[:, None], marks[None, :])[0], 1)
     first, last = np.unravel_index(int(np.argmax(deviations)), deviations.shape)

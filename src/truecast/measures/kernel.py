@@ -22,9 +22,13 @@ def laplace_calibration_error(
     squared: bool = False,
     unbiased: bool = False,
 ) -> float:
-    r"""Laplace-kernel calibration error (after Kumar, Sarawagi and Jain, 2018; Błasiok and others, 2023).
+    r"""Laplace-kernel calibration error.
 
-    .. math:: \Big(\frac1{T^2} \sum_{s,t} (y_s - p_s)(y_t - p_t)\, e^{-|p_s - p_t| / \text{scale}}\Big)^{1/2}
+    .. math::
+        \Big(\frac1{T^2} \sum_{s,t} (y_s - p_s)(y_t - p_t)\,
+        e^{-|p_s - p_t| / \text{scale}}\Big)^{1/2}
+
+    After Kumar, Sarawagi and Jain (2018), and Błasiok and others (2023).
 
     Exact, over all pairs of rounds, not a sample of them. With scale 1 it is, up to constants,
     between the lower distance to calibration and its square root. Its size depends on `scale`:

@@ -86,7 +86,9 @@ def lower_calibration_distance(
     rtol = _check.between("rtol", rtol, 0, 1)
     lower, upper, nodes, (zero_prices, one_prices), values, masses = priced(tally, rtol)
     if total:
-        lower, upper, masses = lower * tally.total, upper * tally.total, masses * tally.total
+        lower = lower * tally.total
+        upper = upper * tally.total
+        masses = masses * tally.total
     for witness in (nodes, zero_prices, one_prices, values, masses):
         witness.setflags(write=False)
     return LowerDistance(lower, upper, nodes, zero_prices, one_prices, values, masses)

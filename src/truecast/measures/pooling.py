@@ -1,4 +1,7 @@
-"""Few cells for many forecasts, and marks between which stretches of them lie: by the forecasts, not the outcomes."""
+"""Few cells for many forecasts, and marks between which stretches of them lie.
+
+Both depend on the forecasts, not on the outcomes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Cells(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Between which cells stretches begin and end; and those of the ranges and of the halves among them."""
+    """Between which cells stretches begin and end; which of them bound the ranges and halves."""
 
     at: NDArray[np.int64]
     ranges: NDArray[np.int64]
@@ -42,7 +45,9 @@ def cells_of(tally: Tally) -> Cells:
 
 
 def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
-    """Return the tally with few forecasts: in cells as fine as that allows, so that rare events are told apart, too.
+    """Return the tally with few forecasts, in cells as fine as that allows.
+
+    Rare events are told apart, too.
 
     Rounds in a cell all get their mean forecast, as in `Tally.coarsened`, whose cells are not that
     fine.
@@ -59,7 +64,7 @@ def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
 
 
 def marks_of(tally: Tally) -> Marks:
-    """Return marks that depend on the forecasts and not on the outcomes: what chance does is then known."""
+    """Return marks by the forecasts, not the outcomes: then it is known what chance does."""
     n, p, weights = len(tally.p), tally.p, tally.weights
     edges = reliability_bins(tally, n_bins=_RANGES, strategy="quantile").edges[:-1]
     ranges = np.unique(np.concatenate(([0], np.searchsorted(p, edges), [n])))
@@ -73,7 +78,10 @@ def marks_of(tally: Tally) -> Marks:
 
 
 def _even(weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Return marks between which there is about as much each; and those around single forecasts that have that much."""
+    """Return marks between which there is about as much each.
+
+    And those around single forecasts that have that much.
+    """
     sums = np.append(0.0, np.cumsum(weights, dtype=np.float64))
     step = sums[-1] / _MARKS
     if not step:

@@ -1,4 +1,7 @@
-"""Best prices: the linear programme of the lower distance, between two proven bounds (docs/measures.md, section 4)."""
+"""Best prices: the linear programme of the lower distance, between two proven bounds.
+
+See docs/measures.md, section 4.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ _ITERATIONS = 500
 _ROUNDS = 8
 _GRID = 1 << 8  # nodes to start with, besides the forecasts
 _MOST_NODES = 1 << 21  # of more forecasts, every second, third, ... is one
-_FEW_NODES, _WIDE = 1 << 16, 1e-3  # the same, if the bounds may be this wide
+_FEW_NODES = 1 << 16  # the same, if the bounds may be as wide as this:
+_WIDE = 1e-3
 _PARTS = 64  # of a cell between two nodes, at the most, in one round
 _APART = 2.0**-40  # nodes that are closer are one
 _EPSILON = 2.0**-52
@@ -40,7 +44,9 @@ class Priced(NamedTuple):
 
 
 def best_prices(tally: Tally) -> tuple[Array, Array, Array, Array]:
-    """Return nodes, prices, values and atoms: prices worth the most, and calibrated forecasts that cost the least.
+    """Return nodes, prices, values and atoms.
+
+    The prices are worth the most; the atoms are calibrated forecasts that cost the least.
 
     Nodes increase from 0.0 to 1.0. Prices, (2, nodes), are linear in between, 1-Lipschitz up to
     2**-50 between any two places, and keep (1 - v) A(v) + v B(v) <= 0 everywhere, rounding
@@ -52,7 +58,7 @@ def best_prices(tally: Tally) -> tuple[Array, Array, Array, Array]:
 
 
 def priced(tally: Tally, rtol: float) -> Priced:
-    """Return the best bounds found; they differ by `rtol` of the upper one, if nothing prevents it."""
+    """Return the best bounds found, within `rtol` of the upper one if nothing prevents it."""
     nodes, more = (
         np.array([0.0, 1.0]),
         _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES),
@@ -61,7 +67,8 @@ def priced(tally: Tally, rtol: float) -> Priced:
         (0.0, nodes, np.zeros((2, 2))),
         _cost(*_rates(tally), tally),
     )  # what needs no solver
-    gap, stalled = math.inf, 0
+    gap = math.inf
+    stalled = 0
     for _ in range(_ROUNDS):
         nodes = _apart(np.concatenate((nodes, more)))
         prices, atoms = np.empty((2, len(nodes))), np.empty(len(nodes))
@@ -91,7 +98,7 @@ def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Arr
 
 
 def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Array]:
-    """Return the upper bound, with values and masses, per round, that take all the zeros and all the ones.
+    """Return the upper bound, with values and masses per round that take all zeros and ones.
 
     Nodes from 0 to 1. Masses are scaled down until they need no more than there is; what is left
     over is foretold with certainty, which is calibrated.
@@ -144,7 +151,7 @@ def _apart(places: Array) -> Array:
 
 
 def lipschitz(nodes: Array, prices: Array) -> Array:
-    """Return the greatest prices below the given ones that change no faster than the places, between any two nodes."""
+    """Return the greatest prices below the given ones that change no faster than the places."""
     from_left = np.minimum.accumulate(prices - nodes, axis=1) + nodes
     from_right = np.minimum.accumulate((prices + nodes)[:, ::-1], axis=1)[:, ::-1] - nodes
     lowered: Array = np.ascontiguousarray(np.minimum(from_left, from_right))
@@ -152,7 +159,9 @@ def lipschitz(nodes: Array, prices: Array) -> Array:
 
 
 def _repaired(nodes: Array, prices: Array, p: Array, harmless: float) -> tuple[Array, Array, Array]:
-    """Return places, prices that keep all rules everywhere, and nodes to add where keeping them cost too much.
+    """Return places, prices that keep all rules everywhere, and nodes to add.
+
+    Nodes are added where keeping the rules cost too much.
 
     At the nodes, prices become the greatest 1-Lipschitz functions below the given ones. Between two
     nodes (1 - v) A + v B is a parabola, that may be above 0. Where it is by more than `harmless`,
@@ -187,7 +196,9 @@ def _repaired(nodes: Array, prices: Array, p: Array, harmless: float) -> tuple[A
 
 
 def _between(places: Array, excess: Array, harmless: float) -> Array:
-    """Return new nodes that divide the cells with the worst excess, which goes with the square of their width.
+    """Return new nodes that divide the cells with the worst excess.
+
+    The excess goes with the square of a cell's width.
 
     The cells beside them are divided as finely: the best prices may be many, and move there.
     """
@@ -208,7 +219,8 @@ def _between(places: Array, excess: Array, harmless: float) -> Array:
 def _excess(places: Array, prices: Array) -> Array:
     """Return the greatest value of (1 - v) A + v B in each cell."""
     a, b = prices[:, :-1]
-    left, gaps = places[:-1], np.diff(places)
+    left = places[:-1]
+    gaps = np.diff(places)
     slope_a, slope_b = np.diff(prices, axis=1) / gaps
     # at left + x: q0 + q1 x + q2 x^2
     q0, q1, q2 = (

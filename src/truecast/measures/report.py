@@ -83,7 +83,10 @@ class Report:
         return {name: figure * self.total for name, figure in figures.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, totals included, as plain data; what is infinite or undefined as the float inf or nan."""
+        """Return everything, totals included, as plain data.
+
+        What is infinite or undefined is the float inf or nan.
+        """
         return asdict(self) | {"lower_distance": list(self.lower_distance), "totals": self.totals}
 
     @property
@@ -137,10 +140,8 @@ class Report:
         return "\n".join(lines)
 
 
-_CLOSE, _FEW = (
-    (1e-4, 0.05),
-    1 << 16,
-)  # how close the bounds of the lower distance are to be, for few forecasts or more
+_FEW = 1 << 16  # forecasts
+_CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
 _ASIDE = ("smooth_calibration_error", "calibration_decision_loss")  # by that thread
 _SUMS = (
@@ -186,7 +187,7 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
-    """Return some fields of the report of a tally, as `Report.to_dict` has them; no others are computed."""
+    """Return some fields of a tally's report, as in `Report.to_dict`; computes no others."""
     return {name: _plain(figure) for name, figure in _figures(tally, names).items()}
 
 

@@ -13,7 +13,7 @@ __all__ = ["brier_score", "log_loss"]
 def brier_score(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    """Mean squared error of the forecasts, a proper score: lower is better, and honesty is the best policy.
+    """Mean squared error of the forecasts, a proper score: lower is better, honesty pays.
 
     It mixes calibration and sharpness; `reliability_curve` takes them apart. What counts as low
     depends on how predictable the outcomes are, so compare forecasts of the same outcomes only.

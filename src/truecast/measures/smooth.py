@@ -17,7 +17,9 @@ __all__ = ["SmoothWitness", "smooth_calibration_error", "smooth_calibration_witn
 def smooth_calibration_error(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    r"""The largest mean product of y - p with a smooth function of p (after Kakade and Foster, 2004), exactly.
+    r"""The largest mean product of y - p with a smooth function of p, exactly.
+
+    After Kakade and Foster (2004).
 
     .. math:: \mathrm{smCE} = \max_f \frac1T \sum_t (y_t - p_t) f(p_t),
         \qquad f: [0,1] \to [-1,1], \quad |f(u) - f(v)| \le |u - v|
@@ -72,7 +74,7 @@ class SmoothWitness:
     f: NDArray[np.float64]
 
     def __call__(self, p: ArrayLike) -> NDArray[np.float64]:
-        """Return the function at any forecasts: linear in between, constant beyond the outermost."""
+        """Return the function at any forecasts: linear between, constant beyond the outermost."""
         return np.asarray(np.interp(np.asarray(p, np.float64), self.p, self.f))
 
 

@@ -25,7 +25,9 @@ def smooth_ece(
     sample_weight: Any = None,
     bandwidth: float | None = None,
 ) -> float:
-    r"""SmoothECE (Błasiok and Nakkiran, 2023): :math:`\int_0^1 |r_\sigma(t)|\,dt` with r the residuals smoothed.
+    r"""SmoothECE (Błasiok and Nakkiran, 2023): the integral of the smoothed residuals r.
+
+    .. math:: \int_0^1 |r_\sigma(t)|\,dt
 
     The residuals y - p, placed at p, are smoothed by a Gaussian of standard deviation sigma
     reflected at 0 and 1. The bandwidth is the one at which the result equals sigma: there is one,
@@ -86,7 +88,10 @@ def _smoothed(tally: Tally, power: int) -> Callable[[float], float]:
 
 
 def _fixed_point(integral: Callable[[float], float]) -> float:
-    """Solve integral(sigma) = sigma, where the left side falls: regula falsi that halves a stale end (Illinois)."""
+    """Solve integral(sigma) = sigma, where the left side falls.
+
+    Regula falsi that halves a stale end (Illinois).
+    """
     low, high = 0.0, 1.0
     excess, lack = integral(low), integral(high) - 1.0
     if excess <= 0.0 or lack >= 0.0:

@@ -1,4 +1,7 @@
-"""How sure are we: bands for the reliability curve and intervals for any measure, by resampling the tally."""
+"""How sure are we: bands for the reliability curve, intervals for any measure.
+
+Both by resampling the tally.
+"""
 
 from __future__ import annotations
 
@@ -177,7 +180,10 @@ def uncertainty(
     if not isinstance(estimate, (float, int)):
         raise InputError("measure", "must return a number", estimate)
     if abs(estimate - pooled) > 2 / _CELLS:
-        rule = f"must not depend on forecasts being exactly equal (pooled in {_CELLS} cells it is {pooled:.6g})"
+        rule = (
+            "must not depend on forecasts being exactly equal "
+            f"(pooled in {_CELLS} cells it is {pooled:.6g})"
+        )
         raise InputError(
             "measure", rule + ": pass a Tally that has been coarsened() to fewer values", estimate
         )
@@ -200,7 +206,10 @@ def uncertainty(
 
 
 def _of_calibrated(measure: Callable[[Tally], float], tally: Tally) -> float:
-    """Return the measure of outcomes that are just as forecast; infinite if it does not take parts of rounds."""
+    """Return the measure of outcomes that are just as forecast.
+
+    Infinite if it does not take parts of rounds.
+    """
     try:
         return abs(measure(Tally(tally.p, tally.weights * (1 - tally.p), tally.weights * tally.p)))
     except InputError:

@@ -1,6 +1,6 @@
 """The report: a page about forecasts that stands by itself."""
 
-from truecast.report.course import RunningCourse
+from truecast.report.course import RunningCourse as RunningCourse  # for the command
 from truecast.report.entry import HtmlReport, html_report
 
-__all__ = ["HtmlReport", "RunningCourse", "html_report"]
+__all__ = ["HtmlReport", "html_report"]

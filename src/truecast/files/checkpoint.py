@@ -11,20 +11,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from truecast import state
+from truecast._atomic import refuse_foreign, replaced, sync
 from truecast.errors import FileError, StateError, VersionError, writing
 from truecast.files.known import Known
-from truecast.files.places import (
-    Mark,
-    complete,
-    holds,
-    mark,
-    part_of,
-    refuse_other,
-    refuse_strange,
-    remove,
-    replaced,
-    sync,
-)
+from truecast.files.places import Mark, complete, holds, mark, part_of, refuse_strange, remove
 from truecast.files.prints import Prints
 from truecast.files.times import Time, saved_time
 from truecast.recalibrate import Recalibrator
@@ -161,7 +151,7 @@ class Checkpoint:
         self._output = str(output.resolve())
         self.forgotten: str | None = None
         refuse_strange(self._part, "--state", ".part")
-        refuse_other(part_of(self._part), _BEGIN, "--state")
+        refuse_foreign(part_of(self._part), _BEGIN, "--state")
         self._finish()
         self._base = self._checksum()
 

@@ -18,19 +18,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
-from truecast.files.places import (
-    WHOLE,
-    Mark,
-    in_the_way,
-    mark,
-    opened,
-    part_of,
-    piece,
-    remove,
-    sync,
-)
+from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove
 from truecast.files.rounds import Rounds
 from truecast.files.source import Table
 
@@ -137,7 +128,7 @@ def begin_with(path: Path) -> int:
     part = part_of(path)
     if path.suffix.lower() not in _ENDINGS["parquet"]:
         _clear(path, _first_line(path))
-        with path.open("rb") as was, opened(part, "xb") as file:
+        with path.open("rb") as was, open_no_link(part, "xb") as file:
             shutil.copyfileobj(was, file)
         return part.stat().st_size
     _clear(path)
@@ -273,7 +264,7 @@ def _taken(name: str, column: str) -> FileError:
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     if path is None:
         return sys.stdout.buffer
-    raw = opened(part_of(path), "xb" if written is None else "rb+")
+    raw = open_no_link(part_of(path), "xb" if written is None else "rb+")
     raw.truncate(written or 0)
     raw.seek(0, os.SEEK_END)
     return raw

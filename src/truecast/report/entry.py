@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from truecast import _check
+from truecast._atomic import replaced
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
@@ -47,18 +48,8 @@ class HtmlReport:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is there completely or as it was before; return its path."""
         target = Path(path)
-        if (
-            target.exists() and not target.is_file()
-        ):  # a device or a pipe, which must not be replaced
-            target.write_bytes(self.html.encode())
-            return target
-        whole = target.resolve()  # a link stays a link
-        part = whole.with_name(f"{whole.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(self.html.encode())
-            part.replace(whole)
-        finally:
-            part.unlink(missing_ok=True)
+        with replaced(target) as place:
+            place.write_bytes(self.html.encode())
         return target
 
     def __str__(self) -> str:

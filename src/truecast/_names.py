@@ -1,13 +1,35 @@
-"""Names that are too long for their place: cut in the middle, and still different from each other."""
+"""Names and numbers as they are shown: names cut to fit, numbers with their noun."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
-__all__ = ["cut_in_the_middle", "short_names"]
+__all__ = ["counted", "cut_in_the_middle", "rounds_or_weight", "short_names"]
 
 _LEAST = 2  # letters that are left of a name, whatever the room
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def rounds_or_weight(total: float) -> str:
+    """Return how many rounds a tally has, or their weight if that is real.
+
+    Examples
+    --------
+    >>> rounds_or_weight(1000), rounds_or_weight(2.5)
+    ('1,000 rounds', 'weight 2.5')
+    """
+    return counted(total, "round") if isinstance(total, int) else f"weight {total:g}"
 
 
 def cut_in_the_middle(name: str, fits: Callable[[str], bool]) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truecast._atomic import replaced
+from truecast._names import counted
 from truecast.cli.shared import (
     Once,
     arguments,
-    counted,
     echo,
     echo_json,
     errors,

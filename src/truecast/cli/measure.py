@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from truecast._names import cut_in_the_middle
+from truecast._names import counted, cut_in_the_middle
 from truecast.cli.shared import (
     WIDTH,
     Once,
     arguments,
-    counted,
     echo,
     echo_json,
     errors,

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truecast._names import counted
 from truecast.cli.shared import (
     Once,
     Reopened,
     arguments,
-    counted,
     echo,
     echo_json,
     errors,

@@ -27,7 +27,6 @@ __all__ = [
     "Refusal",
     "Reopened",
     "arguments",
-    "counted",
     "echo",
     "echo_json",
     "errors",
@@ -218,11 +217,6 @@ def readable() -> Iterator[None]:
         raise (Refusal if error.exit_code == Refusal.exit_code else click.ClickException)(
             text
         ) from error
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number of something: "1 row", "2 rows"."""
-    return f"{number:,} {noun}{'s'[: number != 1]}"
 
 
 class Refusal(click.ClickException):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, _core
-from truecast._names import short_names
+from truecast._names import counted, short_names
 from truecast.errors import InputError
 from truecast.measures.finder import stretches_p_value
 from truecast.measures.scores import brier_score
@@ -136,7 +136,7 @@ class GroupOverview:
         right.set_ylabel("Brier score", fontsize="small", rotation=270, va="bottom")
         more = len(self) - len(at)
         rests = [
-            f"\nand {more:,} more group{'s' * (more > 1)}",
+            f"\nand {counted(more, 'more group')}",
             f"\n+ {more:,} groups",
             f"\n+ {more:,}",
         ]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
@@ -69,7 +70,7 @@ def groups_sentence(overview: GroupOverview) -> Markup:
             "With real weights chance cannot be judged: groups are in the order of their errors."
         )
     found = int((overview.adjusted < SIGNIFICANT).sum())
-    among = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
+    among = counted(len(overview), "group")
     allowing = "after allowing for how many were looked at (Holm's adjustment)"
     if not found:
         return join(f"None of {among} stands out, {allowing}.")
@@ -87,7 +88,7 @@ def groups_too_small(overview: GroupOverview) -> str:
     """Say that there are many groups and hardly a round in each."""
     mean = float(overview.rounds.mean())
     each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
-    many = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
+    many = counted(len(overview), "group")
     return f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to judge."
 
 

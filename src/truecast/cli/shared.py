@@ -19,7 +19,7 @@ from truecast.errors import FileError, InputError, TruecastError, shown, writing
 
 if TYPE_CHECKING:
     from truecast.certificate import ArcCertificate, Certificate
-    from truecast.files import Names, Table
+    from truecast.files import Names, OpenTable
 
 __all__ = [
     "WIDTH",
@@ -245,7 +245,7 @@ def errors(options: dict[str, str] | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[Table, Names]]:
+def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[OpenTable, Names]]:
     """Open a file, and say which columns are taken where that was guessed.
 
     Parameters
@@ -284,7 +284,7 @@ class Reopened:
         self._file, self._columns, self._quiet = file, columns, False
 
     @contextmanager
-    def open(self) -> Iterator[tuple[Table, Names]]:
+    def open(self) -> Iterator[tuple[OpenTable, Names]]:
         """Open it at its beginning."""
         with opened(self._file, quiet=self._quiet, **self._columns) as (table, self.names):
             self._quiet = True

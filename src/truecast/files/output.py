@@ -23,7 +23,7 @@ from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
 from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove
 from truecast.files.rounds import Rounds
-from truecast.files.source import Table
+from truecast.files.source import OpenTable
 
 __all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
 
@@ -34,7 +34,7 @@ _ENDINGS = {
 }
 
 
-def check_output(path: Path | None, table: Table, column: str) -> None:
+def check_output(path: Path | None, table: OpenTable, column: str) -> None:
     """Refuse what cannot be written, before any work is done.
 
     Raises
@@ -59,7 +59,7 @@ def check_output(path: Path | None, table: Table, column: str) -> None:
         )
 
 
-def columns_of(table: Table, column: str) -> list[str]:
+def columns_of(table: OpenTable, column: str) -> list[str]:
     """Return the columns of a table and the new one, with their types if there are such."""
     schema = getattr(table, "schema", {})
     return [
@@ -68,7 +68,9 @@ def columns_of(table: Table, column: str) -> list[str]:
     ]
 
 
-def open_output(path: Path | None, table: Table, column: str, written: int | None = None) -> Output:
+def open_output(
+    path: Path | None, table: OpenTable, column: str, written: int | None = None
+) -> Output:
     """Begin the rows of a table with one more column, or go on with them.
 
     Parameters
@@ -172,7 +174,9 @@ _LONGEST = 1 << 20
 
 
 class _TextOutput(Output):
-    def __init__(self, path: Path | None, table: Table, column: str, written: int | None) -> None:
+    def __init__(
+        self, path: Path | None, table: OpenTable, column: str, written: int | None
+    ) -> None:
         self.path, self._column, self._of = path, column, table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
@@ -279,7 +283,7 @@ def _row(fields: list[str], separator: str) -> bytes:
 class _ParquetOutput(Output):
     """A folder of pieces, which become one file in the end: a Parquet file cannot be appended to."""
 
-    def __init__(self, path: Path, table: Table, column: str, written: int | None) -> None:
+    def __init__(self, path: Path, table: OpenTable, column: str, written: int | None) -> None:
         self.path, self._column = path, column
         self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
         self._pieces = written or 0

@@ -222,7 +222,9 @@ def group_overview(
     rng = _check.generator("random_state", random_state)
     tallies = _tallies(y_true, y_prob, groups, sample_weight)
     rows = sorted(
-        (_Row(name, tally) for name, tally in tallies.items()), key=_Row.strikingness, reverse=True
+        (_GroupFigures(name, tally) for name, tally in tallies.items()),
+        key=_GroupFigures.strikingness,
+        reverse=True,
     )
     for row in rows[:tested]:
         row.test(resamples, level, rng, len(rows))
@@ -245,7 +247,7 @@ _COLUMNS = (
 )
 
 
-class _Row:
+class _GroupFigures:
     """A group while its figures are being computed."""
 
     def __init__(self, name: str | int | None, tally: Tally) -> None:

@@ -16,7 +16,7 @@ from truecast.certificate import ArcCertificate, Certificate
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
 from truecast.report.context import Context
-from truecast.report.course import Course, RunningCourse, course_of
+from truecast.report.course import RunningCourse, TimeCourse, course_of
 from truecast.report.findings import find
 from truecast.report.markup import different
 from truecast.report.page import page
@@ -272,7 +272,7 @@ def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: An
 
 def _courses(
     times: Any, tallies: dict[str, Tally], rounds: tuple[Any, Any, Any], after: Any
-) -> dict[str, Course | None]:
+) -> dict[str, TimeCourse | None]:
     """Return what each score did over time."""
     y_true, y_prob, sample_weight = rounds
     if times is None:

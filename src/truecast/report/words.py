@@ -10,7 +10,7 @@ from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
-from truecast.report.course import Course
+from truecast.report.course import TimeCourse
 from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
@@ -54,7 +54,7 @@ def _stretch(part: Stretch, span: float) -> str:
     return f"{said} were {off} on average ({rounds(part.rounds)})."
 
 
-def course_sentence(course: Course) -> str:
+def course_sentence(course: TimeCourse) -> str:
     """Say how far the worst block of time was off."""
     off = np.abs(course.rate - course.forecast)
     k = int(np.argmax(off / np.maximum(course.noise, 1e-300)))

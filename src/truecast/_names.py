@@ -1,13 +1,43 @@
-"""Names that are too long for their place: cut in the middle, and still different from each other."""
+"""Names, numbers and tables as text: names cut to fit, numbers with their noun, columns aligned."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from unicodedata import combining, east_asian_width
 
-__all__ = ["cut_in_the_middle", "short_names"]
+__all__ = [
+    "aligned",
+    "counted",
+    "cut_in_the_middle",
+    "rounds_or_weight",
+    "short_names",
+    "terminal_width",
+]
 
 _LEAST = 2  # letters that are left of a name, whatever the room
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def rounds_or_weight(total: float) -> str:
+    """Return how many rounds a tally has, or their weight if that is real.
+
+    Examples
+    --------
+    >>> rounds_or_weight(1000), rounds_or_weight(2.5)
+    ('1,000 rounds', 'weight 2.5')
+    """
+    return counted(total, "round") if isinstance(total, int) else f"weight {total:g}"
 
 
 def cut_in_the_middle(name: str, fits: Callable[[str], bool]) -> str:
@@ -56,3 +86,41 @@ def _without(name: str, lost: int) -> str:
     """Replace letters in the middle by a sign."""
     kept = len(name) - lost
     return name[: kept - kept // 2] + "…" + name[len(name) - kept // 2 :]
+
+
+def aligned(rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
+    """Return rows of cells as lines, every column as wide as its widest cell.
+
+    Parameters
+    ----------
+    rows
+        Of as many cells each as there are columns; a row of one cell is a heading, whose width does
+        not count.
+    right
+        For each column, whether its cells stand to the right.
+
+    Examples
+    --------
+    >>> print(aligned([["", "old", "new"], ["scores"], ["  Brier", "0.25", "0.1"]], [False, True, True]))
+              old  new
+    scores
+      Brier  0.25  0.1
+    """
+    rows = list(rows)
+    columns = zip(*(row for row in rows if len(row) == len(right)), strict=True)
+    widths = [max(map(terminal_width, column)) for column in columns]
+    lines = []
+    for row in rows:
+        cells = []
+        for cell, width, to_the_right in zip(row, widths, right, strict=False):
+            blank = " " * (width - terminal_width(cell))
+            cells.append(blank + cell if to_the_right else cell + blank)
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def terminal_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(sign) else 1 + (east_asian_width(sign) in "WF") for sign in text)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from truecast._names import counted
+
 __all__ = ["ArcCertificate", "Certificate"]
 
 
@@ -90,11 +92,11 @@ class Certificate(_Proved):
     def __str__(self) -> str:
         return "\n".join(
             [
-                f"after {_rounds(self.rounds)}",
+                f"after {counted(self.rounds, 'round')}",
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
                 f"    and bias                   {max(self.bound - self.deviation, 0.0):,.4f}",
-                f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
+                f"  proved before the start   <= {self.a_priori:,.4f} for {counted(self.promised_rounds, 'round')}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
             ]
@@ -155,7 +157,7 @@ class ArcCertificate(_Proved):
         late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
         return "\n".join(
             [
-                f"after {_rounds(self.rounds)}{late}",
+                f"after {counted(self.rounds, 'round')}{late}",
                 f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (so far)",
                 f"    if rounds may be split  <= {self.lower_distance:,.4f}",
                 f"    smooth error            <= {self.smooth_error:,.4f}",
@@ -164,7 +166,7 @@ class ArcCertificate(_Proved):
                     if self.unresolved
                     else []
                 ),
-                f"  its budget allows         <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
+                f"  its budget allows         <= {self.a_priori:,.4f} for {counted(self.promised_rounds, 'round')}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
                 f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
             ]
@@ -199,10 +201,6 @@ def certify(parts: Parts, horizon: int | None = None) -> Certificate:
         horizon=horizon,
         brier=parts.squared_error / parts.rounds if parts.rounds else math.nan,
     )
-
-
-def _rounds(number: int) -> str:
-    return f"{number:,} round{'' if number == 1 else 's'}"
 
 
 def round_up(exact: Fraction) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truecast.tally import Tally
 
 if TYPE_CHECKING:
-    from truecast.files import Names, Table
+    from truecast.files import Names, OpenTable
 
 __all__ = ["RoundArrays", "RoundsFile", "read_rounds"]
 
@@ -135,7 +135,7 @@ class RoundsFile:
                 return
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Table, Names]]:
+    def _opened(self) -> Iterator[tuple[OpenTable, Names]]:
         cells = {"positive": self.positive, "percent": self.percent, "decimal": self.decimal}
         with _opened(
             self.path, self.outcome, self.score, self.weight, self.group, **cells
@@ -224,7 +224,7 @@ def _opened(
     weight: str | None,
     group: str | None,
     **cells: Any,
-) -> Iterator[tuple[Table, Names]]:
+) -> Iterator[tuple[OpenTable, Names]]:
     try:
         from truecast.files import as_argument, guess, open_table
     except ImportError as error:

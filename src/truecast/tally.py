@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core, state
+from truecast._names import counted, rounds_or_weight
 from truecast.errors import InputError, StateError
 
 __all__ = ["RunningTally", "Tally"]
@@ -204,12 +205,7 @@ class Tally:
         raise AttributeError(f"a Tally does not change: cannot delete {name}")
 
     def __repr__(self) -> str:
-        rounds = (
-            f"weight {self.total:g}"
-            if self.weighted
-            else f"{self.total:,} round{'' if self.total == 1 else 's'}"
-        )
-        return f"Tally of {rounds} at {len(self.p):,} forecast{'' if len(self.p) == 1 else 's'}"
+        return f"Tally of {rounds_or_weight(self.total)} at {counted(len(self.p), 'forecast')}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Tally, (self.p, self.zeros, self.ones)
@@ -252,12 +248,16 @@ class Tally:
         starts = np.flatnonzero(
             np.diff(np.minimum((self.p * cells).astype(np.int64), cells - 1), prepend=-1)
         )
-        zeros, ones = np.add.reduceat(self.zeros, starts), np.add.reduceat(self.ones, starts)
-        p = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)
-        ends = np.append(starts[1:], len(self.p)) - 1
-        return Tally._of(
-            np.clip(p, self.p[starts], self.p[ends]), zeros, ones
-        )  # rounding must not leave the cell
+        return self._pooled(starts)
+
+    def _pooled(self, starts: NDArray[np.int64]) -> Tally:
+        """Return the tally with all forecasts from one of `starts` to the next pooled at their mean."""
+        zeros = np.add.reduceat(self.zeros, starts)
+        ones = np.add.reduceat(self.ones, starts)
+        mean = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)
+        last = np.append(starts[1:], len(self.p)) - 1
+        # rounding must not leave the cell
+        return Tally._of(np.clip(mean, self.p[starts], self.p[last]), zeros, ones)
 
     def to_json(self) -> str:
         """Return the tally as versioned JSON."""

@@ -31,7 +31,7 @@ from truecast.files.json_lines import JsonLines
 from truecast.files.parquet import Parquet
 from truecast.files.quotes import Quotes
 from truecast.files.records import Records
-from truecast.files.source import Chunk, Table
+from truecast.files.source import Chunk, OpenTable
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -522,7 +522,7 @@ def test_pooled_tallies_keep_what_the_scores_are_made_of(
         assert tally == whole
 
 
-def opened(content: bytes) -> tuple[Table, list[tuple[str, list[str | None]]]]:
+def opened(content: bytes) -> tuple[OpenTable, list[tuple[str, list[str | None]]]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "f")
         path.write_bytes(content)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import truecast.files
 from truecast.errors import FileError
 from truecast.files import Names, guess, open_table, rounds
 from truecast.files.delimited import Delimited
@@ -159,3 +160,13 @@ def test_a_column_is_guessed_by_its_name_whatever_its_case() -> None:
         guess("f", ["y", "p", "p"], scores=["p"])
     with pytest.raises(FileError, match=r"f has no column 'w' \(--weight\); it has y, p, '', ' z'"):
         guess("f", ["y", "p", "", " z"], weight="w")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("Recalibrated", "RecalibrationResult"), ("Table", "OpenTable")]
+)
+def test_a_name_of_before_still_works_and_warns(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"truecast.files.{old} is now {new}"):
+        assert getattr(truecast.files, old) is getattr(truecast.files, new)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        truecast.files.Nothing  # noqa: B018

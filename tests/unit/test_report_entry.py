@@ -217,6 +217,13 @@ def test_saving_is_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert os.listdir(tmp_path) == ["report.html"]
 
 
+def test_saving_does_not_touch_a_file_of_another_name(tmp_path: Path) -> None:
+    other = tmp_path / "report.html.part"
+    other.write_text("mine")
+    report().save(tmp_path / "report.html")
+    assert other.read_text() == "mine"
+
+
 def test_doctest_of_the_page_holds_for_arrays_of_numpy() -> None:
     y, p = np.array([0, 0, 0, 1] * 50), np.array([0.25, 0.5, 0.5, 0.75] * 50)
     assert html_report(y, p, resamples=199).verdicts == {

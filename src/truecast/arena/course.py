@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from truecast._names import counted
 from truecast.arena.yardstick import distance
 from truecast.plot.style import COLORS, GREY, fitting, ink, new_figure, room, tidy, width_of
 
@@ -98,7 +99,7 @@ class Course:
     def draw_forecasts(self, axes: Any) -> None:
         """Draw the forecasts and the running share of ones on matplotlib axes."""
         t = np.arange(1, len(self.p) + 1)
-        share = f"share of ones in the {self.window:,} round{'s' * (self.window > 1)} around"
+        share = f"share of ones in the {counted(self.window, 'round')} around"
         share = fitting([share, "share of ones"], room(axes)[0] - 100, 8)
         axes.plot(t, self.rate, color=COLORS[4], lw=1.2, zorder=1, label=share)
         size = min(4.0, max(1.8, 40 / math.sqrt(len(t) + 1)))

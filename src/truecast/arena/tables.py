@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from truecast._names import aligned
+
 __all__ = ["Table", "number"]
 
 _NUMBER = re.compile(r"(<=)?[\d,.]*(e[-+]?\d+)?")
-_GAP = "  "
+_GAP = 2  # columns of blanks between two columns of text
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Table:
         for at in range(1, len(self.names)):
             if (
                 len(parts[-1]) > 1
-                and sum(self._width(one) + len(_GAP) for one in parts[-1]) + self._width(at) > width
+                and sum(self._width(one) + _GAP for one in parts[-1]) + self._width(at) > width
             ):
                 parts.append([0])
             parts[-1].append(at)
@@ -52,10 +54,8 @@ class Table:
         filled = []
         for at in columns:
             words = _words(self.names[at])
-            cells = [""] * (height - len(words)) + words + [row[at] for row in self.rows]
-            side = str.rjust if self._right(at) else str.ljust
-            filled.append([side(cell, self._width(at)) for cell in cells])
-        return "\n".join(_GAP.join(cells).rstrip() for cells in zip(*filled, strict=True))
+            filled.append([""] * (height - len(words)) + words + [row[at] for row in self.rows])
+        return aligned(zip(*filled, strict=True), [self._right(at) for at in columns])
 
 
 def _words(name: str) -> list[str]:

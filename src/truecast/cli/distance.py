@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truecast._atomic import replaced
 from truecast.cli.measure import tallied
 from truecast.cli.shared import (
     Once,
@@ -154,8 +155,6 @@ def _print(far: Distance, tally: Tally, score: str, skipped: int, as_json: bool)
 
 def _write(path: Path, far: Distance, tally: Tally) -> None:
     """Write which forecasts become which."""
-    from truecast.files import replaced
-
     with replaced(path) as part, part.open("w") as file:
         file.write("forecast,outcome,nearest,rounds\n")
         file.writelines(f"{p!r},{y},{q!r},{count}\n" for p, y, q, count in far.witness.moves(tally))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truecast._atomic import replaced
+from truecast._names import counted
 from truecast.cli.shared import (
     Once,
     arguments,
-    counted,
     echo,
     echo_json,
     errors,
@@ -162,8 +163,6 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
     import sys
 
     import polars as pl
-
-    from truecast.files import replaced
 
     frame = pl.DataFrame({"outcome": y, "forecast": p})
     if out is None:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from truecast._names import cut_in_the_middle
+from truecast._names import aligned, counted, cut_in_the_middle, terminal_width
 from truecast.cli.shared import (
     WIDTH,
     Once,
     arguments,
-    counted,
     echo,
     echo_json,
     errors,
@@ -169,7 +168,7 @@ class Judged(NamedTuple):
 def titled(score: str, said: str) -> str:
     """Return what is said of a score, under its name."""
     text = f"{_name(score)}: {said}"
-    return fitted(text, WIDTH - _width(text) + len(text))  # letters may be wide
+    return fitted(text, WIDTH - terminal_width(text) + len(text))  # letters may be wide
 
 
 def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
@@ -209,7 +208,7 @@ def side_by_side(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty
 
 
 def _fits(text: str) -> bool:
-    return all(_width(line) <= WIDTH for line in text.split("\n"))
+    return all(terminal_width(line) <= WIDTH for line in text.split("\n"))
 
 
 def _columns(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | None]) -> str:
@@ -312,7 +311,7 @@ def _brief(figure: float) -> str:
 def _name(name: object, most: int = _LONGEST) -> str:
     """A name as it can stand in a table: in a line, and not too long."""
     text = "(none)" if name is None else repr(name) if name == "(none)" else shown(str(name))
-    return cut_in_the_middle(text, lambda text: _width(text) <= most)
+    return cut_in_the_middle(text, lambda text: terminal_width(text) <= most)
 
 
 def _shown(figures: Iterable[float]) -> list[str]:
@@ -320,30 +319,9 @@ def _shown(figures: Iterable[float]) -> list[str]:
 
 
 def _table(lines: Sequence[Sequence[str]]) -> str:
-    """Return lines whose columns are as wide as their widest entry, numbers to the right; headings stand alone."""
-    rows = [line for line in lines if len(line) > 1]
-    widths = [max(_width(line[at]) for line in rows) for at in range(len(rows[0]))]
-    text = []
-    for line in lines:
-        rest = "".join(
-            "  " + _blank(entry, width) + entry
-            for entry, width in zip(line[1:], widths[1:], strict=False)
-        )
-        text.append((line[0] + _blank(line[0], widths[0] if rest else 0) + rest).rstrip())
-    return "\n".join(text)
-
-
-def _blank(entry: str, width: int) -> str:
-    return " " * (width - _width(entry))
-
-
-def _width(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(sign) else 1 + (east_asian_width(sign) in "WF") for sign in text)
+    """Return lines under each other: the first column to the left, numbers to the right."""
+    columns = max(map(len, lines))
+    return aligned(lines, [False] + [True] * (columns - 1))
 
 
 def _as_json(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truecast._names import counted
 from truecast.cli.shared import (
     Once,
     Reopened,
     arguments,
-    counted,
     echo,
     echo_json,
     errors,
@@ -29,7 +29,7 @@ from truecast.cli.shared import (
 from truecast.errors import shown, writing
 
 if TYPE_CHECKING:
-    from truecast.files import Names, Recalibrated
+    from truecast.files import Names, RecalibrationResult
 
 
 @click.command(
@@ -258,7 +258,7 @@ def _resumable(state: Path | None, ids: str | None) -> Iterator[None]:
         raise click.exceptions.Exit(130) from None
 
 
-def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
+def _print(done: RecalibrationResult, out: Path | None, as_json: bool) -> None:
     certificate = done.recalibrator.certificate
     counts = {
         name: getattr(done, name)
@@ -277,7 +277,7 @@ def _print(done: Recalibrated, out: Path | None, as_json: bool) -> None:
         echo(f"written to {shown(str(out))}")
 
 
-def _counts(done: Recalibrated) -> Iterator[str]:
+def _counts(done: RecalibrationResult) -> Iterator[str]:
     if done.earlier:
         yield f"{counted(done.earlier, 'row')} recalibrated before; {done.rows:,} new"
     if done.skipped:
@@ -290,7 +290,7 @@ def _counts(done: Recalibrated) -> Iterator[str]:
         yield f"{counted(done.lost, 'outcome')} not learned: no longer awaited, since too many were"
 
 
-def _errors(done: Recalibrated) -> Iterator[str]:
+def _errors(done: RecalibrationResult) -> Iterator[str]:
     """Lines on how good scores were, and what was made of them."""
     if done.learned:
         yield f"{'of ' + counted(done.learned, 'outcome') + ' of this run':34}{'before':>12}{'after':>12}"
@@ -301,7 +301,7 @@ def _errors(done: Recalibrated) -> Iterator[str]:
             yield f"  {name:32}{before:12.6f}{after:12.6f}"
 
 
-def _say_left(done: Recalibrated, file: str) -> None:
+def _say_left(done: RecalibrationResult, file: str) -> None:
     """Say what is left for another time."""
     if done.held:
         say(f"{file}, {done.held}: no line break yet, left out (--complete takes it)")
@@ -315,7 +315,7 @@ def _write_page(
     names: Names,
     column: str,
     time: str | None,
-    done: Recalibrated,
+    done: RecalibrationResult,
     title: str | None,
 ) -> None:
     """Write about all rows of the output, those of earlier runs included; or all that are known by their ids."""

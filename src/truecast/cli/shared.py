@@ -19,7 +19,7 @@ from truecast.errors import FileError, InputError, TruecastError, shown, writing
 
 if TYPE_CHECKING:
     from truecast.certificate import ArcCertificate, Certificate
-    from truecast.files import Names, Table
+    from truecast.files import Names, OpenTable
 
 __all__ = [
     "WIDTH",
@@ -27,7 +27,6 @@ __all__ = [
     "Refusal",
     "Reopened",
     "arguments",
-    "counted",
     "echo",
     "echo_json",
     "errors",
@@ -220,11 +219,6 @@ def readable() -> Iterator[None]:
         ) from error
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number of something: "1 row", "2 rows"."""
-    return f"{number:,} {noun}{'s'[: number != 1]}"
-
-
 class Refusal(click.ClickException):
     """What the user can mend: a line, and exit code 2."""
 
@@ -251,7 +245,7 @@ def errors(options: dict[str, str] | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[Table, Names]]:
+def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[OpenTable, Names]]:
     """Open a file, and say which columns are taken where that was guessed.
 
     Parameters
@@ -290,7 +284,7 @@ class Reopened:
         self._file, self._columns, self._quiet = file, columns, False
 
     @contextmanager
-    def open(self) -> Iterator[tuple[Table, Names]]:
+    def open(self) -> Iterator[tuple[OpenTable, Names]]:
         """Open it at its beginning."""
         with opened(self._file, quiet=self._quiet, **self._columns) as (table, self.names):
             self._quiet = True

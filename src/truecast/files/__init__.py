@@ -1,21 +1,26 @@
-"""Files of rounds, of any size: CSV, JSON lines and Parquet, plain or packed, read and written in parts."""
+"""Files of rounds, of any size, read and written in parts.
 
+CSV, JSON lines and Parquet, plain or packed.
+"""
+
+from typing import TYPE_CHECKING
+
+from truecast._atomic import replaced
 from truecast.files.cells import as_argument
 from truecast.files.columns import Names, guess
-from truecast.files.places import replaced
-from truecast.files.recalibrated import Recalibrated
+from truecast.files.recalibrated import RecalibrationResult
 from truecast.files.recalibration import Recalibration
 from truecast.files.rounds import NoRowsError, Rounds, rounds
-from truecast.files.source import Table, open_table
+from truecast.files.source import OpenTable, open_table
 from truecast.files.tallies import Tallies, tallies
 
 __all__ = [
     "Names",
     "NoRowsError",
-    "Recalibrated",
+    "OpenTable",
     "Recalibration",
+    "RecalibrationResult",
     "Rounds",
-    "Table",
     "Tallies",
     "as_argument",
     "guess",
@@ -24,3 +29,19 @@ __all__ = [
     "rounds",
     "tallies",
 ]
+
+_RENAMED = {"Recalibrated": RecalibrationResult, "Table": OpenTable}
+
+if not TYPE_CHECKING:  # to a type checker, a module with a __getattr__ has every name there is
+
+    def __getattr__(name: str) -> object:
+        """Return what a name of version 0.1 is called now."""
+        if name not in _RENAMED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import warnings
+
+        now = _RENAMED[name]
+        warnings.warn(
+            f"truecast.files.{name} is now {now.__name__}", DeprecationWarning, stacklevel=2
+        )
+        return now

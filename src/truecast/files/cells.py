@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truecast.errors import InputError
 
-__all__ = ["Cells", "Outcomes", "as_argument", "as_option", "hint", "numbers", "probabilities"]
+__all__ = ["CellFormat", "Outcomes", "as_argument", "as_option", "hint", "numbers", "probabilities"]
 
 _TRUE = {"true": 1.0, "false": 0.0}
 _OPPOSITES = {
@@ -49,7 +49,7 @@ def as_argument(option: str, value: object = None) -> str:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellFormat:
     """How the cells of a file are to be read.
 
     Attributes
@@ -88,9 +88,9 @@ class Cells:
 
 
 class Outcomes:
-    """Cells to outcomes, in the order of the file: which value is the other one, shows when it first occurs."""
+    """Cells to outcomes, in the order of the file; which is the other value shows when it first occurs."""
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: CellFormat) -> None:
         self._cells = cells
         self.other: str | None = None
 
@@ -114,10 +114,12 @@ class Outcomes:
         return f"{self._cells.positive!r} ({self._cells.spelled('positive')}) or {other}"
 
 
-def probabilities(column: pl.Series, cells: Cells, *, plain: bool = False) -> NDArray[np.float64]:
+def probabilities(
+    column: pl.Series, cells: CellFormat, *, plain: bool = False
+) -> NDArray[np.float64]:
     """Return a column as probabilities, nan where there are no numbers."""
     if plain:
-        return numbers(column, Cells())
+        return numbers(column, CellFormat())
     if not cells.percent:
         return numbers(column, cells)
     if column.dtype == pl.String:
@@ -126,7 +128,7 @@ def probabilities(column: pl.Series, cells: Cells, *, plain: bool = False) -> ND
 
 
 def numbers(
-    column: pl.Series, cells: Cells, *, words: dict[str, float] | None = None
+    column: pl.Series, cells: CellFormat, *, words: dict[str, float] | None = None
 ) -> NDArray[np.float64]:
     """Return the numbers in a column, nan elsewhere; words may stand for some."""
     if column.dtype != pl.String:
@@ -151,7 +153,7 @@ def _with_points(text: pl.Series, points: bool) -> pl.Series:
     return text.str.replace(",", ".", literal=True)
 
 
-def hint(value: object, column: pl.Series, cells: Cells, *, outcome: bool) -> str:
+def hint(value: object, column: pl.Series, cells: CellFormat, *, outcome: bool) -> str:
     """Return which option would take a value that is refused, if one would, from it and the rest of its column."""
     text = str(value)
     if _COMMA.fullmatch(text) and cells.decimal == ".":
@@ -166,7 +168,7 @@ def hint(value: object, column: pl.Series, cells: Cells, *, outcome: bool) -> st
     return ""
 
 
-def _hint_of_words(column: pl.Series, cells: Cells) -> str:
+def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
     """Return the option for outcomes that are two words."""
     if cells.positive is not None or column.dtype != pl.String:
         return ""
@@ -188,7 +190,7 @@ def _is_word(key: str) -> bool:
     )
 
 
-def _mostly_percent(column: pl.Series, cells: Cells) -> bool:
+def _mostly_percent(column: pl.Series, cells: CellFormat) -> bool:
     """Whether numbers look like percentages: none beyond 100, most above 1, and that is not a single slip."""
     found = numbers(column, cells)
     found = found[~np.isnan(found)]

@@ -11,25 +11,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from truecast import state
+from truecast._atomic import refuse_foreign, replaced, sync
 from truecast.errors import FileError, StateError, VersionError, writing
 from truecast.files.known import Known
-from truecast.files.places import (
-    Mark,
-    complete,
-    holds,
-    mark,
-    part_of,
-    refuse_other,
-    refuse_strange,
-    remove,
-    replaced,
-    sync,
-)
+from truecast.files.places import Mark, complete, holds, mark, part_of, refuse_strange, remove
 from truecast.files.prints import Prints
 from truecast.files.times import Time, saved_time
 from truecast.recalibrate import Recalibrator
 
-__all__ = ["Checkpoint", "Run", "Saved"]
+__all__ = ["Checkpoint", "RunRecord", "Saved"]
 
 _MOST = 1 << 62
 _CHECKSUMS = (1 << 32) - 1
@@ -37,7 +27,7 @@ _BEGIN = b'{"format": "truecast", '
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecord:
     """How far a run has come.
 
     Attributes
@@ -137,8 +127,8 @@ class Saved:
     """A recalibrator, the run that is continued, if any, and the last one, if its rows are other ones."""
 
     recalibrator: Recalibrator
-    run: Run | None
-    before: Run | None = None
+    run: RunRecord | None
+    before: RunRecord | None = None
 
     @property
     def time(self) -> Time | None:
@@ -161,7 +151,7 @@ class Checkpoint:
         self._output = str(output.resolve())
         self.forgotten: str | None = None
         refuse_strange(self._part, "--state", ".part")
-        refuse_other(part_of(self._part), _BEGIN, "--state")
+        refuse_foreign(part_of(self._part), _BEGIN, "--state")
         self._finish()
         self._base = self._checksum()
 
@@ -180,7 +170,7 @@ class Checkpoint:
             )
         self._put_in_place(saved.run)
 
-    def _put_in_place(self, run: Run) -> None:
+    def _put_in_place(self, run: RunRecord) -> None:
         with writing(Path(self._output), "-o"):
             complete(Path(self._output), run.written)
         with self._writing():
@@ -215,10 +205,10 @@ class Checkpoint:
         self._part.unlink()
         return None
 
-    def _is_of(self, run: Run) -> bool:
+    def _is_of(self, run: RunRecord) -> bool:
         return run.output == self._output
 
-    def goes_on(self, run: Run | None, columns: list[str]) -> bool:
+    def goes_on(self, run: RunRecord | None, columns: list[str]) -> bool:
         """Return whether this run continues the output of a complete one, which must be unchanged since then."""
         if run is None or not self._is_of(run):
             return False
@@ -236,25 +226,25 @@ class Checkpoint:
             )
         return True
 
-    def has_output_of(self, run: Run) -> bool:
+    def has_output_of(self, run: RunRecord) -> bool:
         """Return whether the output is that of a complete run, unchanged."""
         path = Path(self._output)
         return self._is_of(run) and path.is_file() and mark(path) == run.written
 
     def run(
         self, rows: int, skipped: int, unknown: int, columns: list[str], written: Mark, **rest: Any
-    ) -> Run:
+    ) -> RunRecord:
         """Return how far this run has come."""
-        return Run(rows, skipped, unknown, self._output, columns, written, self._base, **rest)
+        return RunRecord(rows, skipped, unknown, self._output, columns, written, self._base, **rest)
 
-    def save(self, recalibrator: Recalibrator, run: Run) -> None:
+    def save(self, recalibrator: Recalibrator, run: RunRecord) -> None:
         """Save how far the run has come."""
         kind = type(recalibrator).__name__
         text = state.to_json(kind, recalibrator.config, recalibrator.state(), run=run.record())
         with self._writing(), replaced(self._part, _BEGIN) as part:
             part.write_text(text)
 
-    def commit(self, recalibrator: Recalibrator, run: Run) -> None:
+    def commit(self, recalibrator: Recalibrator, run: RunRecord) -> None:
         """Save the end of the run: its output and the state take their places."""
         if self._checksum() != self._base:
             raise FileError(self._name, "was changed by another run while this one was under way")
@@ -289,7 +279,7 @@ class Checkpoint:
             raise FileError(name, f"is not a saved recalibrator: {error}") from error
         found = json.loads(text).get("run")
         try:
-            return Saved(recalibrator, None if found is None else Run.load(found))
+            return Saved(recalibrator, None if found is None else RunRecord.load(found))
         except StateError as error:
             reason = f"has a record of the last run that cannot be used: {error}; without it, which"
             raise FileError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from truecast._names import cut_in_the_middle
 from truecast.errors import FileError, shown
-from truecast.files.cells import Cells
+from truecast.files.cells import CellFormat
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ class Names:
     outcome : str
     scores : tuple of str
     weight, group : str or None
-    cells : Cells
+    cells : CellFormat
         How to read what is in them.
     also : tuple of str
         Others that are to be read along.
@@ -76,7 +76,7 @@ class Names:
     scores: tuple[str, ...] = ()
     weight: str | None = None
     group: str | None = None
-    cells: Cells = field(default_factory=Cells)
+    cells: CellFormat = field(default_factory=CellFormat)
     also: tuple[str, ...] = ()
     repeated: bool = False
     overlapping: tuple[str, ...] = ()
@@ -132,9 +132,9 @@ def guess(
         What was given. An outcome and a score are looked for if they were not; None for scores that
         are not needed.
     sample
-        Gives the first rows of some columns, called by their numbers: `Table.sample`.
+        Gives the first rows of some columns, called by their numbers: `OpenTable.sample`.
     cells
-        How to read them, as for `Cells`.
+        How to read them, as for `CellFormat`.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def guess(
     >>> guess("f.csv", ["day", "Y_True", "model-proba"])
     Names(outcome='Y_True', scores=('model-proba',), weight=None, group=None, ...)
     """
-    how = Cells(**cells)
+    how = CellFormat(**cells)
     if not columns:
         raise FileError(name, "has no columns")
     longest = max(map(len, columns))
@@ -192,7 +192,7 @@ def _likely(
     option: str,
     taken: set[str | None],
     sample: Sample | None,
-    how: Cells,
+    how: CellFormat,
 ) -> str:
     """Return the one column, or the one that is likely by its name, and by what is in it."""
     others = [column for column in columns if column not in taken]

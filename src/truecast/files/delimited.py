@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 import polars as pl
 
+from truecast._names import counted
 from truecast.errors import FileError
 from truecast.files.quotes import Quotes
 from truecast.files.records import Records
@@ -178,7 +179,8 @@ class Delimited:
         if fields is None:
             return "after a quote that ends a field there must be a separator"
         if len(fields) != columns:
-            return f"a row must have {columns} field{'s'[: columns != 1]} like the header, got {len(fields) or 'none'}"
+            wanted = counted(columns, "field")
+            return f"a row must have {wanted} like the header, got {len(fields) or 'none'}"
         broken = _BROKEN.search("".join(fields))
         return None if broken is None else _not_utf8(ord(broken[0]) - 0xDC00)
 

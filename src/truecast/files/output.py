@@ -18,21 +18,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
-from truecast.files.places import (
-    WHOLE,
-    Mark,
-    in_the_way,
-    mark,
-    opened,
-    part_of,
-    piece,
-    remove,
-    sync,
-)
+from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove
 from truecast.files.rounds import Rounds
-from truecast.files.source import Table
+from truecast.files.source import OpenTable
 
 __all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
 
@@ -43,7 +34,7 @@ _ENDINGS = {
 }
 
 
-def check_output(path: Path | None, table: Table, column: str) -> None:
+def check_output(path: Path | None, table: OpenTable, column: str) -> None:
     """Refuse what cannot be written, before any work is done.
 
     Raises
@@ -68,7 +59,7 @@ def check_output(path: Path | None, table: Table, column: str) -> None:
         )
 
 
-def columns_of(table: Table, column: str) -> list[str]:
+def columns_of(table: OpenTable, column: str) -> list[str]:
     """Return the columns of a table and the new one, with their types if there are such."""
     schema = getattr(table, "schema", {})
     return [
@@ -77,7 +68,9 @@ def columns_of(table: Table, column: str) -> list[str]:
     ]
 
 
-def open_output(path: Path | None, table: Table, column: str, written: int | None = None) -> Output:
+def open_output(
+    path: Path | None, table: OpenTable, column: str, written: int | None = None
+) -> Output:
     """Begin the rows of a table with one more column, or go on with them.
 
     Parameters
@@ -137,7 +130,7 @@ def begin_with(path: Path) -> int:
     part = part_of(path)
     if path.suffix.lower() not in _ENDINGS["parquet"]:
         _clear(path, _first_line(path))
-        with path.open("rb") as was, opened(part, "xb") as file:
+        with path.open("rb") as was, open_no_link(part, "xb") as file:
             shutil.copyfileobj(was, file)
         return part.stat().st_size
     _clear(path)
@@ -181,7 +174,9 @@ _LONGEST = 1 << 20
 
 
 class _TextOutput(Output):
-    def __init__(self, path: Path | None, table: Table, column: str, written: int | None) -> None:
+    def __init__(
+        self, path: Path | None, table: OpenTable, column: str, written: int | None
+    ) -> None:
         self.path, self._column, self._of = path, column, table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
@@ -273,7 +268,7 @@ def _taken(name: str, column: str) -> FileError:
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     if path is None:
         return sys.stdout.buffer
-    raw = opened(part_of(path), "xb" if written is None else "rb+")
+    raw = open_no_link(part_of(path), "xb" if written is None else "rb+")
     raw.truncate(written or 0)
     raw.seek(0, os.SEEK_END)
     return raw
@@ -288,7 +283,7 @@ def _row(fields: list[str], separator: str) -> bytes:
 class _ParquetOutput(Output):
     """A folder of pieces, which become one file in the end: a Parquet file cannot be appended to."""
 
-    def __init__(self, path: Path, table: Table, column: str, written: int | None) -> None:
+    def __init__(self, path: Path, table: OpenTable, column: str, written: int | None) -> None:
         self.path, self._column = path, column
         self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
         self._pieces = written or 0

@@ -47,7 +47,7 @@ def unpack(name: str, stream: io.BufferedReader) -> io.BufferedReader:
         return stream
     try:
         content = (
-            _Streams(stream, _UNPACKERS[ending])
+            _JoinedStreams(stream, _UNPACKERS[ending])
             if ending in _UNPACKERS
             else _OPEN[ending](stream, "rb")
         )
@@ -68,7 +68,7 @@ def pack(name: str, raw: IO[bytes], ending: str) -> Any:
         ) from error
 
 
-class _Streams(io.RawIOBase):
+class _JoinedStreams(io.RawIOBase):
     """What compressed streams hold, one after the other.
 
     Python's own files end in silence where something else follows, such as a stream whose first

@@ -9,25 +9,20 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
+from truecast._atomic import beside, in_the_way, is_device, open_no_link, sync
 from truecast.errors import FileError, shown, writing
 
 __all__ = [
     "Mark",
     "complete",
     "holds",
-    "in_the_way",
     "lock",
     "mark",
-    "opened",
     "part_of",
     "piece",
-    "refuse_other",
     "refuse_strange",
     "remove",
-    "replaced",
-    "sync",
 ]
 
 Mark = tuple[int, int]
@@ -40,21 +35,7 @@ _TAIL = 1 << 16
 
 def part_of(path: Path) -> Path:
     """Return where a file is until it is complete; a device or a pipe is written to as it is."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        return path
-    return beside(path, ".part")  # a link stays a link
-
-
-def beside(path: Path, ending: str) -> Path:
-    """Return a place beside a file, or beside what it links to."""
-    target = path.resolve()
-    return target.with_name(target.name + ending)
-
-
-def in_the_way(place: Path, option: str = "") -> FileError:
-    """Return the error for a file that this command has not made, where it would make one."""
-    reason = "is in the way, and not of a run like this: remove it, or choose another name"
-    return FileError(str(place), f"{reason} ({option})" if option else reason)
+    return path if is_device(path) else beside(path, ".part")
 
 
 def refuse_strange(path: Path, option: str, *endings: str) -> None:
@@ -82,62 +63,6 @@ def refuse_strange(path: Path, option: str, *endings: str) -> None:
                     f"is there, and is no file that could be replaced: choose another ({option})"
                 )
                 raise FileError(str(place) if ending else shown(str(path)), reason)
-
-
-def opened(place: Path, mode: str) -> IO[bytes]:
-    """Open a file to be written, never through a link."""
-    return open(place, mode, opener=_no_link)
-
-
-def _no_link(name: str, flags: int) -> int:
-    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
-
-
-@contextmanager
-def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
-    """Give a place to write to; what was written there replaces the file once it is complete and on the disk.
-
-    What a run has left there that was killed is removed; a link is not followed, and a file that
-    does not `begin` so is refused.
-    """
-    part = part_of(path)
-    if part == path:
-        yield path
-        return
-    refuse_other(part, begin)
-    part.unlink(missing_ok=True)
-    opened(part, "xb").close()
-    try:
-        yield part
-        sync(part)
-        part.replace(path.resolve())
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def refuse_other(part: Path, begin: bytes, option: str = "") -> None:
-    """Refuse what stands where we will write and is not ours: a link, or a file that does not `begin` as ours do."""
-    if part.is_symlink() or (part.exists() and not _begins(part, begin)):
-        raise in_the_way(part, option)
-
-
-def _begins(part: Path, begin: bytes) -> bool:
-    """Return whether this is a file that begins so, or an empty one."""
-    if not part.is_file():
-        return False
-    with part.open("rb") as file:
-        return file.read(len(begin)) in (begin, b"")
-
-
-def sync(path: Path) -> None:
-    """See that a file is on the disk; and the names in a folder, where that can be asked for."""
-    if path.is_dir() and os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def piece(part: Path, number: int) -> Path:
@@ -218,7 +143,7 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
 
     place = beside(path, ".lock")
     with writing(path, option):
-        file = opened(place, "ab")
+        file = open_no_link(place, "ab")
     with file:
         if os.fstat(file.fileno()).st_size:
             raise in_the_way(place, option)

@@ -8,14 +8,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.files.checkpoint import Checkpoint, Run, Saved
+from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names
 from truecast.files.known import Known, Learned
 from truecast.files.places import Mark
 from truecast.files.prints import Comparison, Likeness, Prints
-from truecast.files.recalibrated import Measured, Recalibrated
+from truecast.files.recalibrated import Measured, RecalibrationResult
 from truecast.files.rounds import Rounds
-from truecast.files.source import Table
+from truecast.files.source import OpenTable
 from truecast.files.times import Time, Times, later
 from truecast.recalibrate import Recalibrator
 
@@ -26,7 +26,7 @@ class Reading:
     """An open file, and its rows as they come."""
 
     def __init__(
-        self, table: Table, names: Names, parts: Iterator[Rounds], times: Times | None
+        self, table: OpenTable, names: Names, parts: Iterator[Rounds], times: Times | None
     ) -> None:
         self.table, self.names, self.parts, self.times = table, names, parts, times
 
@@ -58,12 +58,12 @@ class Rows(Protocol):
     def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
         """Forecast some rows, and learn from them."""
 
-    def run(self, journal: Checkpoint, written: Mark) -> Run:
+    def run(self, journal: Checkpoint, written: Mark) -> RunRecord:
         """Return how far the run has come, and what it has written."""
 
     def done(
         self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
-    ) -> Recalibrated:
+    ) -> RecalibrationResult:
         """Return what was done."""
 
 
@@ -84,7 +84,7 @@ class InOrder:
         """Of the file, so far."""
         return self._prints.rows
 
-    def run(self, journal: Checkpoint, written: Mark) -> Run:
+    def run(self, journal: Checkpoint, written: Mark) -> RunRecord:
         """Return how far the run has come."""
         prints, time = self._prints, later(self._time, self._read.last_time)
         return journal.run(
@@ -107,7 +107,7 @@ class InOrder:
         self.skipped += part.skipped
         self.unknown += int(np.isnan(part.y).sum())
 
-    def skip(self, run: Run | None) -> Likeness | None:
+    def skip(self, run: RunRecord | None) -> Likeness | None:
         """Read over what a run has learned from; return how the rows compare if it was something else."""
         if run is None or run.prints is None:
             return None
@@ -122,11 +122,11 @@ class InOrder:
 
     def done(
         self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
-    ) -> Recalibrated:
+    ) -> RecalibrationResult:
         """Return what was done."""
         rows, unknown = np.subtract((self.rows, self.unknown), self._before).tolist()
         brier, smooth = measured.errors()
-        return Recalibrated(
+        return RecalibrationResult(
             recalibrator=start.recalibrator,
             rows=rows,
             earlier=self.rows - rows,
@@ -170,7 +170,7 @@ class ById:
         self._earlier += learned.earlier
         return said, learned
 
-    def run(self, journal: Checkpoint, written: Mark) -> Run:
+    def run(self, journal: Checkpoint, written: Mark) -> RunRecord:
         """Return how far the run has come."""
         known, time = self._known, later(self._time, self._read.last_time)
         return journal.run(
@@ -179,10 +179,10 @@ class ById:
 
     def done(
         self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
-    ) -> Recalibrated:
+    ) -> RecalibrationResult:
         """Return what was done."""
         brier, smooth = measured.errors()
-        return Recalibrated(
+        return RecalibrationResult(
             recalibrator=start.recalibrator,
             rows=len(self._known) - self._before,
             earlier=self._earlier,

@@ -13,7 +13,7 @@ from truecast.files.tallies import GrowingTally
 from truecast.measures import smooth_calibration_error
 from truecast.recalibrate import Recalibrator
 
-__all__ = ["Measured", "Recalibrated"]
+__all__ = ["Measured", "RecalibrationResult"]
 
 _FORECASTS = (
     1 << 18
@@ -21,7 +21,7 @@ _FORECASTS = (
 
 
 @dataclass(frozen=True)
-class Recalibrated:
+class RecalibrationResult:
     """What a run has done.
 
     Attributes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from truecast.errors import FileError, StateError, TruecastError, writing
-from truecast.files.checkpoint import Checkpoint, Run, Saved
+from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names, check_there
 from truecast.files.difference import differing_block, first_difference
 from truecast.files.known import Known
@@ -16,9 +16,9 @@ from truecast.files.output import Output, begin_with, check_output, columns_of, 
 from truecast.files.places import complete, lock
 from truecast.files.playing import ById, InOrder, Reading, Rows, chained
 from truecast.files.prints import Likeness
-from truecast.files.recalibrated import Measured, Recalibrated
+from truecast.files.recalibrated import Measured, RecalibrationResult
 from truecast.files.rounds import Rounds, rounds
-from truecast.files.source import Table, open_table
+from truecast.files.source import OpenTable, open_table
 from truecast.files.times import Times, in_order
 from truecast.recalibrate import Recalibrator
 
@@ -79,7 +79,7 @@ class Recalibration:
         Is called with the table and the rows so far.
     """
 
-    open: Callable[[], AbstractContextManager[tuple[Table, Names]]]
+    open: Callable[[], AbstractContextManager[tuple[OpenTable, Names]]]
     output: Path | None
     column: str
     new: Recalibrator
@@ -93,9 +93,9 @@ class Recalibration:
     sort: bool = False
     complete: bool = False
     again: bool = False
-    progress: Callable[[Table, int], None] = lambda table, rows: None
+    progress: Callable[[OpenTable, int], None] = lambda table, rows: None
 
-    def run(self) -> Recalibrated:
+    def run(self) -> RecalibrationResult:
         """Do it all, or what is left of it.
 
         Raises
@@ -112,7 +112,7 @@ class Recalibration:
             )
             return self._by_id(journal) if self.ids is not None else self._in_order(journal)
 
-    def _in_order(self, journal: Checkpoint | None) -> Recalibrated:
+    def _in_order(self, journal: Checkpoint | None) -> RecalibrationResult:
         name = "the file"
         for start, stopped in self._starts(journal):
             with self.open() as (table, names):
@@ -130,7 +130,7 @@ class Recalibration:
         left = f"of the run that was stopped; to forget that, remove {self.state}.part"
         raise FileError(name, f"does not begin with the rows {left}")
 
-    def _by_id(self, journal: Checkpoint | None) -> Recalibrated:
+    def _by_id(self, journal: Checkpoint | None) -> RecalibrationResult:
         """Go through the file from its beginning: what is known by its id is not forecast again.
 
         A run that was stopped is begun anew, since nothing of it was put in place.
@@ -204,7 +204,7 @@ class Recalibration:
         """Return the recalibrator as it is, for rows that are new."""
         return Saved(self.new, None) if last is None else Saved(last.recalibrator, None, last.run)
 
-    def _reading(self, table: Table, names: Names) -> Reading:
+    def _reading(self, table: OpenTable, names: Names) -> Reading:
         check_output(self.output, table, self.column)
         if table.records is not None:
             table.records.hold = self.state is not None and not self.complete
@@ -225,7 +225,7 @@ class Recalibration:
         return Reading(table, names, parts, times)
 
     def _refuse_twice(
-        self, read: Reading, comparison: Likeness, run: Run | None, journal: Checkpoint | None
+        self, read: Reading, comparison: Likeness, run: RunRecord | None, journal: Checkpoint | None
     ) -> None:
         """Refuse rows that were learned from before."""
         if run is None or journal is None:
@@ -251,7 +251,7 @@ class Recalibration:
             raise FileError(name, f"{reason}; if all rows are new, use --again")
 
     def _difference(
-        self, comparison: Likeness, run: Run, journal: Checkpoint
+        self, comparison: Likeness, run: RunRecord, journal: Checkpoint
     ) -> tuple[str | None, str] | None:
         """Return where the file first differs from the last run, and how: what that read is in its output.
 
@@ -272,7 +272,7 @@ class Recalibration:
         start: Saved,
         stopped: bool,
         journal: Checkpoint | None,
-    ) -> Recalibrated:
+    ) -> RecalibrationResult:
         """Take the rows after those that were learned from before."""
         first = next(learned.rest, None)
         learned.begin(start)
@@ -290,7 +290,7 @@ class Recalibration:
         return self._through(read, learned, start, out, journal)
 
     def _continued_output(
-        self, table: Table, run: Run | None, stopped: bool, journal: Checkpoint | None
+        self, table: OpenTable, run: RunRecord | None, stopped: bool, journal: Checkpoint | None
     ) -> Output:
         written = None
         if stopped and run is not None:
@@ -304,7 +304,7 @@ class Recalibration:
                 written = begin_with(self.output)
         return self._new_output(table, written)
 
-    def _new_output(self, table: Table, written: int | None = None) -> Output:
+    def _new_output(self, table: OpenTable, written: int | None = None) -> Output:
         with self._writing():
             return open_output(self.output, table, self.column, written)
 
@@ -313,7 +313,7 @@ class Recalibration:
 
     def _through(
         self, read: Reading, learned: Rows, start: Saved, out: Output, journal: Checkpoint | None
-    ) -> Recalibrated:
+    ) -> RecalibrationResult:
         recalibrator, measured = start.recalibrator, Measured()
         try:
             for part in learned.rest:
@@ -352,11 +352,11 @@ class Recalibration:
             journal.drop()
 
 
-def _of_columns(run: Run | None, columns: list[str]) -> bool:
+def _of_columns(run: RunRecord | None, columns: list[str]) -> bool:
     return run is None or run.columns == columns
 
 
-def _whole_lines(table: Table, parts: Iterator[Rounds]) -> Iterator[Rounds]:
+def _whole_lines(table: OpenTable, parts: Iterator[Rounds]) -> Iterator[Rounds]:
     """Yield rows; if there are none but one that is half written, say that."""
     rows = 0
     try:

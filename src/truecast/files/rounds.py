@@ -14,7 +14,7 @@ from truecast._check import MOST_ROUNDS, WEIGHTS
 from truecast.errors import FileError, shown
 from truecast.files.cells import Outcomes, hint, numbers, probabilities
 from truecast.files.columns import Names
-from truecast.files.source import Chunk, Table
+from truecast.files.source import Chunk, OpenTable
 
 __all__ = ["NoRowsError", "Rounds", "rounds"]
 
@@ -101,7 +101,7 @@ class NoRowsError(FileError):
 
 
 def rounds(
-    table: Table,
+    table: OpenTable,
     names: Names,
     *,
     skip_bad: int = 0,
@@ -145,7 +145,7 @@ def rounds(
 class _Reading:
     """The rows of a file as they come, and the first that were bad."""
 
-    def __init__(self, table: Table, names: Names, unknown: bool | None) -> None:
+    def __init__(self, table: OpenTable, names: Names, unknown: bool | None) -> None:
         self._table, self._names, self._unknown = table, names, unknown
         self._cells = replace(names.cells, points=table.kind == "json")
         self._outcomes = Outcomes(self._cells)

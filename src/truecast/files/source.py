@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from truecast.files.records import Records
 
-__all__ = ["Bad", "Chunk", "Table", "open_table"]
+__all__ = ["Bad", "Chunk", "OpenTable", "open_table"]
 
 _UTF16 = "is in UTF-16; only UTF-8 can be read: convert it first"
 _NO_TEXT = {
@@ -69,7 +69,7 @@ class Chunk:
     whole: pl.DataFrame | list[bytes] | None = field(default=None, repr=False)
 
 
-class Table(Protocol):
+class OpenTable(Protocol):
     """An open file of rows."""
 
     name: str
@@ -92,7 +92,7 @@ class Table(Protocol):
 
 
 @contextmanager
-def open_table(file: str) -> Iterator[Table]:
+def open_table(file: str) -> Iterator[OpenTable]:
     """Open a file, or standard input if it is called "-"; for the time of a `with`."""
     name = "standard input" if file == "-" else shown(file)
     with _opened(file, name) as raw:
@@ -111,7 +111,7 @@ def open_table(file: str) -> Iterator[Table]:
             yield _text(name, stream, reader)
 
 
-def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> Table:
+def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> OpenTable:
     from truecast.files.delimited import Delimited
     from truecast.files.json_lines import JsonLines
 
@@ -130,7 +130,7 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> Table:
     return kind(name, read, reader.fraction)
 
 
-def _parquet(name: str, path: str) -> Table:
+def _parquet(name: str, path: str) -> OpenTable:
     from truecast.files.parquet import Parquet
 
     return Parquet(name, path)

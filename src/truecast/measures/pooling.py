@@ -53,14 +53,7 @@ def pooled(tally: Tally, cells: int = _CELLS) -> Tally:
     fine.
     """
     starts = _starts(tally.p, cells)
-    if len(starts) == len(tally.p):
-        return tally
-    zeros, ones = np.add.reduceat(tally.zeros, starts), np.add.reduceat(tally.ones, starts)
-    p = np.add.reduceat(tally.p * tally.weights, starts) / (zeros + ones)
-    ends = np.append(starts[1:], len(tally.p)) - 1
-    return Tally(
-        np.clip(p, tally.p[starts], tally.p[ends]), zeros, ones
-    )  # rounding must not leave the cell
+    return tally if len(starts) == len(tally.p) else tally._pooled(starts)
 
 
 def marks_of(tally: Tally) -> Marks:

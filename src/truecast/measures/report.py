@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from truecast._names import counted, rounds_or_weight
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
@@ -120,13 +121,8 @@ class Report:
         }
 
     def __str__(self) -> str:
-        rounds = (
-            f"{self.total:,} round{'s'[: self.total != 1]}"
-            if type(self.total) is int
-            else f"weight {self.total:g}"
-        )
         lines = [
-            f"{rounds} at {self.forecasts:,} distinct forecast{'s'[: self.forecasts != 1]}",
+            f"{rounds_or_weight(self.total)} at {counted(self.forecasts, 'distinct forecast')}",
             f"mean outcome {self.mean_outcome:.6f}, mean forecast {self.mean_forecast:.6f}",
         ]
         for about, figures in self.figures.items():

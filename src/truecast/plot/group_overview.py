@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check, _core
-from truecast._names import short_names
+from truecast._names import counted, short_names
 from truecast.errors import InputError
 from truecast.measures.finder import stretches_p_value
 from truecast.measures.scores import brier_score
@@ -136,7 +136,7 @@ class GroupOverview:
         right.set_ylabel("Brier score", fontsize="small", rotation=270, va="bottom")
         more = len(self) - len(at)
         rests = [
-            f"\nand {more:,} more group{'s' * (more > 1)}",
+            f"\nand {counted(more, 'more group')}",
             f"\n+ {more:,} groups",
             f"\n+ {more:,}",
         ]
@@ -222,7 +222,9 @@ def group_overview(
     rng = _check.generator("random_state", random_state)
     tallies = _tallies(y_true, y_prob, groups, sample_weight)
     rows = sorted(
-        (_Row(name, tally) for name, tally in tallies.items()), key=_Row.strikingness, reverse=True
+        (_GroupFigures(name, tally) for name, tally in tallies.items()),
+        key=_GroupFigures.strikingness,
+        reverse=True,
     )
     for row in rows[:tested]:
         row.test(resamples, level, rng, len(rows))
@@ -245,7 +247,7 @@ _COLUMNS = (
 )
 
 
-class _Row:
+class _GroupFigures:
     """A group while its figures are being computed."""
 
     def __init__(self, name: str | int | None, tally: Tally) -> None:

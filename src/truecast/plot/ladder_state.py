@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from truecast._names import counted
 from truecast.certificate import round_up
 from truecast.errors import InputError
 from truecast.forecasters import OneStepAhead
@@ -106,7 +107,7 @@ class LadderState:
         return axes.figure
 
     def _titles(self) -> list[str]:
-        rounds = f"{self.rounds:,} round{'s' * (self.rounds != 1)}"
+        rounds = counted(self.rounds, "round")
         sums = f"biases {self.bias:.4g} (pooled {self.pooled:.4g}), deviation {self.deviation:.4g}"
         kind = self.name.partition("(")[0]
         return [

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
+from truecast._names import rounds_or_weight
 from truecast.errors import InputError
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.finder import Stretch, Stretches, stretches
@@ -248,10 +249,7 @@ class ReliabilityDiagram:
         brier, minus = self.brier, "\N{MINUS SIGN}"
         parts = (brier.score, brier.miscalibration, brier.discrimination, brier.uncertainty)
         score, off, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
-        whole = type(self.total) is int
-        rounds = (
-            f"{self.total:,} round{'s' * (self.total != 1)}" if whole else f"weight {self.total:g}"
-        )
+        rounds = rounds_or_weight(self.total)
         first = f"{rounds}, Brier score {score}"
         return [
             f"{first}\n= {off} miscalibration {minus} {sharp} discrimination + {base} uncertainty",

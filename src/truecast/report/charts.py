@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from truecast.measures.finder import Stretch
 from truecast.plot import Miscalibration, ReliabilityDiagram
-from truecast.report.course import Course
+from truecast.report.course import TimeCourse
 from truecast.report.markup import Markup, number, tag
 from truecast.report.numerals import (
     MINUS,
@@ -114,7 +114,7 @@ def group_strip(error: float, high: float, most: float, label: str) -> Markup:
     return tag("svg", *parts, viewBox="0 0 160 20", role="img", aria_label=label)
 
 
-def course_chart(course: Course, label: str) -> Markup:
+def course_chart(course: TimeCourse, label: str) -> Markup:
     """Return mean outcomes over time, block by block, with what was forecast."""
     top, bottom = 24.0, 184.0
     edges = np.arange(len(course.rounds) + 1, dtype=np.float64)
@@ -145,7 +145,7 @@ def course_chart(course: Course, label: str) -> Markup:
     return chart(label, _WIDTH, bottom + 26, parts)
 
 
-def _course_tips(course: Course) -> list[str | None]:
+def _course_tips(course: TimeCourse) -> list[str | None]:
     tips: list[str | None] = []
     for k in range(len(course.rounds)):
         ends = course.span(k)

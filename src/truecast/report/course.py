@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from truecast import _check
 from truecast.errors import InputError
 
-__all__ = ["Course", "RunningCourse", "course_of"]
+__all__ = ["RunningCourse", "TimeCourse", "course_of"]
 
 _STEPS = 1 << 12  # of time that are told apart
 _BLOCKS = 24
@@ -22,7 +22,7 @@ _MICROSECONDS = "datetime64[us]"
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class TimeCourse:
     """Blocks of rounds, one after the other, with about as many rounds each.
 
     Attributes
@@ -120,7 +120,7 @@ class RunningCourse:
         for step, row in before.items():
             self._put(step >> 1, row)
 
-    def course(self, *, recalibrated: bool = False) -> Course | None:
+    def course(self, *, recalibrated: bool = False) -> TimeCourse | None:
         """Return the blocks; None if there are too few rounds or all are of one time."""
         rows = np.array([self._sums[step] for step in sorted(self._sums)]).reshape(-1, 7)
         total = float(rows[:, 0].sum()) if len(rows) else 0.0
@@ -135,12 +135,12 @@ class RunningCourse:
             return None
         n, ones, said, variance, later, first, last = parts.T
         after = later / n if recalibrated else None
-        return Course(
+        return TimeCourse(
             first, last, bool(self.dated), n, said / n, ones / n, np.sqrt(variance) / n, after
         )
 
 
-def course_of(times: Any, y: Any, p: Any, after: Any = None) -> Course | None:
+def course_of(times: Any, y: Any, p: Any, after: Any = None) -> TimeCourse | None:
     """Return the course of rounds that are all there."""
     running = RunningCourse()
     running.add(times, y, p, after)

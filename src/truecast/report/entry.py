@@ -11,11 +11,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from truecast import _check
+from truecast._atomic import replaced
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
 from truecast.report.context import Context
-from truecast.report.course import Course, RunningCourse, course_of
+from truecast.report.course import RunningCourse, TimeCourse, course_of
 from truecast.report.findings import find
 from truecast.report.markup import different
 from truecast.report.page import page
@@ -47,18 +48,8 @@ class HtmlReport:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is there completely or as it was before; return its path."""
         target = Path(path)
-        if (
-            target.exists() and not target.is_file()
-        ):  # a device or a pipe, which must not be replaced
-            target.write_bytes(self.html.encode())
-            return target
-        whole = target.resolve()  # a link stays a link
-        part = whole.with_name(f"{whole.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(self.html.encode())
-            part.replace(whole)
-        finally:
-            part.unlink(missing_ok=True)
+        with replaced(target) as place:
+            place.write_bytes(self.html.encode())
         return target
 
     def __str__(self) -> str:
@@ -281,7 +272,7 @@ def _after(after: Any, tallies: dict[str, Tally], y_true: Any, sample_weight: An
 
 def _courses(
     times: Any, tallies: dict[str, Tally], rounds: tuple[Any, Any, Any], after: Any
-) -> dict[str, Course | None]:
+) -> dict[str, TimeCourse | None]:
     """Return what each score did over time."""
     y_true, y_prob, sample_weight = rounds
     if times is None:

@@ -20,7 +20,7 @@ from truecast.plot import GroupOverview, Miscalibration, ReliabilityDiagram
 from truecast.plot.miscalibration import miscalibration_of
 from truecast.plot.reliability import diagram_of
 from truecast.plot.spread import even_edges
-from truecast.report.course import Course
+from truecast.report.course import TimeCourse
 from truecast.tally import Tally
 
 __all__ = ["RARE", "Finding", "find", "judged_by"]
@@ -58,7 +58,7 @@ class Finding:
     certain : bool
         Whether all forecasts are 0 or 1.
     groups : GroupOverview or None
-    course : Course or None
+    course : TimeCourse or None
         Mean forecasts and outcomes over time.
     after : Finding or None
         The same of the recalibrated forecasts of the same rounds.
@@ -76,7 +76,7 @@ class Finding:
     impossible: int | float
     certain: bool
     groups: GroupOverview | None
-    course: Course | None
+    course: TimeCourse | None
     after: Finding | None
 
     @property
@@ -125,7 +125,7 @@ def find(
     resamples: int | None,
     random_state: int,
     bins: int = 50,
-    course: Course | None = None,
+    course: TimeCourse | None = None,
     label: str | None = None,
 ) -> Finding:
     """Compute everything that the page says about one score."""
@@ -142,7 +142,7 @@ def _find(
     edges: NDArray[np.float64],
     options: dict[str, Any],
     groups: GroupOverview | None,
-    course: Course | None,
+    course: TimeCourse | None,
     after: Finding | None,
 ) -> Finding:
     figures, found = measure(tally), stretches(tally, **options)

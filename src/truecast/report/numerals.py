@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
+from truecast._names import counted
+
 __all__ = [
     "MINUS",
     "NONE",
@@ -48,11 +50,7 @@ def rounds(number: float) -> str:
     >>> rounds(1), rounds(1000), rounds(2.5)
     ('1 round', '1,000 rounds', 'weight 2.5')
     """
-    return (
-        f"{count(number)} round{'s'[: number != 1]}"
-        if isinstance(number, int)
-        else f"weight {count(number)}"
-    )
+    return counted(number, "round") if isinstance(number, int) else f"weight {count(number)}"
 
 
 def figure(value: float) -> str:

@@ -11,7 +11,7 @@ from truecast.plot import GroupOverview
 from truecast.report.advice import advice
 from truecast.report.charts import course_chart, miscalibration_chart, reliability_chart
 from truecast.report.context import Context
-from truecast.report.course import Course
+from truecast.report.course import TimeCourse
 from truecast.report.findings import Finding
 from truecast.report.markup import Markup, name, tag
 from truecast.report.numerals import apart, count, figure, p_value, percent, probability, rounds
@@ -293,7 +293,7 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
     return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
 
 
-def _course(course: Course) -> list[Markup]:
+def _course(course: TimeCourse) -> list[Markup]:
     said, block = course_sentence(course), rounds(round(float(course.rounds.mean())))
     after = (_key("green line"), "recalibrated forecasts. ") if course.after is not None else ()
     key = tag(

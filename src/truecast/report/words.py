@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
-from truecast.report.course import Course
+from truecast.report.course import TimeCourse
 from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
@@ -53,7 +54,7 @@ def _stretch(part: Stretch, span: float) -> str:
     return f"{said} were {off} on average ({rounds(part.rounds)})."
 
 
-def course_sentence(course: Course) -> str:
+def course_sentence(course: TimeCourse) -> str:
     """Say how far the worst block of time was off."""
     off = np.abs(course.rate - course.forecast)
     k = int(np.argmax(off / np.maximum(course.noise, 1e-300)))
@@ -69,7 +70,7 @@ def groups_sentence(overview: GroupOverview) -> Markup:
             "With real weights chance cannot be judged: groups are in the order of their errors."
         )
     found = int((overview.adjusted < SIGNIFICANT).sum())
-    among = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
+    among = counted(len(overview), "group")
     allowing = "after allowing for how many were looked at (Holm's adjustment)"
     if not found:
         return join(f"None of {among} stands out, {allowing}.")
@@ -87,7 +88,7 @@ def groups_too_small(overview: GroupOverview) -> str:
     """Say that there are many groups and hardly a round in each."""
     mean = float(overview.rounds.mean())
     each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
-    many = f"{len(overview):,} group{'s'[: len(overview) != 1]}"
+    many = counted(len(overview), "group")
     return f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to judge."
 
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check, _core
+from truecast import _core
 from truecast.arc import LOWER_DISTANCE, SMOOTH_ERROR, root_of
 from truecast.certificate import ArcCertificate
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
 from truecast.splitting import splitting_gap
+from truecast.state import Entry, kinds_of, require_entries
 
-__all__ = ["START", "certify", "is_placed", "ledger_state", "numbers_of", "promised"]
+__all__ = ["ENTRIES", "START", "certify", "is_placed", "ledger_state", "numbers_of", "promised"]
 
 START = 1000.0  # the budget before the first round is that of so many
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
@@ -28,21 +29,11 @@ _FARTHEST = (
     math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25
 )  # a forecast from its key: half the first spacing, and rounding
 
-# A number for each group, and then for each of their knots.
-_COUNTS = {
-    "rounds": "<i8",
-    "late": "<i8",
-    "lost": "<i8",
-    "energy": "<i8",
-    "hidden": "<u8",
-    "unknown": "<u8",
-    "squared_error": "<f8",
-    "knots": "<i8",
-}
-_OFFSETS = {"offset": "<f4"}
-_OFFSET = 6  # numbers a group
-_KNOTS = {"key": "<i8", "residual": "<i8"}
-_WHOLE = "granted", "reserved", "excess", "most_late"
+#: what a saved guard has, by table
+ENTRIES = {table: [Entry(*each) for each in listed] for table, listed in _core.GUARD.items()}
+_KINDS = {table: kinds_of(ENTRIES[table]) for table in ("groups", "offsets", "knots")}
+_OFFSETS = 6  # numbers a group
+_AIM = 4  # numbers that a forecast was made from
 
 
 def certify(parts: tuple[Any, ...]) -> ArcCertificate:
@@ -98,56 +89,41 @@ def _most_hidden(rounds: int) -> float:
 
 def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:
     """Return all numbers of a guard, as the core gave them, as plain data."""
-    said = numbers["asked"]
-    return {
-        **{name: numbers[name] for name in _WHOLE},
-        "aims": numbers["aims"],
-        "asked": None if said is None else [*said[:3], list(said[3]), list(said[4])],
-        "groups": packed(numbers, _COUNTS),
-        "offsets": packed(numbers, _OFFSETS),
-        "knots": packed(numbers, _KNOTS),
-    }
+    return numbers | {table: packed(numbers[table], kinds) for table, kinds in _KINDS.items()}
 
 
 def numbers_of(state: object, *, most: int) -> dict[str, Any]:
-    """Return the numbers that `ledger_state` saved, of at most so many groups, or raise StateError."""
-    names = {*_WHOLE, "aims", "asked", "groups", "offsets", "knots"}
-    if not isinstance(state, dict) or set(state) != names:
-        raise StateError(
-            f"the saved guard must have exactly the entries {', '.join(sorted(names))}"
-        )
-    for name in _WHOLE:
-        if type(state[name]) is not int or not 0 <= state[name] <= _HALF:
+    """Return the numbers that `ledger_state` saved, of at most `most` groups, or raise StateError."""
+    names = sorted(kinds_of(ENTRIES["guard"]).keys() | _KINDS.keys() | {"aims", "asked"})
+    saved = require_entries("guard", state, names)
+    for name, _, _, least, _, _ in ENTRIES["guard"]:
+        if type(saved[name]) is not int or not least <= saved[name] <= _HALF:
             raise StateError(
-                f"the saved {name} must be an integer from 0 to 2**62, got {state[name]!r:.80}"
+                f"the saved {name} must be an integer from {least} to 2**62, got {saved[name]!r:.80}"
             )
-    aims = state["aims"]
+    aims = saved["aims"]
     if not isinstance(aims, list) or not all(
         type(number) is float and math.isfinite(number) for number in aims
     ):
         raise StateError(f"the saved aims must be a list of finite floats, got {aims!r:.80}")
-    groups = unpacked("groups", state["groups"], _COUNTS, most)
-    offsets = unpacked("offsets", state["offsets"], _OFFSETS, _OFFSET * most)
-    if len(offsets["offset"]) != _OFFSET * len(groups["rounds"]):
-        raise StateError(f"the saved offsets must be {_OFFSET} for each group")
-    knots = unpacked("knots", state["knots"], _KNOTS, _MOST_KNOTS)
+    lengths = {"groups": most, "offsets": _OFFSETS * most, "knots": _MOST_KNOTS}
+    tables = {
+        table: unpacked(table, saved[table], kinds, lengths[table])
+        for table, kinds in _KINDS.items()
+    }
+    groups = tables["groups"]
+    if len(tables["offsets"]["offset"]) != _OFFSETS * len(groups["rounds"]):
+        raise StateError(f"the saved offsets must be {_OFFSETS} for each group")
     _check_groups(groups)
-    _check_knots(groups, knots)
+    _check_knots(groups, tables["knots"])
     made = sum(int(groups[name][0]) for name in ("rounds", "late", "lost"))
     most_late = min(made, _MOST_LATE)
-    if state["most_late"] > most_late:
+    if saved["most_late"] > most_late:
         raise StateError(
-            f"the saved most_late must be at most {most_late}, got {state['most_late']}"
+            f"the saved most_late must be at most {most_late}, got {saved['most_late']}"
         )
-    asked = _asked(state["asked"], len(groups["rounds"]))
-    return {
-        **groups,
-        **offsets,
-        **knots,
-        **{name: state[name] for name in _WHOLE},
-        "aims": aims,
-        "asked": asked,
-    }
+    _check_asked(saved["asked"], len(groups["rounds"]))
+    return saved | tables
 
 
 def is_placed(said: NDArray[np.float64], key: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -159,17 +135,12 @@ def is_placed(said: NDArray[np.float64], key: NDArray[np.int64]) -> NDArray[np.b
     return found
 
 
-def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int], list[float]] | None:
-    """The forecast that awaits its outcome, if there is one."""
+def _check_asked(asked: object, groups: int) -> None:
+    """Refuse what cannot be the forecast that awaits its outcome."""
     if asked is None:
-        return None
-    if not isinstance(asked, list) or [type(entry) for entry in asked] != [
-        float,
-        int,
-        int,
-        list,
-        list,
-    ]:
+        return
+    types = [float, int, int, list, list]
+    if not isinstance(asked, list) or [type(entry) for entry in asked] != types:
         what = "a forecast, its key, what it can add, its groups and what it was made from"
         raise StateError(f"the saved asked must be {what}, got {asked!r:.80}")
     said, key, worst, members, aim = asked
@@ -181,9 +152,8 @@ def _asked(asked: object, groups: int) -> tuple[float, int, int, list[int], list
     known = all(type(member) is int and 0 <= member < groups for member in members)
     if not known or members[:1] != [0] or members != sorted(set(members)):
         raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
-    if len(aim) != 4 or not all(type(number) is float and 0 <= number <= 1 for number in aim):
+    if len(aim) != _AIM or not all(type(number) is float and 0 <= number <= 1 for number in aim):
         raise StateError(f"the saved asked must be made from a hint, got {aim!r:.80}")
-    return said, key, worst, members, aim
 
 
 def _check_groups(groups: Columns) -> None:
@@ -194,16 +164,16 @@ def _check_groups(groups: Columns) -> None:
     without = late.astype(np.float64) + lost
     unknown = groups["unknown"].astype(np.float64) / 2.0**32
     rules: list[tuple[str, NDArray[np.bool_]]] = [
-        ("rounds", (rounds >= 0) & (rounds <= _check.MOST_ROUNDS // 2)),
-        ("late", (late >= 0) & (late <= _HALF)),
-        ("lost", (lost >= 0) & (lost <= _HALF)),
-        ("knots", (groups["knots"] >= 0) & (groups["knots"] <= np.minimum(rounds, _MOST_KNOTS))),
-        ("squared_error", (groups["squared_error"] >= 0) & (groups["squared_error"] <= rounds)),
+        (name, (groups[name] >= least) & (groups[name] <= most))
+        for name, _, _, least, most, _ in ENTRIES["groups"]
+        if name != "energy"  # the core compares it with that of the knots
+    ]
+    rules += [
+        ("knots", groups["knots"] <= rounds),
+        ("squared_error", groups["squared_error"] <= rounds),
         ("hidden", groups["hidden"].astype(np.float64) <= rounds * (_FARTHEST * 2.0**40)),
         ("unknown", (unknown >= without / 2 * (1 - 1e-12)) & (unknown <= without * (1 + 1e-12))),
     ]
-    # Sums that are added to from here on must not pass 64 bits.
-    rules += [(name, groups[name] <= np.uint64(2 * _HALF)) for name in ("hidden", "unknown")]
     # Every round is one of everyone's.
     rules += [
         (name, groups[name] <= groups[name][0])

@@ -17,11 +17,22 @@ from __future__ import annotations
 import json
 import zlib
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
 
 from truecast.errors import InputError, StateError, VersionError
 
-__all__ = ["VERSION", "Saveable", "from_bytes", "from_json", "to_bytes", "to_json"]
+__all__ = [
+    "VERSION",
+    "Entry",
+    "Saveable",
+    "from_bytes",
+    "from_json",
+    "kinds_of",
+    "require_entries",
+    "to_bytes",
+    "to_json",
+]
 
 VERSION = 2
 _FORMAT = "truecast"
@@ -140,6 +151,30 @@ def _check_version(version: object) -> None:
 
 def _crc32(saved: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(saved, sort_keys=True, separators=(",", ":")).encode())
+
+
+class Entry(NamedTuple):
+    """A number of a saved state, or a row of numbers, as the core lists it."""
+
+    name: str
+    kind: str  #: NumPy's, such as "<i8"; or "int" for integers of any size
+    length: int | None  #: None for a single number, -1 for a row of any length
+    least: float  #: of each number
+    most: float
+    meaning: str
+
+
+def kinds_of(entries: Iterable[Entry]) -> dict[str, str]:
+    """The kind of each, by name, as `truecast.columns` takes them."""
+    return {entry.name: entry.kind for entry in entries}
+
+
+def require_entries(what: str, saved: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return what was saved if it has just these entries."""
+    names = list(names)
+    if not isinstance(saved, dict) or set(saved) != set(names):
+        raise StateError(f"the saved {what} must have exactly the entries {', '.join(names)}")
+    return saved
 
 
 class Saveable:

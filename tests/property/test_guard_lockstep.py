@@ -108,12 +108,13 @@ class Pair:
             float(plain.reserved()), rel=1e-12, abs=blur
         )
         assert numbers["excess"] / PARTS == pytest.approx(float(plain.excess), rel=1e-9, abs=blur)
-        ends = np.cumsum(numbers["knots"])
+        knots, counts = numbers["knots"], numbers["groups"]["knots"]
+        ends = np.cumsum(counts)
         order = [EVERYONE, "others", *self.core.groups]
         for number, name in enumerate(order):
-            part = slice(ends[number] - numbers["knots"][number], ends[number])
+            part = slice(ends[number] - counts[number], ends[number])
             found = dict(
-                zip(numbers["key"][part].tolist(), numbers["residual"][part].tolist(), strict=True)
+                zip(knots["key"][part].tolist(), knots["residual"][part].tolist(), strict=True)
             )
             if name not in plain.fields:
                 assert found == {}
@@ -253,9 +254,9 @@ def energies(core: tc.Recalibrator) -> list[float]:
 def most_energy(core: tc.Recalibrator) -> float:
     """Theorem 10 (c), from the account."""
     numbers, budget = core._desk.saved(), core._budget
+    groups = numbers["groups"]
     made, *_ = each = [
-        sum(counts)
-        for counts in zip(numbers["rounds"], numbers["late"], numbers["lost"], strict=True)
+        sum(counts) for counts in zip(groups["rounds"], groups["late"], groups["lost"], strict=True)
     ]
     granted, excess = numbers["granted"] / PARTS, numbers["excess"] / PARTS
     allowance = budget * (1000 * (1 + numbers["most_late"]) + granted) + excess
@@ -492,7 +493,7 @@ def test_a_million_late_outcomes_that_all_come_out_wrong(hint: float) -> None:
     numbers, certificate = core._desk.saved(), core.certificate
     assert (certificate.rounds, certificate.unresolved) == (many, 0)
     assert certificate.bound <= certificate.a_priori <= many
-    full = numbers["energy"][0] == 2**62
+    full = numbers["groups"]["energy"][0] == 2**62
     assert full == (hint < 0.5)
     assert full or certificate.energy <= most_energy(core) < math.inf
     assert (core._desk.parts(0)[-1] == math.inf) == full

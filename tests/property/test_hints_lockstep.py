@@ -266,4 +266,4 @@ def test_weights_of_bursts_are_the_plain_ones(steps: list) -> None:
                 assert 0 < weight <= 1
         assert core.effect == plain.effect >= 1
         assert core._settle()
-        assert core._numbers() == {name: getattr(plain, name) for name in core._numbers()}
+        assert core._saved() == {name: getattr(plain, name) for name in core._saved()}

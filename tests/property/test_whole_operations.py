@@ -512,7 +512,7 @@ def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, 
 
     r, rng = build(), np.random.default_rng(7)
     assert (
-        r._desk.saved()["knots"].sum() > 8 * 3 * 12
+        r._desk.saved()["groups"]["knots"].sum() > 8 * 3 * 12
     )  # so that 12 rows are undone by what was added
     before, names = r.to_json(), list(r.groups)
     x, y = rng.random(rows), rng.random(rows) < 0.5

@@ -24,7 +24,7 @@ def guard_of(knots: dict[int, int], granted: int) -> tc.Guard:
     rounds = 4 * len(knots) + 1
     energy = float(plain_of(knots, granted).fields[EVERYONE].counted)
     numbers: dict[str, Any] = {
-        **{name: np.zeros(1, kind) for name, kind in ledger._COUNTS.items()},
+        **{name: np.zeros(1, kind) for name, kind in ledger._KINDS["groups"].items()},
         "rounds": np.array([rounds]),
         "energy": np.array([int(energy * PARTS)]),
         "knots": np.array([len(knots)]),
@@ -32,7 +32,7 @@ def guard_of(knots: dict[int, int], granted: int) -> tc.Guard:
         "residual": np.array([knots[key] for key in sorted(knots)], np.int64),
     }
     guard = tc.Guard()
-    tables = {"groups": packed(numbers, ledger._COUNTS), "knots": packed(numbers, ledger._KNOTS)}
+    tables = {table: packed(numbers, ledger._KINDS[table]) for table in ("groups", "knots")}
     guard.load(guard.state() | tables | {"granted": granted})
     return guard
 

@@ -492,7 +492,7 @@ def test_saved_notes_must_fit() -> None:
     r = tc.Recalibrator(hint=Rate())
     r.issue(0.5)
     saved, other = r.state(), tc.Recalibrator(hint=Rate())
-    kinds, tickets = tickets_module._COLUMNS, saved["tickets"]
+    kinds, tickets = tickets_module._KINDS, saved["tickets"]
     columns = unpacked("tickets", tickets["awaited"], kinds, 100)
     other.load(saved | {"tickets": tickets | {"awaited": packed(columns, kinds)}})
     assert other.to_json() == r.to_json()

@@ -540,10 +540,8 @@ def test_impossible_states_of_the_new_kinds_are_refused(
 # Tables: every number in them can be forged, each by itself or in company.
 
 TABLES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    "groups": (("guard", "groups"), ledger._COUNTS),
-    "offsets": (("guard", "offsets"), ledger._OFFSETS),
-    "knots": (("guard", "knots"), ledger._KNOTS),
-    "tickets": (("tickets", "awaited"), tickets._COLUMNS),
+    **{table: (("guard", table), kinds) for table, kinds in ledger._KINDS.items()},
+    "tickets": (("tickets", "awaited"), tickets._KINDS),
 }
 
 

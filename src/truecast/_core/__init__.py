@@ -2,9 +2,12 @@
 
 from truecast._core.kernels import (
     ARC_END,
+    BURSTS,
     FEW,
+    GUARD,
     MOST_CELLS,
     PARTS,
+    TICKETS,
     WHOLE,
     ArcTree,
     Bursts,
@@ -44,9 +47,12 @@ from truecast._core.kernels import (
 
 __all__ = [
     "ARC_END",
+    "BURSTS",
     "FEW",
+    "GUARD",
     "MOST_CELLS",
     "PARTS",
+    "TICKETS",
     "WHOLE",
     "ArcTree",
     "Bursts",

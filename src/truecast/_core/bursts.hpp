@@ -47,22 +47,22 @@ class Bursts {
     // How many outcomes make an observation, lately: at least 1.
     double effect() const { return weighed > 0.0 ? std::max(heard / weighed, 1.0) : 1.0; }
 
-    std::vector<Field> fields() {
-        return {{"pairs", pairs, -huge, huge},
-                {"most_pairs", most_pairs, 0.0, huge},
-                {"outcomes", outcomes, 0.0, most_rounds},
-                {"bursts", bursts, 0.0, most_rounds},
-                {"larger_outcomes", larger_outcomes, 0.0, most_rounds},
-                {"larger_bursts", larger_bursts, 0.0, 1.0 / fade + 1.0},
-                {"before_size", before_size, 0.0, most_rounds},
-                {"before_mean", before_mean, -1.0, 1.0},
-                {"doubt", doubt, least_doubt, 1.0},
-                {"size", size, 0.0, most_rounds},
-                {"sum", sum, -most_rounds, most_rounds},
-                {"squares", squares, 0.0, most_rounds},
-                {"waiting", waiting, 0.0, most_rounds},
-                {"heard", heard, 0.0, most_rounds},
-                {"weighed", weighed, 0.0, most_rounds}};
+    Entries entries() {
+        return {{"pairs", pairs, -huge, huge, "how bursts differed from those before them, faded"},
+                {"most_pairs", most_pairs, 0.0, huge, "what that would be if a burst was one observation"},
+                {"outcomes", outcomes, 0.0, most_rounds, "of all bursts"},
+                {"bursts", bursts, 0.0, most_rounds, "that have ended"},
+                {"larger_outcomes", larger_outcomes, 0.0, most_rounds, "of bursts with more than one outcome, faded"},
+                {"larger_bursts", larger_bursts, 0.0, 1.0 / fade + 1.0, "with more than one outcome, faded"},
+                {"before_size", before_size, 0.0, most_rounds, "outcomes of the last burst with more than one"},
+                {"before_mean", before_mean, -1.0, 1.0, "residual of that burst"},
+                {"doubt", doubt, least_doubt, 1.0, "that bursts differ as little as they seem to"},
+                {"size", size, 0.0, most_rounds, "outcomes of the present burst"},
+                {"sum", sum, -most_rounds, most_rounds, "of its residuals"},
+                {"squares", squares, 0.0, most_rounds, "of its residuals, summed"},
+                {"waiting", waiting, 0.0, most_rounds, "forecasts whose outcomes are awaited"},
+                {"heard", heard, 0.0, most_rounds, "outcomes, faded"},
+                {"weighed", weighed, 0.0, most_rounds, "their weights, faded"}};
     }
 
     // Whether the numbers fit together.
@@ -128,14 +128,14 @@ class Bursts {
     static constexpr double fade = 1.0 / 32.0;  // of what older bursts say: forecasts get better
     static constexpr double recent = 1.0 - 1.0 / 1024.0;
     static constexpr double least_doubt = 1e-12;
-    double pairs = 0.0, most_pairs = 0.0;               // what `compared` found, faded
-    double outcomes = 0.0, bursts = 0.0;                // of all bursts
-    double larger_outcomes = 0.0, larger_bursts = 0.0;  // of those with more than one outcome, faded
-    double before_size = 0.0, before_mean = 0.0;        // of the last of those
+    double pairs = 0.0, most_pairs = 0.0;
+    double outcomes = 0.0, bursts = 0.0;
+    double larger_outcomes = 0.0, larger_bursts = 0.0;
+    double before_size = 0.0, before_mean = 0.0;
     double doubt = 1.0;
-    double size = 0.0, sum = 0.0, squares = 0.0;  // of the present one
-    double waiting = 0.0;                         // forecasts whose outcomes are awaited
-    double heard = 0.0, weighed = 0.0;            // outcomes and their weights, faded
+    double size = 0.0, sum = 0.0, squares = 0.0;
+    double waiting = 0.0;
+    double heard = 0.0, weighed = 0.0;
 };
 
 }  // namespace truecast::hints

@@ -11,6 +11,7 @@
 #include "arrays.hpp"
 #include "edge.hpp"
 #include "guard_state.hpp"
+#include "saving.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -71,140 +72,151 @@ std::vector<double> aim_of(const Placed& made) {
     return aim;
 }
 
-nb::dict saved(const Guarded& guard) {
-    std::vector<std::int64_t> rounds, late, lost, energy, knots, keys, residuals;
-    std::vector<std::uint64_t> hidden, unknown;
-    std::vector<double> squared_error;
-    std::vector<float> offsets;
-    for (const Group& group : guard.groups) {
-        rounds.push_back(group.rounds);
-        late.push_back(group.late);
-        lost.push_back(group.lost);
-        energy.push_back(group.energy);
-        hidden.push_back(group.hidden);
-        unknown.push_back(group.unknown);
-        squared_error.push_back(group.squared_error);
-        for (const Offset::Row* row : {&group.offset.mean, &group.offset.variance})
-            offsets.insert(offsets.end(), row->begin(), row->end());
-        const std::size_t before = keys.size();
-        group.field.each([&](const Field::Knot& knot) {
-            if (knot.residual == 0) return;
-            keys.push_back(knot.key);
-            residuals.push_back(knot.residual);
-        });
-        knots.push_back(static_cast<std::int64_t>(keys.size() - before));
-    }
-    nb::dict numbers;
-    numbers["rounds"] = copy(rounds);
-    numbers["late"] = copy(late);
-    numbers["lost"] = copy(lost);
-    numbers["energy"] = copy(energy);
-    numbers["hidden"] = copy(hidden);
-    numbers["unknown"] = copy(unknown);
-    numbers["squared_error"] = copy(squared_error);
-    numbers["offset"] = copy(offsets);
-    numbers["knots"] = copy(knots);
-    numbers["key"] = copy(keys);
-    numbers["residual"] = copy(residuals);
-    numbers["granted"] = guard.granted;
-    numbers["reserved"] = guard.reserved;
-    numbers["excess"] = guard.excess;
-    numbers["most_late"] = guard.most_late;
-    Guarded now(guard.budget, guard.nudges);  // fields() are to be written to as well
-    static_cast<Balance&>(now) = guard;
-    std::vector<double> aims;
-    for (const std::vector<hints::Field>& fields : {now.nudge.fields(), now.offsets.fields()})
-        for (const hints::Field& field : fields) aims.insert(aims.end(), field.values, field.values + field.count);
-    numbers["aims"] = aims;
-    numbers["asked"] = nb::none();
-    if (guard.issued)
-        numbers["asked"] = nb::make_tuple(guard.asked.said, guard.asked.key, guard.asked.worst, guard.asked_of,
-                                          aim_of(guard.asked));
-    return numbers;
-}
-
 namespace {
 
-template <typename T>
-Array<const T, 1> column(const nb::dict& numbers, const char* name, std::size_t count) {
-    auto found = nb::cast<Array<const T, 1>>(numbers[name]);
-    require(found.shape(0) == count, "columns must be of one length");
-    return found;
+// Of each group: its counts, and how many knots it has.
+Entries counted(Counts& counts, std::int64_t& knots) {
+    return joined(counts.entries(), {{"knots", knots, 0, 0x1p28, "how many of the knots are its own"}});
+}
+
+// Of all groups, one after the other.
+struct Tables {
+    std::vector<float> offset;
+    std::vector<Key> key;
+    std::vector<std::int64_t> residual;
+
+    static constexpr std::size_t offsets_each = 2 * offsets::scales;
+
+    Entries offsets() {
+        return {{"offset", offset, -offsets::farthest, offsets::farthest,
+                 "of each group: the means that the members see, then their variances"}};
+    }
+    Entries knots() {
+        return {{"key", key, 0, arc_end, "the angle on the arc over pi, times 2^40, increasing in each group"},
+                {"residual", residual, -half, half, "over 2^32: outcomes less forecasts credited to it"}};
+    }
+};
+
+nb::dict groups_of(Guarded& guard, Tables& tables) {
+    Columns groups;
+    std::int64_t knots;
+    for (Group& group : guard.groups) {
+        for (const Offset::Row* row : {&group.offset.mean, &group.offset.variance})
+            tables.offset.insert(tables.offset.end(), row->begin(), row->end());
+        knots = 0;
+        group.field.each([&](const Field::Knot& knot) {
+            if (knot.residual == 0) return;
+            tables.key.push_back(knot.key);
+            tables.residual.push_back(knot.residual);
+            ++knots;
+        });
+        groups.add(counted(group, knots));
+    }
+    return groups.dict(counted(guard.groups[0], knots));
+}
+
+void load_group(Group& group, const Tables& tables, std::size_t number, std::size_t from, std::size_t to) {
+    const float* offset = tables.offset.data() + Tables::offsets_each * number;
+    std::copy(offset, offset + offsets::scales, group.offset.mean.begin());
+    std::copy(offset + offsets::scales, offset + Tables::offsets_each, group.offset.variance.begin());
+    require(group.offset.settle(), "the offset of a group must be within its limits");
+    for (std::size_t k = from; k < to; ++k) {
+        require(tables.key[k] >= 0 && tables.key[k] <= arc_end, "there is no such key");
+        Field::Path path;
+        group.field.look(tables.key[k], path);
+        group.field.add(path, path.shape(), tables.residual[k]);
+    }
+    const double found = energy_of(group).energy * parts;
+    const double loose = 1e-6 * std::fabs(found) + static_cast<double>(group.rounds) + 1024.0;
+    const bool same = std::fabs(found - static_cast<double>(group.energy)) <= 2.0 * loose;
+    require(group.energy == Guarded::full || (same && group.energy < Guarded::full),
+            "the energy must be that of the knots");
+}
+
+void load_groups(Guarded& guard, const nb::dict& numbers, const Tables& tables) {
+    Counts none;
+    std::int64_t knots = 0;
+    const Columns groups(numbers, counted(none, knots));
+    require(tables.offset.size() == Tables::offsets_each * groups.rows(), "each group needs its offsets");
+    require(tables.key.size() == tables.residual.size(), "columns must be of one length");
+    guard.groups.clear();
+    std::size_t at = 0;
+    for (std::size_t g = 0; g < groups.rows(); ++g) {
+        Group& group = guard.groups.emplace_back();
+        groups.read(g, counted(group, knots));
+        require(knots >= 0 && static_cast<std::size_t>(knots) <= tables.key.size() - at, "knots must fit the keys");
+        load_group(group, tables, g, at, at + static_cast<std::size_t>(knots));
+        at += static_cast<std::size_t>(knots);
+        Guarded::grow(guard.energy, group.energy);
+        Guarded::grow(guard.counted, forecasts_of(group));
+    }
+    require(!guard.groups.empty() && at == tables.key.size(), "knots must fit the keys");
+}
+
+void load_aims(Guarded& guard, const std::vector<double>& aims) {
+    std::size_t count = 0;
+    each_float(guard.aims(), [&](double& aim, const Entry&) {
+        if (count < aims.size()) aim = aims[count];
+        ++count;
+    });
+    require(in_range(guard.aims()), "what the nudge has learned must be within its limits");
+    require(count == aims.size() && guard.nudge.settle() && guard.offsets.settle(),
+            "what the nudge has learned must fit together");
+}
+
+void load_asked(Guarded& guard, const nb::object& asked) {
+    if (asked.is_none()) return;
+    const auto aim = nb::cast<std::vector<double>>(asked[4]);
+    require(aim.size() == aims, "a forecast was made from a hint");
+    guard.issued = true;
+    guard.asked =
+        placed(nb::cast<double>(asked[0]), nb::cast<Key>(asked[1]), nb::cast<std::int64_t>(asked[2]), aim.data());
+    guard.asked_of = nb::cast<Members>(asked[3]);
+    require(!guard.asked_of.empty() && guard.asked_of[0] == 0, "everyone is among the groups of a round");
+    for (const std::uint32_t g : guard.asked_of) require(g < guard.groups.size(), "there is no such group");
+}
+
+nb::dict described_guard() {
+    Balance balance;
+    Counts counts;
+    std::int64_t knots = 0;
+    Tables tables;
+    nb::dict all;
+    all["guard"] = described(balance.entries());
+    all["aims"] = described(balance.aims());
+    all["groups"] = described(counted(counts, knots));
+    all["offsets"] = described(tables.offsets());
+    all["knots"] = described(tables.knots());
+    return all;
 }
 
 }  // namespace
 
-void load(Guarded& guard, const nb::dict& numbers) {
-    const auto length = [&](const char* name) { return nb::len(nb::object(numbers[name])); };
-    const std::size_t count = length("rounds"), all = length("key");
-    const auto whole = [&](const char* name, std::size_t n) { return column<std::int64_t>(numbers, name, n); };
-    const auto rounds = whole("rounds", count), late = whole("late", count), lost = whole("lost", count),
-               energy = whole("energy", count), knots = whole("knots", count), key = whole("key", all), residual = whole("residual", all);
-    const auto hidden = column<std::uint64_t>(numbers, "hidden", count),
-               unknown = column<std::uint64_t>(numbers, "unknown", count);
-    const auto squared_error = column<double>(numbers, "squared_error", count);
-    constexpr std::size_t scales = offsets::scales;
-    const auto offset = column<float>(numbers, "offset", 2 * scales * count);
+nb::dict saved(Guarded& guard) {
+    nb::dict state = saved(guard.entries());
+    nb::list aims;
+    each_float(guard.aims(), [&](double aim, const Entry&) { aims.append(aim); });
+    state["aims"] = aims;
+    state["asked"] = nb::none();
+    if (guard.issued)
+        state["asked"] = nb::list(nb::make_tuple(guard.asked.said, guard.asked.key, guard.asked.worst, guard.asked_of,
+                                                 aim_of(guard.asked)));
+    Tables tables;
+    state["groups"] = groups_of(guard, tables);
+    state["offsets"] = saved(tables.offsets());
+    state["knots"] = saved(tables.knots());
+    return state;
+}
+
+void load(Guarded& guard, const nb::dict& state) {
     Guarded read(guard.budget, guard.nudges);
-    read.groups.clear();
-    std::size_t at = 0;
-    for (std::size_t g = 0; g < count; ++g) {
-        Group& group = read.groups.emplace_back();
-        group.rounds = rounds.data()[g];
-        group.late = late.data()[g];
-        group.lost = lost.data()[g];
-        group.hidden = hidden.data()[g];
-        group.unknown = unknown.data()[g];
-        group.squared_error = squared_error.data()[g];
-        const float* row = offset.data() + 2 * scales * g;
-        std::copy(row, row + scales, group.offset.mean.begin());
-        std::copy(row + scales, row + 2 * scales, group.offset.variance.begin());
-        require(group.offset.settle(), "the offset of a group must be within its limits");
-        const std::int64_t mine = knots.data()[g];
-        require(mine >= 0 && static_cast<std::size_t>(mine) <= all - at, "knots must fit the keys");
-        for (std::int64_t k = 0; k < mine; ++k, ++at) {
-            require(key.data()[at] >= 0 && key.data()[at] <= arc_end, "there is no such key");
-            Field::Path path;
-            group.field.look(key.data()[at], path);
-            group.field.add(path, path.shape(), residual.data()[at]);
-        }
-    }
-    require(count > 0 && at == all, "knots must fit the keys");
-    for (std::size_t g = 0; g < count; ++g) {
-        const std::int64_t kept = energy.data()[g];
-        const double found = energy_of(read.groups[g]).energy * parts;
-        const double loose = 1e-6 * std::fabs(found) + static_cast<double>(rounds.data()[g]) + 1024.0;
-        const bool same = std::fabs(found - static_cast<double>(kept)) <= 2.0 * loose;
-        require(kept == Guarded::full || (same && kept < Guarded::full), "the energy must be that of the knots");
-        read.groups[g].energy = kept;
-        Guarded::grow(read.energy, kept);
-        Guarded::grow(read.counted, forecasts_of(read.groups[g]));
-    }
-    read.granted = nb::cast<std::int64_t>(numbers["granted"]);
-    read.reserved = nb::cast<std::int64_t>(numbers["reserved"]);
-    read.excess = nb::cast<std::int64_t>(numbers["excess"]);
-    read.most_late = nb::cast<std::int64_t>(numbers["most_late"]);
-    const auto aims = nb::cast<std::vector<double>>(numbers["aims"]);
-    std::size_t from = 0;
-    for (const std::vector<hints::Field>& fields : {read.nudge.fields(), read.offsets.fields()})
-        for (const hints::Field& field : fields)
-            for (std::size_t k = 0; k < field.count; ++k, ++from) {
-                require(from < aims.size() && aims[from] >= field.least && aims[from] <= field.most,
-                        "what the nudge has learned must be within its limits");
-                field.values[k] = aims[from];
-            }
-    require(from == aims.size() && read.nudge.settle() && read.offsets.settle(),
-            "what the nudge has learned must fit together");
-    if (const nb::object asked = numbers["asked"]; !asked.is_none()) {
-        read.issued = true;
-        const auto aim = nb::cast<std::vector<double>>(asked[4]);
-        require(aim.size() == truecast::aims, "a forecast was made from a hint");
-        read.asked =
-            placed(nb::cast<double>(asked[0]), nb::cast<Key>(asked[1]), nb::cast<std::int64_t>(asked[2]), aim.data());
-        read.asked_of = nb::cast<Members>(asked[3]);
-        require(!read.asked_of.empty() && read.asked_of[0] == 0, "everyone is among the groups of a round");
-        for (const std::uint32_t g : read.asked_of) require(g < count, "there is no such group");
-    }
+    load(read.entries(), state);
+    load_aims(read, nb::cast<std::vector<double>>(state["aims"]));
+    Tables tables;
+    load(tables.offsets(), nb::cast<nb::dict>(state["offsets"]));
+    load(tables.knots(), nb::cast<nb::dict>(state["knots"]));
+    load_groups(read, nb::cast<nb::dict>(state["groups"]), tables);
+    load_asked(read, state["asked"]);
     guard = std::move(read);
 }
 
@@ -237,6 +249,7 @@ void run(Guarded& guard, Array<const double, 1> hints, Array<const std::uint8_t,
 
 void bind_guard(nb::module_& m) {
     m.attr("ARC_END") = arc_end;
+    m.attr("GUARD") = described_guard();
     m.attr("PARTS") = static_cast<std::int64_t>(parts);
     nb::class_<Guarded>(m, "Guarded")
         .def(nb::init<double, bool>(), "budget"_a, "nudges"_a)
@@ -255,9 +268,9 @@ void bind_guard(nb::module_& m) {
         .def("_run", &run, "hints"_a, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
         .def(
             "_parts", [](Guarded& g) { return group_parts(at_rest(g), 0); }, "What the certificate is made of.")
-        .def("_saved", [](Guarded& g) { return saved(at_rest(g)); }, "All numbers of the state, most in columns.")
+        .def("_saved", [](Guarded& g) { return saved(at_rest(g)); }, "All numbers of the state, those of groups and knots in columns.")
         .def(
-            "_load", [](Guarded& g, const nb::dict& numbers) { load(at_rest(g), numbers); }, "numbers"_a,
+            "_load", [](Guarded& g, const nb::dict& state) { load(at_rest(g), state); }, "state"_a,
             "Take over what `_saved` gave.")
         .def_prop_ro(
             "issued", [](Guarded& g) { return at_rest(g).issued; },

@@ -35,13 +35,21 @@ using Members = std::vector<std::uint32_t>;
 
 // What rounds change of a group, but for its residuals.
 struct Counts {
-    std::int64_t rounds = 0;
-    std::int64_t late = 0, lost = 0;  // forecasts whose outcome is awaited, and no longer awaited
-    std::int64_t energy = 0;          // of the residuals: what each round added, rounded up
-    std::uint64_t hidden = 0;         // over 2^40: what crediting forecasts to knots can hide from the energy
-    std::uint64_t unknown = 0;        // over 2^32: what forecasts without an outcome add at worst
+    std::int64_t rounds = 0, late = 0, lost = 0;
+    std::int64_t energy = 0;
+    std::uint64_t hidden = 0, unknown = 0;
     double squared_error = 0.0;
     Offset offset;
+
+    Entries entries() {
+        return {{"rounds", rounds, 0, most_rounds / 2, "outcomes learned"},
+                {"late", late, 0, half, "forecasts whose outcomes are awaited"},
+                {"lost", lost, 0, half, "forecasts whose outcomes are awaited no longer"},
+                {"energy", energy, -2 * half, 2 * half, "over 2^20: of the residuals, each round's part rounded up"},
+                {"hidden", hidden, 0, 2 * half, "over 2^40: what crediting forecasts to knots can hide of the energy"},
+                {"unknown", unknown, 0, 2 * half, "over 2^32: what forecasts without an outcome add at worst"},
+                {"squared_error", squared_error, 0, most_rounds / 2, "sum of (forecast - outcome)^2"}};
+    }
 };
 
 struct Group : Counts {
@@ -70,14 +78,21 @@ struct Placed {
 
 // What rounds change of a guard, but for its groups.
 struct Balance {
-    std::int64_t energy = 0;    // of all groups
-    std::int64_t granted = 0;   // prices, each times one more than the number of forecasts that were outstanding
-    std::int64_t reserved = 0;  // for outcomes that are awaited
-    std::int64_t excess = 0;    // what outcomes added beyond that, because others had come in between
-    std::int64_t counted = 0;   // forecasts made, each once for every group it is in
-    std::int64_t most_late = 0; // the most forecasts that were outstanding when one was made
+    std::int64_t energy = 0;   // of all groups
+    std::int64_t counted = 0;  // forecasts made, each once for every group it is in
+    std::int64_t granted = 0, reserved = 0, excess = 0, most_late = 0;
     Nudge nudge;
     Offsets offsets;
+
+    // Those that are not sums over groups.
+    Entries entries() {
+        return {{"granted", granted, 0, half, "over 2^20: prices, each times one more than the forecasts outstanding"},
+                {"reserved", reserved, 0, half, "over 2^20: for outcomes that are awaited"},
+                {"excess", excess, 0, half, "over 2^20: what outcomes added beyond that, as others came in between"},
+                {"most_late", most_late, 0, half, "the most forecasts that were outstanding when one was made"}};
+    }
+    // What it has learned of hints.
+    Entries aims() { return joined(nudge.entries(), offsets.entries()); }
 
     bool issued = false;  // `asked` awaits its outcome
     Placed asked;

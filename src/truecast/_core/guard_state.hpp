@@ -14,12 +14,12 @@ namespace truecast {
 // over 2^40 and unknown over 2^32. And what the energies of all groups together cannot exceed. O(knots).
 nanobind::tuple group_parts(const Guarded& guard, std::size_t number);
 
-// A column for each count of the groups, their knots one group after the other, and the balance.
-nanobind::dict saved(const Guarded& guard);
+// The entries of a saved guard; those that are tables as dicts of columns.
+nanobind::dict saved(Guarded& guard);
 
 // Take over what `saved` gave, at once. That the numbers fit together is for the caller to check; here is what memory
 // safety rests on.
-void load(Guarded& guard, const nanobind::dict& numbers);
+void load(Guarded& guard, const nanobind::dict& state);
 
 // What a forecast was made from: the hint, and what the offsets of its groups said of it.
 constexpr std::size_t aims = 1 + offsets::scales;

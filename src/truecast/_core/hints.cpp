@@ -4,11 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "arrays.hpp"
@@ -16,6 +14,7 @@
 #include "edge.hpp"
 #include "mix.hpp"
 #include "open.hpp"
+#include "saving.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -83,47 +82,36 @@ std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, c
     return std::make_unique<hints::Mix>(std::move(own), std::move(sees), models);
 }
 
-// The hint itself, then its members.
-std::vector<Hint*> parts(Hint& hint) {
-    std::vector<Hint*> all = hint.members();
-    all.insert(all.begin(), &hint);
+// The entries of the hint itself, then those of its members.
+nb::list entries(Held& held) {
+    nb::list all;
+    all.append(described(at_rest(held).hint->entries()));
+    for (Hint* member : held.hint->members()) all.append(described(member->entries()));
     return all;
 }
 
-using Layout = std::vector<std::tuple<std::size_t, const char*, std::size_t, bool, double, double>>;
-
-Layout layout(Held& held) {
-    Layout all;
-    const std::vector<Hint*> owners = parts(*at_rest(held).hint);
-    for (std::size_t part = 0; part < owners.size(); ++part)
-        for (const auto& field : owners[part]->fields())
-            all.emplace_back(part, field.name, field.count, field.row, field.least, field.most);
-    return all;
+nb::dict state_of(Hint& hint) {
+    nb::dict state = saved(hint.entries());
+    nb::list members;
+    for (Hint* member : hint.members()) members.append(state_of(*member));
+    if (nb::len(members) > 0) state["members"] = members;
+    return state;
 }
 
-std::vector<double> numbers(Hint& hint) {
-    std::vector<double> all;
-    for (Hint* part : parts(hint))
-        for (const auto& field : part->fields()) all.insert(all.end(), field.values, field.values + field.count);
-    return all;
+bool take(Hint& hint, const nb::dict& state) {
+    load(hint.entries(), state);
+    const std::vector<Hint*> members = hint.members();
+    for (std::size_t k = 0; k < members.size(); ++k)
+        if (!take(*members[k], nb::cast<nb::dict>(state["members"][k]))) return false;
+    return in_range(hint.entries()) && hint.settle();
 }
 
-// Returns whether these numbers, one for each of the present ones, fit together; changes nothing if they do not.
-bool restore(Held& held, Array<const double, 1> values) {
+// Returns whether these numbers fit together; changes nothing if they do not.
+bool restore(Held& held, const nb::dict& state) {
     std::unique_ptr<Hint> changed = at_rest(held).hint->clone();
-    require(values.shape(0) == numbers(*changed).size(), "there must be a value for every number");
-    const double* from = values.data();
-    bool fits = true;
-    for (Hint* part : parts(*changed)) {
-        for (const auto& field : part->fields())
-            for (std::size_t k = 0; k < field.count; ++k, ++from) {
-                fits = fits && *from >= field.least && *from <= field.most;
-                field.values[k] = *from;
-            }
-        fits = fits && part->settle();
-    }
-    if (fits) held.hint = std::move(changed);
-    return fits;
+    if (!take(*changed, state)) return false;
+    held.hint = std::move(changed);
+    return true;
 }
 
 nb::tuple issue(Held& held, nb::handle score) {
@@ -170,12 +158,7 @@ void bind_hints(nb::module_& m) {
         .def("weight", &hints::Bursts::weight, "residual"_a, "mates"_a,
              "How much of an observation the outcome is that resolves now.")
         .def_prop_ro("effect", &hints::Bursts::effect, "How many outcomes make an observation, lately.")
-        .def("_numbers",
-             [](hints::Bursts& bursts) {
-                 nb::dict all;
-                 for (const auto& field : bursts.fields()) all[field.name] = *field.values;
-                 return all;
-             })
+        .def("_saved", [](hints::Bursts& bursts) { return saved(bursts.entries()); })
         .def("_settle", &hints::Bursts::settle);
     nb::class_<Held>(m, "Hint")
         .def(
@@ -220,10 +203,10 @@ void bind_hints(nb::module_& m) {
             },
             "Whether scores are log-odds.")
         .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a, "Predict and learn, round by round.")
-        .def("_layout", &layout, "(part, name, count, whether they are a row, least, most) for the numbers in order.")
+        .def("_entries", &entries, "What the state of the hint has, and then that of each member (saving.hpp).")
         .def(
-            "_numbers", [](Held& held) { return copy(numbers(*at_rest(held).hint)); }, "All numbers of the state.")
-        .def("_restore", &restore, "numbers"_a, "Take these numbers if they fit together; say whether they did.");
+            "_saved", [](Held& held) { return state_of(*at_rest(held).hint); }, "All numbers of the state.")
+        .def("_restore", &restore, "state"_a, "Take these numbers if they fit together; say whether they did.");
 }
 
 }  // namespace truecast

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "entries.hpp"
+
 namespace truecast::hints {
 
 constexpr double farthest = 16.0;  // logits are clipped there: scores of 0 and 1 are as good as 1e-7 from them
@@ -80,24 +82,6 @@ struct Score {
     }
 };
 
-// Some numbers of a state under one name, each between `least` and `most`: a row, or a single number.
-struct Field {
-    const char* name;
-    double* values;
-    std::size_t count;
-    bool row;
-    double least, most;
-
-    Field(const char* name_, double& value, double least_, double most_)
-        : name(name_), values(&value), count(1), row(false), least(least_), most(most_) {}
-    template <typename Row>
-    Field(const char* name_, Row& all, double least_, double most_)
-        : name(name_), values(all.data()), count(all.size()), row(true), least(least_), most(most_) {}
-};
-
-constexpr double most_rounds = 9007199254740992.0;  // counts are exact up to there
-constexpr double huge = 1e120;                      // beyond what any number of rounds can lead to; products are finite
-
 // A hint is asked about `inputs()` scores a round: one, or one of each model. Callers hand over the first of them.
 class Hint {
   public:
@@ -142,8 +126,8 @@ class Hint {
     virtual bool runs_python() const { return false; }
     virtual void at(std::int64_t) {}
 
-    // All numbers of the state; whoever writes to them asks `settle` whether they fit together.
-    virtual std::vector<Field> fields() { return {}; }
+    virtual Entries entries() { return {}; }
+    // Call it when numbers of the state were written: whether they fit together.
     virtual bool settle() {
         fresh = false;
         return true;
@@ -186,10 +170,10 @@ class Platt final : public Hint {
     explicit Platt(double keep_) : keep(keep_) {}
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Platt>(*this); }
 
-    std::vector<Field> fields() override {
-        return {{"offset", offset, -most_offset, most_offset},
-                {"slope", slope, -most_slope, most_slope},
-                {"curvature", curvature, -1e20, 1e20}};
+    Entries entries() override {
+        return {{"offset", offset, -most_offset, most_offset, "of the line on the logit scale"},
+                {"slope", slope, -most_slope, most_slope, "of the line"},
+                {"curvature", row(curvature), -1e20, 1e20, "of the objective: a, b, c of the matrix (a, b; b, c)"}};
     }
     bool settle() override {
         const auto [a, b, c] = curvature;
@@ -218,7 +202,7 @@ class Platt final : public Hint {
     static constexpr double pull_offset = 2.0, pull_slope = 8.0;
     double keep;
     double offset = 0.0, slope = 1.0;
-    std::array<double, 3> curvature{pull_offset, 0.0, pull_slope};  // of the objective: a, b; b, c
+    std::array<double, 3> curvature{pull_offset, 0.0, pull_slope};
 };
 
 // Weights of rounds that fade: the newest counts `unit`, which grows by 1 / keep a round instead of all others
@@ -226,6 +210,8 @@ class Platt final : public Hint {
 struct Fading {
     double keep, unit = 1.0;
     static constexpr double most = 1e100;
+
+    Entry entry() { return {"unit", unit, 1.0, 2 * most, "what the newest outcome counts"}; }
 
     // What an outcome of this weight counts.
     double next(double weight) {
@@ -248,10 +234,10 @@ class BinMeans final : public Hint {
     BinMeans(double keep, double prior_) : fading{keep}, prior(prior_) {}
     std::unique_ptr<Hint> clone() const override { return std::make_unique<BinMeans>(*this); }
 
-    std::vector<Field> fields() override {
-        return {{"unit", fading.unit, 1.0, 2 * Fading::most},
-                {"weights", weights, 0.0, huge},
-                {"residuals", residuals, -huge, huge}};
+    Entries entries() override {
+        return {fading.entry(),
+                {"weights", row(weights), 0.0, huge, "of the outcomes at each knot"},
+                {"residuals", row(residuals), -huge, huge, "weighted sums of outcome - score at each knot"}};
     }
     bool settle() override {
         for (std::size_t k = 0; k < knots; ++k)
@@ -297,15 +283,15 @@ class Isotonic final : public Hint {
     Isotonic(double keep, double prior_) : fading{keep}, prior(prior_) { refit(); }
     std::unique_ptr<Hint> clone() const override { return std::make_unique<Isotonic>(*this); }
 
-    std::vector<Field> fields() override {
-        return {{"unit", fading.unit, 1.0, 2 * Fading::most},
-                {"rounds", rounds, 0.0, most_rounds},
-                {"due", due, 0.0, most_rounds},
-                {"weights", weights, 0.0, huge},
-                {"ones", ones, 0.0, huge},
-                {"logits", logits, -huge, huge},
-                {"rates", rates, 0.0, 1.0},
-                {"centres", centres, -beyond, beyond}};
+    Entries entries() override {
+        return {fading.entry(),
+                {"rounds", rounds, 0.0, most_rounds, "outcomes learned"},
+                {"due", due, 0.0, most_rounds, "the round after which it is fitted anew"},
+                {"weights", row(weights), 0.0, huge, "of the outcomes at each knot"},
+                {"ones", row(ones), 0.0, huge, "weights of the outcomes that were 1"},
+                {"logits", row(logits), -huge, huge, "weighted sums of the scores' logits"},
+                {"rates", row(rates), 0.0, 1.0, "of the pool that each knot belongs to"},
+                {"centres", row(centres), -beyond, beyond, "of that pool, as a logit"}};
     }
     bool settle() override {
         for (std::size_t k = 0; k < wide; ++k) {
@@ -402,7 +388,7 @@ class Isotonic final : public Hint {
     double prior;
     double rounds = 0.0, due = 1.0;
     std::array<double, wide> weights{}, ones{}, logits{};
-    std::array<double, wide> rates{}, centres{};    // of the pool that a knot belongs to
+    std::array<double, wide> rates{}, centres{};
     std::array<std::size_t, wide> first{}, last{};  // knots of it
 };
 

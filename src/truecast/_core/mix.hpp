@@ -69,10 +69,10 @@ class Stack {
         }
     }
 
-    std::vector<Field> fields() {
-        return {{"stack", weights, -most_weight, most_weight},
-                {"diagonal", diagonal, pull, 1e20},
-                {"lower", lower, -1e10, 1e10}};
+    Entries entries() {
+        return {{"stack", row(weights), -most_weight, most_weight, "weights of the members' logits in the stack"},
+                {"diagonal", row(diagonal), pull, 1e20, "D of the stack's curvature L D L'"},
+                {"lower", row(lower), -1e10, 1e10, "L below its diagonal, row by row"}};
     }
 
     // The diagonal may have changed.
@@ -83,7 +83,7 @@ class Stack {
   private:
     static constexpr double pull = 10.0, most_weight = 64.0;
     std::size_t n;
-    std::vector<double> weights, diagonal, inverse, lower;  // of L what is below its diagonal, row by row
+    std::vector<double> weights, diagonal, inverse, lower;
     std::vector<double> logits, step, share, left;  // of one round
 };
 
@@ -139,11 +139,11 @@ class Mix final : public Hint {
         for (const auto& hint : own) all.push_back(hint.get());
         return all;
     }
-    std::vector<Field> fields() override {
-        std::vector<Field> all{
-            {"rounds", rounds, 0.0, most_rounds}, {"lag", lag, 0.0, most_rounds}, {"weights", weights, 0.0, 1.0}};
-        for (const Field& field : stack.fields()) all.push_back(field);
-        return all;
+    Entries entries() override {
+        return joined({{"rounds", rounds, 0.0, most_rounds, "outcomes learned, by weight"},
+                       {"lag", lag, 0.0, most_rounds, "how much comes between a forecast and its outcome, lately"},
+                       {"weights", row(weights), 0.0, 1.0, "of the members, then of their stack"}},
+                      stack.entries());
     }
     bool settle() override {
         stack.settle();
@@ -214,8 +214,8 @@ class Mix final : public Hint {
     std::vector<std::size_t> sees;  // the score of each member
     Stack stack;
     std::vector<double> start, weights;
-    double rounds = 0.0, lag = 0.0;  // by weight; lag: how much comes between a forecast and its outcome, lately
-    Forecast at;                     // what say or recall left for absorb
+    double rounds = 0.0, lag = 0.0;
+    Forecast at;  // what say or recall left for absorb
 };
 
 }  // namespace truecast::hints

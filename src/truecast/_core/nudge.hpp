@@ -16,9 +16,7 @@
 namespace truecast {
 
 struct Nudge {
-    double variance = 0.0;  // sum of price * effect over outcomes: the mean of the energy if forecasts are right
-    double prices = 0.0;    // sum of price
-    double lag = 0.0;       // how many outcomes were outstanding when forecasts were made, the last 64 or so
+    double variance = 0.0, prices = 0.0, lag = 0.0;
 
     // Half of it: right forecasts lose a third less, and 14 streams keep an eighth more of smooth error; twice of it:
     // half more, and an eighth less.
@@ -72,10 +70,10 @@ struct Nudge {
         return shifted(hint, shift(per_unit * 0.5 * (here + field(p))));
     }
 
-    std::vector<hints::Field> fields() {
-        return {{"variance", variance, 0.0, hints::huge},
-                {"prices", prices, 0.0, hints::huge},
-                {"lag", lag, 0.0, hints::most_rounds}};
+    Entries entries() {
+        return {{"variance", variance, 0.0, huge, "sum of price * effect: the mean energy of forecasts that are right"},
+                {"prices", prices, 0.0, huge, "sum of price"},
+                {"lag", lag, 0.0, most_rounds, "outcomes outstanding when a forecast is made, over the last 64 or so"}};
     }
     bool settle() const { return variance >= prices * (1.0 - 1e-9); }
 

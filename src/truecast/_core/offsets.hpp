@@ -114,9 +114,7 @@ class Offsets {
         reweigh(chance, weight / (1.0 + late));
     }
 
-    std::vector<hints::Field> fields() {
-        return {{"weights", weights, 0.0, 1.0}};
-    }
+    Entries entries() { return {{"weights", row(weights), 0.0, 1.0, "of the hint, then of the members that correct"}}; }
     // Whether numbers that were written to it fit together.
     bool settle() const {
         double total = 0.0;
@@ -125,7 +123,7 @@ class Offsets {
     }
 
   private:
-    using Weights = std::array<double, offsets::scales + 1>;  // of the hint, then of the members that correct
+    using Weights = std::array<double, offsets::scales + 1>;
 
     // The sum of the groups' offsets as member j sees it.
     struct Sum {

@@ -30,6 +30,7 @@
 #include "guard_state.hpp"
 #include "hints.hpp"
 #include "names.hpp"
+#include "saving.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -762,18 +763,40 @@ nb::list awaited(Desk& desk) {
     return tickets;
 }
 
-using Column = Array<const std::int64_t, 1>;
-using Shorts = Array<const std::uint16_t, 1>;
-using Floats = Array<const double, 1>;
+// The tickets as they are saved, column by column.
+struct Table {
+    std::vector<std::int64_t> number, key, worst, event, members, group;
+    std::vector<double> score, forecast;
+    std::vector<std::uint16_t> aim;
+    std::vector<std::uint8_t> same;
+    std::vector<std::uint16_t> notes;
+    std::vector<std::int64_t> whole, about, made;
 
-// A note in 16 bits if it is a rough forecast; else its 64 bits go to those written as a whole.
-void write(double note, std::vector<std::uint16_t>& notes, std::vector<std::int64_t>& whole) {
-    const bool is_rough = hints::rough(note) == note && !std::signbit(note);
-    notes.push_back(is_rough ? hints::shortened(note) : hints::no_short);
-    if (is_rough) return;
-    whole.emplace_back();
-    std::memcpy(&whole.back(), &note, sizeof note);
-}
+    Entries entries() {
+        return {{"number", number, 0, half, "of each ticket, increasing"},
+                {"key", key, 0, arc_end, "where on the arc it is credited"},
+                {"worst", worst, 0, half, "over 2^20: what is reserved for it"},
+                {"event", event, 0, 2 * half, "that it is about, 0 if it has no name"},
+                {"members", members, 0, 0x1p28, "how many groups it is of, besides everyone"},
+                {"group", group, 1, 0x1p32, "the numbers of these groups, ticket by ticket"},
+                {"score", score, -huge, huge, "one of each model, ticket by ticket"},
+                {"forecast", forecast, 0, 1, "what was said"},
+                {"aim", aim, 0, hints::short_one,
+                 "of tickets with groups: the hint, and what their offsets said of it, in 16 bits"},
+                {"same", same, 0, 1, "whether the saved hint would give its notes again, or there are none"},
+                {"notes", notes, 0, hints::no_short, "of all other tickets, in 16 bits; 65535 if that changes them"},
+                {"whole", whole, -2 * half, 2 * half, "the notes that 16 bits would change: the bits of floats"},
+                {"about", about, 0, 2 * half, "the events that some ticket is of"},
+                {"made", made, 1, half, "how many forecasts there were of each"}};
+    }
+
+    // A note in 16 bits if it is a rough forecast; else its 64 bits go to those written as a whole.
+    void write(double note) {
+        const bool is_rough = hints::rough(note) == note && !std::signbit(note);
+        notes.push_back(is_rough ? hints::shortened(note) : hints::no_short);
+        if (!is_rough) std::memcpy(&whole.emplace_back(), &note, sizeof note);
+    }
+};
 
 // From which ticket on the notes of all are those that the hint would give now: mostly those issued
 // since the last outcome. A hint that Python provides is not asked.
@@ -794,106 +817,117 @@ std::int64_t same_since(const Desk& desk) {
     return since;
 }
 
-// Columns, one entry a ticket but for those of groups and notes; `same`: the notes are those that the hint would give
-// now.
 nb::dict table(Desk& desk) {
-    const std::size_t models = truecast::at_rest(desk.held()).hint->inputs();
+    const auto models = static_cast<std::ptrdiff_t>(truecast::at_rest(desk.held()).hint->inputs());
     const std::int64_t since = same_since(desk);
-    std::vector<std::int64_t> numbers, keys, worst, events, members, groups;
-    std::vector<double> scores, said;
-    std::vector<std::uint8_t> same;
-    std::vector<std::uint16_t> aimed, notes;
-    std::vector<std::int64_t> whole;
-    for (const auto& [number, forecast] : desk.tickets) {
-        numbers.push_back(number);
-        keys.push_back(forecast.made.key);
-        worst.push_back(forecast.made.worst);
-        events.push_back(forecast.event);
-        members.push_back(static_cast<std::int64_t>(forecast.of.size()) - 1);
-        groups.insert(groups.end(), forecast.of.begin() + 1, forecast.of.end());
-        const auto from = forecast.kept.begin() + static_cast<std::ptrdiff_t>(models);
-        scores.insert(scores.end(), forecast.kept.begin(), from);
-        said.push_back(forecast.made.said);
-        if (forecast.of.size() > 1)
-            for (const double p : aim_of(forecast.made)) aimed.push_back(hints::shortened(p));
-        same.push_back(number >= since);
-        if (same.back()) continue;
-        for (auto note = from; note != forecast.kept.end(); ++note) write(*note, notes, whole);
+    Table table;
+    for (const auto& [number, ticket] : desk.tickets) {
+        table.number.push_back(number);
+        table.key.push_back(ticket.made.key);
+        table.worst.push_back(ticket.made.worst);
+        table.event.push_back(ticket.event);
+        table.members.push_back(static_cast<std::int64_t>(ticket.of.size()) - 1);
+        table.group.insert(table.group.end(), ticket.of.begin() + 1, ticket.of.end());
+        const auto notes = ticket.kept.begin() + models;
+        table.score.insert(table.score.end(), ticket.kept.begin(), notes);
+        table.forecast.push_back(ticket.made.said);
+        if (ticket.of.size() > 1)
+            for (const double p : aim_of(ticket.made)) table.aim.push_back(hints::shortened(p));
+        table.same.push_back(number >= since);
+        if (number < since) std::for_each(notes, ticket.kept.end(), [&](double note) { table.write(note); });
     }
-    nb::dict columns;
-    columns["number"] = copy(numbers);
-    columns["key"] = copy(keys);
-    columns["worst"] = copy(worst);
-    columns["event"] = copy(events);
-    columns["members"] = copy(members);
-    columns["group"] = copy(groups);
-    columns["score"] = copy(scores);
-    columns["forecast"] = copy(said);
-    columns["aim"] = copy(aimed);
-    columns["same"] = copy(same);
-    columns["notes"] = copy(notes);
-    columns["whole"] = copy(whole);
-    return columns;
+    for (const auto& [event, count] : desk.events) {
+        table.about.push_back(event);
+        table.made.push_back(count.made);
+    }
+    return saved(table.entries());
 }
 
-// What `table` gave, and how many forecasts there were of each event that some of them are of.
-void restore(Desk& desk, std::int64_t issued, Column numbers, Column keys, Column worst, Column events, Column members,
-             Column groups, Floats scores, Floats said, Shorts aimed,
-             Array<const std::uint8_t, 1> same, Shorts notes, Column whole, Column about, Column made) {
-    const Held& held = truecast::at_rest(at_rest(desk).held());
-    Hint& hint = *held.hint;
-    const std::size_t count = numbers.shape(0), models = hint.inputs(), each = hint.notes();
-    require(keys.shape(0) == count && worst.shape(0) == count && events.shape(0) == count &&
-                members.shape(0) == count && scores.shape(0) == count * models && said.shape(0) == count &&
-                same.shape(0) == count && about.shape(0) == made.shape(0),
-            "columns must be of one length");
-    Tickets tickets;
-    Events open;
-    for (std::size_t k = 0; k < about.shape(0); ++k) open[about.data()[k]].made = made.data()[k];
-    std::size_t at = 0, from = 0, next = 0, aim = 0;
-    const auto note = [&](std::uint16_t given) {
-        if (given != hints::no_short) return hints::lengthened(given);
-        require(next < whole.shape(0), "there must be notes for each ticket");
-        double found;
-        std::memcpy(&found, whole.data() + next++, sizeof found);
-        return found;
-    };
-    for (std::size_t t = 0; t < count; ++t) {
+// Reads a table from the first ticket to the last.
+class Reader {
+    const Desk& desk;
+    const Table& table;
+    std::size_t row = 0, member = 0, note = 0, whole = 0, aim = 0;  // those that come next
+
+    // The next of a column, which must have one.
+    template <typename T>
+    static T next(const std::vector<T>& column, std::size_t& at) {
+        require(at < column.size(), "tickets must have as many groups and notes as they say");
+        return column[at++];
+    }
+
+    Members members() {
         Members of{0};
-        const std::int64_t others = members.data()[t];
-        require(others >= 0 && static_cast<std::size_t>(others) <= groups.shape(0) - at, "members must fit the groups");
-        for (std::int64_t k = 0; k < others; ++k, ++at) {
-            const std::int64_t g = groups.data()[at];
+        for (std::int64_t k = 0; k < table.members[row]; ++k) {
+            const std::int64_t g = next(table.group, member);
             require(g > 0 && static_cast<std::size_t>(g) < desk.guard.groups.size(), "no such group");
             of.push_back(static_cast<std::uint32_t>(g));
         }
-        const Scores row = again(held, scores.data() + t * models);
-        std::array<double, aims> from_hint{};
-        if (others > 0) {
-            require(aims <= aimed.shape(0) - aim, "a forecast of a group was made from a hint");
-            for (double& p : from_hint) p = hints::lengthened(aimed.data()[aim++]);
-        }
-        Awaited forecast{std::move(of), placed(said.data()[t], keys.data()[t], worst.data()[t], from_hint.data()),
-                         events.data()[t], given(row, each)};
-        double* kept = forecast.kept.data() + models;
-        if (same.data()[t] & 1) {
-            if (each != 0) {
-                hint.issue(row.data(), kept);
-                hint.shorten(kept);
-            }
-        } else {
-            require(each <= notes.shape(0) - from, "there must be notes for each ticket");
-            std::transform(notes.data() + from, notes.data() + from + each, kept, note);
-            from += each;
-        }
-        if (forecast.event != no_event) ++open[forecast.event].open;
-        tickets.emplace_hint(tickets.end(), numbers.data()[t], std::move(forecast));
+        return of;
     }
-    require(from == notes.shape(0) && next == whole.shape(0), "there must be notes for each ticket");
-    require(at == groups.shape(0) && aim == aimed.shape(0), "tickets must fit their groups");
+
+    double next_note() {
+        const std::uint16_t brief = next(table.notes, note);
+        if (brief != hints::no_short) return hints::lengthened(brief);
+        const std::int64_t bits = next(table.whole, whole);
+        double found;
+        std::memcpy(&found, &bits, sizeof found);
+        return found;
+    }
+
+  public:
+    Reader(const Desk& of, const Table& from) : desk(of), table(from) {}
+
+    Awaited ticket() {
+        const Held& held = desk.held();
+        const std::size_t models = held.hint->inputs(), each = held.hint->notes();
+        const Scores scores = again(held, table.score.data() + row * models);
+        Members of = members();
+        std::array<double, aims> from_hint{};
+        if (of.size() > 1)
+            for (double& p : from_hint) p = hints::lengthened(next(table.aim, aim));
+        const Placed made = placed(table.forecast[row], table.key[row], table.worst[row], from_hint.data());
+        Awaited found{std::move(of), made, table.event[row], given(scores, each)};
+        double* notes = found.kept.data() + models;
+        if (table.same[row] == 0) {
+            std::generate(notes, notes + each, [&] { return next_note(); });
+        } else if (each != 0) {
+            held.hint->issue(scores.data(), notes);
+            held.hint->shorten(notes);
+        }
+        ++row;
+        return found;
+    }
+
+    bool at_end() const {
+        return member == table.group.size() && note == table.notes.size() && whole == table.whole.size() &&
+               aim == table.aim.size();
+    }
+};
+
+// Take over what `table` gave.
+void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
+    Table table;
+    load(table.entries(), columns);
+    const std::size_t count = table.number.size();
+    for (const auto* column : {&table.key, &table.worst, &table.event, &table.members})
+        require(column->size() == count, "columns must be of one length");
+    const std::size_t models = truecast::at_rest(at_rest(desk).held()).hint->inputs();
+    require(table.score.size() == count * models && table.forecast.size() == count && table.same.size() == count &&
+                table.about.size() == table.made.size(),
+            "columns must be of one length");
+    Tickets tickets;
+    Events events;
+    for (std::size_t k = 0; k < table.about.size(); ++k) events[table.about[k]].made = table.made[k];
+    Reader reader(desk, table);
+    for (const std::int64_t number : table.number) {
+        const auto ticket = tickets.emplace_hint(tickets.end(), number, reader.ticket());
+        if (ticket->second.event != no_event) ++events[ticket->second.event].open;
+    }
+    require(reader.at_end(), "tickets must have as many groups and notes as they say");
     require(tickets.size() == count, "tickets must have numbers of their own");
     desk.tickets = std::move(tickets);
-    desk.events = std::move(open);
+    desk.events = std::move(events);
     desk.issued = issued;
 }
 
@@ -906,24 +940,15 @@ void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
     desk.named = desk.names.size();
 }
 
-void ask(Desk& desk, Floats scores) {
+void ask(Desk& desk, Array<const double, 1> scores) {
     require(scores.shape(0) == at_rest(desk).held().hint->inputs() && desk.guard.issued, "no outcome is awaited");
     desk.asked = given(again(desk.held(), scores.data()));
 }
 
-nb::dict bursts(Desk& desk) {
-    nb::dict numbers;
-    for (const hints::Field& field : desk.bursts.fields()) numbers[field.name] = *field.values;
-    return numbers;
-}
-
 bool set_bursts(Desk& desk, const nb::dict& numbers) {
     hints::Bursts read;
-    for (const hints::Field& field : read.fields()) {
-        *field.values = nb::cast<double>(numbers[field.name]);
-        if (!(*field.values >= field.least && *field.values <= field.most)) return false;
-    }
-    if (!read.settle()) return false;
+    load(read.entries(), numbers);
+    if (!in_range(read.entries()) || !read.settle()) return false;
     at_rest(desk).bursts = read;
     return true;
 }
@@ -946,6 +971,8 @@ void take(Desk& desk, Desk& other) {
 }  // namespace
 
 void bind_recalibrate(nb::module_& m) {
+    m.attr("TICKETS") = described(Table().entries());
+    m.attr("BURSTS") = described(hints::Bursts().entries());
     nb::class_<Desk>(m, "Desk")
         .def(
             "__init__",
@@ -971,9 +998,7 @@ void bind_recalibrate(nb::module_& m) {
              "Write what would be said of each score if it came next.")
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
-        .def("restore", &restore, "issued"_a, "number"_a, "key"_a, "worst"_a, "event"_a, "members"_a, "group"_a,
-             "score"_a, "forecast"_a, "aim"_a, "same"_a, "notes"_a, "whole"_a, "about"_a, "made"_a,
-             "Take over what `table` gave.")
+        .def("restore", &restore, "issued"_a, "columns"_a, "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "numbers"_a, "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
@@ -981,19 +1006,10 @@ void bind_recalibrate(nb::module_& m) {
         .def(
             "parts", [](const Desk& d, std::size_t number) { return group_parts(d.guard, number); }, "number"_a,
             "What the certificate of a group is made of; 0 is everyone, 1 are all others.")
-        .def("saved", [](const Desk& d) { return saved(d.guard); }, "All numbers of the guard, most in columns.")
+        .def("saved", [](Desk& d) { return saved(d.guard); }, "All numbers of the guard, most in columns.")
         .def(
-            "events",
-            [](const Desk& d) {
-                std::vector<std::int64_t> about, made;
-                for (const auto& [event, count] : d.events) {
-                    about.push_back(event);
-                    made.push_back(count.made);
-                }
-                return nb::make_tuple(copy(about), copy(made));
-            },
-            "The events that some ticket is of, and how many forecasts there were of each.")
-        .def("bursts", &bursts, "What is known of outcomes that come together.")
+            "bursts", [](Desk& d) { return saved(d.bursts.entries()); },
+            "What is known of outcomes that come together.")
         .def("set_bursts", &set_bursts, "numbers"_a, "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")

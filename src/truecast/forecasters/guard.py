@@ -145,7 +145,8 @@ class Guard(_core.Guarded, Saveable):
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         numbers = numbers_of(state, most=1)
-        if numbers["late"][0] or numbers["lost"][0] or numbers["reserved"] or numbers["most_late"]:
+        late, lost = (numbers["groups"][name][0] for name in ("late", "lost"))
+        if late or lost or numbers["reserved"] or numbers["most_late"]:
             raise StateError("the saved state of a guard must await no late outcomes")
         try:
             self._load(numbers)

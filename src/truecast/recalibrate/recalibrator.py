@@ -20,7 +20,7 @@ from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
 from truecast.recalibrate.tickets import Ticket, is_score, load_tickets, tickets_state
-from truecast.state import Saveable
+from truecast.state import Saveable, require_entries
 
 __all__ = ["Recalibrator"]
 
@@ -446,13 +446,12 @@ class Recalibrator(Saveable):
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         names = "hint", "groups", "guard", "tickets", "bursts", "asked"
-        if not isinstance(state, dict) or set(state) != set(names):
-            raise StateError(f"the saved state must have exactly the entries {', '.join(names)}")
+        state = require_entries("state", state, names)
         hint = self._desk.alone(lambda: _built(self._anew, logit=self._logit))
         hint.load(state["hint"])
         groups = _saved_names(state["groups"], self._max_groups)
         numbers = numbers_of(state["guard"], most=len(groups) + 2)
-        if len(numbers["rounds"]) != len(groups) + 2:
+        if len(numbers["groups"]["rounds"]) != len(groups) + 2:
             raise StateError(
                 "there must be a saved record of each group, of everyone and of all others"
             )
@@ -540,9 +539,6 @@ def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDAr
 def _load_bursts(desk: _core.Desk, numbers: object) -> None:
     """Take over what is known of outcomes that come together."""
     names = desk.bursts()
-    if not isinstance(numbers, dict) or set(numbers) != set(names):
-        raise StateError(f"the saved bursts must have exactly the entries {', '.join(names)}")
-    if any(type(number) is not float for number in numbers.values()) or not desk.set_bursts(
-        numbers
-    ):
+    saved = require_entries("bursts", numbers, names)
+    if any(type(number) is not float for number in saved.values()) or not desk.set_bursts(saved):
         raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")

@@ -12,8 +12,9 @@ from truecast import _core
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
 from truecast.ledger import is_placed
+from truecast.state import Entry, kinds_of
 
-__all__ = ["Ticket", "is_score", "load_tickets", "tickets_state"]
+__all__ = ["ENTRIES", "Ticket", "is_score", "load_tickets", "tickets_state"]
 
 
 class Ticket(int):
@@ -42,38 +43,18 @@ class Ticket(int):
         return f"Ticket({int(self)}, p={self.p!r})"
 
 
-# Of each ticket; the scores are as many as the hint takes, and the groups as many as it has
-# members. Notes that the saved hint would give again are left out.
-_COLUMNS = {
-    "number": "<i8",
-    "key": "<i8",  # where on the arc it is credited
-    "worst": "<i8",  # what is reserved for it
-    "event": "<i8",
-    "members": "<i8",  # how many groups it is of, besides everyone
-    "group": "<i8",
-    "score": "<f8",
-    "forecast": "<f8",
-    "aim": "<u2",  # of tickets with groups: the hint, and what their offsets said of it, in 16 bits
-    # whether the hint would give these notes now, if it is one of truecast; or there are none
-    "same": "<u1",
-    "notes": "<u2",  # forecasts in 16 bits, or _WHOLE
-    "whole": "<i8",  # the other notes, in order: the bits of floats
-    "about": "<i8",  # the events that some ticket is of,
-    "made": "<i8",  # and how many forecasts there were of each
-}
+#: what the table of saved tickets has
+ENTRIES = [Entry(*each) for each in _core.TICKETS]
+_KINDS = kinds_of(ENTRIES)
 _ONE_EACH = "key", "worst", "event", "members", "forecast", "same"
-_WHOLE = 0xFFFF
+_IN_FULL = 0xFFFF  # the note is among those that are saved as whole floats
 _AIMS = 4  # numbers that a forecast of a group was made from
 _MOST = 1 << 28  # numbers in a column
 
 
 def tickets_state(desk: _core.Desk) -> dict[str, Any]:
     """Everything about the tickets, as plain data."""
-    about, made = desk.events()
-    return {
-        "issued": desk.issued,
-        "awaited": packed({**desk.table(), "about": about, "made": made}, _COLUMNS),
-    }
+    return {"issued": desk.issued, "awaited": packed(desk.table(), _KINDS)}
 
 
 def load_tickets(
@@ -85,13 +66,13 @@ def load_tickets(
     issued = state["issued"]
     if type(issued) is not int or not 0 <= issued <= 1 << 62:
         raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
-    columns = unpacked("tickets", state["awaited"], _COLUMNS, _MOST)
+    columns = unpacked("tickets", state["awaited"], _KINDS, _MOST)
     _check_lengths(columns, desk.hint, most)
     _check_columns(columns, issued, scale)
     _check_notes(columns, desk.hint)
     _check_events(columns)
     _check_counts(columns, numbers)
-    desk.restore(issued, **columns)
+    desk.restore(issued, columns)
 
 
 def is_score(score: float, scale: str) -> bool:
@@ -145,7 +126,7 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
 def _check_notes(columns: Columns, hint: Any) -> None:
     notes, whole, same = columns["notes"], columns["whole"], columns["same"]
     each, ours = hint._notes, hint._calls is None
-    if int((notes == _WHOLE).sum()) != len(whole):
+    if int((notes == _IN_FULL).sum()) != len(whole):
         raise StateError("the notes of a saved ticket must be as many as they say")
     if (
         same.max(initial=0) > 1
@@ -179,7 +160,8 @@ def _check_events(columns: Columns) -> None:
 
 def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
     """Refuse a guard that awaits other tickets, or counts them at less or more than they are worth."""
-    groups = len(numbers["late"])
+    awaited = numbers["groups"]
+    groups = len(awaited["late"])
     owner = np.repeat(np.arange(len(columns["number"])), columns["members"])
     known = _within(columns["group"], 1, groups - 1)
     known[1:] &= (np.diff(columns["group"]) > 0) | (np.diff(owner) > 0)
@@ -194,14 +176,14 @@ def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
         np.concatenate([everyone, columns["group"]]),
         np.concatenate([worth, worth[owner]]),
     )
-    if (np.bincount(member, minlength=groups) != numbers["late"]).any():
+    if (np.bincount(member, minlength=groups) != awaited["late"]).any():
         raise StateError("the saved tickets must be as many as the guard awaits")
-    lost = numbers["unknown"].astype(np.float64) - np.bincount(
+    lost = awaited["unknown"].astype(np.float64) - np.bincount(
         member, value, groups
     )  # of what is given up
-    loose = 2.0**-40 * numbers["unknown"]
+    loose = 2.0**-40 * awaited["unknown"]
     if (
-        (lost < numbers["lost"] * 2.0**31 - loose) | (lost > numbers["lost"] * 2.0**32 + loose)
+        (lost < awaited["lost"] * 2.0**31 - loose) | (lost > awaited["lost"] * 2.0**32 + loose)
     ).any():
         raise StateError(
             "the saved unknown of a guard must be that of its tickets and of what it has given up"

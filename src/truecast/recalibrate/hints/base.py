@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast.errors import InputError, StateError
-from truecast.state import Saveable
+from truecast.state import Entry, Saveable, kinds_of, require_entries
 
 __all__ = ["Hint"]
 
@@ -98,31 +98,15 @@ class Hint(_core.Hint, Saveable):
 
     def state(self) -> dict[str, Any]:
         """Everything that learning can change, as plain data."""
-        parts: list[dict[str, Any]] = [{} for _ in range(1 + self._members)]
-        numbers = self._numbers().tolist()
-        start = 0
-        for part, name, count, row, _, _ in self._layout():
-            parts[part][name] = numbers[start : start + count] if row else numbers[start]
-            start += count
-        return parts[0] | ({"members": parts[1:]} if self._members else {})
+        return self._saved()
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        parts = self._parts(state)
-        layout = self._layout()
-        for part, found in enumerate(parts):
-            names = {name for owner, name, *_ in layout if owner == part}
-            if not isinstance(found, dict) or set(found) != names:
-                raise StateError(
-                    f"the saved state must have exactly the entries {', '.join(sorted(names))}"
-                )
-        numbers: list[float] = []
-        for part, name, count, row, least, most in layout:
-            found = parts[part][name]
-            numbers += _numbers(
-                name, _widened(name, found, count) if row else [found], count, least, most
-            )
-        if not self._restore(np.array(numbers, np.float64)):
+        own, *members = (
+            _checked(part, [Entry(*each) for each in listed])
+            for part, listed in zip(self._parts(state), self._entries(), strict=True)
+        )
+        if not self._restore(own | {"members": members}):
             raise StateError(
                 "the saved numbers do not fit together: no outcomes lead to this state"
             )
@@ -143,24 +127,34 @@ class Hint(_core.Hint, Saveable):
         return [{name: state[name] for name in state if name != "members"}, *members]
 
 
-def _widened(name: str, values: Any, count: int) -> Any:
-    """The rows of an `Isotonic` as saved before it had knots beyond a logit of 16: nothing was seen there."""
-    if count != 321 or not isinstance(values, list) or len(values) != 129:
-        return values
-    ends = (values[0], values[-1]) if name in ("rates", "centres") else (0.0, 0.0)
-    return [ends[0]] * 96 + values + [ends[1]] * 96
+def _checked(saved: object, entries: list[Entry]) -> dict[str, Any]:
+    """The saved numbers of a hint, if they are as many floats in range as there must be."""
+    found = require_entries("state", saved, sorted(kinds_of(entries)))
+    return {entry.name: _numbers(found[entry.name], entry) for entry in entries}
 
 
-def _numbers(name: str, values: object, count: int, least: float, most: float) -> list[float]:
-    """The saved numbers of one name, if they are as many floats in range as there must be."""
-    if not isinstance(values, list) or len(values) != count:
-        raise StateError(f"the saved {name} must be {count} numbers")
+def _numbers(saved: Any, entry: Entry) -> Any:
+    name, _, length, least, most, _ = entry
+    values = [saved] if length is None else _widened(name, saved, length)
+    if not isinstance(values, list) or (length is not None and len(values) != length):
+        raise StateError(f"the saved {name} must be {length} numbers")
     for number in values:
         if type(number) is not float or not least <= number <= most:
             raise StateError(
                 f"the saved {name} must be floats from {least:g} to {most:g}, got {number!r:.80}"
             )
-    return values
+    return saved if length is None else values
+
+
+def _widened(name: str, values: Any, length: int) -> Any:
+    """The rows of an `Isotonic` as saved before it had knots beyond a logit of 16.
+
+    Nothing was seen there.
+    """
+    if length != 321 or not isinstance(values, list) or len(values) != 129:
+        return values
+    ends = (values[0], values[-1]) if name in ("rates", "centres") else (0.0, 0.0)
+    return [ends[0]] * 96 + values + [ends[1]] * 96
 
 
 def is_compiled(hint: object) -> bool:

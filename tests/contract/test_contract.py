@@ -86,6 +86,7 @@ class Following:
         return cls(kind.from_json(text))
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize(
     "make",
     [tc.Guard, lambda: tc.Guard(budget=1.5), lambda: tc.Guard(nudge=True), tc.Recalibrator],
@@ -159,6 +160,7 @@ def test_a_window_that_fills_is_bounded() -> None:
     testing.check_forecaster(Window, checks=[testing.check_memory])
 
 
+@pytest.mark.slow("plays tens of thousands of rounds one by one")
 def test_what_others_allocate_once_is_not_held_against_a_forecaster() -> None:
     others: list[bytes] = []
 

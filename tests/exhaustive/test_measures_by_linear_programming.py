@@ -181,6 +181,7 @@ def tallies_around_half() -> list[tc.Tally]:
     return tallies
 
 
+@pytest.mark.slow("solves many linear programmes")
 def test_decision_losses_are_the_linear_programmes_over_all_proper_scores() -> None:
     for tally in random_tallies(20, 240, most=7) + tallies_around_half():
         rate = tally.ones / tally.weights
@@ -201,6 +202,7 @@ def test_decision_losses_are_the_linear_programmes_over_all_proper_scores() -> N
         )
 
 
+@pytest.mark.slow("goes through all small tallies")
 def test_all_tallies_of_up_to_three_values_on_a_grid() -> None:
     counts = [(z, o) for z in range(3) for o in range(3) if z + o]
     for places in ([0.0, 0.5, 1.0], [0.25, 0.5, 0.75], [0.0, 0.125, 1.0]):

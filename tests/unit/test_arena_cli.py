@@ -38,6 +38,7 @@ def expected(*horizons: int) -> object:
     return tournament(players, opponents, horizons, 2, workers=1)
 
 
+@pytest.mark.slow("draws pictures")
 def test_prints_and_plots() -> None:
     result = run("--rounds", "20,50", *QUICK)
     assert result.exit_code == 0, result.output
@@ -196,6 +197,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow("starts the command and waits for it")
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_ends_it_in_a_line_that_says_how_to_go_on() -> None:
     Path("start.py").write_text(START)

@@ -161,6 +161,7 @@ def test_the_last_predict_is_the_one_that_is_judged() -> None:
     assert g.to_json() == other.to_json()
 
 
+@pytest.mark.slow("plays a million rounds")
 def test_a_million_rounds_without_drift() -> None:
     rng = np.random.default_rng(11)
     rounds = 1_000_000

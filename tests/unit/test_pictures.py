@@ -61,6 +61,7 @@ def assert_same(made: str, kept: str) -> None:
         assert numbers == pytest.approx(kept_numbers, abs=0.25)
 
 
+@pytest.mark.slow("draws the pictures of the pages")
 @pytest.mark.parametrize("name", SCRIPT.PICTURES)
 def test_a_picture_is_what_its_script_makes(name: str) -> None:
     style = dict(mpl.rcParams)
@@ -111,6 +112,7 @@ def test_pictures_are_small_and_load_nothing() -> None:
         assert all(name.startswith("http://www.w3.org/") for name in names)
 
 
+@pytest.mark.slow("draws the pictures of the pages")
 @pytest.mark.parametrize("name", SCRIPT.PICTURES)
 def test_words_are_in_the_picture_and_large_enough(name: str) -> None:
     with mpl.rc_context(SCRIPT.STYLE):

@@ -315,6 +315,7 @@ def test_real_weights_cannot_be_judged() -> None:
     assert "beyond what chance adds" not in size(finding, "weighted")
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=15)
 @given(rounds(most=40))
 def test_words_make_sense_of_any_rounds(rows: list[tuple[int, float]]) -> None:

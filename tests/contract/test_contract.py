@@ -44,6 +44,7 @@ for end in ("lower", "upper", "middle"):
         )
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize("name", OURS)
 def test_our_forecasters_keep_the_contract(name: str) -> None:
     testing.check_forecaster(OURS[name])
@@ -384,6 +385,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize(("check", "broken"), BROKEN)
 def test_check_catches_a_broken_forecaster(check: Callable[..., None], broken: type[Mean]) -> None:
     testing.check_forecaster(Mean, checks=[check])

@@ -71,6 +71,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow("runs all checks of river")
 @pytest.mark.parametrize(("params", "number"), CHECKS)
 def test_checks_of_river(params: dict[str, Any], number: int) -> None:
     model = Recalibrated(**params).clone()

@@ -81,6 +81,7 @@ SEEN: list[tuple[int, Any]] = []  # by all clones
 # partial_fit
 
 
+@pytest.mark.slow("runs all checks of scikit-learn")
 @parametrize_with_checks(
     [
         RecalibratedClassifier(LogisticRegression(), cv=3),

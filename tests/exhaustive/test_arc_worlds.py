@@ -76,6 +76,7 @@ def test_distances_are_within_the_certificate(worlds: list[tuple[Sides, ArcCerti
         assert certificate.energy <= 65 / 64 * rounds
 
 
+@pytest.mark.slow("plays all games of a small world")
 def test_smooth_errors_are_within_the_certificate(
     worlds: list[tuple[Sides, ArcCertificate]],
 ) -> None:

@@ -24,6 +24,7 @@ def residuals(tally: tc.Tally) -> np.ndarray:
     return (tally.ones - tally.weights * tally.p) / tally.total
 
 
+@pytest.mark.slow("solves linear programmes")
 @pytest.mark.parametrize("seed", range(4))
 def test_smooth_error_is_the_linear_programme(seed: int) -> None:
     for tally in random_tallies(seed, 500):
@@ -60,6 +61,7 @@ def split_rounds(tally: tc.Tally, values: np.ndarray) -> float:
     return solved(np.r_[distance, distance], A_eq=rows, b_eq=right, bounds=(0, None))
 
 
+@pytest.mark.slow("solves linear programmes")
 @pytest.mark.parametrize("seed", range(2))
 def test_lower_distance_bounds_hold_and_meet(seed: int) -> None:
     for tally in random_tallies(10 + seed, 60, most=10):
@@ -72,6 +74,7 @@ def test_lower_distance_bounds_hold_and_meet(seed: int) -> None:
         check_witnesses(tally, bounds)
 
 
+@pytest.mark.slow("solves linear programmes")
 @pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
 def test_lower_distance_of_many_forecasts(power: float) -> None:
     rng = np.random.default_rng(int(2 * power))

@@ -90,6 +90,7 @@ def test_certificate_within_a_priori_bound_on_long_streams(opponent: str) -> Non
         assert certificate.bound <= certificate.a_priori < 2 * math.sqrt(rounds) + 1
 
 
+@pytest.mark.slow("searches for exact distances")
 def test_more_rounds_than_the_horizon_stay_certified() -> None:
     for f in forecasters(16):
         p, y = play(f, "greedy", 50)

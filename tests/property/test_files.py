@@ -213,6 +213,7 @@ def row_ends(text: str, separator: str | None) -> set[int]:
     return ends
 
 
+@pytest.mark.slow("tries many examples")
 @given(
     SEPARATORS.flatmap(lambda mark: st.tuples(st.just(mark), pieces(mark))), BLOCKS, st.booleans()
 )

@@ -303,6 +303,7 @@ def harm(core: tc.Recalibrator, y: int, ticket: tc.Ticket | None) -> float:
     return sum(energies(trial))
 
 
+@pytest.mark.slow("plays against every adversary")
 @pytest.mark.parametrize("budget", [1.05, 2.0, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_adversary_exceeds_the_budget(budget: float, seed: int) -> None:

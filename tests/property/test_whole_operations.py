@@ -571,6 +571,7 @@ def test_an_outcome_that_the_hint_cannot_learn_is_still_awaited() -> None:
     assert r.unresolved == 0
 
 
+@pytest.mark.slow("plays a long log")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does it")
 def test_a_log_that_gives_up_its_own_tickets_keeps_none_of_them(tmp_path: Path) -> None:
     """Memory does not grow with how many were given up."""

@@ -44,6 +44,7 @@ def test_search_finds_the_very_worst_of_short_games(name: str) -> None:
         assert found.distance.totals[1] >= worst.distance
 
 
+@pytest.mark.slow("searches through many games")
 def test_what_is_found_can_be_played_again() -> None:
     f = tc.BentGrid(horizon=100)
     before = f.to_json()
@@ -80,6 +81,7 @@ def test_changes_improve_on_beam_and_constructions() -> None:
     assert many > few + 0.05
 
 
+@pytest.mark.slow("searches through many games")
 def test_starts_are_taken_up() -> None:
     start = exhaustive(RunningMean(), 13).outcomes
     found = best_response(RunningMean(), 13, width=2, tries=1, starts=[start])

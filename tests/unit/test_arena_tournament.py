@@ -290,6 +290,7 @@ def test_errors_while_building_come_at_once() -> None:
         tournament({"int": lambda rounds, seed: rounds}, SOME, [8], workers=1)
 
 
+@pytest.mark.slow("starts processes")
 def test_a_process_that_dies_is_an_error_and_no_wait_for_ever() -> None:
     with pytest.raises(RuntimeError, match="a process has died.*__main__.*workers=1"):
         tournament({"deadly": deadly, "own": own}, SOME, [3], workers=2)

@@ -70,6 +70,7 @@ def world(kind: str, truth: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(len(p)) < np.clip(TRUTHS[truth](p), 0, 1), p
 
 
+@pytest.mark.slow("makes many reports")
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_words_stars_marks_and_advice_never_disagree(kind: str, truth: str) -> None:

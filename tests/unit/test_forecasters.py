@@ -286,6 +286,7 @@ def test_largest_horizons_have_their_bounds() -> None:
         tc.BentGrid(horizon=(1 << 36) + 1)
 
 
+@pytest.mark.slow("waits for threads")
 def test_a_batch_in_another_thread_refuses_company() -> None:
     f = tc.AlmostOneStepAhead(grid=10)
     y = np.tile(np.array([0, 1], np.uint8), 30_000_000)

@@ -110,6 +110,7 @@ def test_batches_write_where_they_are_told() -> None:
     assert batch.to_json() == before
 
 
+@pytest.mark.slow("plays 120,000 rounds, twice")
 @pytest.mark.parametrize("nudge", [False, True])
 @pytest.mark.parametrize("budget", [1.05, 4.0])
 def test_batches_of_any_length_are_the_loop_bit_for_bit(budget: float, nudge: bool) -> None:

@@ -70,6 +70,7 @@ def test_a_picture_is_what_its_script_makes(name: str) -> None:
     assert dict(mpl.rcParams) == style
 
 
+@pytest.mark.slow("draws pictures")
 def test_the_same_bytes_twice() -> None:
     assert SCRIPT.drawn("rounds") == SCRIPT.drawn("rounds")
 

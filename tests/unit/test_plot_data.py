@@ -136,6 +136,7 @@ def where_all_is_low() -> plot.Miscalibration:
     return where
 
 
+@pytest.mark.slow("resamples many times")
 @pytest.mark.parametrize("size", [512, 513, 20_000])
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_a_thinned_witness_is_still_one(size: int, scale: float) -> None:

@@ -178,6 +178,7 @@ def contrast(one: object, other: object) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("name", KINDS)
 def test_words_and_lines_stand_out_from_their_ground(name: str, ground: str) -> None:
@@ -199,6 +200,7 @@ def test_pictures_follow_the_users_sizes() -> None:
         assert flaws(figure) == []
 
 
+@pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_new_figure_fits_and_nothing_else_is_touched(name: str) -> None:
     before = dict(mpl.rcParams)
@@ -560,6 +562,7 @@ def test_a_game_s_distances_are_not_joined() -> None:
     assert dots.get_linestyle() == "None"
 
 
+@pytest.mark.slow("draws pictures")
 def test_groups_with_long_names_keep_both_ends_and_stay_apart() -> None:
     airports = [
         "Los Angeles International Airport",

@@ -78,6 +78,7 @@ def test_gain_is_less_what_chance_adds() -> None:
     assert finding.gain < 0.03
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_gain_is_of_the_log_loss_where_events_are_rare() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(1, 200, 50_000)

@@ -230,6 +230,7 @@ def test_what_the_smooth_error_hardly_sees_is_seen_in_stretches() -> None:
     assert len(finding.off) == 4
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_where_it_is_off_is_said_in_words() -> None:
     rng = np.random.default_rng(3)
     p = rng.uniform(0, 1, 50_000)

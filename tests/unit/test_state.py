@@ -255,6 +255,7 @@ def test_a_changed_digit_is_noticed_by_the_checksum() -> None:
             tc.AlmostOneStepAhead.from_json(json.dumps(entries | {path: entries[path] | value}))
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=200)
 @given(data=st.data())
 def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:

@@ -52,6 +52,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines if len(line) > 1}
 
 
+@pytest.mark.slow("measures several scores")
 @pytest.mark.parametrize("file", ["scores.csv", "scores.parquet"])
 def test_several_scores_side_by_side_with_the_figures_of_python(file: str) -> None:
     done = run("measure", file, "--outcome", "happened", "--score", "old", "--score", "new")
@@ -80,6 +81,7 @@ def sentences(text: str) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
+@pytest.mark.slow("makes a report")
 def test_the_verdict_comes_first_is_that_of_the_page_and_says_where() -> None:
     bad_scores = (OLD / 2 + 0.3).round(3)
     FRAME.with_columns(bad=pl.Series(bad_scores)).write_csv("bad.csv")
@@ -120,6 +122,7 @@ def test_no_verdict_without_resamples_and_none_on_chance_with_real_weights() -> 
     assert weighted.startswith("old: With real weights, chance cannot be judged.\n")
 
 
+@pytest.mark.slow("runs the command many times")
 def test_decisions_are_not_taken_for_probabilities_in_silence() -> None:
     frame = FRAME.with_columns(prediction=(FRAME["new"] > 0.5).cast(int), y="happened")
     frame.select("y", "prediction", y_proba="old").write_csv("both.csv")
@@ -455,6 +458,7 @@ def test_distance_refuses(options: list[str], message: str) -> None:
     assert message in done.stderr
 
 
+@pytest.mark.slow("makes a report")
 def test_report_is_a_page_about_the_scores_and_groups() -> None:
     options = [
         "--score",
@@ -496,6 +500,7 @@ def test_one_score_by_group_and_skipped_rows_in_the_report() -> None:
     assert re.search(r"\bplace\b", page)
 
 
+@pytest.mark.slow("starts the command")
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal that a test can read")
 def test_progress_is_shown_on_a_terminal_and_nowhere_else() -> None:
     import pty

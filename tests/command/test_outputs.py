@@ -116,6 +116,7 @@ def test_an_input_that_is_a_link_in_circles() -> None:
         assert "loop.csv" in done.stderr
 
 
+@pytest.mark.slow("starts the command")
 def test_standard_output_that_is_full() -> None:
     with open("/dev/full", "wb") as full:
         words = [sys.executable, "-m", "truecast", "measure", "scores.csv"]

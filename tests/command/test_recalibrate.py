@@ -155,6 +155,7 @@ def test_groups_beyond_the_most_share_a_guard() -> None:
     )
 
 
+@pytest.mark.slow("writes and plays a long file")
 @pytest.mark.parametrize("ending", WRITE)
 def test_groups_of_several_columns_overlap(ending: str) -> None:
     hours = [None if k % 5 == 0 else k % 3 for k in range(ROWS)]
@@ -198,6 +199,7 @@ def test_columns_of_groups_that_are_refused() -> None:
     assert not Path("out.csv").exists()
 
 
+@pytest.mark.slow("writes and plays a long file")
 def test_rows_without_an_outcome_are_forecast_and_not_learned_from() -> None:
     y = [
         None if 1000 <= k < 1010 or k == 2500 else bit for k, bit in enumerate(FRAME["y"].to_list())
@@ -220,6 +222,7 @@ def test_rows_without_an_outcome_are_forecast_and_not_learned_from() -> None:
     assert f"{ROWS - 11:,}" in Path("report.html").read_text()
 
 
+@pytest.mark.slow("makes a report")
 def test_the_report_is_about_before_and_after() -> None:
     FRAME.write_csv("scores.csv")
     options = ["--by", "place", "--report", "report.html", "--state", "s.json"]
@@ -357,6 +360,7 @@ def saved(state: Path) -> str:
     return tc.Recalibrator.from_json(state.read_text()).to_json()
 
 
+@pytest.mark.slow("is killed before every step")
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
 def test_killed_before_any_step_and_started_again_it_writes_the_same(
     ending: str, monkeypatch: pytest.MonkeyPatch
@@ -388,6 +392,7 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
     assert kills > 15
 
 
+@pytest.mark.slow("starts the command and kills it, many times")
 @pytest.mark.skipif(sys.platform == "win32", reason="no kill -9")
 def test_killed_for_real_again_and_again(tmp_path: Path) -> None:
     frame = pl.concat([FRAME] * 50)

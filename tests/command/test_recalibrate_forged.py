@@ -144,6 +144,7 @@ def changed(data: st.DataObject, run: Any) -> Any:
     return record
 
 
+@pytest.mark.slow("tries many examples")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", [False, True])
 @settings(
@@ -408,6 +409,7 @@ def test_a_disk_that_fills_up_is_told_and_the_next_run_is_as_if_nothing_had_been
     }
 
 
+@pytest.mark.slow("makes a report")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 def test_a_device_that_is_full_is_named() -> None:
     done = run(

@@ -397,6 +397,7 @@ def test_a_half_written_line_waits_here_too() -> None:
     assert state().rounds == 1
 
 
+@pytest.mark.slow("is killed before every step")
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
 def test_killed_before_any_step_and_started_again_it_writes_the_same(
     ending: str, monkeypatch: pytest.MonkeyPatch
@@ -436,6 +437,7 @@ def saved(path: Path) -> tuple[str, object]:
     return tc.Recalibrator.from_json(text).to_json(), json.loads(text)["run"]["known"]
 
 
+@pytest.mark.slow("tries many examples")
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

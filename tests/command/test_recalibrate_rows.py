@@ -324,6 +324,7 @@ def days(kind: str, rows: int, rng: np.random.Generator) -> pl.DataFrame:
     return pl.DataFrame({"y": (rng.random(rows) < p).astype(int), "p": p})
 
 
+@pytest.mark.slow("compares thousands of files")
 @pytest.mark.parametrize("kind", ["fine", "coarse", "base rate"])
 def test_other_days_are_seldom_taken_for_the_same(kind: str) -> None:
     """Less than once in 1,000 times, in files of all sizes: the chance that is promised, without any that was tuned."""

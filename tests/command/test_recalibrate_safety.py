@@ -262,6 +262,7 @@ def test_parquet_is_neither_packed_nor_written_to_standard_output() -> None:
     assert (done.exit_code, done.stdout, said in done.stderr) == (2, "", True)
 
 
+@pytest.mark.slow("makes reports")
 def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what_was_skipped() -> (
     None
 ):
@@ -489,6 +490,7 @@ def test_bad_rows_are_counted_in_the_run_that_met_them() -> None:
         assert json.loads(done.stdout)["skipped"] == skipped
 
 
+@pytest.mark.slow("starts the command twice at once")
 @pytest.mark.skipif(sys.platform == "win32", reason="no such locks")
 @pytest.mark.parametrize("options", [["-o", "out.csv"], ["-o", "other.csv", "--state", "s.json"]])
 def test_two_runs_at_once_do_not_touch_each_others_files(options: list[str]) -> None:
@@ -595,6 +597,7 @@ def test_a_part_of_other_columns_and_another_state_is_still_known_by_its_own(
     assert read("out" + ending)["better"].to_list() == expected(FRAME)
 
 
+@pytest.mark.slow("starts the command")
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
 @pytest.mark.parametrize(
     "name", ["s.json", "s.json.part", "s.json.part.part", "s.json.lock", "out.csv.part"]
@@ -640,6 +643,7 @@ def test_what_the_engine_cannot_write_is_an_error_of_the_machine(
     assert {path.name for path in Path().iterdir()} == names
 
 
+@pytest.mark.slow("starts the command")
 @pytest.mark.skipif(sys.platform == "win32", reason="no such pipes")
 @pytest.mark.parametrize(
     "arguments", [["recalibrate", "big.csv", "-o", "-"], ["forecast", "big.csv"]]
@@ -686,6 +690,7 @@ def test_a_page_goes_where_a_link_points_to() -> None:
     assert Path("real.html").read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.slow("starts the command")
 @pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
 def test_without_anywhere_to_say_something_it_still_works() -> None:
     for rest in (

@@ -132,6 +132,7 @@ def test_the_model_of_a_terminal() -> None:
     assert screen.lines == ["said", "abcde", "x"]
 
 
+@pytest.mark.slow("starts the command in a terminal")
 @pytest.mark.parametrize(
     "words",
     [
@@ -155,12 +156,14 @@ def test_nothing_of_the_bar_is_left_among_what_is_said(words: list[str]) -> None
     assert done.exit_code == 0
 
 
+@pytest.mark.slow("starts the command in a terminal")
 def test_what_is_said_while_the_bar_is_shown_has_a_line_of_its_own() -> None:
     lines = seen("recalibrate", "scores.csv", "-o", "new.csv")
     assert lines[0] == "scores.csv: outcome 'y', score 'p'"
     assert lines[1] == "after 400 rounds"
 
 
+@pytest.mark.slow("starts the command in a terminal")
 def test_the_bar_is_shown() -> None:
     assert "counting" in on_terminal("measure", "scores.csv")[1]
     assert "recalibrating" in on_terminal("recalibrate", "scores.csv", "-o", "-", stdout=False)[1]
@@ -236,6 +239,7 @@ def all_commands(name: str) -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow("runs every command")
 def test_results_fit_eighty_columns_whatever_things_are_called() -> None:
     for name in (LONG, "\u6587" * 40):
         named(name)
@@ -248,6 +252,7 @@ def test_results_fit_eighty_columns_whatever_things_are_called() -> None:
                 assert columns(line) <= 80 or " written to " in line, (words, line)
 
 
+@pytest.mark.slow("runs every command")
 def test_messages_fit_a_terminal_of_eighty_columns_and_are_a_line_elsewhere() -> None:
     named(LONG)
     every = all_commands(LONG)
@@ -269,6 +274,7 @@ def test_the_guess_said_of_long_names() -> None:
     assert len(done.stderr) < 120
 
 
+@pytest.mark.slow("runs every command")
 def test_names_cannot_steer_the_terminal() -> None:
     named(EVIL)
     raw = set(EVIL) - set("[2J]0;ownedgnp.x31m")
@@ -304,6 +310,7 @@ def test_names_of_files_cannot_either() -> None:
     assert "\x1b" not in title[1]
 
 
+@pytest.mark.slow("starts the command")
 def test_letters_that_the_terminal_does_not_have() -> None:
     FRAME.rename({"p": "\u6587_prob"}).write_csv("scores.csv")
     environment = os.environ | {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}

@@ -44,6 +44,7 @@ for end in ("lower", "upper", "middle"):
         )
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize("name", OURS)
 def test_our_forecasters_keep_the_contract(name: str) -> None:
     testing.check_forecaster(OURS[name])
@@ -86,6 +87,7 @@ class Following:
         return cls(kind.from_json(text))
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize(
     "make",
     [tc.Guard, lambda: tc.Guard(budget=1.5), lambda: tc.Guard(nudge=True), tc.Recalibrator],
@@ -159,6 +161,7 @@ def test_a_window_that_fills_is_bounded() -> None:
     testing.check_forecaster(Window, checks=[testing.check_memory])
 
 
+@pytest.mark.slow("plays tens of thousands of rounds one by one")
 def test_what_others_allocate_once_is_not_held_against_a_forecaster() -> None:
     others: list[bytes] = []
 
@@ -382,6 +385,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize(("check", "broken"), BROKEN)
 def test_check_catches_a_broken_forecaster(check: Callable[..., None], broken: type[Mean]) -> None:
     testing.check_forecaster(Mean, checks=[check])

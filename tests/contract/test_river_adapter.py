@@ -71,6 +71,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow("runs all checks of river")
 @pytest.mark.parametrize(("params", "number"), CHECKS)
 def test_checks_of_river(params: dict[str, Any], number: int) -> None:
     model = Recalibrated(**params).clone()
@@ -104,6 +105,7 @@ def test_rounds_are_those_of_a_recalibrator_on_scores_before_learning(
     )
 
 
+@pytest.mark.slow("tries many examples")
 @given(asked=st.lists(st.integers(0, 3), min_size=60, max_size=60))
 @settings(max_examples=20)
 def test_asking_changes_nothing(asked: list[int]) -> None:

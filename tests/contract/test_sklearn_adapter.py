@@ -81,6 +81,7 @@ SEEN: list[tuple[int, Any]] = []  # by all clones
 # partial_fit
 
 
+@pytest.mark.slow("runs all checks of scikit-learn")
 @parametrize_with_checks(
     [
         RecalibratedClassifier(LogisticRegression(), cv=3),
@@ -318,6 +319,7 @@ def test_rounding_of_probabilities_is_forgiven_and_no_more() -> None:
 # In scikit-learn's company
 
 
+@pytest.mark.slow("fits many classifiers")
 def test_in_pipelines_searches_and_scores() -> None:
     X, y = rows()
     pipeline = make_pipeline(StandardScaler(), RecalibratedClassifier(LogisticRegression(), cv=3))

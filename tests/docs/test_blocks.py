@@ -30,6 +30,7 @@ def test_every_block_runs_or_says_why_not(page: Path) -> None:
         why_not_run(block, found)
 
 
+@pytest.mark.slow("runs all code of a page")
 @needs_a_shell
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_blocks_do_what_the_page_says(

@@ -104,6 +104,7 @@ def test_the_comparison_says_what_its_command_checks() -> None:
     assert rows == [(package, said) for package, said, _ in claims()]
 
 
+@pytest.mark.slow("imports other packages")
 @pytest.mark.filterwarnings("ignore")  # what peers warn of is not ours to mend
 @pytest.mark.parametrize(
     ("package", "said", "check"),

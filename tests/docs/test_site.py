@@ -107,6 +107,7 @@ def test_the_check_reads_style_sheets_and_wants_pages(check: Any, tmp_path: Path
     assert check(tmp_path) == ["a.css: loads https://example.org/font.woff2"]
 
 
+@pytest.mark.slow("reads all docstrings")
 def test_docstrings_have_formulas_powers_and_links(docstrings: dict[str, Any]) -> None:
     rewrite = docstrings["_rewrite"]
     block = rewrite(".. math:: \\frac1T \\sum_t y_t,\n    \\qquad T > 0")

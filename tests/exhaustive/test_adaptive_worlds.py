@@ -68,6 +68,7 @@ def walks(
             waiting.append((g, beside, (*told, (p, y))))
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize(
     ("at", "split", "longest"),
     [("outer", 0.25, 11), ("outer", 1.0, 8), ("middle", 0.5, 9), ("middle", 0.125, 8)],
@@ -158,6 +159,7 @@ def all_profits(c: Fraction, price: Fraction, intervals: int) -> Fraction:
     return max(sums)
 
 
+@pytest.mark.slow("computes all profits in fractions")
 def test_no_ladder_earns_more_than_the_table() -> None:
     for (k, j), most in TABLE.items():
         earned = all_profits(Fraction(1, 4), Fraction(k, 2**j), 16)
@@ -184,6 +186,7 @@ def formula(n: int) -> Fraction:
     return Fraction(29 * n, 64) + Fraction(sixteenths, 32) + Fraction(25, 2)
 
 
+@pytest.mark.slow("computes a long table")
 def test_formula_is_above_the_profits() -> None:
     for c in (1.0, 0.5, 0.25, 0.125):
         for j in range(1, 7):
@@ -212,6 +215,7 @@ def in_closed_form(rounds: int) -> Fraction:
 MANY = [*range(1, 5_000), *(int(2 ** (i / 256)) for i in range(13 * 256, 35 * 256)), 1 << 35]
 
 
+@pytest.mark.slow("goes through many numbers of rounds")
 def test_bound_is_as_stated_for_every_number_of_rounds() -> None:
     f = tc.HorizonFree()
     before = Fraction(0)

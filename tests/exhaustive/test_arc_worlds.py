@@ -61,6 +61,7 @@ def test_mirrored_games_have_mirrored_forecasts() -> None:
         assert (tc.Arc().forecast_many(y) == 1 - tc.Arc().forecast_many(1 - y)).all()
 
 
+@pytest.mark.slow("plays all games of a small world")
 def test_distances_are_within_the_certificate(worlds: list[tuple[Sides, ArcCertificate]]) -> None:
     far = distances([sides for sides, _ in worlds])
     for (sides, certificate), distance in zip(worlds, far.tolist(), strict=True):
@@ -75,6 +76,7 @@ def test_distances_are_within_the_certificate(worlds: list[tuple[Sides, ArcCerti
         assert certificate.energy <= 65 / 64 * rounds
 
 
+@pytest.mark.slow("plays all games of a small world")
 def test_smooth_errors_are_within_the_certificate(
     worlds: list[tuple[Sides, ArcCertificate]],
 ) -> None:
@@ -84,6 +86,7 @@ def test_smooth_errors_are_within_the_certificate(
         )
 
 
+@pytest.mark.slow("plays all games of twelve rounds")
 def test_the_worst_distance_of_twelve_rounds() -> None:
     """In fractions, of all 4,096 games: a forecaster that is a little worse would be noticed."""
     worst = exhaustive(tc.Arc(), 12)

@@ -90,6 +90,7 @@ def worlds(
             waiting.append((after, [*said, (placed, y)]))
 
 
+@pytest.mark.slow("plays all games of a small world")
 @pytest.mark.parametrize(
     ("hints", "rounds", "options"),
     [
@@ -193,6 +194,7 @@ LATE_HINTS = (0.3, 0.5, 0.3, 0.9)
 LATE_GROUPS: tuple[tuple[str, ...], ...] = (("a",), (), ("a", "b"), ("b",))
 
 
+@pytest.mark.slow("plays all games of a small world")
 @pytest.mark.parametrize(
     ("forecasts", "options"),
     [(4, {"budget": 4.0, "start": 0.0}), (3, {"budget": 1.05, "start": 0.0, "share": 1.0})],
@@ -231,6 +233,7 @@ def test_all_orders_of_issue_resolve_and_give_up(forecasts: int, options: dict[s
     assert passed or options["budget"] > 2  # so the excess is needed
 
 
+@pytest.mark.slow("plays all games of a small world")
 def test_forecasts_that_are_asked_for_and_dropped_leave_the_budget_whole() -> None:
     """All orders of five verbs; a forecast that was asked for may count in the end or not, while others are issued."""
     verbs = ("ask", "ask elsewhere", "observe", "issue", "resolve")
@@ -278,6 +281,7 @@ def test_late_outcomes_are_within_the_certificate() -> None:
         assert guard.reserved() == 0
 
 
+@pytest.mark.slow("plays all games of a small world")
 def test_all_members_of_overlapping_groups_share_one_budget() -> None:
     """Every group's energy is below the budget of all, and its certificate above its distances."""
     sets: tuple[tuple[str, ...], ...] = ((), ("a",), ("b",), ("a", "b"))
@@ -326,6 +330,7 @@ PLAYERS: dict[str, Callable[[float], Any]] = {
 }
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize("player", PLAYERS)
 @pytest.mark.parametrize(("hint", "budget"), [(0.0, 4.0), (0.01, 1.05), (1.0, 2.0)])
 def test_all_strings_are_within_the_certificate(player: str, hint: float, budget: float) -> None:

@@ -24,6 +24,7 @@ def residuals(tally: tc.Tally) -> np.ndarray:
     return (tally.ones - tally.weights * tally.p) / tally.total
 
 
+@pytest.mark.slow("solves linear programmes")
 @pytest.mark.parametrize("seed", range(4))
 def test_smooth_error_is_the_linear_programme(seed: int) -> None:
     for tally in random_tallies(seed, 500):
@@ -60,6 +61,7 @@ def split_rounds(tally: tc.Tally, values: np.ndarray) -> float:
     return solved(np.r_[distance, distance], A_eq=rows, b_eq=right, bounds=(0, None))
 
 
+@pytest.mark.slow("solves linear programmes")
 @pytest.mark.parametrize("seed", range(2))
 def test_lower_distance_bounds_hold_and_meet(seed: int) -> None:
     for tally in random_tallies(10 + seed, 60, most=10):
@@ -72,6 +74,7 @@ def test_lower_distance_bounds_hold_and_meet(seed: int) -> None:
         check_witnesses(tally, bounds)
 
 
+@pytest.mark.slow("solves linear programmes")
 @pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
 def test_lower_distance_of_many_forecasts(power: float) -> None:
     rng = np.random.default_rng(int(2 * power))
@@ -181,6 +184,7 @@ def tallies_around_half() -> list[tc.Tally]:
     return tallies
 
 
+@pytest.mark.slow("solves many linear programmes")
 def test_decision_losses_are_the_linear_programmes_over_all_proper_scores() -> None:
     for tally in random_tallies(20, 240, most=7) + tallies_around_half():
         rate = tally.ones / tally.weights
@@ -201,6 +205,7 @@ def test_decision_losses_are_the_linear_programmes_over_all_proper_scores() -> N
         )
 
 
+@pytest.mark.slow("goes through all small tallies")
 def test_all_tallies_of_up_to_three_values_on_a_grid() -> None:
     counts = [(z, o) for z in range(3) for o in range(3) if z + o]
     for places in ([0.0, 0.5, 1.0], [0.25, 0.5, 0.75], [0.0, 0.125, 1.0]):

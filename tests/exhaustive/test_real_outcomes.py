@@ -84,6 +84,7 @@ def explore(
     return strings
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("world", WORLDS)
 def test_real_outcomes_on_all_strings(world: str, end: str) -> None:
@@ -101,6 +102,7 @@ def test_real_outcomes_on_all_strings(world: str, end: str) -> None:
         assert strings == sum(len(values) ** rounds for rounds in range(longest + 1))
 
 
+@pytest.mark.slow("tries many examples")
 @given(
     y=st.lists(st.fractions(0, 1, max_denominator=30), max_size=60),
     m=st.integers(1, 9),

@@ -145,6 +145,7 @@ def test_partitions_in_integers_are_those_of_the_reference() -> None:
         assert by_partitions(y, steps, 7) == exact
 
 
+@pytest.mark.slow("searches hundreds of small cases by brute force")
 @pytest.mark.usefixtures("cheap_prices")
 @pytest.mark.parametrize("seed", range(4))
 def test_no_partition_is_nearer(seed: int) -> None:
@@ -156,6 +157,7 @@ def test_no_partition_is_nearer(seed: int) -> None:
         check(y, steps / m, by_partitions(y, steps, m))
 
 
+@pytest.mark.slow("searches hundreds of small cases by brute force")
 @pytest.mark.parametrize("seed", range(4))
 def test_no_path_is_shorter(seed: int) -> None:
     rng = np.random.default_rng(10 + seed)
@@ -167,6 +169,7 @@ def test_no_path_is_shorter(seed: int) -> None:
         check(y, p, by_lattice(y, p))
 
 
+@pytest.mark.slow("searches hundreds of small cases by brute force")
 @pytest.mark.usefixtures("cheap_prices")
 @pytest.mark.parametrize("seed", range(4))
 def test_no_path_is_shorter_whatever_the_prices(seed: int) -> None:
@@ -178,6 +181,7 @@ def test_no_path_is_shorter_whatever_the_prices(seed: int) -> None:
         check(y, p, exact, **STOPS[k % len(STOPS)])
 
 
+@pytest.mark.slow("goes through all small tallies")
 @pytest.mark.usefixtures("cheap_prices")
 @pytest.mark.parametrize(
     "places", [(0.0, 0.25, 0.5, 1.0), (0.125, 0.25, 0.375, 0.75), (0.0, 5e-324, 0.5, 0.75)]
@@ -270,6 +274,7 @@ class Lockstep:
         return found
 
 
+@pytest.mark.slow("searches thousands of times in lockstep")
 @pytest.mark.parametrize("seed", range(4))
 def test_kernel_in_lockstep(seed: int) -> None:
     rng = np.random.default_rng(30 + seed)

@@ -203,6 +203,7 @@ def chances_of_four_rounds():
     return table | {mirrored(seen): 1 - nu for seen, nu in table.items() if seen}
 
 
+@pytest.mark.slow("solves the game of four rounds")
 @pytest.mark.parametrize("rounds", VALUES)
 def test_values_of_up_to_four_rounds(rounds):
     """A forecaster on a few points, and an adversary who sees cells and plays simple fractions, get the same."""
@@ -219,6 +220,7 @@ def test_values_of_up_to_four_rounds(rounds):
     assert value.lower <= VALUES[rounds] <= value.upper <= VALUES[rounds] + Fraction(2, 10**12)
 
 
+@pytest.mark.slow("solves the game of four rounds")
 @pytest.mark.parametrize("rounds", SEEN_VALUES)
 def test_values_of_up_to_four_rounds_if_forecasts_are_seen(rounds):
     points = parts(6) if rounds == 3 else farey(max(rounds, 2))

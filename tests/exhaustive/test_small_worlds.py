@@ -116,6 +116,7 @@ def check_world(f: LadderForecaster, end: str, longest: int) -> None:
             assert distance(tally) <= Fraction(value, 2 * n * scale)
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize("grid", range(1, 7))
 @pytest.mark.parametrize("end", ENDS)
 def test_ladder_invariant_and_bounds_on_all_strings(grid: int, end: str) -> None:
@@ -123,6 +124,7 @@ def test_ladder_invariant_and_bounds_on_all_strings(grid: int, end: str) -> None
         check_world(tc.AlmostOneStepAhead(grid=grid, at=end, cell=rule), end, LONGEST)
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize("end", ENDS)
 def test_walk_from_every_start_on_all_strings(end: str) -> None:
     for grid in range(1, 7):
@@ -132,12 +134,14 @@ def test_walk_from_every_start_on_all_strings(end: str) -> None:
             check_world(f, end, 9)
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize("bend", range(4))
 def test_bent_grid_bound_on_all_strings(bend: int) -> None:
     for rule in CELL_RULES:
         check_world(tc.BentGrid(grid=2 * bend + 2, cell=rule), "outer", 13)
 
 
+@pytest.mark.slow("plays all strings of outcomes")
 @pytest.mark.parametrize("rule", CELL_RULES)
 def test_reference_and_core_agree_on_all_strings(rule: str) -> None:
     worlds = [
@@ -168,6 +172,7 @@ def test_reference_and_core_agree_on_all_strings(rule: str) -> None:
             )
 
 
+@pytest.mark.slow("searches hundreds of small cases by brute force")
 @pytest.mark.parametrize("length", range(8))
 def test_lattice_distance_is_the_brute_force_distance(length: int) -> None:
     rng = np.random.default_rng(length)

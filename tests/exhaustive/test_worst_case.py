@@ -159,6 +159,7 @@ def test_mirrored_forecasters_have_the_same_worst(at: str) -> None:
     )
 
 
+@pytest.mark.slow("plays all games of a small world")
 def test_worst_is_within_the_bounds() -> None:
     for rounds in (5, 9, 13):
         for f in (

@@ -550,6 +550,7 @@ def _fixed_point(places, masses, grid):
     return low
 
 
+@pytest.mark.slow("integrates numerically")
 def test_probcal_smooth_ece_has_its_bandwidth_in_logits_and_ours_in_probabilities(probcal):
     # two rare events, one forecast too low, the other too high: near each other as probabilities,
     # not as logits

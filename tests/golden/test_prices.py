@@ -154,12 +154,14 @@ def check_rules(tally: tc.Tally) -> None:
     assert abs(sum(v * m for v, m in parts) - ones) <= tiny
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=40, deadline=None)
 @given(rounds())
 def test_best_prices_keep_their_rules(rows: list) -> None:
     check_rules(tally_of(rows))
 
 
+@pytest.mark.slow("prices thousands of forecasts")
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
 def test_bounds_of_thousands_of_forecasts_meet(power: float) -> None:
     rng = np.random.default_rng(int(power))

@@ -64,6 +64,7 @@ def residuals(tally: tc.Tally) -> tuple[list[float], list[Fraction]]:
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=1000)
 @given(FORECASTS)
 @example(0.0)
@@ -82,6 +83,7 @@ def test_the_compiled_kernel_is_the_plain_one(p: float, zeros: int, ones: int) -
     assert found == gross == (r * plain.rise(p)) * (r * plain.fall(p))
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(tallies())
 @example(
@@ -101,6 +103,7 @@ def test_energy_is_off_by_no_more_than_proved(tally: tc.Tally) -> None:
     assert off <= 4 * UNIT * tally.total + tiny
 
 
+@pytest.mark.slow("sums over all pairs of many forecasts")
 @pytest.mark.parametrize("n", [33, 999, 2**18 + 99])  # the last by two threads
 def test_energy_of_many_forecasts_is_off_by_no_more_than_proved(n: int) -> None:
     rng = np.random.default_rng(n)
@@ -124,6 +127,7 @@ def test_energy_of_many_forecasts_is_off_by_no_more_than_proved(n: int) -> None:
     assert abs(Fraction(computed_gross) * 4**100 - gross) <= allowed
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(ROWS)
 def test_energy_is_the_double_sum(rows: list) -> None:
@@ -156,6 +160,7 @@ def test_halves_are_the_same_by_one_thread_and_by_two() -> None:
     assert whole[2] == parts[0][2] + parts[1][2]
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(tallies() | ROWS.map(tally_of))
 @example(tc.Tally([0.1], [9], [1]))  # its residual is 0 as a double, but not exactly
@@ -169,6 +174,7 @@ def test_bounds_are_never_below_what_they_bound(tally: tc.Tally) -> None:
     assert mean.lower_distance >= tc.lower_calibration_distance(tally).lower
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=200)
 @given(ROWS, st.data())
 def test_bounds_hold_for_real_weights(rows: list, data: st.DataObject) -> None:

@@ -141,7 +141,7 @@ class Lockstep(RuleBasedStateMachine):
 
 
 Lockstep.TestCase.settings = settings(max_examples=40, stateful_step_count=15)
-TestLockstep = Lockstep.TestCase
+TestLockstep = pytest.mark.slow("plays many games in lockstep")(Lockstep.TestCase)
 
 
 def field(twin: plain.Arc, p: float) -> float:
@@ -166,6 +166,7 @@ RULES: dict[str, Callable[[plain.Arc, float, int], int]] = {
 }
 
 
+@pytest.mark.slow("plays long games in lockstep")
 @pytest.mark.parametrize("name", RULES)
 def test_twins_agree_whoever_chooses(name: str) -> None:
     core, twin = tc.Arc(), plain.Arc()
@@ -180,6 +181,7 @@ def test_twins_agree_whoever_chooses(name: str) -> None:
     assert SAVES["json"](core).predict() == core.predict() == twin.predict()
 
 
+@pytest.mark.slow("plays against every adversary")
 def test_twins_agree_against_the_arena() -> None:
     played = 0
     for adversary in everybody():
@@ -191,6 +193,7 @@ def test_twins_agree_against_the_arena() -> None:
     assert played >= 15
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 1), min_size=300, max_size=300), st.data())
 def test_a_state_in_the_middle_of_nowhere_is_searched_alike(
@@ -316,10 +319,12 @@ BROKEN: dict[str, tuple[Any, str, Any]] = {
 }
 
 
+@pytest.mark.slow("plays many games in lockstep")
 def test_a_rule_that_is_not_broken_is_not_noticed() -> None:
     assert not disagreement(strings())
 
 
+@pytest.mark.slow("plays many games in lockstep")
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_rule_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*BROKEN[name])
@@ -357,11 +362,13 @@ def check_energy(y: list[int]) -> None:
         before = after
 
 
+@pytest.mark.slow("plays all short games")
 def test_what_a_round_adds_to_the_energy_in_all_short_games() -> None:
     for y in itertools.product((0, 1), repeat=8):
         check_energy(list(y))
 
 
+@pytest.mark.slow("plays long games in fractions")
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 1), min_size=20, max_size=36) | RUNS.map(lambda y: y[:40]))
 def test_what_a_round_adds_to_the_energy_in_longer_games(y: list[int]) -> None:

@@ -154,6 +154,7 @@ def test_energy_bounds_both_errors_of_any_forecasts(rows: list[tuple[int, float]
     assert tc.smooth_calibration_error(y, p, total=True) <= bounds.smooth_error
 
 
+@pytest.mark.slow("goes through a small world completely")
 def test_energy_bounds_both_errors_in_a_small_world_completely() -> None:
     """All sets of up to four rounds with forecasts 0, 1/4, 1/2, 3/4 and 1."""
     kinds = [(y, p) for p in (0.0, 0.25, 0.5, 0.75, 1.0) for y in (0, 1)]
@@ -190,6 +191,7 @@ def test_lower_distance_is_nearly_sharp() -> None:
     assert lower < bounds.lower_distance < 1.003 * lower
 
 
+@pytest.mark.slow("measures a saw of many teeth")
 def test_smooth_error_is_sharp() -> None:
     """The field is a saw of slope 1 below 1. With many teeth the bound is met."""
     teeth, between = 60, 8

@@ -53,6 +53,7 @@ def check_chain(f: LadderForecaster, p: list[float], y: list[int]) -> None:
     assert certificate <= f.a_priori(len(y))
 
 
+@pytest.mark.slow("searches for exact distances")
 @pytest.mark.parametrize("opponent", OPPONENTS)
 def test_exact_distance_within_certificate_against_opponents(opponent: str) -> None:
     for rounds in (29, 60):
@@ -89,6 +90,7 @@ def test_certificate_within_a_priori_bound_on_long_streams(opponent: str) -> Non
         assert certificate.bound <= certificate.a_priori < 2 * math.sqrt(rounds) + 1
 
 
+@pytest.mark.slow("searches for exact distances")
 def test_more_rounds_than_the_horizon_stay_certified() -> None:
     for f in forecasters(16):
         p, y = play(f, "greedy", 50)
@@ -107,6 +109,7 @@ def test_all_ones_from_the_lowest_cell_attain_the_uniform_bounds(rounds: int) ->
             assert calibration_distance(exact, [1] * rounds) == f.a_priori(rounds)
 
 
+@pytest.mark.slow("tries many examples")
 @given(
     inner=st.sets(st.fractions(0, 1, max_denominator=30), max_size=8),
     y=st.lists(st.integers(0, 1), max_size=60),
@@ -128,6 +131,7 @@ def test_lemma_4_on_any_grid(inner: set[Fraction], y: list[int], rule: str, plac
         assert calibration_distance(said, y) <= ladder.certificate()
 
 
+@pytest.mark.slow("searches for exact distances")
 @pytest.mark.parametrize("opponent", ["coin", "greedy"])
 def test_exact_distance_within_certificate_after_120_rounds(opponent: str) -> None:
     for f in (tc.AlmostOneStepAhead(horizon=120, at="middle"), tc.BentGrid(horizon=120)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ values = st.fractions(0, 1, max_denominator=7) | st.sampled_from(
 rounds = st.lists(st.tuples(values, values, st.integers(0, 1), st.booleans()), max_size=16)
 
 
+@pytest.mark.slow("tries many examples")
 @given(rounds)
 def test_distance_is_lipschitz_subadditive_symmetric_and_below_ece(
     rows: list[tuple[Fraction, Fraction, int, bool]],

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from math import gcd
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -409,6 +410,7 @@ def backward(a: Values, b: Values, prices: Prices, bound: Fraction) -> tuple[Fra
     return table.get((0, 0)), discarded
 
 
+@pytest.mark.slow("tries many examples")
 def test_profile_discards_no_optimal_chain() -> None:
     rng = Random(5)  # noqa: S311
     discarded = 0

@@ -140,6 +140,7 @@ def delimited_table(text: str | bytes) -> Delimited:
     )
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=400)
 @given(delimited(), BLOCKS, st.sets(st.integers(0, 2), min_size=1), st.booleans())
 @example(
@@ -212,6 +213,7 @@ def row_ends(text: str, separator: str | None) -> set[int]:
     return ends
 
 
+@pytest.mark.slow("tries many examples")
 @given(
     SEPARATORS.flatmap(lambda mark: st.tuples(st.just(mark), pieces(mark))), BLOCKS, st.booleans()
 )
@@ -323,6 +325,7 @@ def _as_read(text: str | None, like: object) -> object:
     return "nested" if text[0] in "[{" else float(text)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(st.lists(json_line(), max_size=7), BLOCKS, st.sets(st.sampled_from(COLUMNS), min_size=1).map(sorted),
        st.sampled_from(["\n", "\r\n"]))  # fmt: skip
@@ -400,6 +403,7 @@ def _first_fault(y: str, p: str, weight: str) -> str | None:
     )
 
 
+@pytest.mark.slow("tries many examples")
 @given(
     st.lists(st.tuples(*[st.sampled_from(["0", "1"]) | st.sampled_from(NUMBERS)] * 3), min_size=1),
     BLOCKS,
@@ -460,6 +464,7 @@ def _csv(rows: list[tuple[object, ...]]) -> bytes:
     return text.getvalue().encode()
 
 
+@pytest.mark.slow("tries many examples")
 @example([(1, 0.5, 0.5, "a"), (1, 0.5, 2, "b")], 1 << 22, "weight", "group")
 @example([(1, 0.5, 2, "b"), (1, 0.5, 0.5, "a")], 1, "weight", "group")
 @given(
@@ -501,6 +506,7 @@ def test_tallies_of_parts_are_those_of_the_whole(
     assert (found.rows, found.skipped, found.pooled) == (len(rows), 0, False)
 
 
+@pytest.mark.slow("tries many examples")
 @given(st.lists(ROUND, min_size=1, max_size=40), st.integers(2, 8))
 def test_pooled_tallies_keep_what_the_scores_are_made_of(
     rows: list[tuple[int, float, float, str]], most: int

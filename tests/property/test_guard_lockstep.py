@@ -201,9 +201,10 @@ class GuardLockstep(RuleBasedStateMachine):
 
 
 GuardLockstep.TestCase.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
-TestGuardLockstep = GuardLockstep.TestCase
+TestGuardLockstep = pytest.mark.slow("plays many games in lockstep")(GuardLockstep.TestCase)
 
 
+@pytest.mark.slow("plays long games in lockstep")
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("seed", range(3))
 def test_long_games_in_lockstep(budget: float, seed: int) -> None:
@@ -303,6 +304,7 @@ def harm(core: tc.Recalibrator, y: int, ticket: tc.Ticket | None) -> float:
     return sum(energies(trial))
 
 
+@pytest.mark.slow("plays against every adversary")
 @pytest.mark.parametrize("budget", [1.05, 2.0, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_adversary_exceeds_the_budget(budget: float, seed: int) -> None:
@@ -353,6 +355,7 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
         assert_within_budget(core)
 
 
+@pytest.mark.slow("saves and loads hundreds of times")
 def test_a_forecast_that_may_be_dropped_leaves_no_room_to_others() -> None:
     """One that may yet count takes room from a ticket beside it; one that would bring some may never come to count."""
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, budget=4.0)
@@ -392,6 +395,7 @@ def assert_true(certificate: tc.ArcCertificate, said: list[float], outcomes: lis
     assert certificate.bound >= certificate.lower_distance - tiny
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
@@ -467,6 +471,7 @@ def test_what_is_promised_before_the_first_round_holds(budget: float) -> None:
         assert certificate.bound <= certificate.a_priori <= guard.a_priori(20_000) * (1 + 1e-9)
 
 
+@pytest.mark.slow("awaits two million outcomes")
 def test_what_is_granted_stays_within_an_integer() -> None:
     """A million outcomes outstanding grant a million prices a round: it stops before it overflows."""
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=1 << 20)
@@ -484,6 +489,7 @@ def test_what_is_granted_stays_within_an_integer() -> None:
     assert _core.PARTS == PARTS
 
 
+@pytest.mark.slow("plays a million rounds")
 @pytest.mark.parametrize("hint", [0.5, 0.001])
 def test_a_million_late_outcomes_that_all_come_out_wrong(hint: float) -> None:
     """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed of the budget."""

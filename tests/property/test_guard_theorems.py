@@ -228,6 +228,7 @@ def wild_fields(draw: st.DrawFn) -> ArcGuard:
     return guard
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=150, deadline=None)
 @given(guard=wild_fields(), hint=hints)
 def test_a_forecast_that_is_allowed_is_found_in_any_field(guard: ArcGuard, hint: float) -> None:
@@ -366,7 +367,7 @@ class Games(RuleBasedStateMachine):
 
 
 Games.TestCase.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
-TestGames = Games.TestCase
+TestGames = pytest.mark.slow("plays many games in fractions")(Games.TestCase)
 
 
 def test_outcomes_held_back_cost_the_root_of_their_number() -> None:

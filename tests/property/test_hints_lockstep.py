@@ -141,7 +141,7 @@ class Lockstep(RuleBasedStateMachine):
 
 
 Lockstep.TestCase.settings = settings(max_examples=60, stateful_step_count=12)
-TestLockstep = Lockstep.TestCase
+TestLockstep = pytest.mark.slow("plays many games in lockstep")(Lockstep.TestCase)
 
 
 @settings(max_examples=25)

@@ -108,4 +108,4 @@ class Lockstep(RuleBasedStateMachine):
 
 
 Lockstep.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
-TestLockstep = Lockstep.TestCase
+TestLockstep = pytest.mark.slow("plays many games in lockstep")(Lockstep.TestCase)

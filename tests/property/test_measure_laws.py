@@ -30,6 +30,7 @@ def arc_energy(tally: tc.Tally) -> float:
     return tc.arc_energy(tally).energy
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=500)
 @given(ROWS)
 def test_sums_are_those_of_the_reference(rows: list) -> None:
@@ -48,6 +49,7 @@ def test_sums_are_those_of_the_reference(rows: list) -> None:
     assert tc.brier_score(tally, total=True) == pytest.approx(float(squares), **NEAR)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(ROWS, st.sampled_from([0.05, 1.0, 7.5]))
 def test_laplace_is_the_double_sum(rows: list, scale: float) -> None:
@@ -64,6 +66,7 @@ def test_laplace_is_the_double_sum(rows: list, scale: float) -> None:
         )
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(ROWS)
 def test_witness_is_lipschitz_and_attains_the_smooth_error(rows: list) -> None:
@@ -83,6 +86,7 @@ def test_witness_is_lipschitz_and_attains_the_smooth_error(rows: list) -> None:
     assert np.array_equal(witness(witness.p), witness.f)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(ROWS)
 def test_curve_is_the_isotonic_regression_and_scores_come_apart(rows: list) -> None:
@@ -101,6 +105,7 @@ def test_curve_is_the_isotonic_regression_and_scores_come_apart(rows: list) -> N
     assert recalibrated.brier.miscalibration == pytest.approx(0, abs=1e-13)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(ROWS, st.integers(1, 12), st.sampled_from(["uniform", "quantile"]))
 def test_bins_follow_their_one_rule(rows: list, n_bins: int, strategy: str) -> None:
@@ -157,6 +162,7 @@ def test_binned_error_is_below_the_error_by_value(rows: list, n_bins: int) -> No
         )
 
 
+@pytest.mark.slow("tries many examples")
 @given(rounds(DYADIC))
 def test_mirrored_rounds_have_the_same_measures(rows: list) -> None:
     tally = tally_of(rows)
@@ -172,6 +178,7 @@ def test_mirrored_rounds_have_the_same_measures(rows: list) -> None:
     )
 
 
+@pytest.mark.slow("tries many examples")
 @given(st.lists(st.tuples(st.integers(0, 1), FORECASTS, FORECASTS), min_size=1, max_size=16))
 def test_smooth_error_and_lower_distance_are_lipschitz(
     rows: list[tuple[int, float, float]],
@@ -201,6 +208,7 @@ def test_chain_of_smooth_error_lower_distance_and_error_by_value(rows: list) -> 
     assert tc.u_calibration_error(tally) <= tc.calibration_decision_loss(tally) + 1e-12
 
 
+@pytest.mark.slow("tries many examples")
 @given(ROWS)
 def test_weights_of_one_half_change_no_mean(rows: list) -> None:
     y, p = columns(rows)
@@ -239,6 +247,7 @@ def direct_smooth_ece(y: np.ndarray, p: np.ndarray, sigma: float) -> float:
     return float((smoothed[1:] + smoothed[:-1]).sum() / 2 / (len(t) - 1))
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=25)
 @given(rounds(most=12), st.sampled_from([0.01, 0.05, 0.3]))
 def test_smooth_ece_is_the_integral_and_its_own_bandwidth(rows: list, sigma: float) -> None:

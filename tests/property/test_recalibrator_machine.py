@@ -346,7 +346,9 @@ class RecalibratorLockstep(RuleBasedStateMachine):
 RecalibratorLockstep.TestCase.settings = settings(
     max_examples=80, stateful_step_count=30, deadline=None
 )
-TestRecalibratorLockstep = RecalibratorLockstep.TestCase
+TestRecalibratorLockstep = pytest.mark.slow("plays many games in lockstep")(
+    RecalibratorLockstep.TestCase
+)
 
 
 @settings(max_examples=40)

@@ -71,6 +71,7 @@ def splittings(draw: st.DrawFn) -> tuple[Atoms, int, int]:
     return sorted(atoms), math.ceil(zeros), math.ceil(ones)
 
 
+@pytest.mark.slow("tries many examples")
 @given(splittings(), st.sampled_from([0.3, 1.0, 4.0]))
 def test_floors_of_tents_leave_an_honest_partition(splitting, depth):
     atoms, zeros, ones = splitting

@@ -131,4 +131,4 @@ class WalkLockstep(RuleBasedStateMachine):
 
 
 WalkLockstep.TestCase.settings = settings(max_examples=50, stateful_step_count=30)
-TestWalkLockstep = WalkLockstep.TestCase
+TestWalkLockstep = pytest.mark.slow("plays many games in lockstep")(WalkLockstep.TestCase)

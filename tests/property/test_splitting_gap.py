@@ -128,6 +128,7 @@ ends = st.tuples(st.integers(1, 30), st.integers(1, 200)).filter(
 parts = st.fractions(-HALF, HALF, max_denominator=20)
 
 
+@pytest.mark.slow("tries many examples")
 @given(ends, st.lists(parts | st.sampled_from([-HALF, HALF]), min_size=1, max_size=25))
 def test_a_spine_costs_no_more_than_the_lemma_says(sides, eta):
     variation, total = chain(*sides, eta)
@@ -192,6 +193,7 @@ def test_all_extreme_roundings_of_a_small_tree(n):
     assert mean_part(n) < worst <= plain_constant(n)
 
 
+@pytest.mark.slow("tries many examples")
 @given(st.sampled_from([7, 14, 25, 40]), st.randoms(use_true_random=False))
 def test_what_rounding_down_loses_costs_no_more_than_the_constant(n, random):
     nodes = len(tree(n, n)[0])
@@ -231,6 +233,7 @@ def benchmark() -> ModuleType:
     return module
 
 
+@pytest.mark.slow("computes nearly all rows of a table")
 def test_rows_are_those_that_are_proved(benchmark):
     """Nearly all of them; the benchmark does all, which takes half a minute."""
     few = [row for row in ROWS if row[0] <= 2_000_000]
@@ -238,6 +241,7 @@ def test_rows_are_those_that_are_proved(benchmark):
     assert benchmark.constants(n for n, _ in few) == few
 
 
+@pytest.mark.slow("computes many constants twice")
 def test_proved_constants_are_those_of_the_definition(benchmark):
     for n, constant in benchmark.constants(range(2, 161)):
         exact = plain_constant(n)
@@ -334,6 +338,7 @@ def test_gap_of_what_is_no_number_of_rounds(rounds):
 # The theorem
 
 
+@pytest.mark.slow("goes through all small worlds")
 def test_all_small_worlds_are_within_the_gap():
     """All rounds with forecasts in quarters, up to 4 of them, and in halves, up to 6: the difference is up to 1/2."""
     widest = 0.0

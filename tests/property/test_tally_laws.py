@@ -33,6 +33,7 @@ def test_tally_is_what_counting_gives_in_any_order(
     assert tally_of(rows) == tally
 
 
+@pytest.mark.slow("tries many examples")
 @given(ANY, ANY, ANY)
 def test_merging_shards_is_one_pass(a: list, b: list, c: list) -> None:
     whole = tally_of(a + b + c)
@@ -120,6 +121,7 @@ EXTREME = st.one_of(
 )
 
 
+@pytest.mark.slow("tries many examples")
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0.0, 0.25, 1.0]), EXTREME), max_size=40),
     st.booleans(),

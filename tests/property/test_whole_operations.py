@@ -243,6 +243,7 @@ def retry(
     assert r.state() == twin.state()
 
 
+@pytest.mark.slow("interrupts at many byte codes")
 def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
     rng = random.Random(1)  # noqa: S311
     seen = play(AtByteCode(rng), rng, INTERRUPTS)
@@ -261,6 +262,7 @@ def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
         assert seen[f"{name}, after"] > 0 or name in ("load", "save")
 
 
+@pytest.mark.slow("interrupts at every byte code")
 @pytest.mark.parametrize(
     "name",
     ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "log", "load"],
@@ -306,6 +308,7 @@ def test_every_byte_code_leaves_before_or_after(name: str) -> None:
     assert happened == sorted(happened)  # once it happened, it has happened
 
 
+@pytest.mark.slow("interrupts at many moments")
 @needs_timers
 def test_signals_at_any_time_leave_before_or_after() -> None:
     rng = random.Random(2)  # noqa: S311
@@ -368,6 +371,7 @@ BATCHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any, Any], Any]]] = {
 }
 
 
+@pytest.mark.slow("interrupts long batches")
 @needs_timers
 @pytest.mark.parametrize("name", BATCHES)
 def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
@@ -418,6 +422,7 @@ PREPARED: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow("prepares twenty million rounds")
 @needs_timers
 @pytest.mark.parametrize("name", PREPARED)
 def test_a_long_batch_stops_soon_while_it_is_prepared(name: str) -> None:
@@ -443,6 +448,7 @@ def test_a_long_batch_stops_soon_while_it_is_prepared(name: str) -> None:
     assert r.rounds == 0
 
 
+@pytest.mark.slow("waits for signals")
 @needs_timers
 def test_signals_that_do_not_raise_leave_a_batch_alone() -> None:
     rng = np.random.default_rng(5)
@@ -565,6 +571,7 @@ def test_an_outcome_that_the_hint_cannot_learn_is_still_awaited() -> None:
     assert r.unresolved == 0
 
 
+@pytest.mark.slow("plays a long log")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does it")
 def test_a_log_that_gives_up_its_own_tickets_keeps_none_of_them(tmp_path: Path) -> None:
     """Memory does not grow with how many were given up."""
@@ -677,6 +684,7 @@ def test_one_outcome_delivered_by_eight_threads_is_counted_once() -> None:
     assert (r.rounds, r.unresolved) == (400, 0)
 
 
+@pytest.mark.slow("waits for threads")
 def test_predict_many_lets_other_calls_go_on() -> None:
     """All its answers are of one state, whatever is learned meanwhile, and nobody is refused."""
     r = tc.Recalibrator()

@@ -305,6 +305,7 @@ def test_the_most_rounds_of_all() -> None:
     assert f.tally.total == 2**52 + 1
 
 
+@pytest.mark.slow("waits for threads")
 def test_a_batch_in_another_thread_refuses_company() -> None:
     f = tc.Arc()
     y = np.tile(np.array([0, 1], np.uint8), 3_000_000)

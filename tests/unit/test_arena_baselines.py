@@ -147,6 +147,7 @@ def test_early_stop_breaks_online_platt() -> None:
     assert off > 2 * Defensive(horizon=8000).a_priori(8000) > 100
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize("kind", BOTH)
 def test_contract(kind: Any) -> None:
     testing.check_forecaster(kind)

@@ -98,6 +98,7 @@ def by_value(p: Any, y: Any) -> float:
 
 
 class TestAll:
+    @pytest.mark.slow("plays thousands of rounds one by one")
     @pytest.mark.parametrize("make", [Foster, FosterVohra, GuptaRamdas])
     def test_keeps_the_contract(self, make: Callable[..., Any]) -> None:
         testing.check_forecaster(lambda: make(horizon=1_000))

@@ -38,6 +38,7 @@ def expected(*horizons: int) -> object:
     return tournament(players, opponents, horizons, 2, workers=1)
 
 
+@pytest.mark.slow("draws pictures")
 def test_prints_and_plots() -> None:
     result = run("--rounds", "20,50", *QUICK)
     assert result.exit_code == 0, result.output
@@ -147,6 +148,7 @@ def test_a_full_disk_is_a_plain_error() -> None:
         assert isinstance(result.exception, SystemExit)
 
 
+@pytest.mark.slow("starts the command")
 def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:
     Path("start.py").write_text(START)
     command = [sys.executable, "start.py", "arena", "--rounds", "5", *QUICK, "--no-plot"]
@@ -196,6 +198,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow("starts the command and waits for it")
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_ends_it_in_a_line_that_says_how_to_go_on() -> None:
     Path("start.py").write_text(START)
@@ -237,6 +240,7 @@ def test_ctrl_c_without_a_file_says_how_to_have_one(monkeypatch: pytest.MonkeyPa
     assert os.listdir() == []
 
 
+@pytest.mark.slow("starts the command in a terminal")
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal that a test can read")
 def test_progress_is_shown_on_a_terminal() -> None:
     import pty

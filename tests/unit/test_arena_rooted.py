@@ -266,6 +266,7 @@ def test_contradiction_makes_the_error_by_value_half_of_the_rounds() -> None:
         assert smooth(game.y, game.p) < 10
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize("kind", BOTH)
 def test_contract(kind: Any) -> None:
     testing.check_forecaster(lambda: kind(horizon=100))

@@ -32,6 +32,7 @@ MAKES: dict[str, Callable[[int], Any]] = {
 }
 
 
+@pytest.mark.slow("searches through many games")
 @pytest.mark.parametrize("name", MAKES)
 def test_search_finds_the_very_worst_of_short_games(name: str) -> None:
     for rounds, tries in ((8, 300), (12, 700)):  # all strings, and a sixth of them
@@ -43,6 +44,7 @@ def test_search_finds_the_very_worst_of_short_games(name: str) -> None:
         assert found.distance.totals[1] >= worst.distance
 
 
+@pytest.mark.slow("searches through many games")
 def test_what_is_found_can_be_played_again() -> None:
     f = tc.BentGrid(horizon=100)
     before = f.to_json()
@@ -54,6 +56,7 @@ def test_what_is_found_can_be_played_again() -> None:
     assert found.ratio == found.distance.totals[0] / found.bound
 
 
+@pytest.mark.slow("searches through many games")
 def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
     told: list[tuple[float, int, float]] = []
     f = tc.HorizonFree(at="middle")
@@ -69,6 +72,7 @@ def test_same_seed_same_outcomes_and_progress_only_grows() -> None:
     assert half[-1][0] == pytest.approx(first.distance.totals[1], abs=1e-9)
 
 
+@pytest.mark.slow("searches through many games")
 def test_changes_improve_on_beam_and_constructions() -> None:
     f = tc.HorizonFree(at="middle")
     few, many = (
@@ -77,6 +81,7 @@ def test_changes_improve_on_beam_and_constructions() -> None:
     assert many > few + 0.05
 
 
+@pytest.mark.slow("searches through many games")
 def test_starts_are_taken_up() -> None:
     start = exhaustive(RunningMean(), 13).outcomes
     found = best_response(RunningMean(), 13, width=2, tries=1, starts=[start])
@@ -94,6 +99,7 @@ def test_time_limit_ends_the_search(rounds: int) -> None:
     assert found.distance.lower > 0
 
 
+@pytest.mark.slow("searches through many games")
 @pytest.mark.parametrize(("name", "share"), [("lower", 0.92), ("bent", 0.91), ("middle", 0.88)])
 def test_search_comes_near_the_bounds_of_long_games(name: str, share: float) -> None:
     """docs/theory.md: these bounds are sharp for these forecasters but for terms that grow slower."""

@@ -98,6 +98,7 @@ def test_seeds_reach_both_players_and_may_be_named() -> None:
     )
 
 
+@pytest.mark.slow("starts processes")
 def test_processes_change_nothing() -> None:
     once = small(workers=1)
     assert same(once, small(workers=1))
@@ -119,6 +120,7 @@ def tiny(path: Path | None, **options: Any) -> Results:
     return tournament({"aosa": aosa}, players, [3], 2, path=path, **{"workers": 1, **options})
 
 
+@pytest.mark.slow("plays a tournament many times")
 def test_stopped_at_any_byte_it_goes_on(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     results = tiny(whole)
@@ -259,6 +261,7 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 # what goes wrong
 
 
+@pytest.mark.slow("starts processes")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_errors_of_players_come_through_and_finished_games_are_kept(
     tmp_path: Path, workers: int
@@ -287,11 +290,13 @@ def test_errors_while_building_come_at_once() -> None:
         tournament({"int": lambda rounds, seed: rounds}, SOME, [8], workers=1)
 
 
+@pytest.mark.slow("starts processes")
 def test_a_process_that_dies_is_an_error_and_no_wait_for_ever() -> None:
     with pytest.raises(RuntimeError, match="a process has died.*__main__.*workers=1"):
         tournament({"deadly": deadly, "own": own}, SOME, [3], workers=2)
 
 
+@pytest.mark.slow("starts processes")
 def test_processes_never_hear_ctrl_c() -> None:
     """Neither while they start nor later, and later also if a thread has started them."""
     work = partial(deaf, DeafFromTheStart())
@@ -399,6 +404,7 @@ def lines_in(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+@pytest.mark.slow("starts processes and stops them")
 @pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks for processes as Linux keeps them"
 )
@@ -592,6 +598,7 @@ def test_tables_too_wide_come_in_parts() -> None:
 # who plays by default
 
 
+@pytest.mark.slow("everybody plays everybody")
 def test_everybody_of_the_roster_can_play_and_travel() -> None:
     results = tournament(horizons=[8], seeds=1, workers=2)
     assert results.forecasters == tuple(FORECASTERS)
@@ -708,6 +715,7 @@ def test_the_course_of_a_game() -> None:
     assert course.certificate == game.certificate.bound
 
 
+@pytest.mark.slow("draws pictures")
 def test_games_are_drawn(tmp_path: Path) -> None:
     from matplotlib.figure import Figure
 

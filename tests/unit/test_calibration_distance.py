@@ -213,6 +213,7 @@ sys.stdout.write("bounds")
 """
 
 
+@pytest.mark.slow("searches until it is interrupted")
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can send itself a Ctrl-C there")
 def test_interrupted_search_returns_its_bounds() -> None:
     done = subprocess.run(

@@ -217,6 +217,7 @@ def test_help_and_version() -> None:
     assert "\\b" not in text
 
 
+@pytest.mark.slow("starts the command")
 def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:
     command = [Path(sys.executable).with_name("truecast"), "forecast", "-"]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
@@ -230,6 +231,7 @@ def test_a_reader_that_leaves_early_is_no_error_to_report() -> None:
         assert process.stderr.read() == ""
 
 
+@pytest.mark.slow("starts the command")
 def test_the_command_is_installed() -> None:
     command = Path(sys.executable).with_name("truecast")
     done = subprocess.run(

@@ -34,6 +34,7 @@ def tables(page: str) -> dict[str, list[dict[str, str]]]:
     return found
 
 
+@pytest.mark.slow("runs a benchmark")
 def test_distance_benchmark_has_a_row_for_every_family() -> None:
     pytest.importorskip("resource")  # not on Windows
     page = run("distance.py", "--rounds", "100")
@@ -51,6 +52,7 @@ def test_distance_benchmark_has_a_row_for_every_family() -> None:
         assert row["target"] in {"met", "missed"}
 
 
+@pytest.mark.slow("runs a benchmark")
 def test_distance_benchmark_takes_sizes_families_and_seeds() -> None:
     pytest.importorskip("resource")  # not on Windows
     found = tables(
@@ -73,6 +75,7 @@ def test_distance_benchmark_takes_sizes_families_and_seeds() -> None:
         ]
 
 
+@pytest.mark.slow("runs a benchmark")
 def test_theorem_holds_in_every_row_that_is_printed() -> None:
     found = tables(run("theorem.py", "--rounds", "100,200"))
     assert list(found) == ["100 rounds", "200 rounds"]

@@ -20,6 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SCORES = r"^  (\w[\w ,]*?) +Brier (\S+) +smCE (\S+)$"
 
 
+@pytest.mark.slow("runs an example")
 @pytest.mark.parametrize(
     ("name", "rounds"), [("sklearn_classifier", ["569"]), ("river_pipeline", ["1,250", "1,250"])]
 )
@@ -77,6 +78,7 @@ def scores(y: Any, p: Any) -> tuple[float, float]:
     return round(tc.brier_score(y, p), 4), round(tc.smooth_calibration_error(y, p), 4)
 
 
+@pytest.mark.slow("runs an example")
 def test_flights_as_late_as_they_land(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +149,7 @@ def printed_table(text: str, columns: int) -> dict[str, list[float]]:
     return {name.strip(): [float(cell) for cell in cells] for name, *cells in rows}
 
 
+@pytest.mark.slow("runs an example")
 def test_models_compared(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +182,7 @@ def test_models_compared(
     assert y[high].mean() > forest[high].mean()
 
 
+@pytest.mark.slow("runs an example")
 def test_digits_before_and_after_with_a_report(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

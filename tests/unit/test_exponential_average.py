@@ -102,6 +102,7 @@ def lines(draw: Any) -> tuple[int, Line]:
     )
 
 
+@pytest.mark.slow("computes in fractions")
 @given(y=REAL_OUTCOMES, m=st.fractions(Fraction(11, 10), 9, max_denominator=10), line=lines())
 def test_every_step_of_the_proof_in_fractions(
     y: list[Fraction], m: Fraction, line: tuple[int, Line]
@@ -123,6 +124,7 @@ def test_every_step_of_the_proof_in_fractions(
     assert total <= m / 2 + steep * rounds / (8 * (m - 1))
 
 
+@pytest.mark.slow("computes in fractions")
 @given(
     y=REAL_OUTCOMES,
     steps=st.lists(st.sampled_from([Fraction(0), HALF, Fraction(1)]), min_size=25, max_size=25),
@@ -166,6 +168,7 @@ def test_lower_distance_is_within_functions_of_slope_two(seed: int) -> None:
     assert closer >= 10
 
 
+@pytest.mark.slow("plays all games of twelve rounds")
 @pytest.mark.parametrize("horizon", [None, 1, 4, 12])
 def test_bounds_on_all_strings_to_twelve(horizon: int | None) -> None:
     for rounds in range(1, 13):

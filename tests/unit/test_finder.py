@@ -70,6 +70,7 @@ def world(kind: str, truth: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(len(p)) < np.clip(TRUTHS[truth](p), 0, 1), p
 
 
+@pytest.mark.slow("makes many reports")
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_words_stars_marks_and_advice_never_disagree(kind: str, truth: str) -> None:
@@ -128,6 +129,7 @@ def said_p_value(value: float) -> str:
     return p_value(value)
 
 
+@pytest.mark.slow("simulates many data sets")
 def test_two_forecasts_that_chi_squared_rejects_are_found() -> None:
     """400 rounds at two forecasts: the verdict once said "no evidence" beside a starred row."""
     rng, seen = np.random.default_rng(0), 0
@@ -145,6 +147,7 @@ def test_two_forecasts_that_chi_squared_rejects_are_found() -> None:
     assert seen >= 15
 
 
+@pytest.mark.slow("simulates many data sets")
 @pytest.mark.parametrize("kind", ["two", "few", "tiny", "rare", "ties"])
 def test_calibrated_forecasts_are_hardly_ever_marked(kind: str) -> None:
     """In fewer than one of twenty worlds: with three standard errors, 16 of 120. benchmarks/finder.py does more."""
@@ -231,6 +234,7 @@ def offs(truth: object, n: int = 50_000, seed: int = 0) -> list[tuple[float, flo
     ]
 
 
+@pytest.mark.slow("resamples many times")
 def test_stretches_are_where_forecasts_are_off() -> None:
     (middle,) = offs(lambda p: np.where((p > 0.3) & (p < 0.5), p + 0.1, p))
     assert middle == pytest.approx((0.3, 0.5, 0.1), abs=0.03)
@@ -255,6 +259,7 @@ def test_a_forecast_with_many_rounds_is_told_from_its_neighbours() -> None:
     assert part.high < 0.52
 
 
+@pytest.mark.slow("simulates many data sets")
 def test_what_is_off_only_together_is_marked_together() -> None:
     """Where the smooth error is beyond chance and no stretch is, its witness says where."""
     seen = 0
@@ -284,6 +289,7 @@ def test_real_weights_are_not_judged() -> None:
     assert all(math.isnan(end) for end in result.whole.interval())
 
 
+@pytest.mark.slow("resamples many times")
 def test_the_same_seed_finds_the_same() -> None:
     y, p = world("many", "extreme", 0)
     assert shown(stretches(y, p, resamples=50)) == shown(

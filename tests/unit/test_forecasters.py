@@ -98,6 +98,7 @@ def test_bent_grid_is_the_references(bend: int) -> None:
     assert f.kappa == kappa
 
 
+@pytest.mark.slow("goes through 200,000 horizons")
 def test_bent_bound_holds_for_all_horizons_to_200000() -> None:
     """The least kappa_J T + J + 5/4, over all J and in real numbers, is at most sqrt(T/2) + ln(T)/4 + 1.16."""
     h, kappas = 0.0, []
@@ -285,6 +286,7 @@ def test_largest_horizons_have_their_bounds() -> None:
         tc.BentGrid(horizon=(1 << 36) + 1)
 
 
+@pytest.mark.slow("waits for threads")
 def test_a_batch_in_another_thread_refuses_company() -> None:
     f = tc.AlmostOneStepAhead(grid=10)
     y = np.tile(np.array([0, 1], np.uint8), 30_000_000)
@@ -301,6 +303,7 @@ def test_a_batch_in_another_thread_refuses_company() -> None:
     assert f.rounds == len(y)
 
 
+@pytest.mark.slow("plays a billion rounds")
 def test_biases_are_exact_after_a_billion_rounds() -> None:
     """Count what was credited to each point from the forecasts and outcomes alone; the biases must agree."""
     m, chunk = 1_000, 1 << 22

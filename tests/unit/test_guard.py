@@ -110,6 +110,7 @@ def test_batches_write_where_they_are_told() -> None:
     assert batch.to_json() == before
 
 
+@pytest.mark.slow("plays 120,000 rounds, twice")
 @pytest.mark.parametrize("nudge", [False, True])
 @pytest.mark.parametrize("budget", [1.05, 4.0])
 def test_batches_of_any_length_are_the_loop_bit_for_bit(budget: float, nudge: bool) -> None:
@@ -161,6 +162,7 @@ def test_the_last_predict_is_the_one_that_is_judged() -> None:
     assert g.to_json() == other.to_json()
 
 
+@pytest.mark.slow("plays a million rounds")
 def test_a_million_rounds_without_drift() -> None:
     rng = np.random.default_rng(11)
     rounds = 1_000_000

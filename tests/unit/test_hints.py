@@ -373,6 +373,7 @@ def test_another_kind_of_hint_is_not_read() -> None:
 # -- threads ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("waits for threads")
 def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
     hint = Mix([Platt()])
     before = hint.state()
@@ -399,6 +400,7 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
     assert hint.to_json() == alone.to_json()
 
 
+@pytest.mark.slow("waits for threads")
 def test_a_member_that_is_in_a_batch_is_not_copied() -> None:
     member = Platt()
     rounds = 10_000_000

@@ -111,6 +111,7 @@ def credited(said: np.ndarray, y: np.ndarray) -> tuple[dict[int, list[int]], int
     return counts, deviation
 
 
+@pytest.mark.slow("plays ten million rounds")
 def test_ten_million_rounds_without_drift() -> None:
     rng = np.random.default_rng(7)
     rounds = 10_000_000
@@ -133,6 +134,7 @@ def test_ten_million_rounds_without_drift() -> None:
     assert certificate.bound <= certificate.a_priori < certificate.paper
 
 
+@pytest.mark.slow("fills a ladder")
 def test_a_full_ladder_splits_no_more_and_is_saved() -> None:
     f = tc.HorizonFree(split=2.0**-10)
     m = _core.MOST_CELLS

@@ -688,6 +688,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow("reads a gigabyte")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in kilobytes")
 @pytest.mark.parametrize(("parts", "message"), BOMBS.values(), ids=BOMBS)
 def test_a_gigabyte_in_one_line_is_refused_in_little_memory(

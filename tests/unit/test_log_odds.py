@@ -18,6 +18,7 @@ Z = np.concatenate(
 Y = np.random.default_rng(2).random(len(Z)) < 1 / (1 + np.exp(-np.clip(Z / 200, -9, 9)))
 
 
+@pytest.mark.slow("plays many rounds one by one")
 def test_the_batch_is_the_loop_and_saving_changes_nothing() -> None:
     loop, batch = tc.Recalibrator(scale="logit"), tc.Recalibrator(scale="logit")
     said = []

@@ -287,6 +287,7 @@ def test_bands_hold_what_they_say() -> None:
     assert (wide.lower <= band.lower).all()
 
 
+@pytest.mark.slow("resamples many data sets")
 def test_p_values_are_uniform_for_calibrated_forecasts_and_small_for_others() -> None:
     rng = np.random.default_rng(4)
     values = []
@@ -304,6 +305,7 @@ def test_p_values_are_uniform_for_calibrated_forecasts_and_small_for_others() ->
     assert off.if_calibrated < off.lower
 
 
+@pytest.mark.slow("resamples many data sets")
 def test_interval_of_an_error_that_chance_explains_begins_at_nothing() -> None:
     rng = np.random.default_rng(5)
     p = rng.random(300)
@@ -347,6 +349,7 @@ def test_measures_that_pooling_changes_are_refused_when_it_would() -> None:
     assert tc.uncertainty(tc.smooth_calibration_error, tally, resamples=20).p_value > 0.05
 
 
+@pytest.mark.slow("measures many forecasts")
 def test_smooth_error_has_no_drift_in_its_masses() -> None:
     # steps that round the same way each time, were masses doubles
     n = 100_000
@@ -373,6 +376,7 @@ def test_resamples_are_of_many_cells() -> None:
     assert 4000 < len(band.p) <= 4096
 
 
+@pytest.mark.slow("sums over all pairs of many forecasts")
 def test_laplace_on_dense_forecasts_is_the_double_sum() -> None:
     rng = np.random.default_rng(3)
     for step in (

@@ -40,6 +40,7 @@ def test_bounds_of_the_value_are_close(rounds, gap):
     assert dataclasses.replace(value, rounds=1) != dataclasses.replace(value, rounds=2)
 
 
+@pytest.mark.slow("solves the game of five rounds")
 def test_five_rounds():
     value = minimax_value(5)
     assert 0.8 < value.lower < value.upper < 0.81
@@ -190,6 +191,7 @@ def test_solution_of_the_game_that_is_seen_says_one_point():
     )
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 @pytest.mark.parametrize("horizon", [1, 3, 5])
 def test_minimax_keeps_the_contract(horizon):
     check_forecaster(lambda: Minimax(horizon=horizon, seed=7))

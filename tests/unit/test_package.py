@@ -9,6 +9,8 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 import truecast as tc
 from truecast._core import kernels
 
@@ -43,6 +45,7 @@ def test_rooms_and_names_can_be_listed_and_nothing_else_is_there() -> None:
     )
 
 
+@pytest.mark.slow("runs mypy")
 def test_type_checkers_know_every_name_and_no_other() -> None:
     names = [
         *tc.__all__,

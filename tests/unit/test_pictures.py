@@ -61,6 +61,7 @@ def assert_same(made: str, kept: str) -> None:
         assert numbers == pytest.approx(kept_numbers, abs=0.25)
 
 
+@pytest.mark.slow("draws the pictures of the pages")
 @pytest.mark.parametrize("name", SCRIPT.PICTURES)
 def test_a_picture_is_what_its_script_makes(name: str) -> None:
     style = dict(mpl.rcParams)
@@ -69,6 +70,7 @@ def test_a_picture_is_what_its_script_makes(name: str) -> None:
     assert dict(mpl.rcParams) == style
 
 
+@pytest.mark.slow("draws pictures")
 def test_the_same_bytes_twice() -> None:
     assert SCRIPT.drawn("rounds") == SCRIPT.drawn("rounds")
 
@@ -111,6 +113,7 @@ def test_pictures_are_small_and_load_nothing() -> None:
         assert all(name.startswith("http://www.w3.org/") for name in names)
 
 
+@pytest.mark.slow("draws the pictures of the pages")
 @pytest.mark.parametrize("name", SCRIPT.PICTURES)
 def test_words_are_in_the_picture_and_large_enough(name: str) -> None:
     with mpl.rc_context(SCRIPT.STYLE):

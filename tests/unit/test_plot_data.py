@@ -40,6 +40,7 @@ def model(seed: int = 3, size: int = 4000) -> tuple[np.ndarray, np.ndarray]:
     return rng.random(size) < p + 0.15 * np.sin(2 * np.pi * p), p
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=150)
 @given(ROWS | RARE | SURE, BINS)
 def test_bins_hold_every_round_once(rows: list, bins: int) -> None:
@@ -61,6 +62,7 @@ def test_bins_hold_every_round_once(rows: list, bins: int) -> None:
     assert where.gaps == pytest.approx([float(gap) for gap in gaps], **NEAR)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=60)
 @given(ROWS | RARE)
 def test_contributions_add_up_to_the_error(rows: list) -> None:
@@ -86,6 +88,7 @@ def test_contributions_add_up_to_the_error(rows: list) -> None:
         )
 
 
+@pytest.mark.slow("measures 200,000 rounds")
 def test_stretches_say_where_and_by_how_much() -> None:
     y, p = model(size=200_000)
     low, high = plot.miscalibration(y, p).stretches
@@ -95,6 +98,7 @@ def test_stretches_say_where_and_by_how_much() -> None:
     assert (low.gap, high.gap) == pytest.approx((0.3 / math.pi, -0.3 / math.pi), abs=0.02)
 
 
+@pytest.mark.slow("simulates many data sets")
 def test_chance_makes_no_stretch_and_waves_make_many() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(20_000)
@@ -132,6 +136,7 @@ def where_all_is_low() -> plot.Miscalibration:
     return where
 
 
+@pytest.mark.slow("resamples many times")
 @pytest.mark.parametrize("size", [512, 513, 20_000])
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_a_thinned_witness_is_still_one(size: int, scale: float) -> None:
@@ -147,6 +152,7 @@ def test_a_thinned_witness_is_still_one(size: int, scale: float) -> None:
         assert np.array_equal(where.f, witness.f)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=60)
 @given(ROWS, st.data())
 def test_tallies_and_weights_say_the_same_as_rows(rows: list, data: st.DataObject) -> None:
@@ -264,6 +270,7 @@ def test_groups_have_their_own_figures() -> None:
     assert list(found.p_value) == sorted(found.p_value)
 
 
+@pytest.mark.slow("simulates many data sets")
 def test_few_groups_are_accused_by_chance() -> None:
     rng = np.random.default_rng(5)
     p = rng.beta(2, 2, 60_000)
@@ -291,6 +298,7 @@ def test_p_values_are_shares_of_draws_and_never_too_small() -> None:
         assert (values <= level).mean() <= level + 3 * math.sqrt(level / 20_000), level
 
 
+@pytest.mark.slow("simulates many data sets")
 @pytest.mark.parametrize(("rounds", "groups"), [(3, 200), (20, 100), (100, 40)])
 def test_small_groups_of_rare_outcomes_are_not_accused_either(rounds: int, groups: int) -> None:
     """Any of them in at most one family of twenty, if all are calibrated."""
@@ -416,6 +424,7 @@ def test_results_cannot_be_changed() -> None:
         where.error = 0.0
 
 
+@pytest.mark.slow("starts Python")
 def test_computing_needs_no_matplotlib() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"

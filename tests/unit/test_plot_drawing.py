@@ -137,6 +137,7 @@ def draw(name: str, size: tuple[float, float]) -> Figure:
     return figure
 
 
+@pytest.mark.slow("draws many pictures")
 @pytest.mark.parametrize(
     ("name", "size"),
     [(name, size) for name in MAKE for size in SIZES[:-1]]
@@ -177,6 +178,7 @@ def contrast(one: object, other: object) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("name", KINDS)
 def test_words_and_lines_stand_out_from_their_ground(name: str, ground: str) -> None:
@@ -198,6 +200,7 @@ def test_pictures_follow_the_users_sizes() -> None:
         assert flaws(figure) == []
 
 
+@pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_new_figure_fits_and_nothing_else_is_touched(name: str) -> None:
     before = dict(mpl.rcParams)
@@ -212,6 +215,7 @@ def flaws_of(figure: Figure) -> list[str]:
     return flaws(figure)
 
 
+@pytest.mark.slow("starts Python and draws")
 def test_other_axes_stay_empty_and_no_window_is_opened() -> None:
     code = (
         "import sys\n"
@@ -378,6 +382,7 @@ def test_groups_of_rare_events_keep_their_digits_apart() -> None:
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
+@pytest.mark.slow("draws pictures")
 def test_groups_are_shown_with_chance_and_the_rest_is_counted() -> None:
     shown = made("200 groups")
     axes = shown.draw().axes[0]
@@ -459,6 +464,7 @@ def words(figure: Figure) -> set[str]:
     return {text.get_text() for text in figure.findobj(Text) if text.get_visible()}
 
 
+@pytest.mark.slow("draws many pictures")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ["diagram of wavy", "diagram of rare", "before and after wavy"])
 def test_both_histograms_are_named_or_none(name: str, size: tuple[float, float]) -> None:
@@ -468,6 +474,7 @@ def test_both_histograms_are_named_or_none(name: str, size: tuple[float, float])
         assert "zeros" in said
 
 
+@pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("size", [(6.4, 3.7), (8.4, 4.6)])
 def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, float]) -> None:
     figure = draw("before and after wavy", size)
@@ -485,6 +492,7 @@ def test_before_and_after_share_one_legend_with_all_lines(size: tuple[float, flo
     assert others[0, 0].figure.legends == []  # it would be far from them
 
 
+@pytest.mark.slow("draws pictures")
 @pytest.mark.parametrize("size", SIZES)
 def test_no_legend_covers_a_certificate_or_a_distance(size: tuple[float, float]) -> None:
     course = plot.certificate_course(tc.HorizonFree(), rounds("low")[0][:400].astype(int))
@@ -547,12 +555,14 @@ def test_nothing_of_the_distance_is_drawn_above_the_certificate(
     )
 
 
+@pytest.mark.slow("draws pictures")
 def test_a_game_s_distances_are_not_joined() -> None:
     below = arena.play(tc.HorizonFree(), arena.Coins(), 60).draw(points=4).axes[1]
     (dots,) = (line for line in below.lines if line.get_label() == "distance to calibration")
     assert dots.get_linestyle() == "None"
 
 
+@pytest.mark.slow("draws pictures")
 def test_groups_with_long_names_keep_both_ends_and_stay_apart() -> None:
     airports = [
         "Los Angeles International Airport",
@@ -588,6 +598,7 @@ def test_a_ladder_shows_its_biases_open_cells_and_invariant() -> None:
     assert shown.name in axes.get_title()
 
 
+@pytest.mark.slow("draws many pictures")
 def test_small_pictures_of_the_arena_can_be_read() -> None:
     game = arena.play(tc.AlmostOneStepAhead(horizon=300), arena.Coins(), 300)
     for size in [(1.6, 2.4), (2.2, 3.0), *SIZES[-2:]]:

@@ -611,6 +611,7 @@ def test_better_than_a_model_that_is_off() -> None:
     assert tc.calibration_distance(y, said, rtol=0.5, total=True).lower <= r.certificate.bound
 
 
+@pytest.mark.slow("waits for threads")
 def test_nothing_else_while_a_batch_runs() -> None:
     """Another thread is refused until the batch has ended; nothing is lost or counted twice, whenever one begins."""
     r = tc.Recalibrator()

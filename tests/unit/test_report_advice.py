@@ -145,6 +145,7 @@ def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
     assert words not in told(coins)
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_forecasts_of_the_other_outcome_are_a_mix_up() -> None:
     turned = advice(found(Y, 1 - P), CONTEXT)[0]
     assert turned.do == WRONG_WAY
@@ -167,6 +168,7 @@ def test_certain_mistakes_are_pointed_at() -> None:
     assert told(found([*Y, True], [*P, 0.01]))[-1] != "Keep forecasts away from 0 and 1."
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_after_recalibration_the_brier_score_decides() -> None:
     good = found(OFF, P, after=tc.Tally.from_predictions(OFF, P**2))
     assert told(good) == ["Use the recalibrated forecasts."]
@@ -227,6 +229,7 @@ def test_recalibrated_forecasts_need_not_be_recalibrated_first() -> None:
     assert words not in told(found(Y, 1 - P, after=tc.Tally.from_predictions(Y, P)))
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_rare_events_are_judged_by_the_log_loss_throughout() -> None:
     rng = np.random.default_rng(9)
     p = rng.beta(1, 99, 20_000)
@@ -258,6 +261,7 @@ def _worse(after: Finding) -> Finding:
     return replace(after, figures=replace(after.figures, smooth_calibration_error=1.0))
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_a_curve_is_not_called_best_beside_what_beats_it() -> None:
     """Forecasts that run the wrong way: no increasing curve helps, and turning them around does."""
     turned = found(Y, 1 - P, after=tc.Tally.from_predictions(Y, P))

@@ -25,6 +25,7 @@ def found(y: object, p: object, **options: object) -> Finding:
     return find("p", tc.Tally.from_predictions(y, p), **given)
 
 
+@pytest.mark.slow("makes a report of many rounds")
 @settings(max_examples=15)
 @given(rounds(most=60))
 def test_ranges_are_those_of_the_rounds(rows: list[tuple[int, float]]) -> None:
@@ -77,6 +78,7 @@ def test_gain_is_less_what_chance_adds() -> None:
     assert finding.gain < 0.03
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_gain_is_of_the_log_loss_where_events_are_rare() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(1, 200, 50_000)
@@ -108,6 +110,7 @@ def test_what_is_impossible_and_what_is_certain() -> None:
     assert (finding.impossible, finding.certain) == (0, False)
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_doubt_is_that_of_uncertainty_but_for_what_else_was_looked_at() -> None:
     rng = np.random.default_rng(5)
     p = rng.random(400).round(2)
@@ -146,6 +149,7 @@ def test_after_has_figures_of_its_own() -> None:
     assert after.off == ()
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_pictures_are_those_of_the_plots() -> None:
     rng = np.random.default_rng(8)
     p = rng.random(3000)

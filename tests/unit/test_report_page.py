@@ -369,6 +369,7 @@ def test_what_is_of_before_is_said_to_be() -> None:
     assert "in blocks of about 167 rounds. " in course
 
 
+@pytest.mark.slow("makes a report of many groups")
 def test_tiny_groups_are_not_listed() -> None:
     labels = np.arange(4000)
     page = html_report(TRUTH > 0.5, np.clip(TRUTH, 0.3, 0.7), groups=labels, resamples=20)
@@ -496,6 +497,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert re.search(r"20\d\d-\d\d", first) is None  # no date of its own
 
 
+@pytest.mark.slow("makes a report of many rounds")
 @pytest.mark.parametrize(
     ("scores", "groups", "hidden", "most"),
     [(1, 10_000, "9,960", 100_000), (8, 300, "290", 300_000)],
@@ -575,6 +577,7 @@ def test_long_names_stay_different() -> None:
     assert found.all("title")[0][1].endswith("x.csv")
 
 
+@pytest.mark.slow("makes a report of several scores")
 def test_several_scores_are_compared_and_have_sections() -> None:
     scores = {
         "sure": P,
@@ -621,6 +624,7 @@ def coordinates(document: str) -> list[float]:
     ]
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=12)
 @given(
     rounds(most=40)

@@ -230,6 +230,7 @@ def test_what_the_smooth_error_hardly_sees_is_seen_in_stretches() -> None:
     assert len(finding.off) == 4
 
 
+@pytest.mark.slow("makes a report of many rounds")
 def test_where_it_is_off_is_said_in_words() -> None:
     rng = np.random.default_rng(3)
     p = rng.uniform(0, 1, 50_000)
@@ -315,6 +316,7 @@ def test_real_weights_cannot_be_judged() -> None:
     assert "beyond what chance adds" not in size(finding, "weighted")
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=15)
 @given(rounds(most=40))
 def test_words_make_sense_of_any_rounds(rows: list[tuple[int, float]]) -> None:

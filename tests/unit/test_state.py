@@ -148,6 +148,7 @@ def test_foreign_text_is_refused(text: Any) -> None:
         tc.BentGrid.from_json(text)
 
 
+@pytest.mark.slow("reads a thousand texts")
 def test_deeply_nested_text_is_refused() -> None:
     """At every depth: reading and checking give up at different ones."""
     start = '{"format": "truecast", "version": 1, "kind": "BentGrid", "state": {}, "crc32": 0, "config": '
@@ -215,6 +216,7 @@ print(len(kinds))
 """
 
 
+@pytest.mark.slow("unpacks gigabytes")
 @pytest.mark.skipif(
     sys.platform != "linux", reason="memory is limited and measured as Linux does it"
 )
@@ -225,6 +227,7 @@ def test_a_megabyte_that_unpacks_to_a_gigabyte_takes_little_memory_whatever_read
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow("packs six million numbers")
 @pytest.mark.parametrize(
     "f", [tc.AlmostOneStepAhead(grid=6_000_000), tc.AlmostOneStepAhead(grid=5)]
 )
@@ -252,6 +255,7 @@ def test_a_changed_digit_is_noticed_by_the_checksum() -> None:
             tc.AlmostOneStepAhead.from_json(json.dumps(entries | {path: entries[path] | value}))
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=200)
 @given(data=st.data())
 def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
@@ -402,6 +406,7 @@ def assert_certified(certificate: tc.ArcCertificate) -> None:
     assert math.isnan(certificate.brier) == (certificate.rounds == 0)
 
 
+@pytest.mark.slow("tries many examples")
 @pytest.mark.parametrize("kind", NEW_KINDS)
 @settings(max_examples=250)
 @given(data=st.data())
@@ -719,6 +724,7 @@ NUMBERS = [
 FLOATS = [0.0, -0.0, 0.5, 1.0, -1.0, 1.5, 5e-324, 1e-9, 1e9, 1e300, math.inf, -math.inf, math.nan]
 
 
+@pytest.mark.slow("tries many examples")
 @pytest.mark.parametrize("kind", ["recalibrator", "recalibrator of experts"])
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
@@ -827,6 +833,7 @@ def test_impossible_tables_of_tickets_are_refused(entry: tuple, value: Any, mess
     assert r.to_json() == before
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_a_changed_table_of_tickets_is_refused_or_leads_to_a_sound_state(
@@ -848,6 +855,7 @@ def test_a_changed_table_of_tickets_is_refused_or_leads_to_a_sound_state(
     assert_sound(r)
 
 
+@pytest.mark.slow("makes 100,000 groups")
 def test_a_hundred_thousand_groups_are_saved_in_few_bytes() -> None:
     """Ten rounds a group; and what is asked of one group does not go through all of them."""
     groups, rng = 100_000, np.random.default_rng(2)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from truecast.errors import shown
 from truecast.files.columns import Names
-from truecast.files.prints import Likeness
+from truecast.files.prints import Comparison
 from truecast.files.rounds import Rounds
 
 __all__ = ["differing_block", "first_difference"]
@@ -52,7 +52,7 @@ def _described(part: Rounds, row: int, names: Names) -> str:
 
 
 def differing_block(
-    parts: Iterator[Rounds], comparison: Likeness, before: int
+    parts: Iterator[Rounds], comparison: Comparison, before: int
 ) -> tuple[str | None, str]:
     """Return the stretch of rows in which a file first differs from the last run; one row if that is known."""
     start, rows, places = comparison.first, 0, list[str]()

@@ -6,7 +6,6 @@ import base64
 import math
 import zlib
 from array import array
-from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -15,10 +14,11 @@ from numpy.typing import NDArray
 
 from truecast.errors import FileError, InputError, StateError, TicketError, shown
 from truecast.files.columns import Names
+from truecast.files.recalibrated import RunningErrors
 from truecast.files.rounds import Rounds
 from truecast.recalibrate import Recalibrator
 
-__all__ = ["Known", "Learned"]
+__all__ = ["ForecastsById"]
 
 _COLUMNS = {"length": "<u4", "score": "<f8", "forecast": "<f8", "ticket": "<i8", "group": "<u4"}
 _ROW = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
@@ -30,21 +30,7 @@ _NO_ID = ["", "NaN", "nan"]
 Group = str | None
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What was learned from some rows: outcomes, scores and what was made of them.
-
-    Also how many outcomes came too late, and how many of the rows were known from earlier runs.
-    """
-
-    y: NDArray[np.float64]
-    score: NDArray[np.float64]
-    said: NDArray[np.float64]
-    lost: int = 0
-    earlier: int = 0
-
-
-class Known:
+class ForecastsById:
     """The forecasts of a file's rows by their ids, in the order in which they were made.
 
     A forecast has a ticket while its outcome is awaited; then -1 for the outcome 0, -2 for 1.
@@ -55,15 +41,28 @@ class Known:
         Of the ids.
     grouped
         Whether rows belong to groups.
+
+    Attributes
+    ----------
+    seen_again : int
+        Rows that were played and had been forecast by an earlier run.
+    lost : int
+        Outcomes that came when they were not awaited any more.
     """
 
     def __init__(self, column: str, *, grouped: bool) -> None:
-        self.column, self.grouped = column, grouped
-        self._numbers: dict[str, int] = {}
-        self._scores, self._forecasts = array("d"), array("d")
-        self._tickets, self._groups = array("q"), array("L")
+        self.column = column
+        self.grouped = grouped
+        self.seen_again = 0
+        self.lost = 0
+        self._numbers: dict[str, int] = {}  # of the forecasts, by id
+        # of each forecast, by its number
+        self._scores = array("d")
+        self._forecasts = array("d")
+        self._tickets = array("q")
+        self._groups = array("L")  # by their codes
         self._codes: dict[Group, int] = {}
-        self._earlier = 0
+        self._loaded = 0  # forecasts that were made by earlier runs
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -86,9 +85,16 @@ class Known:
         return Rounds(-(1 + tickets[known]).astype(np.float64), scores, None, group)
 
     def play(
-        self, recalibrator: Recalibrator, part: Rounds, names: Names, file: str
-    ) -> tuple[NDArray[np.float64], Learned]:
-        """Go through some rows in order; return the forecast of each, and what was learned.
+        self,
+        recalibrator: Recalibrator,
+        part: Rounds,
+        names: Names,
+        file: str,
+        errors: RunningErrors,
+    ) -> NDArray[np.float64]:
+        """Go through some rows in order; return the forecast of each.
+
+        The `errors` take note of the rounds whose outcomes were learned.
 
         Raises
         ------
@@ -97,7 +103,7 @@ class Known:
         StateError
             If the recalibrator is not the one that made the forecasts.
         """
-        return _Play(self, recalibrator, part, names, file).run()
+        return _Play(self, recalibrator, part, names, file).run(errors)
 
     def first_new(self, part: Rounds, file: str) -> int | None:
         """Return the first of some rows that is not known."""
@@ -181,7 +187,7 @@ class Known:
         known._forecasts.frombytes(columns["forecast"].astype(np.float64).tobytes())
         known._tickets.frombytes(columns["ticket"].astype(np.int64).tobytes())
         known._groups.extend(columns["group"].tolist())
-        known._earlier = rows
+        known._loaded = rows
         return known
 
 
@@ -189,20 +195,23 @@ class _Play:
     """Some rows on their way through a recalibrator."""
 
     def __init__(
-        self, known: Known, recalibrator: Recalibrator, part: Rounds, names: Names, file: str
+        self,
+        known: ForecastsById,
+        recalibrator: Recalibrator,
+        part: Rounds,
+        names: Names,
+        file: str,
     ) -> None:
         self._known, self._recalibrator, self._part = known, recalibrator, part
         self._names, self._file = names, file
         self._members = names.members(part.group) or [None] * len(part)
         self._events = self._of_events()
-        self._waiting: list[
-            int
-        ] = []  # rows that are new and have an outcome: they are played together
+        # rows that are new and have an outcome: they are played together
+        self._waiting: list[int] = []
         self._learned: list[int] = []  # numbers of forecasts
         self._outcomes: list[float] = []
-        self._lost = 0
 
-    def run(self) -> tuple[NDArray[np.float64], Learned]:
+    def run(self, errors: RunningErrors) -> NDArray[np.float64]:
         known, part = self._known, self._part
         scores, outcomes = part.p[0].tolist(), part.y.tolist()
         groups = [None] * len(part) if part.group is None else part.group.to_list()
@@ -215,12 +224,14 @@ class _Play:
                 self._again(row, number, scores[row], outcomes[row], groups[row])
             at[row] = number
         self._flush()
-        forecasts = np.frombuffer(known._forecasts, np.float64) if len(known) else np.empty(0)
+        known.seen_again += int((at < known._loaded).sum())
+        if not len(known):
+            return np.empty(0)
+        forecasts = np.frombuffer(known._forecasts, np.float64)
         learned = np.array(self._learned, np.int64)
-        score = np.frombuffer(known._scores, np.float64)[learned] if len(learned) else np.empty(0)
-        earlier = int((at < known._earlier).sum())
-        done = Learned(np.array(self._outcomes), score, forecasts[learned], self._lost, earlier)
-        return forecasts[at], done
+        all_scores = np.frombuffer(known._scores, np.float64)
+        errors.add(np.array(self._outcomes), all_scores[learned], forecasts[learned])
+        return forecasts[at]
 
     def _first(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
         """Forecast a row that is new; if its outcome is there, it is learned from before the next one."""
@@ -266,10 +277,9 @@ class _Play:
     def _resolve(self, number: int, ticket: int, outcome: float) -> None:
         try:
             self._recalibrator.resolve(ticket, outcome)
-        except (
-            TicketError
-        ):  # given up since too many were awaited, or resolved by another program with this state
-            self._lost += 1
+        except TicketError:
+            # given up since too many were awaited, or resolved by another program with this state
+            self._known.lost += 1
         except InputError as error:
             raise StateError(
                 f"it awaits the outcome of a forecast that was never made: {error}"
@@ -286,16 +296,15 @@ class _Play:
         known, part, at = self._known, self._part, self._waiting
         groups = None if part.group is None else [self._members[row] for row in at]
         events = [self._events[row] for row in at]
-        each = np.arange(
-            len(at)
-        )  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
+        # as `issue` and `resolve`, so that a row is the same in whichever run it comes
+        each = np.arange(len(at))
         scores, y = part.p[0][at], part.y[at]
-        said = self._recalibrator.recalibrate_many(
+        forecasts = self._recalibrator.recalibrate_many(
             scores, y, groups=groups, known_at=each, events=events
         )
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))
         self._outcomes.extend(part.y[at].tolist())
-        known._forecasts.frombytes(said.tobytes())
+        known._forecasts.frombytes(forecasts.tobytes())
         self._waiting = []
 
     def _of_events(self) -> list[str | None]:
@@ -311,9 +320,9 @@ class _Play:
             raise FileError(self._file, reason) from error
 
     def _contradict(self, row: int, column: str, was: object, now: object) -> NoReturn:
-        said = f"{shown(column)} of this id was {was!r:.80} before, got {now!r:.80}"
+        change = f"{shown(column)} of this id was {was!r:.80} before, got {now!r:.80}"
         self._refuse(
-            row, f"{said}: what was learned cannot be changed; restore it, or leave the row out"
+            row, f"{change}: what was learned cannot be changed; restore it, or leave the row out"
         )
 
     def _refuse(self, row: int, reason: str) -> NoReturn:

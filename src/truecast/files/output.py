@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
-from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove
 from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
+from truecast.files.unfinished import JOINED, Mark, mark, part_path, piece, remove_part
 
 __all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
 
@@ -122,12 +122,12 @@ class Output(ABC):
             self.close()
         finally:
             if self.path is not None:
-                remove(self.path)
+                remove_part(self.path)
 
 
 def begin_with(path: Path) -> int:
     """Begin a file with what is there of it, which was complete; return how far that is."""
-    part = part_of(path)
+    part = part_path(path)
     if path.suffix.lower() not in _ENDINGS["parquet"]:
         _clear(path, _first_line(path))
         with path.open("rb") as was, open_no_link(part, "xb") as file:
@@ -148,11 +148,11 @@ def _clear(path: Path, first: bytes | None = None) -> None:
         If there is a file instead that is not like one with this `first` line, None if it cannot be
         ours at all.
     """
-    part = part_of(path)
+    part = part_path(path)
     there = _first_line(part) if part.is_file() else b""
     if there and (first is None or _known_by(path, there) != _known_by(path, first)):
         raise in_the_way(part, "-o")
-    remove(path)
+    remove_part(path)
 
 
 def _first_line(path: Path) -> bytes:
@@ -241,7 +241,7 @@ class _TextOutput(Output):
         if self.path is None:
             return 0, 0
         os.fsync(self._raw.fileno())
-        return mark(part_of(self.path), self._raw.tell())
+        return mark(part_path(self.path), self._raw.tell())
 
     def finish(self) -> Mark:
         marked = self.sync()
@@ -268,7 +268,7 @@ def _taken(name: str, column: str) -> FileError:
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     if path is None:
         return sys.stdout.buffer
-    raw = open_no_link(part_of(path), "xb" if written is None else "rb+")
+    raw = open_no_link(part_path(path), "xb" if written is None else "rb+")
     raw.truncate(written or 0)
     raw.seek(0, os.SEEK_END)
     return raw
@@ -287,7 +287,7 @@ class _ParquetOutput(Output):
         self.path, self._column = path, column
         self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
         self._pieces = written or 0
-        self._part = part_of(path)
+        self._part = part_path(path)
         if written is None:
             _clear(path)
         self._part.mkdir(exist_ok=True)
@@ -313,7 +313,7 @@ class _ParquetOutput(Output):
 
     def finish(self) -> Mark:
         self.sync()
-        whole = self._part / WHOLE
+        whole = self._part / JOINED
         pieces = sorted(self._part.glob("*.piece"))
         with _engine_errors():
             pl.scan_parquet(pieces, glob=False).sink_parquet(

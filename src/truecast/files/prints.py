@@ -7,7 +7,6 @@ import binascii
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from truecast.errors import StateError
 from truecast.files.rounds import Rounds
 
-__all__ = ["CHANCE", "Comparison", "Likeness", "Prints", "unpacked"]
+__all__ = ["CHANCE", "Comparison", "Prints", "unpacked"]
 
 CHANCE = 1e-3
 """How rarely two files of different rows may be as alike as files that are taken to share rows."""
@@ -183,35 +182,6 @@ def unpacked(text: object, name: str, size: int) -> bytes:
     return found
 
 
-@dataclass(frozen=True)
-class Likeness:
-    """How a file compares with the rows of a run before, as far as that had rows.
-
-    Attributes
-    ----------
-    same : tuple of bool
-        Whether outcomes, scores and groups begin with all that was read before.
-    grouped : tuple of bool
-        Whether there were groups before, and are now.
-    first : int
-        Rows that the file begins with as before, at least; it may have `step` - 1 more.
-    step : int
-        How closely that is known.
-    shares : bool
-        Whether more rows are the same than chance explains.
-    apart : bool
-        Whether all outcomes, or all scores, are the same or the outcomes all the opposite, which
-        chance does not explain: it may be the same file, read in another way.
-    """
-
-    same: tuple[bool, bool, bool]
-    grouped: tuple[bool, bool]
-    first: int
-    step: int
-    shares: bool
-    apart: bool
-
-
 class Comparison:
     """The rows of a file, as they come, with those of a run before.
 
@@ -246,28 +216,56 @@ class Comparison:
         """Rows that there were before and are not compared yet."""
         return self._before.rows - self.now.rows
 
-    def likeness(self) -> Likeness:
-        """Return how they compare."""
-        before, now = self._before, self.now
-        same = (before.end == now.end) & (not self.left)
-        grouped = bool(before.end[2]), bool(now.end[2])
-        lanes = slice(None, 3 if grouped[0] == grouped[1] else 2)
-        was, found = before.sums(before.step)[lanes], now.sums(before.step)[lanes]
-        ends = min(was.shape[1], found.shape[1])
-        alike = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
-        first = len(alike) if alike.all() else int(np.argmin(alike))
-        changes = np.diff(before.sums(before.step)[3, :ends]).astype(np.float64)
-        shares = self._elsewhere.found or _beyond_chance(
-            alike, first, changes * -math.log(before.chance)
-        )
-        outcomes, scores, groups = same.tolist()
-        apart = self._apart(outcomes, scores)
-        return Likeness(
-            (outcomes, scores, groups), grouped, first * before.step, before.step, shares, apart
-        )
+    @property
+    def same(self) -> tuple[bool, bool, bool]:
+        """Whether outcomes, scores and groups begin with all that was read before."""
+        outcomes, scores, groups = ((self._before.end == self.now.end) & (not self.left)).tolist()
+        return outcomes, scores, groups
 
-    def _apart(self, outcomes: bool, scores: bool) -> bool:
-        """Whether all outcomes or scores are the same, or outcomes the opposite, which chance does not explain."""
+    @property
+    def grouped(self) -> tuple[bool, bool]:
+        """Whether there were groups before, and are now."""
+        return bool(self._before.end[2]), bool(self.now.end[2])
+
+    @property
+    def step(self) -> int:
+        """How closely `first` is known."""
+        return self._before.step
+
+    @property
+    def first(self) -> int:
+        """Rows that the file begins with as before, at least; it may have `step` - 1 more."""
+        return self._first_stretches() * self.step
+
+    def _first_stretches(self) -> int:
+        alike = self._alike()
+        return len(alike) if alike.all() else int(np.argmin(alike))
+
+    def _alike(self) -> NDArray[np.bool_]:
+        """Whether each stretch of `step` rows is the same; groups count if both files have some."""
+        before, now = self.grouped
+        lanes = slice(None, 3 if before == now else 2)
+        was, found = self._before.sums(self.step)[lanes], self.now.sums(self.step)[lanes]
+        ends = min(was.shape[1], found.shape[1])
+        alike: NDArray[np.bool_] = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
+        return alike
+
+    @property
+    def shares(self) -> bool:
+        """Whether more rows are the same than chance explains."""
+        alike = self._alike()
+        changes = np.diff(self._before.sums(self.step)[3, : len(alike) + 1]).astype(np.float64)
+        nats = changes * -math.log(self._before.chance)
+        return self._elsewhere.found or _beyond_chance(alike, self._first_stretches(), nats)
+
+    @property
+    def apart(self) -> bool:
+        """Whether one column is the same and the others are not, which chance does not explain.
+
+        All scores, or all outcomes, or all outcomes the opposite: it may be the same file, read in
+        another way.
+        """
+        outcomes, scores, _ = self.same
         opposite = not self.left and bool(self._before.end[0] == self._opposite[0])
         lanes = [lane for lane, same in enumerate((outcomes or opposite, scores)) if same]
         return bool(lanes and self.now.rows) and self.now.nats(lanes) >= -math.log(CHANCE)

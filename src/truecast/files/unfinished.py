@@ -15,30 +15,30 @@ from truecast.errors import FileError, shown, writing
 
 __all__ = [
     "Mark",
-    "complete",
-    "holds",
     "lock",
     "mark",
-    "part_of",
+    "part_path",
     "piece",
-    "refuse_strange",
-    "remove",
+    "put_in_place",
+    "reaches",
+    "refuse_no_file",
+    "remove_part",
 ]
 
 Mark = tuple[int, int]
 """How far a file has come, in bytes or in pieces, and a checksum of the end of that."""
 
-WHOLE = "whole"
-_OURS = re.compile(rf"[0-9]{{9,}}\.piece|{WHOLE}")  # what a folder has that a file is made in
+JOINED = "whole"
+_OURS = re.compile(rf"[0-9]{{9,}}\.piece|{JOINED}")  # what a folder has that a file is made in
 _TAIL = 1 << 16
 
 
-def part_of(path: Path) -> Path:
+def part_path(path: Path) -> Path:
     """Return where a file is until it is complete; a device or a pipe is written to as it is."""
     return path if is_device(path) else beside(path, ".part")
 
 
-def refuse_strange(path: Path, option: str, *endings: str) -> None:
+def refuse_no_file(path: Path, option: str, *endings: str) -> None:
     """Refuse what is no file at a place for one, or a link beside it: what it leads to is not ours to change.
 
     Raises
@@ -78,7 +78,7 @@ def mark(path: Path, amount: int | None = None) -> Mark:
         return amount, zlib.crc32(file.read(min(amount, _TAIL)))
 
 
-def holds(part: Path, marked: Mark) -> bool:
+def reaches(part: Path, marked: Mark) -> bool:
     """Return whether this, a file or a folder of pieces, has come as far as was marked, and by the same run."""
     amount, tail = marked
     if not amount or part.is_symlink():  # a run has always written something before it is marked
@@ -89,9 +89,9 @@ def holds(part: Path, marked: Mark) -> bool:
     return part.is_file() and part.stat().st_size >= amount and mark(part, amount) == marked
 
 
-def remove(path: Path) -> None:
+def remove_part(path: Path) -> None:
     """Remove what there is of a file that was not completed."""
-    part = part_of(path)
+    part = part_path(path)
     if part.is_dir() and not part.is_symlink():
         _remove_folder(part)
     elif part != path:
@@ -116,10 +116,10 @@ def _ours(part: Path) -> list[Path]:
     return found
 
 
-def complete(path: Path, marked: Mark) -> None:
+def put_in_place(path: Path, marked: Mark) -> None:
     """Put a file that is ready, and marked so, in its place; to do so twice, or the rest of it, does no harm."""
-    part = part_of(path)
-    ready = part / WHOLE if part.is_dir() else part
+    part = part_path(path)
+    ready = part / JOINED if part.is_dir() else part
     if ready.is_file() and mark(ready) == marked:
         ready.replace(path.resolve())
         sync(path.resolve().parent)
@@ -132,10 +132,10 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
     """Keep other runs from this file meanwhile; the system forgets it if the process dies.
 
     A lock is an empty file: one that is not is somebody's, and is refused; as is all that
-    `refuse_strange` refuses.
+    `refuse_no_file` refuses.
     """
     if path is not None:
-        refuse_strange(path, option, ".part", ".lock")
+        refuse_no_file(path, option, ".part", ".lock")
     if path is None or os.name != "posix":
         yield
         return

@@ -56,7 +56,10 @@ def text(name: str, value: object) -> str:
 
 
 def outcome(value: Any, *, name: str = "outcome") -> int:
-    """Return one outcome as 0 or 1: a bool, an integer or a float equal to 0 or 1, Python's or numpy's."""
+    """Return one outcome as 0 or 1.
+
+    It may be a bool, an integer or a float equal to 0 or 1, Python's or numpy's.
+    """
     if _is_outcome(value):
         return int(value == 1)
     raise InputError(name, _OUTCOME, value)
@@ -65,7 +68,7 @@ def outcome(value: Any, *, name: str = "outcome") -> int:
 def outcomes(
     values: ArrayLike, *, name: str = "outcomes", dimensions: int = 1
 ) -> NDArray[np.uint8]:
-    """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
+    """Return outcomes as a contiguous array of bytes 0 and 1; bytes and bools are not copied."""
     array = _numeric(name, values, _OUTCOME)
     if array.ndim != dimensions:
         shape = (
@@ -103,7 +106,10 @@ def probability(name: str, value: Any) -> float:
 def probabilities(
     name: str, values: Any, y: NDArray[np.uint8] | None = None, outcomes: Any = None
 ) -> NDArray[np.float64]:
-    """Return probabilities as contiguous float64; one for each of the outcomes, which are `y` when checked, if any."""
+    """Return probabilities as contiguous float64, one for each outcome.
+
+    The outcomes are `y` when checked, if there are any.
+    """
     _refuse_misaligned(name, values, "outcomes", outcomes)
     p = _column(name, values, _PROBABILITY)
     if y is not None and len(p) != len(y):
@@ -137,7 +143,10 @@ def scores(
     scale: str = "probability",
     models: int = 1,
 ) -> NDArray[np.float64]:
-    """Return scores as contiguous float64: probabilities, or log-odds; a row for each round if models are several."""
+    """Return scores as contiguous float64: probabilities or log-odds.
+
+    With several models, there is a row for each round.
+    """
     if models > 1:
         return _scores_of_models(name, values, y, outcomes, scale, models)
     if scale == "probability":
@@ -183,7 +192,7 @@ def _scores_of_models(
 def scored(
     name: str, values: Any, bits: Any, *, scale: str = "probability", models: int = 1
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """Return the scores of this name and the outcomes, as many; if they come in the other order, say so."""
+    """Return scores and as many outcomes; if they seem to be the wrong way round, say so."""
     try:
         y = outcomes(bits)
     except InputError as error:
@@ -266,7 +275,10 @@ def _name(value: Any, position: int | None, argument: str = "group") -> Name:
         name = str.__str__(value)  # that of an enumeration would be the name of its member
         if not _PAIR.search(name):
             return name
-        rule = "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 and decode it"
+        rule = (
+            "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 "
+            "and decode it"
+        )
         raise InputError(where, rule, ascii(name), position)
     if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
@@ -347,7 +359,8 @@ def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
         values = values.to_numpy()
     if not hasattr(values, "tolist"):
         return list(values)
-    rows, entries = getattr(values, "iloc", values), []
+    rows = getattr(values, "iloc", values)
+    entries = []
     for start in range(0, rounds, _CHUNK):  # so that an interrupt need not wait for all
         entries += rows[start : start + _CHUNK].tolist()
     return entries
@@ -379,7 +392,10 @@ def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
 def output(
     out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return `out` if the forecasts of the outcomes `y` can be written to it while hints or scores `x` are read."""
+    """Return `out` if forecasts of the outcomes `y` can be written to it.
+
+    Hints or scores `x` are read meanwhile, so it must not share their memory.
+    """
     rule = f"must be a writeable, contiguous float64 array of shape {y.shape}, aligned"
     if not isinstance(out, np.ndarray):
         raise InputError("out", rule, out)
@@ -396,7 +412,9 @@ def output(
 
 
 def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return outcomes (as bytes, int64 or float64) and forecasts: one-dimensional, contiguous, of one length.
+    """Return outcomes and forecasts: one-dimensional, contiguous, of one length.
+
+    Outcomes are bytes, int64 or float64.
 
     Their values are checked by the kernel that reads them first; if it finds a round that is not
     valid, `refuse_predictions` says which.
@@ -431,14 +449,20 @@ def refuse_predictions(y: NDArray[Any], p: NDArray[Any]) -> NoReturn:
 
 
 def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArray[Any]:
-    """Return the weights of `rounds` rounds: int64 if they are integers, else float64; neither negative nor extreme."""
+    """Return the weights of `rounds` rounds: int64 if they are integers, else float64.
+
+    None is negative or extreme.
+    """
     _refuse_misaligned("sample_weight", weights, "y_true", y_true)
     _refuse_misaligned("sample_weight", weights, "y_prob", y_prob)
     return counts("sample_weight", weights, rounds)
 
 
 def counts(name: str, values: Any, size: int) -> NDArray[Any]:
-    """Return `size` counts or weights: int64 if they are integers, else float64; neither negative nor extreme."""
+    """Return `size` counts or weights: int64 if they are integers, else float64.
+
+    None is negative or extreme.
+    """
     low, high = WEIGHTS
     rule = f"must be 0, or from {low:g} to {high:g}"
     array = _column(name, values, rule)
@@ -452,7 +476,8 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
             return array.astype(np.float64, copy=False)
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
-        rule, bad = f"must be from 0 to {MOST_ROUNDS}", (array < 0) | (array > MOST_ROUNDS)
+        rule = f"must be from 0 to {MOST_ROUNDS}"
+        bad = (array < 0) | (array > MOST_ROUNDS)
     if bad.any():
         _refuse_first(name, rule, array, bad)
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
@@ -513,7 +538,7 @@ def between(name: str, value: object, low: float, high: float) -> float:
 
 
 def generator(name: str, value: object) -> np.random.Generator:
-    """Return a random generator: the given one, a new one for a seed, or one that nobody can foresee for None."""
+    """Return a random generator: the given one, a new one for a seed, or for None any."""
     if isinstance(value, np.random.Generator):
         return value
     if value is None:
@@ -584,7 +609,7 @@ def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
 
 
 def _refuse_unordered(name: str, values: Any) -> None:
-    """Refuse what numpy would take for one object, or cannot take at all, and say what to pass instead."""
+    """Refuse what numpy cannot take as an array, and say what to pass instead."""
     if getattr(values, "requires_grad", False) is True:
         raise InputError(
             name, "must not need a gradient: pass .detach().cpu().numpy()", type(values)
@@ -640,7 +665,10 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
 def _of_labels(rule: str, value: Any) -> str:
     """The rule, and what to do with labels that are words."""
     if rule is _OUTCOME and isinstance(value, str | bytes) and not _reads_as_number(value):
-        return f"{rule} (of labels, pass a comparison with the one that counts as 1, such as y == {value!r:.40})"
+        return (
+            f"{rule} (of labels, pass a comparison with the one that counts as 1, such as y == "
+            f"{value!r:.40})"
+        )
     return rule
 
 

@@ -115,11 +115,15 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
         say(
-            f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value"
+            f"{table.name}: so many distinct scores that near ones were pooled; read nothing into "
+            "the error by value"
         )
     for score, tally in found.scores.items():
         if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
-            said = "is 0 or 1 in every row, decisions rather than probabilities; if there are such, name their column"
+            said = (
+                "is 0 or 1 in every row, decisions rather than probabilities; if there are such, "
+                "name their column"
+            )
             say(f"{table.name}: {_name(score, 60)} {said} by --score")
         elif columns.get("percent") and tally.p[-1] <= 0.01:
             said = "is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent"

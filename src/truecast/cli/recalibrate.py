@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     "--by",
     multiple=True,
     metavar="NAME",
-    help="Column of groups, each of which is to be calibrated by itself; may be repeated: groups may overlap.",
+    help=(
+        "Column of groups, each of which is to be calibrated by itself; may be repeated: groups "
+        "may overlap."
+    ),
 )
 @click.option(
     "--max-groups",
@@ -293,7 +296,8 @@ def _counts(done: RecalibrationResult) -> Iterator[str]:
 def _errors(done: RecalibrationResult) -> Iterator[str]:
     """Lines on how good scores were, and what was made of them."""
     if done.learned:
-        yield f"{'of ' + counted(done.learned, 'outcome') + ' of this run':34}{'before':>12}{'after':>12}"
+        outcomes = f"of {counted(done.learned, 'outcome')} of this run"
+        yield f"{outcomes:34}{'before':>12}{'after':>12}"
         for name, (before, after) in (
             ("Brier score", done.brier),
             ("smooth calibration error", done.smooth),
@@ -318,7 +322,10 @@ def _write_page(
     done: RecalibrationResult,
     title: str | None,
 ) -> None:
-    """Write about all rows of the output, those of earlier runs included; or all that are known by their ids."""
+    """Write about all rows of the output, or all that are known by their ids.
+
+    Rows of earlier runs are included.
+    """
     from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report
@@ -337,7 +344,8 @@ def _write_page(
         found = tallies(
             table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
         )
-    score, certificate = names.scores[0], done.recalibrator.certificate
+    score = names.scores[0]
+    certificate = done.recalibrator.certificate
     made = html_report(
         {score: found.scores[score]},
         after=found.scores[column],

@@ -1,4 +1,4 @@
-"""What a recalibrator has learned from a file, kept in another; how far a run had come when it was stopped."""
+"""What a recalibrator has learned from a file, and how far a stopped run had come."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Checkpoint:
         self._base = self._checksum()
 
     def _finish(self) -> None:
-        """Put the files of a run in their places that was stopped when this was all there was to do."""
+        """If a run was stopped when only this was left to do, put its files in their places."""
         saved = self._read(self._part)
         if saved is None or saved.run is None or not saved.run.complete:
             return
@@ -201,7 +201,7 @@ class Checkpoint:
 
     @property
     def stopped(self) -> Saved | None:
-        """What was saved of a run to the same output that was stopped; a run to another one is forgotten."""
+        """What was saved of a stopped run to the same output; a run to another is forgotten."""
         saved = self._read(self._part)
         if saved is None:
             return None
@@ -224,7 +224,10 @@ class Checkpoint:
         return run.output == self._output
 
     def continues(self, run: RunRecord | None, columns: list[str]) -> bool:
-        """Return whether this run continues the output of a complete one, which must be unchanged since then."""
+        """Return whether this run adds to the output of a complete one.
+
+        That must be unchanged since then.
+        """
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:

@@ -1,4 +1,7 @@
-"""Rows that are known again by an id: each is forecast once, and learned from when its outcome comes."""
+"""Rows that are known again by an id.
+
+Each is forecast once, and learned from when its outcome comes.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +76,9 @@ class ForecastsById:
         return int((np.frombuffer(self._tickets, np.int64) >= 0).sum()) if len(self) else 0
 
     def resolved(self) -> Rounds:
-        """Return the rounds whose outcomes are known: of the scores, and of what was made of them."""
-        tickets, codes = np.array(self._tickets, np.int64), np.array(self._groups, np.int64)
+        """Return the rounds whose outcomes are known, with their scores and forecasts."""
+        tickets = np.array(self._tickets, np.int64)
+        codes = np.array(self._groups, np.int64)
         known = tickets < 0
         group = (
             pl.Series(list(self._codes), dtype=pl.String).gather(codes[known])
@@ -113,7 +117,10 @@ class ForecastsById:
         )
 
     def names(self, part: Rounds, file: str) -> list[str]:
-        """Return the ids of some rows, the same for an id in another type: 1 and 1.0, a time in other units."""
+        """Return the ids of some rows as text.
+
+        An id is the same in another type: 1 and 1.0, a time in other units.
+        """
         try:
             ids = _as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
@@ -170,13 +177,15 @@ class ForecastsById:
         ):
             raise StateError(f"the saved ids must have exactly the entries {', '.join(wanted)}")
         known = cls(saved["column"], grouped=saved["grouped"])
-        rows, letters = saved["rows"], saved["letters"]
+        rows = saved["rows"]
+        letters = saved["letters"]
         if min(rows, letters) < 0 or rows * _ROW + letters > _MOST_BYTES:
             raise StateError(
                 f"the saved ids must be some rows and letters, got {rows!r:.80} and {letters!r:.80}"
             )
         data = _inflated(saved["table"], rows * _ROW + letters)
-        columns, at = {}, 0
+        columns = {}
+        at = 0
         for name, kind in _COLUMNS.items():
             columns[name] = np.frombuffer(data, kind, rows, at)
             at += columns[name].nbytes
@@ -202,8 +211,11 @@ class _Play:
         names: Names,
         file: str,
     ) -> None:
-        self._known, self._recalibrator, self._part = known, recalibrator, part
-        self._names, self._file = names, file
+        self._known = known
+        self._recalibrator = recalibrator
+        self._part = part
+        self._names = names
+        self._file = file
         self._members = names.members(part.group) or [None] * len(part)
         self._events = self._of_events()
         # rows that are new and have an outcome: they are played together
@@ -212,7 +224,8 @@ class _Play:
         self._outcomes: list[float] = []
 
     def run(self, errors: RunningErrors) -> NDArray[np.float64]:
-        known, part = self._known, self._part
+        known = self._known
+        part = self._part
         scores, outcomes = part.p[0].tolist(), part.y.tolist()
         groups = [None] * len(part) if part.group is None else part.group.to_list()
         at = np.empty(len(part), np.int64)
@@ -234,12 +247,13 @@ class _Play:
         return forecasts[at]
 
     def _first(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
-        """Forecast a row that is new; if its outcome is there, it is learned from before the next one."""
+        """Forecast a row that is new; learn from its outcome, if any, before the next row."""
         known = self._known
         if math.isnan(score):
             self._refuse(
                 row,
-                f"{shown(self._names.scores[0])} must be a probability where an id is new, got nothing",
+                f"{shown(self._names.scores[0])} must be a probability where an id is new, got "
+                "nothing",
             )
         if math.isnan(outcome):
             self._flush()
@@ -257,7 +271,10 @@ class _Play:
         return number
 
     def _again(self, row: int, number: int, score: float, outcome: float, group: Group) -> None:
-        """Learn the outcome of a row that is known, if it is new; a score or a group that is left out is as before."""
+        """Learn the outcome of a row that is known, if it is new.
+
+        A score or a group that is left out is as before.
+        """
         known = self._known
         if score != known._scores[number] and not math.isnan(score):
             self._contradict(row, self._names.scores[0], known._scores[number], score)
@@ -293,12 +310,15 @@ class _Play:
         """Play the rows that wait, which have come one after the other."""
         if not self._waiting:
             return
-        known, part, at = self._known, self._part, self._waiting
+        known = self._known
+        part = self._part
+        at = self._waiting
         groups = None if part.group is None else [self._members[row] for row in at]
         events = [self._events[row] for row in at]
         # as `issue` and `resolve`, so that a row is the same in whichever run it comes
         each = np.arange(len(at))
-        scores, y = part.p[0][at], part.y[at]
+        scores = part.p[0][at]
+        y = part.y[at]
         forecasts = self._recalibrator.recalibrate_many(
             scores, y, groups=groups, known_at=each, events=events
         )
@@ -309,7 +329,8 @@ class _Play:
 
     def _of_events(self) -> list[str | None]:
         """What each row is about, where the file says that."""
-        name, rows = self._names.event, len(self._part)
+        name = self._names.event
+        rows = len(self._part)
         if name is None:
             return [None] * rows
         column = self._part.also[-1]

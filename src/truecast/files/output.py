@@ -161,7 +161,10 @@ def _first_line(path: Path) -> bytes:
 
 
 def _known_by(path: Path, first: bytes) -> bytes:
-    """Return by what a file of ours is known: its header, or the last name in a JSON object, or how it is packed."""
+    """Return by what a file of ours is known.
+
+    Its header, the last name in a JSON object, or how it is packed.
+    """
     if packed_by(path):
         return first[:2]
     if path.suffix.lower() in _ENDINGS["json"]:
@@ -177,7 +180,9 @@ class _TextOutput(Output):
     def __init__(
         self, path: Path | None, table: OpenTable, column: str, written: int | None
     ) -> None:
-        self.path, self._column, self._of = path, column, table.name
+        self.path = path
+        self._column = column
+        self._of = table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
         header = _row([*table.columns, column], self._separator) if table.kind == "csv" else b""
@@ -281,10 +286,11 @@ def _row(fields: list[str], separator: str) -> bytes:
 
 
 class _ParquetOutput(Output):
-    """A folder of pieces, which become one file in the end: a Parquet file cannot be appended to."""
+    """A folder of pieces that become one file in the end: Parquet cannot be appended to."""
 
     def __init__(self, path: Path, table: OpenTable, column: str, written: int | None) -> None:
-        self.path, self._column = path, column
+        self.path = path
+        self._column = column
         self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
         self._pieces = written or 0
         self._part = part_path(path)
@@ -328,7 +334,7 @@ class _ParquetOutput(Output):
 
 @contextmanager
 def _engine_errors() -> Iterator[None]:
-    """Let the engine's error for a full disk be one of the system, which `writing` names the file in."""
+    """Turn the engine's errors, such as a full disk, into those of the system."""
     try:
         yield
     except pl.exceptions.PolarsError as error:

@@ -76,7 +76,8 @@ class _JoinedStreams(io.RawIOBase):
     """
 
     def __init__(self, packed: io.BufferedReader, new: Callable[[], Any]) -> None:
-        self._packed, self._new = packed, new
+        self._packed = packed
+        self._new = new
         self._unpacker = new()
 
     def readable(self) -> bool:

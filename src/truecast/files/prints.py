@@ -1,4 +1,7 @@
-"""Fingerprints of the rows of a file, in bounded space: which rows of another file are the same, and where not."""
+"""Fingerprints of the rows of a file, in bounded space.
+
+They tell which rows of another file are the same, and where not.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,8 @@ class Prints:
     """
 
     def __init__(self) -> None:
-        self.rows, self.step = 0, 1
+        self.rows = 0
+        self.step = 1
         self._end = np.zeros((_LANES, 1), np.uint64)
         self._sums = np.zeros((_LANES, 1), np.uint64)  # after none, `step`, 2 `step` ... rows
         self._last: Words | None = None
@@ -76,7 +80,8 @@ class Prints:
             self._head.append(
                 np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows]
             )
-        before, self.rows = self.rows, self.rows + len(part)
+        before = self.rows
+        self.rows = self.rows + len(part)
         self._thin()
         at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
         self._sums = np.hstack([self._sums, sums[:, at]])
@@ -92,20 +97,24 @@ class Prints:
 
     def _thin(self) -> None:
         while self.rows // self.step > _MOST:
-            self._sums, self.step = self._sums[:, ::2], self.step * 2
+            self._sums = self._sums[:, ::2]
+            self.step = self.step * 2
 
     def sums(self, step: int) -> Words:
-        """Return the sums at every `step` rows, a multiple of the own: of the columns, and of how many rows change."""
+        """Return the sums at every `step` rows, a multiple of the own step.
+
+        Of the columns, and of how many rows change.
+        """
         return self._sums[:, :: step // self.step]
 
     @property
     def end(self) -> Words:
-        """The sums of all rows: of outcomes, of scores, of groups; 0 for groups that there are none of."""
+        """The sums of all rows: outcomes, scores, groups; 0 if there are no groups."""
         return self._end[:3, 0]
 
     @property
     def chance(self) -> float:
-        """How likely a row is like one that is other than the row before it, if they are not the same.
+        """How likely two rows that are not the same are alike, if the second changes at all.
 
         As often as among the first rows of this file; if these are few, also by how many digits
         their scores have: 0.5 comes again sooner than 0.518203.
@@ -113,7 +122,9 @@ class Prints:
         return self._alike([0, 1, 2])[0] if self._head else self._chance
 
     def nats(self, lanes: list[int]) -> float:
-        """How much it tells, as far as the first rows do, if other rows are all like these in some columns.
+        """How much it tells if other rows are all like these in some columns.
+
+        Judged by the first rows.
 
         It is minus the logarithm of how likely that is if the rows are not the same.
         """
@@ -121,10 +132,15 @@ class Prints:
         return -math.log(chance) * changed
 
     def _alike(self, lanes: list[int]) -> tuple[float, int]:
-        """Return how likely a row that changes is like another in some columns, and how many of the first change."""
+        """Return how likely a row that changes is like another in some columns.
+
+        And how many of the first rows change.
+        """
         head = np.hstack(self._head)
-        changes, p = _changed(head[lanes]), head[3].view(np.float64)
-        rows, changed = len(p), int(changes.sum())
+        changes = _changed(head[lanes])
+        p = head[3].view(np.float64)
+        rows = len(p)
+        changed = int(changes.sum())
         kinds = np.bitwise_xor.reduce(head[lanes] * np.array([[1], [3], [5]], np.uint64)[lanes])
         _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
         alike = int((times[which] - 1)[changes].sum())
@@ -167,7 +183,8 @@ class Prints:
         words = unpacked(saved["sums"], "sums", 8 * _LANES * (rows // prints.step + 1))
         sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(_LANES, -1)
         prints._sums = np.hstack([np.zeros((_LANES, 1), np.uint64), sums[:, :-1]])
-        prints._end, prints._chance = sums[:, -1:], saved["chance"]
+        prints._end = sums[:, -1:]
+        prints._chance = saved["chance"]
         return prints
 
 
@@ -199,7 +216,8 @@ class Comparison:
 
     def __init__(self, before: Prints) -> None:
         self.now = Prints()
-        self._before, self._elsewhere = before, _Elsewhere(before)
+        self._before = before
+        self._elsewhere = _Elsewhere(before)
         self._opposite = np.zeros(1, np.uint64)  # the sum of outcomes if each were the other one
 
     def add(self, part: Rounds) -> None:
@@ -272,7 +290,7 @@ class Comparison:
 
 
 def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
-    """Whether files of different rows hardly ever have as many stretches alike, or as many at their beginning.
+    """Whether files of different rows are hardly ever so alike, anywhere or at their beginning.
 
     A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every
     stretch, at fair odds, is above that of 1,000 at most once in 1,000 times if all are alike by
@@ -288,7 +306,10 @@ def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float6
 
 
 class _Elsewhere:
-    """Whether long stretches of the rows before are found anywhere: a log may have lost its oldest rows."""
+    """Whether long stretches of the rows before are found anywhere.
+
+    A log may have lost its oldest rows.
+    """
 
     def __init__(self, before: Prints) -> None:
         self.found = False

@@ -95,7 +95,7 @@ class RunningErrors:
             tally.add(y, p, most=_FORECASTS)
 
     def compute(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the Brier scores and the smooth calibration errors, before and after; nan of none."""
+        """Return Brier scores and smooth calibration errors, before and after; nan of none."""
         if not self.rounds:
             return (math.nan, math.nan), (math.nan, math.nan)
         before, after = (self._squares / self.rounds).tolist()

@@ -1,4 +1,4 @@
-"""A file through a recalibrator, row by row; a run that was stopped at any moment can be continued."""
+"""A file through a recalibrator, row by row; a stopped run can be continued."""
 
 from __future__ import annotations
 
@@ -161,7 +161,8 @@ class Recalibration:
 
     def _play_rest(self, rows: InOrder, checkpoint: Checkpoint | None) -> RecalibrationResult:
         """Play the rows after those that were learned from before."""
-        read, start = rows.read, rows.start
+        read = rows.read
+        start = rows.start
         first = next(rows.rest, None)
         written = None  # how far the output has come
         if start.stopped and start.run is not None:
@@ -280,7 +281,7 @@ class Recalibration:
                 put_in_place(self.output, mark)
 
     def _give_up(self, out: Output, checkpoint: Checkpoint | None, error: BaseException) -> None:
-        """Leave nothing behind, unless the run can be continued: then what there is stays as it is."""
+        """Leave nothing behind, unless the run can be continued."""
         with self._writing():
             if checkpoint is None:
                 out.discard()
@@ -297,7 +298,7 @@ class Recalibration:
     def _refuse_known(
         self, name: str, comparison: Comparison, run: RunRecord, checkpoint: Checkpoint
     ) -> None:
-        """Refuse rows that were learned from before; if chance explains what is alike, do nothing."""
+        """Refuse rows that were learned from before, unless chance explains what is alike."""
         outcomes, scores, groups = comparison.same
         grouped_before, grouped_now = comparison.grouped
         if outcomes and scores and grouped_before != grouped_now:

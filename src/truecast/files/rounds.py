@@ -83,7 +83,8 @@ class Rounds:
         return self._part(rows, len(self), 0)
 
     def _part(self, start: int, end: int, skipped: int) -> Rounds:
-        at, place = slice(start, end), self.place
+        at = slice(start, end)
+        place = self.place
         return Rounds(
             self.y[at],
             tuple(p[at] for p in self.p),
@@ -132,7 +133,8 @@ def rounds(
     reading = _Reading(table, names, unknown)
     for chunk in table.chunks(names.all, everything=whole):
         part = reading.rounds(chunk, bool(skip_bad))
-        rows, skipped = rows + len(part), skipped + part.skipped
+        rows = rows + len(part)
+        skipped = skipped + part.skipped
         yield part
     if not rows:
         if not skipped:
@@ -146,7 +148,9 @@ class _Reading:
     """The rows of a file as they come, and the first that were bad."""
 
     def __init__(self, table: OpenTable, names: Names, unknown: bool | None) -> None:
-        self._table, self._names, self._unknown = table, names, unknown
+        self._table = table
+        self._names = names
+        self._unknown = unknown
         self._cells = replace(names.cells, points=table.kind == "json")
         self._outcomes = Outcomes(self._cells)
         self._told: list[str] = []
@@ -159,13 +163,13 @@ class _Reading:
         if chunk.bad.rows or not keep.all():
             self._tell(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
-        group, whole = self._group(chunk.frame), chunk.whole
-        also, place = (
-            tuple(self._column(chunk.frame, name) for name in self._names.also),
-            chunk.place,
-        )
+        group = self._group(chunk.frame)
+        whole = chunk.whole
+        also = tuple(self._column(chunk.frame, name) for name in self._names.also)
+        place = chunk.place
         if not keep.all():
-            also, place = tuple(column.filter(keep) for column in also), _places(chunk.place, keep)
+            also = tuple(column.filter(keep) for column in also)
+            place = _places(chunk.place, keep)
             columns = {name: values[keep] for name, values in columns.items()}
             group = None if group is None else group.filter(keep)
             whole = None if whole is None else _kept(whole, keep)
@@ -193,7 +197,10 @@ class _Reading:
         """What is wrong with a file of which most rows were skipped."""
         again = self._cells.spelled("skip_bad", _ANY)
         reasons = "; ".join(self._told)
-        return f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them nevertheless, use {again}"
+        return (
+            f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them "
+            f"nevertheless, use {again}"
+        )
 
     @property
     def _numeric(self) -> tuple[str, ...]:
@@ -259,7 +266,7 @@ class _Reading:
         keep: NDArray[np.bool_],
         skip_bad: bool,
     ) -> None:
-        """Refuse the first bad row, or if bad rows are skipped, remember it among the first ones."""
+        """Refuse the first bad row; if bad rows are skipped, remember the first few."""
         for place, reason in self._bad(chunk, good, keep):
             if not skip_bad:
                 raise FileError(self._table.name, reason, place)
@@ -270,7 +277,10 @@ class _Reading:
     def _bad(
         self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the place of each bad row and what is wrong with it; of those that are no rows at all the first."""
+        """Yield the place of each bad row, and what is wrong with it.
+
+        Of those that are no rows at all, only the first.
+        """
         before, *first = chunk.bad.first
         unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
         for row in np.flatnonzero(~keep).tolist():
@@ -292,15 +302,16 @@ class _Reading:
         option = f" ({self._cells.spelled('weight')})" if name == names.weight else ""
         column = self._column(frame, name)
         got = "nothing" if column[row] is None else format(repr(column[row]), ".80")
-        return f"{shown(name)}{option} must be {rules[name]}, got {got}{self._advice(name, row, frame)}"
+        return (
+            f"{shown(name)}{option} must be {rules[name]}, got "
+            f"{got}{self._advice(name, row, frame)}"
+        )
 
     def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:
         """What to do about a bad cell."""
-        column, scores, is_outcome = (
-            self._column(frame, name),
-            self._names.scores,
-            name == self._names.outcome,
-        )
+        column = self._column(frame, name)
+        scores = self._names.scores
+        is_outcome = name == self._names.outcome
         if column[row] is None:
             return self._advice_on_nothing() if is_outcome else ""
         if (
@@ -320,7 +331,8 @@ class _Reading:
         return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, frame: pl.DataFrame) -> pl.Series | None:
-        first, others = self._names.group, self._names.overlapping
+        first = self._names.group
+        others = self._names.overlapping
         if first is None:
             return None
         if not others:

@@ -35,7 +35,10 @@ _NO_TEXT = {
 
 @dataclass
 class Bad:
-    """Rows that cannot be read: how many, and of the first before which good row it stands, where, and why."""
+    """Rows that cannot be read: how many, and the first.
+
+    Of that: before which good row it stands, where, and why.
+    """
 
     rows: int = 0
     first: tuple[int, str, str] = 0, "", ""
@@ -85,10 +88,16 @@ class OpenTable(Protocol):
         """How much of it was read; None if that cannot be told."""
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
-        """Return the first rows of these columns, which the frame calls by their numbers; `chunks` gives them again."""
+        """Return the first rows of these columns; `chunks` gives them again.
+
+        The frame calls columns by their numbers.
+        """
 
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
-        """Read the rows, once: these columns, which the frame calls by their numbers; with `everything` all, too."""
+        """Read the rows, once: these columns, and with `everything` all of them, too.
+
+        The frame calls columns by their numbers.
+        """
 
 
 @contextmanager
@@ -151,7 +160,8 @@ class _Reader(io.RawIOBase):
     """A stream that can be read but not wound back, as pipes are."""
 
     def __init__(self, raw: IO[bytes], name: str) -> None:
-        self._raw, self._name = raw, name
+        self._raw = raw
+        self._name = name
         self._size = self._bytes()
         self._read = raw.tell() if self._size else 0
 
@@ -183,7 +193,7 @@ class _Reader(io.RawIOBase):
 
 @contextmanager
 def _on_disk(name: str, file: str | None, stream: IO[bytes]) -> Iterator[str]:
-    """Give the path of a file whose bytes these are, this one if it is: Parquet is read from its end."""
+    """Give the path of a file with these bytes, this one if it is: Parquet is read from its end."""
     if file is not None:
         yield file
         return

@@ -72,7 +72,8 @@ def tallies(
     groups: list[dict[Group, GrowingTally]] = [{} for _ in names.scores]
     rows = skipped = 0
     for part in parts:
-        rows, skipped = rows + len(part), skipped + part.skipped
+        rows = rows + len(part)
+        skipped = skipped + part.skipped
         for which, p in enumerate(part.p):
             wholes[which].add(part.y, p, part.weight)
             if part.group is not None:
@@ -102,7 +103,10 @@ def tallies(
 
 
 def _alike(tally: Tally, whole: Tally) -> Tally:
-    """Return the tally of a group, weighted if that of all is: its own weights may happen to be whole numbers."""
+    """Return the tally of a group, weighted if that of all rounds is.
+
+    Its own weights may happen to be whole numbers.
+    """
     if not whole.weighted or tally.weighted:
         return tally
     return Tally(tally.p, tally.zeros.astype(np.float64), tally.ones.astype(np.float64))
@@ -130,7 +134,8 @@ class GrowingTally:
             return
         y, p, *weight = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
         self._tally.update(y, p, sample_weight=weight[0] if weight else None)
-        self._waiting, self._rows = [], 0
+        self._waiting = []
+        self._rows = 0
         if self._tally.forecasts > most and len((tally := self._tally.compute()).p) > most:
             self.pooled = True
             self._tally = RunningTally()

@@ -18,7 +18,7 @@ from truecast.files.rounds import Rounds
 __all__ = ["Time", "Times", "in_order", "later", "saved_time"]
 
 Time = tuple[str, float]
-"""What kind of times there are, and one of them: a number, or a whole number of microseconds since 1970."""
+"""The kind of times, and one: a number, or whole microseconds since 1970."""
 
 _EXACT = 1 << 53  # from which doubles do not tell whole numbers apart
 _KINDS = {
@@ -52,7 +52,9 @@ class Times:
     """
 
     def __init__(self, name: str, column: str, at: int) -> None:
-        self._name, self._column, self._at = name, column, at
+        self._name = name
+        self._column = column
+        self._at = at
         self._kind: str | None = None
         self._last: tuple[float, Any, str] | None = None
 
@@ -95,13 +97,16 @@ class Times:
                 (part.also[self._at][row - 1], part.place(row - 1)) if row else (text, place)
             )
             now = _text(part.also[self._at][row])
-            reason = f"{shown(self._column)} {now} is before {_text(text)} in {place}: sort the file, or use --sort"
+            reason = (
+                f"{shown(self._column)} {now} is before {_text(text)} in {place}: sort the file, "
+                "or use --sort"
+            )
             raise FileError(self._name, reason, part.place(row))
         end = len(values) - 1
         self._last = values[end].item(), part.also[self._at][end], part.place(end)
 
     def after(self, last: Time, parts: Iterator[Rounds]) -> Iterator[Rounds]:
-        """Yield rows, the first of which must not be earlier than the last that was learned from."""
+        """Yield rows; the first must not be earlier than the last that was learned from."""
         for part in parts:
             self.check_after(last, part, 0)
             yield part
@@ -113,7 +118,9 @@ class Times:
         """Refuse a new row that is earlier than the last that was learned from."""
         if row is None or row >= len(part):
             return
-        value, text, place = self.of(part)[row], part.also[self._at][row], part.place(row)
+        value = self.of(part)[row]
+        text = part.also[self._at][row]
+        place = part.place(row)
         if self._kind != last[0]:
             self._refuse(f"be of one kind, {_KINDS[last[0]]} as in the last run", text, place)
         if value < last[1]:
@@ -128,7 +135,7 @@ class Times:
 
 
 def in_order(parts: Iterator[Rounds], times: Times, *, sort: bool) -> Iterator[Rounds]:
-    """Yield rows in the order of time: sorted, which takes them all into memory, or as they are if they are so."""
+    """Yield rows in the order of time: sorted in memory, or refused if they are not."""
     for part in _sorted(list(parts), times) if sort else parts:
         times.check(part)
         yield part
@@ -227,7 +234,7 @@ def _numbered(column: pl.Series, numbers: pl.Series) -> tuple[list[str], NDArray
 
 
 def _cell(column: pl.Series, row: int) -> object:
-    """Return what stands in a row, as it can be shown: a date that no calendar has as its number."""
+    """Return the cell of a row as it can be shown; a date beyond the calendar as its number."""
     dated = column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
     return column.to_physical()[row] if dated else column[row]
 

@@ -1,4 +1,7 @@
-"""Where a file is until it is complete, and how it takes its place: there is never half a file under its own name."""
+"""Where a file is until it is complete, and how it takes its place.
+
+There is never half a file under its own name.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def part_path(path: Path) -> Path:
 
 
 def refuse_no_file(path: Path, option: str, *endings: str) -> None:
-    """Refuse what is no file at a place for one, or a link beside it: what it leads to is not ours to change.
+    """Refuse what is there and is no file, and links beside it: their targets are not ours.
 
     Raises
     ------
@@ -79,7 +82,10 @@ def mark(path: Path, amount: int | None = None) -> Mark:
 
 
 def reaches(part: Path, marked: Mark) -> bool:
-    """Return whether this, a file or a folder of pieces, has come as far as was marked, and by the same run."""
+    """Return whether a file, or a folder of pieces, has come as far as was marked.
+
+    And was written by the same run.
+    """
     amount, tail = marked
     if not amount or part.is_symlink():  # a run has always written something before it is marked
         return False
@@ -106,7 +112,7 @@ def _remove_folder(part: Path) -> None:
 
 
 def _ours(part: Path) -> list[Path]:
-    """Return what is in a folder that a file is made in; one with anything else in it is not ours."""
+    """Return the pieces in a folder; refuse it if there is anything else in it."""
     found = list(part.iterdir())
     for each in found:
         if not _OURS.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
@@ -117,7 +123,7 @@ def _ours(part: Path) -> list[Path]:
 
 
 def put_in_place(path: Path, marked: Mark) -> None:
-    """Put a file that is ready, and marked so, in its place; to do so twice, or the rest of it, does no harm."""
+    """Put a file that is ready, and marked so, in its place; doing that twice does no harm."""
     part = part_path(path)
     ready = part / JOINED if part.is_dir() else part
     if ready.is_file() and mark(ready) == marked:

@@ -37,7 +37,8 @@ _DRAWS = (
     40  # for each group that was looked at: so many are needed to tell that one of them stands out
 )
 _MOST_DRAWS = 40_000
-_AROUND, _LINE = 65.0, 11.5  # points: what stands above and below the groups, and a group
+_AROUND = 65.0  # points that stand above and below the groups
+_LINE = 11.5  # points for a group
 _NAMES = 95.0  # points that names may take of a narrow picture, if that is not more than half of it
 _LONGEST = 60  # letters of a name, however wide the picture is
 _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
@@ -45,7 +46,7 @@ _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
 @dataclass(frozen=True, eq=False)
 class GroupOverview:
-    """What `group_overview` returns: an entry for each group, those with the most evidence against them first.
+    """What `group_overview` returns: groups, those with the most evidence against them first.
 
     Attributes
     ----------
@@ -159,7 +160,7 @@ class GroupOverview:
 
     @property
     def adjusted(self) -> NDArray[np.float64]:
-        """The p-values, adjusted for all groups having been looked at (Holm, 1979); nan where there is none.
+        """The p-values, adjusted for the number of groups (Holm, 1979); nan where there is none.
 
         If all groups are calibrated and their rounds independent, the chance that any is below 0.05
         here is at most 0.05.
@@ -251,14 +252,20 @@ class _GroupFigures:
     """A group while its figures are being computed."""
 
     def __init__(self, name: str | int | None, tally: Tally) -> None:
-        self.name, self.tally = name, tally
-        self.rounds, self.mean_outcome = tally.total, tally.rate
+        self.name = name
+        self.tally = tally
+        self.rounds = tally.total
+        self.mean_outcome = tally.rate
         self.mean_forecast = float(tally.p @ tally.weights / tally.total)
-        self.error, self.brier = smooth_calibration_error(tally), brier_score(tally)
+        self.error = smooth_calibration_error(tally)
+        self.brier = brier_score(tally)
         self.chance = self.chance_high = self.p_value = math.nan
 
     def strikingness(self) -> float:
-        """The error over the standard deviation of mean outcome less mean forecast; as it is for real weights."""
+        """The error in standard deviations of mean outcome less mean forecast.
+
+        With real weights, the error as it is.
+        """
         if self.tally.weighted or not self.error:
             return self.error
         variance = float((self.tally.weights * self.tally.p) @ (1 - self.tally.p))
@@ -268,8 +275,10 @@ class _GroupFigures:
         if self.tally.weighted:
             return
         pooled = self.tally.coarsened(_CELLS)
-        seen, draws = _error(pooled, pooled.ones) * (1 - 1e-9), _draws(pooled, resamples, rng)
-        self.chance, self.chance_high = float(draws.mean()), float(np.quantile(draws, level))
+        seen = _error(pooled, pooled.ones) * (1 - 1e-9)
+        draws = _draws(pooled, resamples, rng)
+        self.chance = float(draws.mean())
+        self.chance_high = float(np.quantile(draws, level))
         proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
         if (
             proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS
@@ -299,7 +308,9 @@ def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.fl
 
 
 def _share(exceeds: NDArray[np.bool_], first: int) -> float:
-    """Return a p-value: how many of the first draws exceed what was seen, or when the second one does if that is later.
+    """Return a p-value from draws.
+
+    How many of the first draws exceed what was seen, or when the second one does if that is later.
 
     Both are valid (for the latter see Besag and Clifford, 1991), and so is this: the second is
     taken just where it says less than any other value that the first can have.
@@ -377,7 +388,7 @@ def _short(count: float) -> str:
 
 
 def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: float) -> list[str]:
-    """Return the names of groups, each cut to fit this width in points with its number of rounds, and all different."""
+    """Return the names of groups with their rounds, cut to this width in points, all different."""
     longest = max((f" ({count})" for count in counts), key=lambda text: width_of(text, "small"))
     said = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
     short = short_names(

@@ -118,7 +118,7 @@ class LadderState:
 
 
 def ladder_state(forecaster: Any) -> LadderState:
-    """Return the points and biases of a forecaster's ladder, its open cell, and what its invariant allows.
+    """Return a forecaster's ladder: points, biases, open cell, and what its invariant allows.
 
     The biases are of the points that rounds were credited to, not of the forecasts, which lie in
     the cells between; and small biases do not make sharp forecasts.

@@ -1,4 +1,4 @@
-"""The pictures, as SVG: drawn from the same objects as those of `truecast.plot`, coloured by the page's style."""
+"""The pictures, as SVG: of the same objects as in `truecast.plot`, in the page's colours."""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ from truecast.report.svg import (
 
 __all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_chart"]
 
-_WIDTH, _LEFT, _SIDE = 400.0, 46.0, 346.0  # of a chart, of its left margin, of the square beside it
-_RIGHT, _MIDDLE = _LEFT + _SIDE, _LEFT + _SIDE / 2
+_WIDTH = 400.0  # of a chart
+_LEFT = 46.0  # the margin, after which the square begins
+_SIDE = 346.0  # of the square
+_RIGHT = _LEFT + _SIDE
+_MIDDLE = _LEFT + _SIDE / 2
 
 
 def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
-    """Return the reliability diagram: ranges, curve, band and diagonal, and the histogram of the forecasts below."""
+    """Return the reliability diagram, with the histogram of the forecasts below."""
     low, high = diagram.edges[[0, -1]].tolist()
     top, bottom, base = 24.0, 24.0 + _SIDE, 24.0 + _SIDE + 124.0
     both = diagram.zeros + diagram.ones
@@ -75,7 +78,7 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
 
 
 def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
-    """Return where forecasts were too low (bars up) or too high (bars down), and the witness below."""
+    """Return where forecasts were too low (bars up) or too high (down), the witness below."""
     low, high = where.edges[[0, -1]].tolist()
     top, bottom, roof, floor = 26.0, 226.0, 294.0, 384.0
     x = scale(low, high, _LEFT, _RIGHT)
@@ -158,7 +161,7 @@ def _course_tips(course: TimeCourse) -> list[str | None]:
 
 
 def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
-    """Return the range of rates to show: that of the forecasts, and what curve and ranges say beyond."""
+    """Return the range of rates to show: of the forecasts, of the curve and of the ranges."""
     rates = np.concatenate(
         (diagram.edges[[0, -1]], diagram.curve.rate, [part.rate for part in diagram.ranges])
     )
@@ -192,7 +195,10 @@ def _range_tip(part: Stretch) -> str:
     off = (
         f"\ntoo {way} beyond chance by itself (p-value {p_value(part.p_value)})" if part.off else ""
     )
-    return f"{said}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came true{off}"
+    return (
+        f"{said}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came "
+        f"true{off}"
+    )
 
 
 def _marked(part: Stretch, x: Scale, top: float, bottom: float) -> Markup:
@@ -252,7 +258,7 @@ def _curve(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
 
 
 def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
-    """Return the function above and below its base, which is a line at 0; a dot where there is but one point."""
+    """Return the function above and below its base, a line at 0; a single point is a dot."""
     swing = where.f - where.base
     ends = _reach(swing)
     y = scale(*ends, floor, roof)
@@ -290,7 +296,8 @@ def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
 
 def _chance(diagram: ReliabilityDiagram) -> NDArray[np.float64]:
     """Return the ends of the band in the middle of each bin."""
-    middles, band = (diagram.edges[:-1] + diagram.edges[1:]) / 2, diagram.band
+    middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
+    band = diagram.band
     if band is None:
         return np.zeros((len(middles), 2))
     return np.stack([np.interp(middles, band.p, side) for side in (band.lower, band.upper)], 1)
@@ -302,7 +309,10 @@ def _where_tips(where: Miscalibration) -> list[str | None]:
     for k, (size, gap, part) in enumerate(
         zip(where.counts.tolist(), where.gaps, parts, strict=True)
     ):
-        off = f"too {'low' if gap > 0 else 'high'} by {figure(abs(gap) * where.total / (size or 1))} on average"
+        off = (
+            f"too {'low' if gap > 0 else 'high'} by "
+            f"{figure(abs(gap) * where.total / (size or 1))} on average"
+        )
         adds = f"adds {figure(part)} to the smooth calibration error"
         tips.append(f"{_bin(where.edges, k)}\n{rounds(size)}, {off}\n{adds}" if size else None)
     return tips

@@ -1,4 +1,7 @@
-"""Forecasts and outcomes over time: sums in ever wider steps, in bounded memory, whatever the order of the rounds."""
+"""Forecasts and outcomes over time, in bounded memory.
+
+Sums in ever wider steps, whatever the order of the rounds.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ class RunningCourse:
         self._sums: dict[int, NDArray[np.float64]] = {}
 
     def add(self, times: Any, y: Any, p: Any, after: Any = None) -> None:
-        """Add rounds: numbers, dates or texts of dates, with outcomes, forecasts and recalibrated forecasts."""
+        """Add rounds: times, outcomes, forecasts and recalibrated forecasts.
+
+        Times are numbers, dates or texts of dates.
+        """
         seconds, dated = _seconds(times)
         if self.dated is not None and self.dated != dated:
             raise InputError("times", "must be dates throughout, or numbers throughout", times)
@@ -115,7 +121,8 @@ class RunningCourse:
         self._sums[step] = row if there is None else _summed(np.stack((there, row)))
 
     def _widen(self) -> None:
-        before, self._sums = self._sums, {}
+        before = self._sums
+        self._sums = {}
         self._power = (self._power or 0) + 1
         for step, row in before.items():
             self._put(step >> 1, row)
@@ -177,7 +184,8 @@ def _seconds(times: Any) -> tuple[NDArray[np.float64], bool]:
 def _dates(array: NDArray[Any]) -> NDArray[Any]:
     """Return what is written down as numbers, or as dates."""
     found = [_check.moment(text) for text in array.astype(str).tolist()]
-    kinds, values = [kind for kind, _ in found], np.array([value for _, value in found])
+    kinds = [kind for kind, _ in found]
+    values = np.array([value for _, value in found])
     bad = next((at for at, kind in enumerate(kinds) if not kind or kind != kinds[0]), None)
     if bad is not None:
         rule = "must be dates such as 2031-02-03 or 2031-02-03T04:05, or numbers; all of one kind"

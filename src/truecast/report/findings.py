@@ -81,7 +81,7 @@ class Finding:
 
     @property
     def p_value(self) -> float:
-        """How often calibrated forecasts would be as far off, in any way that was looked at; nan for real weights."""
+        """How often calibrated forecasts would be as far off anywhere; nan for real weights."""
         return self.found.p_value
 
     @property
@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def outdone(self) -> bool:
-        """Whether what was done is better than any fixed, increasing curve, by the score of the gain."""
+        """Whether recalibration beat every fixed, increasing curve, by the score of the gain."""
         if self.after is None:
             return False
         (_, parts), (_, now) = (judged_by(side, self.gain_of) for side in (self, self.after))
@@ -109,7 +109,7 @@ class Finding:
 
 
 def judged_by(finding: Finding, which: str | None = None) -> tuple[str, Decomposition]:
-    """Return the proper score that words go by, with its name: that of the gain, or the given one."""
+    """Return a proper score with its name: that of the gain, or the given one."""
     if (which or finding.gain_of) == "brier":
         return "Brier score", finding.figures.brier
     return "log loss", finding.figures.log
@@ -145,7 +145,8 @@ def _find(
     course: TimeCourse | None,
     after: Finding | None,
 ) -> Finding:
-    figures, found = measure(tally), stretches(tally, **options)
+    figures = measure(tally)
+    found = stretches(tally, **options)
     gain_of = (
         "log"
         if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)

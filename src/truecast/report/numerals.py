@@ -1,4 +1,4 @@
-"""Numbers as people read them: nothing that is not 0 looks like 0, and what differs looks different."""
+"""Numbers for people: only 0 looks like 0, and what differs looks different."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ def probability(value: float, digits: int = 3) -> str:
 
 
 def between(low: float, high: float, span: float = 1.0) -> tuple[str, ...]:
-    """Return the ends of a range among others that are spread over `span`, as different as they are; or the one value.
+    """Return the ends of a range, or the one value, as different as they are.
+
+    The range is among others that are spread over `span`.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a share in percentage points, without the words: two digits, and all before the point."""
+    """Return a share in percentage points: two digits, and all before the point. No words."""
     value = 100 * share
     if value and abs(value) < _SMALL:
         return _power(value)
@@ -174,7 +176,7 @@ def _place(value: float, places: int) -> str:
 
 
 def _fixed(value: float, places: int) -> str:
-    """Return a number with these decimals, half of one rounded up: the same everywhere, also in percent."""
+    """Return a number with these decimals, half rounded up: the same everywhere, and in percent."""
     said = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return f"{said:f}"
 

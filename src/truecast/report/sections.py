@@ -1,4 +1,4 @@
-"""The sections of the page, a function each: what was measured, is it calibrated, where is it off, what to do."""
+"""The sections of the page, a function each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ __all__ = ["comparison", "sections_of"]
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _BEFORE = "This is about the forecasts before recalibration."
 _CLUSTERS = (
-    "This takes rounds to be independent of each other. Where outcomes come in clusters, such as all those of one "
+    "This takes rounds to be independent of each other. Where outcomes come in clusters, such as "
+    "all those of one "
     "stormy day, chance does more than is said here, and evidence is weaker than it looks."
 )
 _STRETCH = "A stretch can be beyond chance although no single range in it is."
@@ -46,7 +47,7 @@ _LATER = "Where outcomes come to be known later in practice than they did here, 
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
-    """Return all sections about one score, with headings of this level and ids that begin like this."""
+    """Return all sections about one score, with this level of headings and prefix of ids."""
     after = finding.after
     earlier = [] if after is None else [tag("p", _BEFORE, class_="quiet")]
     judged = _verdict(finding) if after is None else _changed(finding, after)
@@ -85,8 +86,14 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
     """Return what can be said of several scores at once."""
     best = min(findings, key=lambda finding: finding.figures.brier.score)
     same = len({(finding.figures.total, finding.figures.mean_outcome) for finding in findings}) == 1
-    told = "has the best Brier score, which counts calibration and sharpness. A small difference may be chance."
-    other = "The scores were not measured on the same rounds: their Brier scores and log losses cannot be compared."
+    told = (
+        "has the best Brier score, which counts calibration and sharpness. A small difference may "
+        "be chance."
+    )
+    other = (
+        "The scores were not measured on the same rounds: their Brier scores and log losses "
+        "cannot be compared."
+    )
     return [
         tag("p", name(best.label), " ", told) if same else tag("p", other),
         scores_table(findings),
@@ -122,7 +129,9 @@ def _both(finding: Finding, said: Callable[[Report], str]) -> str:
 
 
 def _verdict(finding: Finding) -> list[Markup]:
-    found, figures, doubt = verdict(finding), finding.figures, finding.doubt
+    found = verdict(finding)
+    figures = finding.figures
+    doubt = finding.doubt
     said = (found.headline, found.evidence, size(finding, found.kind))
     tiles = [
         _tile(
@@ -148,7 +157,7 @@ def _verdict(finding: Finding) -> list[Markup]:
 
 
 def _changed(before: Finding, after: Finding) -> list[Markup]:
-    """Return the verdict on both, and the figures of both; the recalibrated forecasts are what counts."""
+    """Return verdict and figures of both; the recalibrated forecasts are what counts."""
     was, now = verdict(before), verdict(after)
     said = (
         headline(before),
@@ -181,7 +190,10 @@ def _list(items: Sequence[str]) -> list[Markup]:
 
 
 def _where(finding: Finding) -> list[Markup]:
-    """Return where it is off; with recalibrated forecasts the diagram stands beside theirs, in another section."""
+    """Return where it is off.
+
+    With recalibrated forecasts the diagram stands beside theirs, in another section.
+    """
     said = where_sentences(finding)
     caption = tag(
         "figcaption",
@@ -192,7 +204,8 @@ def _where(finding: Finding) -> list[Markup]:
             "too high: outcomes less forecasts, in percentage points of all rounds. ",
         ),
         *(("Shaded: a stretch that is off beyond chance. ",) if finding.off else ()),
-        f"Weighted with the line below{', its base included,' if finding.where.base else ''} they add up to the smooth "
+        f"Weighted with the line below{', its base included,' if finding.where.base else ''} they "
+        "add up to the smooth "
         "calibration error.",
     )
     where = tag(
@@ -225,10 +238,8 @@ def _shaded_only(finding: Finding) -> bool:
 
 def _diagram_key(*findings: Finding) -> list[object]:
     """Return what is what in reliability diagrams of these."""
-    diagram, off = (
-        findings[0].diagram,
-        any(part.off for finding in findings for part in finding.ranges),
-    )
+    diagram = findings[0].diagram
+    off = any(part.off for finding in findings for part in finding.ranges)
     chance = (
         ()
         if diagram.band is None
@@ -253,7 +264,10 @@ def _label(finding: Finding) -> str:
         f"forecasts around {probability(part.forecast)} came true in {percent(part.rate)}"
         for part in ends
     )
-    return f"Reliability diagram: share that came true against forecast. For example, {said}. The table has more."
+    return (
+        f"Reliability diagram: share that came true against forecast. For example, {said}. The "
+        "table has more."
+    )
 
 
 def _key(kind: str) -> Markup:
@@ -274,7 +288,7 @@ def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
 
 
 def _tiny(overview: GroupOverview) -> bool:
-    """Whether groups are so small that a table of them would say nothing: of a column of names, or of times."""
+    """Whether groups are too small for a table to say anything, as those by names or times."""
     found = bool((overview.adjusted < SIGNIFICANT).any())
     return not found and float(overview.rounds.sum()) < _TINY * len(overview)
 
@@ -294,7 +308,8 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
 
 
 def _course(course: TimeCourse) -> list[Markup]:
-    said, block = course_sentence(course), rounds(round(float(course.rounds.mean())))
+    said = course_sentence(course)
+    block = rounds(round(float(course.rounds.mean())))
     after = (_key("green line"), "recalibrated forecasts. ") if course.after is not None else ()
     key = tag(
         "figcaption",

@@ -30,7 +30,10 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
         if starred
         else "No gap is beyond chance by itself"
     )
-    allow = "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 mark nothing."
+    allow = (
+        "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 "
+        "mark nothing."
+    )
     return _framed(
         f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges"
     )
@@ -68,14 +71,18 @@ def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
         "error (dot), chance (bar)",
         chance,
     )
-    caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
+    caption = (
+        "Groups, those with the most evidence against calibration first. An asterisk marks those "
+        "that stand out."
+    )
     return _table(
         caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group"
     )
 
 
 def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[object]:
-    error, high = overview.error[k].item(), overview.chance_high[k].item()
+    error = overview.error[k].item()
+    high = overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
     means = (
         figure(column[k].item())
@@ -114,7 +121,8 @@ def scores_table(findings: Sequence[Finding]) -> Markup:
 
 
 def _score(finding: Finding) -> list[object]:
-    brier, doubt = finding.figures.brier, finding.doubt
+    brier = finding.figures.brier
+    doubt = finding.doubt
     return [
         name(finding.label),
         tag("td", verdict(finding).short, class_="words"),

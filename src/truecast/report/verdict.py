@@ -1,4 +1,7 @@
-"""Is it calibrated, and how sure are we: the verdict in words. Never "it is": at best "no evidence against it"."""
+"""The verdict in words: is it calibrated, and how sure are we.
+
+Never "it is": at best "no evidence against it".
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,12 @@ __all__ = [
 
 _SURE = 0.01  # p-value
 _FEWEST = 20  # rounds
-_BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
-_RARE_BLUR, _RARE_NEGLIGIBLE = (
-    0.25,
-    0.05,
-)  # the same errors, relative to how often the rarer outcome comes
+_BLUR = 0.03  # if chance makes a larger error, nothing can be told
+_NEGLIGIBLE = 0.005  # an error that hardly matters
+_GAIN = 0.01  # a share of the Brier score
+# the same errors, relative to how often the rarer outcome comes
+_RARE_BLUR = 0.25
+_RARE_NEGLIGIBLE = 0.05
 _NO_WIDTH = 1e-12  # of an interval: nothing but rounding
 _MIXED = "forecasts are too low in places and too high in others"
 
@@ -63,7 +67,8 @@ def verdict(finding: Finding) -> Verdict:
     """Judge by p-values, by what chance does, and by how much it matters."""
     doubt = finding.doubt
     if doubt is None:
-        short, headline = "chance unknown", "With real weights, chance cannot be judged"
+        short = "chance unknown"
+        headline = "With real weights, chance cannot be judged"
         reason = "real weights do not tell how many rounds there were"
         error = figure(finding.figures.smooth_calibration_error)
         return Verdict(
@@ -101,13 +106,16 @@ def _kind(finding: Finding, doubt: Uncertainty) -> str:
     if finding.p_value >= _SURE:
         return "weak"
     rarer = min(figures.mean_outcome, 1 - figures.mean_outcome)
-    limit, excess = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer), doubt.estimate - doubt.if_calibrated
+    limit = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer)
+    excess = doubt.estimate - doubt.if_calibrated
     small = excess < limit and finding.gap < 2 * limit and finding.gain < _GAIN
     return "slight" if small and not finding.impossible else "off"
 
 
 def proved_kind(rounds: float, p_value: float) -> str:
-    """Return the kind of verdict by a p-value alone, where chance was not simulated: for millions of scores.
+    """Return the kind of verdict by a p-value alone: for millions of scores.
+
+    Chance was not simulated then.
 
     It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are
     hardly any rounds.
@@ -129,7 +137,10 @@ def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
     if _no_width(finding, doubt):
         return f"{estimate}{chance}{blur}. {far}"
     most = max(doubt.upper, doubt.estimate)
-    ruled = f" An error up to about {figure(most)} cannot be ruled out ({percent(doubt.level)} interval)."
+    ruled = (
+        f" An error up to about {figure(most)} cannot be ruled out ({percent(doubt.level)} "
+        "interval)."
+    )
     return f"{estimate}{chance}{blur}. {far}{ruled}"
 
 
@@ -137,7 +148,10 @@ def interval(finding: Finding, doubt: Uncertainty) -> str:
     """Return the interval of the smooth calibration error; or why there is none."""
     if _no_width(finding, doubt):
         alike = finding.figures.mean_outcome in (0.0, 1.0)
-        return f"no interval: {'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
+        return (
+            "no interval: "
+            f"{'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
+        )
     return f"{percent(doubt.level)} interval {' to '.join(apart(doubt.lower, doubt.upper))}"
 
 
@@ -194,7 +208,9 @@ def place(part: Stretch) -> tuple[str, ...]:
 
 
 def turned(finding: Finding) -> bool:
-    """Return whether low forecasts came true more often than high ones, by three times what chance does.
+    """Return whether low forecasts came true more often than high ones, beyond chance.
+
+    By three times what chance does.
 
     If they do, they are off, too: never where nothing is marked.
     """
@@ -234,7 +250,8 @@ def gain(finding: Finding) -> str:
     (score, parts), curve = judged_by(finding), "the best fixed, increasing curve"
     if not finding.gain:
         return f"{curve} would hardly help the {score}"
-    raw, said = percent(parts.miscalibration / (parts.score or 1.0)), percent(finding.gain)
+    raw = percent(parts.miscalibration / (parts.score or 1.0))
+    said = percent(finding.gain)
     chance = f" ({raw} in hindsight, less what chance adds)" if raw != said else ""
     return f"{curve} would take about {said} off the {score}{chance}"
 
@@ -260,7 +277,10 @@ def skill(finding: Finding, kind: str) -> str:
     other, beside = judged_by(finding, "log" if finding.gain_of == "brier" else "brier")
     score, constant = apart(parts.score, parts.uncertainty)
     if not parts.uncertainty:
-        alike = "but all outcomes are the same, so there is nothing to separate, and no skill to speak of"
+        alike = (
+            "but all outcomes are the same, so there is nothing to separate, and no skill to "
+            "speak of"
+        )
         return f"the {name} is {score}; {alike}."
     better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
     how = (
@@ -274,25 +294,33 @@ def skill(finding: Finding, kind: str) -> str:
         if kind == "few" or finding.outdone
         else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
     )
-    return f"{said}{curve} The {other} is {', against '.join(apart(beside.score, beside.uncertainty))}."
+    return (
+        f"{said}{curve} The {other} is "
+        f"{', against '.join(apart(beside.score, beside.uncertainty))}."
+    )
 
 
 def _hindsight(told: float) -> str:
     if not told:
-        return "No fixed, increasing curve would make it better than that: high forecasts do not come true more often."
+        return (
+            "No fixed, increasing curve would make it better than that: high forecasts do not "
+            "come true more often."
+        )
     best = f"With the best fixed, increasing curve it would be {percent(told)} better"
     return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 
 def notes(finding: Finding) -> list[str]:
     """Say what is peculiar about these rounds."""
-    figures, said = finding.figures, []
+    figures = finding.figures
+    said = []
     if figures.mean_outcome in (0.0, 1.0):
         always = f"Every outcome is {figures.mean_outcome:.0f}"
         said.append(f"{always}: how well forecasts separate events from non-events cannot be seen.")
     if figures.forecasts == 1:
         said.append(
-            "There is only one forecast: it can be calibrated, but it does not separate events from non-events."
+            "There is only one forecast: it can be calibrated, but it does not separate events "
+            "from non-events."
         )
     if finding.certain and figures.forecasts > 1:
         said.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")

@@ -1,4 +1,4 @@
-"""What the sections say: where forecasts are off, which groups are, what recalibration did, what is proved."""
+"""What the sections say: where forecasts are off, what recalibration did, what is proved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST = 3  # stretches that are told; the others are in the picture
 
 
 def where_sentences(finding: Finding) -> list[str]:
-    """Say which forecasts were too high or too low: those that are marked in the pictures, and no others."""
+    """Say which forecasts were too high or too low: exactly those marked in the pictures."""
     if finding.doubt is None:
         return ["With real weights chance cannot be judged, so nothing is marked as off."]
     if not finding.off:
@@ -60,7 +60,10 @@ def course_sentence(course: TimeCourse) -> str:
     k = int(np.argmax(off / np.maximum(course.noise, 1e-300)))
     said = f"{roughly(course.forecast[k])} forecast, {roughly(course.rate[k])} came true"
     ends = course.span(k)
-    return f"Furthest from the forecasts, against what chance does: {ends}, {said} ({rounds(int(course.rounds[k]))})."
+    return (
+        f"Furthest from the forecasts, against what chance does: {ends}, {said} "
+        f"({rounds(int(course.rounds[k]))})."
+    )
 
 
 def groups_sentence(overview: GroupOverview) -> Markup:
@@ -89,7 +92,10 @@ def groups_too_small(overview: GroupOverview) -> str:
     mean = float(overview.rounds.mean())
     each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
     many = counted(len(overview), "group")
-    return f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to judge."
+    return (
+        f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to "
+        "judge."
+    )
 
 
 def after_sentence(before: Finding, after: Finding) -> str:
@@ -118,10 +124,13 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
     )
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
-        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "
+        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, "
+        "not estimated, "
         "whatever made the outcomes come as they did.",
-        f"The forecaster allows itself {figure(promised)} on average over {rounds(certificate.promised_rounds)}, "
+        f"The forecaster allows itself {figure(promised)} on average over "
+        f"{rounds(certificate.promised_rounds)}, "
         "and whatever the outcomes, keeps within what it allows itself.",
-        "It is about these rounds together, not about any one of them, nor about those to come. And it does not say "
+        "It is about these rounds together, not about any one of them, nor about those to come. "
+        "And it does not say "
         f"that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
     ]

@@ -20,10 +20,11 @@ _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
 _LOG_ODDS = "must be log-odds: a finite number"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# the first and the last, in microseconds since 1970
 MOMENTS = tuple(
     (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     for moment in (datetime.min, datetime.max)
-)  # the first and the last, in microseconds since 1970
+)
 MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -353,9 +354,8 @@ def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
         raise InputError(
             name, f"must have an entry for each of the {rounds} rounds", (len(values),)
         )
-    if not hasattr(values, "tolist") and hasattr(
-        values, "to_numpy"
-    ):  # a frame, a column for each of several
+    # a frame, a column for each of several
+    if not hasattr(values, "tolist") and hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not hasattr(values, "tolist"):
         return list(values)
@@ -404,9 +404,8 @@ def output(
         raise InputError("out", rule, found)
     if np.may_share_memory(out, y):
         raise InputError("out", "must not share memory with outcomes", found)
-    if (
-        x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x)
-    ):  # in place is fine
+    # in place is fine
+    if x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x):
         raise InputError("out", "must not overlap what is read after it is written", found)
     return out
 
@@ -424,9 +423,8 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
-    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(
-        map(np.any, _invalid(y, p))
-    ):  # before rounding hides it
+    # before rounding hides it
+    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
         refuse_predictions(y, p)
     if y.dtype in (np.uint8, np.bool_):
         return y.view(np.uint8), p.astype(np.float64, copy=False)
@@ -470,9 +468,8 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         raise InputError(name, f"must have {size} entries", array.shape)
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
-        if not len(array) or (
-            low <= array.min() and array.max() <= high
-        ):  # all positive, which is quick to see
+        # all positive, which is quick to see
+        if not len(array) or (low <= array.min() and array.max() <= high):
             return array.astype(np.float64, copy=False)
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:

@@ -71,12 +71,12 @@ def short_names(names: Iterable[str], fits: Callable[[str], bool]) -> list[str]:
 
 
 def _another(name: str, fits: Callable[[str], bool], taken: dict[str, None]) -> str:
-    said = cut_in_the_middle(name, fits)
+    short = cut_in_the_middle(name, fits)
     number = 1
-    while said in taken:
+    while short in taken:
         number += 1
-        said = _marked(name, f" #{number}", fits)
-    return said
+        short = _marked(name, f" #{number}", fits)
+    return short
 
 
 def _marked(name: str, mark: str, fits: Callable[[str], bool]) -> str:

@@ -65,8 +65,8 @@ class InputError(TruecastError, ValueError):
         self.position = position
 
     def __str__(self) -> str:
-        where = "" if self.position is None else f" at position {self.position}"
-        return f"{self.argument} {self.rule}, got {_shown(self.value)}{where}"
+        position = "" if self.position is None else f" at position {self.position}"
+        return f"{self.argument} {self.rule}, got {_shown(self.value)}{position}"
 
 
 class TicketError(InputError):

@@ -226,8 +226,7 @@ def _print(results: Results, markdown: bool) -> None:
 def _draw(results: Results, file: Path) -> None:
     import matplotlib as mpl
 
-    with mpl.rc_context(
-        {"svg.hashsalt": "truecast"}
-    ):  # names in the file are the same in every run
+    # names in the file are the same in every run
+    with mpl.rc_context({"svg.hashsalt": "truecast"}):
         metadata = {"Date": None} if file.suffix.lower() == ".svg" else None
         results.draw().savefig(file, metadata=metadata, dpi=150)

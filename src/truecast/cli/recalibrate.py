@@ -48,17 +48,14 @@ if TYPE_CHECKING:
     "--by",
     multiple=True,
     metavar="NAME",
-    help=(
-        "Column of groups, each of which is to be calibrated by itself; may be repeated: groups "
-        "may overlap."
-    ),
+    help="Column of groups, each calibrated by itself; may be repeated: groups may overlap.",
 )
 @click.option(
     "--max-groups",
     type=int,
     default=1000,
     show_default=True,
-    help="So many; all others share one more. For a new state.",
+    help="At most this many; all others share one more. For a new state.",
 )
 @click.option(
     "--column",
@@ -70,7 +67,7 @@ if TYPE_CHECKING:
 @click.option(
     "--state",
     type=file_type,
-    help="Keep what was learned in this file, and go on from it if it is there.",
+    help="Keep what was learned in this file, and continue from it if it is there.",
 )
 @click.option(
     "--report",
@@ -213,7 +210,7 @@ def recalibrate(
                 progress=lambda table, rows: show(table.fraction(), f"{rows:,} rows"),
             ).run()
         _print(done, out, as_json)
-        _say_left(done, file)
+        _say_what_is_left(done, file)
         if page is not None and out is not None:
             _write_page(page, out, reopened.names, column, time, done, title)
 
@@ -305,7 +302,7 @@ def _errors(done: RecalibrationResult) -> Iterator[str]:
             yield f"  {name:32}{before:12.6f}{after:12.6f}"
 
 
-def _say_left(done: RecalibrationResult, file: str) -> None:
+def _say_what_is_left(done: RecalibrationResult, file: str) -> None:
     """Say what is left for another time."""
     if done.held:
         say(f"{file}, {done.held}: no line break yet, left out (--complete takes it)")

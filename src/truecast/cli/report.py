@@ -87,6 +87,6 @@ def report(
         )
         with writing(output, "-o"):
             page.save(output)
-        for score, said in page.verdicts.items():
-            echo(titled(score, said))
+        for score, verdict in page.verdicts.items():
+            echo(titled(score, verdict))
         say(f"report written to {shown(str(output))}")

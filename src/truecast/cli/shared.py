@@ -108,7 +108,9 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
         "--weight", metavar="NAME",
         help="Column of weights: whole numbers count as repeated rows.",
     ),
-    "by": click.option("--by", metavar="NAME", help="Column of groups, to be measured each."),
+    "by": click.option(
+        "--by", metavar="NAME", help="Column of groups; each is measured by itself.",
+    ),
     "resamples": click.option(
         "--resamples", type=_Resamples(), metavar="N",
         help="How often to simulate chance: 20 or more; 0 for no verdict.  "
@@ -290,8 +292,8 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
             and len(table.columns) > 1
             and (columns.get("outcome") is None or scores == ())
         ):
-            said = "".join(f", score {brief(repr(score))}" for score in names.scores)
-            say(f"{table.name}: outcome {brief(repr(names.outcome))}{said}")
+            scores_taken = "".join(f", score {brief(repr(score))}" for score in names.scores)
+            say(f"{table.name}: outcome {brief(repr(names.outcome))}{scores_taken}")
         yield table, names
 
 
@@ -392,10 +394,11 @@ def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
     return asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
 
 
+# endings of the files that are there while one is written
 _BESIDE = {
     "FILE": ("",),
     "--state": ("", ".part", ".lock", ".part.part"),
-}  # endings of what is there meanwhile
+}
 
 
 def refuse_twice(files: Mapping[str, Path | None]) -> None:

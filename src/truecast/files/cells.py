@@ -51,7 +51,7 @@ def as_argument(option: str, value: object = None) -> str:
 
 @dataclass(frozen=True)
 class CellFormat:
-    """How the cells of a file are to be read.
+    """How to read the cells of a file.
 
     Attributes
     ----------

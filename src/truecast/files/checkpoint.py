@@ -95,14 +95,14 @@ class RunRecord:
                 "it must have the entries of this version of the command, and no others"
             )
         for name in ("rows", "skipped", "unknown"):
-            _whole(name, saved[name], _MOST)
+            _check_count(name, saved[name], _MOST)
         if saved["base"] is not None:
-            _whole("base", saved["base"], _CHECKSUMS)
+            _check_count("base", saved["base"], _CHECKSUMS)
         if not isinstance(saved["written"], list) or len(saved["written"]) != 2:
             raise StateError(f"written must be two numbers, got {saved['written']!r:.80}")
         amount, tail = saved["written"]
-        _whole("written", amount, _MOST)
-        _whole("written", tail, _CHECKSUMS)
+        _check_count("written", amount, _MOST)
+        _check_count("written", tail, _CHECKSUMS)
         columns = saved["columns"]
         if (
             not isinstance(columns, list)
@@ -125,7 +125,7 @@ class RunRecord:
         return cls(**saved | new)
 
 
-def _whole(name: str, number: object, most: int) -> None:
+def _check_count(name: str, number: object, most: int) -> None:
     if type(number) is not int or not 0 <= number <= most:
         raise StateError(f"{name} must be a whole number from 0 to {most}, got {number!r:.80}")
 
@@ -138,7 +138,7 @@ class Saved:
     ----------
     recalibrator : Recalibrator
     run : RunRecord or None
-        The run that it goes on with, whose rows come first in the file; None if all rows are new.
+        The run that it continues, whose rows come first in the file; None if all rows are new.
     time : Time or None
         Of the last row that was learned from, if that had one.
     stopped : bool

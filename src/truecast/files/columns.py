@@ -28,25 +28,23 @@ def _words(text: str) -> frozenset[str]:
 
 _SCORES = _words(
     "prob probs proba probas probability probabilities yprob yproba yscore ypred yhat phat hat "
-    "score scores "
-    "forecast forecasts forecasted prediction predictions predict predicted pred preds "
-    "confidence conf likelihood chance"
+    "score scores forecast forecasts forecasted prediction predictions predict predicted pred "
+    "preds confidence conf likelihood chance"
 )
 _OUTCOMES = _words(
-    "outcome outcomes label labels target targets actual actuals observed observation event truth "
-    "ytrue "
-    "happened occurred won win result success response class"
+    "outcome outcomes label labels target targets actual actuals observed observation event "
+    "truth ytrue happened occurred won win result success response class"
 )
-_LETTERS = {"score": _words("p"), "outcome": _words("y")}  # which are names by themselves ...
+_LETTERS = {"score": _words("p"), "outcome": _words("y")}  # names by themselves
+# what may stand beside such a letter
 _BESIDE = {
     "score": _words("y true yes pos positive 1 model"),
     "outcome": _words("true test obs bin binary"),
-}  # or so
+}
 _ABOUT = _words(  # a score or an outcome, rather than the thing itself
     "id ids key uuid name names date time timestamp day month year hour at ts version type kind "
-    "text "
-    "error errors loss brier std stderr se var variance low high lower upper ci min max rank "
-    "count threshold cutoff weight weights 0 neg negative no false"
+    "text error errors loss brier std stderr se var variance low high lower upper ci min max "
+    "rank count threshold cutoff weight weights 0 neg negative no false"
 )
 
 _SHOWN = 20
@@ -66,7 +64,7 @@ class Names:
     cells : CellFormat
         How to read what is in them.
     also : tuple of str
-        Others that are to be read along.
+        Others that are read beside them.
     repeated : bool
         Whether rows may be about a forecast made before, and have no score of their own.
     overlapping : tuple of str

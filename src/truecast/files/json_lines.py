@@ -20,9 +20,8 @@ __all__ = ["JsonLines"]
 _LONG = 1 << 20
 _RULE = "must be a JSON object"
 _ARRAY = f"{_RULE}, is an array: put each object on a line of its own, as by jq -c '.[]'"
-_ODD = re.compile(
-    rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE
-)  # letters that need not be escaped; halves of a letter
+# letters that need not be escaped; halves of a letter
+_ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)
 
 
 class JsonLines:

@@ -25,7 +25,7 @@ __all__ = ["ForecastsById"]
 
 _COLUMNS = {"length": "<u4", "score": "<f8", "forecast": "<f8", "ticket": "<i8", "group": "<u4"}
 _ROW = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
-_SQUEEZED = 1032  # times that zlib makes things smaller, at most
+_MOST_COMPRESSION = 1032  # times that zlib makes things smaller, at most
 _MOST_BYTES = 1 << 40
 
 _NO_ID = ["", "NaN", "nan"]
@@ -191,7 +191,7 @@ class ForecastsById:
             at += columns[name].nbytes
         known._numbers = _saved_ids(data[at:], columns["length"])
         known._codes = _saved_groups(saved["groups"])
-        _check(columns, len(known._codes))
+        _check_columns(columns, len(known._codes))
         known._scores.frombytes(columns["score"].astype(np.float64).tobytes())
         known._forecasts.frombytes(columns["forecast"].astype(np.float64).tobytes())
         known._tickets.frombytes(columns["ticket"].astype(np.int64).tobytes())
@@ -217,7 +217,7 @@ class _Play:
         self._names = names
         self._file = file
         self._members = names.members(part.group) or [None] * len(part)
-        self._events = self._of_events()
+        self._events = self._read_events()
         # rows that are new and have an outcome: they are played together
         self._waiting: list[int] = []
         self._learned: list[int] = []  # numbers of forecasts
@@ -232,11 +232,11 @@ class _Play:
         for row, name in enumerate(known.names(part, self._file)):
             number = known._numbers.get(name)
             if number is None:
-                number = self._first(row, name, scores[row], outcomes[row], groups[row])
+                number = self._play_new(row, name, scores[row], outcomes[row], groups[row])
             else:
-                self._again(row, number, scores[row], outcomes[row], groups[row])
+                self._play_known(row, number, scores[row], outcomes[row], groups[row])
             at[row] = number
-        self._flush()
+        self._play_waiting()
         known.seen_again += int((at < known._loaded).sum())
         if not len(known):
             return np.empty(0)
@@ -246,7 +246,7 @@ class _Play:
         errors.add(np.array(self._outcomes), all_scores[learned], forecasts[learned])
         return forecasts[at]
 
-    def _first(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
+    def _play_new(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
         """Forecast a row that is new; learn from its outcome, if any, before the next row."""
         known = self._known
         if math.isnan(score):
@@ -256,7 +256,7 @@ class _Play:
                 "nothing",
             )
         if math.isnan(outcome):
-            self._flush()
+            self._play_waiting()
             ticket = self._recalibrator.issue(
                 score, group=self._members[row], event=self._events[row]
             )
@@ -270,7 +270,9 @@ class _Play:
         known._groups.append(known._codes.setdefault(group, len(known._codes)))
         return number
 
-    def _again(self, row: int, number: int, score: float, outcome: float, group: Group) -> None:
+    def _play_known(
+        self, row: int, number: int, score: float, outcome: float, group: Group
+    ) -> None:
         """Learn the outcome of a row that is known, if it is new.
 
         A score or a group that is left out is as before.
@@ -286,7 +288,7 @@ class _Play:
             return
         ticket = known._tickets[number]
         if ticket >= 0:
-            self._flush()
+            self._play_waiting()
             self._resolve(number, ticket, outcome)
         elif ticket != -1 - outcome:
             self._contradict(row, self._names.outcome, -1 - ticket, int(outcome))
@@ -306,7 +308,7 @@ class _Play:
             self._outcomes.append(outcome)
         self._known._tickets[number] = -1 - int(outcome)
 
-    def _flush(self) -> None:
+    def _play_waiting(self) -> None:
         """Play the rows that wait, which have come one after the other."""
         if not self._waiting:
             return
@@ -327,7 +329,7 @@ class _Play:
         known._forecasts.frombytes(forecasts.tobytes())
         self._waiting = []
 
-    def _of_events(self) -> list[str | None]:
+    def _read_events(self) -> list[str | None]:
         """What each row is about, where the file says that."""
         name = self._names.event
         rows = len(self._part)
@@ -357,15 +359,15 @@ def _as_text(ids: pl.Series) -> pl.Series:
     """Return ids as text, whatever the type that they are kept in."""
     kind = ids.dtype
     if kind.is_float():
-        return _of_floats(ids.cast(pl.Float64))
+        return _floats_as_text(ids.cast(pl.Float64))
     if kind.is_decimal():
         return ids.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
     if isinstance(kind, pl.Datetime):
-        return _of_times(ids, kind.time_zone)
+        return _times_as_text(ids, kind.time_zone)
     return ids.dt.to_string("%T%.f") if kind == pl.Time else ids.cast(pl.String)
 
 
-def _of_floats(ids: pl.Series) -> pl.Series:
+def _floats_as_text(ids: pl.Series) -> pl.Series:
     whole = ids.cast(pl.Int64, strict=False)
     same = whole.cast(pl.Float64) == ids
     return pl.select(
@@ -373,7 +375,7 @@ def _of_floats(ids: pl.Series) -> pl.Series:
     ).to_series()
 
 
-def _of_times(ids: pl.Series, zone: str | None) -> pl.Series:
+def _times_as_text(ids: pl.Series, zone: str | None) -> pl.Series:
     """Return times as text; midnight is the day, and if there is a time zone, it is made UTC."""
     if zone is None:
         return ids.dt.to_string("%F %T%.f").str.strip_suffix(" 00:00:00")
@@ -383,7 +385,7 @@ def _of_times(ids: pl.Series, zone: str | None) -> pl.Series:
 def _inflated(text: str, size: int) -> bytes:
     try:
         packed = base64.b64decode(text, validate=True)
-        if size > _SQUEEZED * len(packed) + _SQUEEZED:
+        if size > _MOST_COMPRESSION * len(packed) + _MOST_COMPRESSION:
             raise StateError(
                 f"the saved table of ids must have {size} bytes, and is too short for that"
             )
@@ -420,7 +422,7 @@ def _saved_groups(groups: list[Any]) -> dict[Group, int]:
     return found
 
 
-def _check(columns: dict[str, NDArray[Any]], groups: int) -> None:
+def _check_columns(columns: dict[str, NDArray[Any]], groups: int) -> None:
     for name in ("score", "forecast"):
         if not ((columns[name] >= 0) & (columns[name] <= 1)).all():
             raise StateError(f"every saved {name} of an id must be from 0 to 1")

@@ -25,7 +25,7 @@ from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
 from truecast.files.unfinished import JOINED, Mark, mark, part_path, piece, remove_part
 
-__all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
+__all__ = ["Output", "begin_with_output", "check_output", "columns_of", "open_output"]
 
 _ENDINGS = {
     "csv": (".csv", ".tsv", ".txt"),
@@ -43,7 +43,7 @@ def check_output(path: Path | None, table: OpenTable, column: str) -> None:
         If the table has such a column, or this is no place for a file of its kind.
     """
     if column in table.columns:
-        raise _taken(table.name, column)
+        raise _column_taken(table.name, column)
     if path is None:
         if table.kind == "parquet":
             raise FileError("standard output", "cannot be Parquet: write to a file by -o")
@@ -52,7 +52,7 @@ def check_output(path: Path | None, table: OpenTable, column: str) -> None:
         raise FileError(
             str(path), "is there, and is no file that could be replaced: choose another output"
         )
-    if not _of_kind(path, table.kind):
+    if not _ending_fits(path, table.kind):
         raise FileError(
             str(path),
             f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind",
@@ -76,7 +76,7 @@ def open_output(
     Parameters
     ----------
     path
-        Where they are to be in the end; None for standard output. To be checked before.
+        Where they end up, checked before; None for standard output.
     table
         What is read.
     column
@@ -89,7 +89,7 @@ def open_output(
     return _TextOutput(path, table, column, written)
 
 
-def _of_kind(path: Path, kind: str) -> bool:
+def _ending_fits(path: Path, kind: str) -> bool:
     packed = packed_by(path)
     name = path.name.lower().removesuffix(packed or "")
     return name.endswith(_ENDINGS[kind]) and not (packed and kind == "parquet")
@@ -125,21 +125,21 @@ class Output(ABC):
                 remove_part(self.path)
 
 
-def begin_with(path: Path) -> int:
+def begin_with_output(path: Path) -> int:
     """Begin a file with what is there of it, which was complete; return how far that is."""
     part = part_path(path)
     if path.suffix.lower() not in _ENDINGS["parquet"]:
-        _clear(path, _first_line(path))
+        _clear_part(path, _first_line(path))
         with path.open("rb") as was, open_no_link(part, "xb") as file:
             shutil.copyfileobj(was, file)
         return part.stat().st_size
-    _clear(path)
+    _clear_part(path)
     part.mkdir()
     shutil.copyfile(path, piece(part, 0))
     return 1
 
 
-def _clear(path: Path, first: bytes | None = None) -> None:
+def _clear_part(path: Path, first: bytes | None = None) -> None:
     """Remove what a run has left that was killed.
 
     Raises
@@ -149,8 +149,8 @@ def _clear(path: Path, first: bytes | None = None) -> None:
         ours at all.
     """
     part = part_path(path)
-    there = _first_line(part) if part.is_file() else b""
-    if there and (first is None or _known_by(path, there) != _known_by(path, first)):
+    first_there = _first_line(part) if part.is_file() else b""
+    if first_there and (first is None or _signature(path, first_there) != _signature(path, first)):
         raise in_the_way(part, "-o")
     remove_part(path)
 
@@ -160,7 +160,7 @@ def _first_line(path: Path) -> bytes:
         return file.readline(_LONGEST)
 
 
-def _known_by(path: Path, first: bytes) -> bytes:
+def _signature(path: Path, first: bytes) -> bytes:
     """Return by what a file of ours is known.
 
     Its header, the last name in a JSON object, or how it is packed.
@@ -182,12 +182,12 @@ class _TextOutput(Output):
     ) -> None:
         self.path = path
         self._column = column
-        self._of = table.name
+        self._table_name = table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
         header = _row([*table.columns, column], self._separator) if table.kind == "csv" else b""
         if path is not None and written is None:
-            _clear(path, self._begin(header))
+            _clear_part(path, self._begin(header))
         self._raw = _opened(path, written)
         self._packer: Any = None
         if written is None and header:
@@ -234,12 +234,11 @@ class _TextOutput(Output):
             for line in lines
             if json.dumps(self._column).encode() in line
         ):
-            raise _taken(self._of, self._column)
+            raise _column_taken(self._table_name, self._column)
 
     def sync(self) -> Mark:
-        if (
-            self._packer is not None
-        ):  # a compressed file may consist of several, one after the other
+        # a compressed file may consist of several, one after the other
+        if self._packer is not None:
             self._packer.close()
             self._packer = None
         self._raw.flush()
@@ -264,7 +263,7 @@ class _TextOutput(Output):
             self._raw.close()
 
 
-def _taken(name: str, column: str) -> FileError:
+def _column_taken(name: str, column: str) -> FileError:
     return FileError(
         name, f"has a column {column!r} already: call the new one otherwise by --column"
     )
@@ -295,7 +294,7 @@ class _ParquetOutput(Output):
         self._pieces = written or 0
         self._part = part_path(path)
         if written is None:
-            _clear(path)
+            _clear_part(path)
         self._part.mkdir(exist_ok=True)
         for later in sorted(self._part.glob("*.piece"))[self._pieces :]:
             later.unlink()

@@ -24,13 +24,13 @@ __all__ = ["CHANCE", "Comparison", "Prints", "unpacked"]
 CHANCE = 1e-3
 """How rarely two files of different rows may be as alike as files that are taken to share rows."""
 
-_MOST = 1 << 10  # places at which the sums are kept
-_HEAD = 1 << 12  # rows by which is judged how often rows are alike by chance
+_MOST_SUMS = 1 << 10  # places at which the sums are kept
+_HEAD_ROWS = 1 << 12  # rows by which is judged how often rows are alike by chance
 _DECIMALS = 12  # that a score has at most, as far as chance is concerned
-_SHORTEST = 16  # rows that are looked for elsewhere than in their place
-_TOGETHER = 1 << 14  # rows
+_SHORTEST_STRETCH = 16  # rows that are looked for elsewhere than in their place
+_BLOCK_ROWS = 1 << 14  # rows
 _STAKES = 0.01, 0.1, 0.5, 0.9
-_DOUBT = 2  # rows that the digits of scores count for, beside those that were read
+_PRIOR_ROWS = 2  # rows that the digits of scores count for, beside those that were read
 _LANES = 4  # outcomes, scores, groups, and which rows are other than the one before
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
 _WORD = 1 << 64
@@ -76,9 +76,9 @@ class Prints:
         changes = self._changes(hashes)
         terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
         sums = np.cumsum(terms, axis=1, dtype=np.uint64) + self._end
-        if self.rows < _HEAD:
+        if self.rows < _HEAD_ROWS:
             self._head.append(
-                np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows]
+                np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD_ROWS - self.rows]
             )
         before = self.rows
         self.rows = self.rows + len(part)
@@ -96,7 +96,7 @@ class Prints:
         return changes
 
     def _thin(self) -> None:
-        while self.rows // self.step > _MOST:
+        while self.rows // self.step > _MOST_SUMS:
             self._sums = self._sums[:, ::2]
             self.step = self.step * 2
 
@@ -150,7 +150,7 @@ class Prints:
             else 0
         )
         return float(
-            (alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT))
+            (alike + _PRIOR_ROWS * changed * 10.0**-digits) / (changed * (rows - 1 + _PRIOR_ROWS))
         ), changed
 
     def record(self) -> dict[str, Any]:
@@ -329,7 +329,8 @@ class _Elsewhere:
             -math.log2(before.chance) * int(before.sums(before.step)[3, -1]) / max(before.rows, 1)
         )
         rows = max(
-            (2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9), _SHORTEST
+            (2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9),
+            _SHORTEST_STRETCH,
         )
         return math.ceil(min(rows, before.rows + 1) / before.step) * before.step
 
@@ -346,8 +347,8 @@ class _Elsewhere:
 
 def _slices(part: Rounds) -> Iterator[Rounds]:
     """Yield outcomes, scores and groups of some rows at a time, for the memory's sake."""
-    for start in range(0, len(part), _TOGETHER):
-        at = slice(start, start + _TOGETHER)
+    for start in range(0, len(part), _BLOCK_ROWS):
+        at = slice(start, start + _BLOCK_ROWS)
         yield Rounds(
             part.y[at], (part.p[0][at],), None, None if part.group is None else part.group[at]
         )

@@ -53,9 +53,8 @@ class Quotes:
 
     def _even(self, text: bytes, end: int) -> int:
         odd = text.count(b'"', 0, end) % 2
-        while (
-            odd and end
-        ):  # within quotes: go back to before the line of the last quote, and see again
+        # within quotes: go back to before the line of the last quote, and see again
+        while odd and end:
             start = text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1
             odd = (odd + text.count(b'"', start, end)) % 2
             end = start

@@ -12,7 +12,7 @@ from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names, check_there
 from truecast.files.difference import differing_block, first_difference
 from truecast.files.known import ForecastsById
-from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
+from truecast.files.output import Output, begin_with_output, check_output, columns_of, open_output
 from truecast.files.playing import ById, InOrder, Reading, Rows, chained
 from truecast.files.prints import Comparison
 from truecast.files.recalibrated import RecalibrationResult
@@ -178,7 +178,7 @@ class Recalibration:
 
     def _begin_with_output(self) -> int | None:
         with self._writing():
-            return None if self.output is None else begin_with(self.output)
+            return None if self.output is None else begin_with_output(self.output)
 
     # Rows with ids: what is known is not forecast again, wherever it stands in the file.
 

@@ -12,9 +12,8 @@ __all__ = ["LONGEST", "Records"]
 _BLOCK = 1 << 22
 _BLANK = b"\r\n "
 _END = b"\n"
-LONGEST = (
-    1 << 24
-)  # bytes that a row may have: what is longer is no row, and must not fill the memory
+# bytes of the longest row; what is longer is no row, and must not fill the memory
+LONGEST = 1 << 24
 
 
 class Records:

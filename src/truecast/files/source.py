@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from truecast.errors import FileError, shown
-from truecast.files.packing import refused, unpack
+from truecast.files.packing import reading_errors, unpack
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,7 +108,7 @@ def open_table(file: str) -> Iterator[OpenTable]:
         reader = _Reader(raw, name)
         content: io.BufferedReader = io.BufferedReader(reader, 1 << 16)
         stream = unpack(name, content)
-        with refused(name):
+        with reading_errors(name):
             head = stream.peek(1)
         if not head:
             raise FileError(name, "is empty")
@@ -125,7 +125,7 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> OpenTable:
     from truecast.files.json_lines import JsonLines
 
     def read(size: int) -> bytes:
-        with refused(name):
+        with reading_errors(name):
             return stream.read(size)
 
     head = stream.peek(8)
@@ -150,7 +150,7 @@ def _opened(file: str, name: str) -> Iterator[IO[bytes]]:
     if file == "-":
         yield sys.stdin.buffer
         return
-    with refused(name):
+    with reading_errors(name):
         raw = Path(file).open("rb")  # noqa: SIM115
     with raw:
         yield raw
@@ -198,7 +198,7 @@ def _on_disk(name: str, file: str | None, stream: IO[bytes]) -> Iterator[str]:
         yield file
         return
     with tempfile.NamedTemporaryFile(suffix=".parquet") as spool:
-        with refused(name):
+        with reading_errors(name):
             while part := stream.read(1 << 20):
                 spool.write(part)
         spool.flush()

@@ -32,7 +32,7 @@ Mark = tuple[int, int]
 """How far a file has come, in bytes or in pieces, and a checksum of the end of that."""
 
 JOINED = "whole"
-_OURS = re.compile(rf"[0-9]{{9,}}\.piece|{JOINED}")  # what a folder has that a file is made in
+_PIECE = re.compile(rf"[0-9]{{9,}}\.piece|{JOINED}")  # what a folder has that a file is made in
 _TAIL = 1 << 16
 
 
@@ -60,7 +60,7 @@ def refuse_no_file(path: Path, option: str, *endings: str) -> None:
                     str(place), f"is a link, which is not followed here ({option}): remove it"
                 )
             if stat.S_ISDIR(kind) and ending == ".part":
-                _ours(place)
+                _pieces_in(place)
             elif not stat.S_ISREG(kind):
                 reason = (
                     f"is there, and is no file that could be replaced: choose another ({option})"
@@ -74,7 +74,7 @@ def piece(part: Path, number: int) -> Path:
 
 
 def mark(path: Path, amount: int | None = None) -> Mark:
-    """Return a mark of so many bytes of a file, or all of it."""
+    """Return a mark of the first `amount` bytes of a file, or of all."""
     amount = path.stat().st_size if amount is None else amount
     with path.open("rb") as file:
         file.seek(max(amount - _TAIL, 0))
@@ -106,16 +106,16 @@ def remove_part(path: Path) -> None:
 
 def _remove_folder(part: Path) -> None:
     """Remove a folder that a file was made in; one with anything else in it is not ours."""
-    for each in _ours(part):
+    for each in _pieces_in(part):
         each.unlink()
     part.rmdir()
 
 
-def _ours(part: Path) -> list[Path]:
+def _pieces_in(part: Path) -> list[Path]:
     """Return the pieces in a folder; refuse it if there is anything else in it."""
     found = list(part.iterdir())
     for each in found:
-        if not _OURS.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
+        if not _PIECE.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
             raise FileError(
                 str(part), f"is in the way, and has {each.name!r} in it: move it elsewhere"
             )

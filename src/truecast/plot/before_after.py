@@ -61,11 +61,11 @@ class BeforeAfter:
         for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
             diagram.draw_on(side, span, shown)
             brier = f"{diagram.brier.score:.{digits}f}"
-            off = f"{error:.{digits}f}"
+            smooth = f"{error:.{digits}f}"
             titles = [
-                f"{name}\nBrier score {brier}, smooth calibration error {off}",
-                f"{name}\nBrier {brier}, smCE {off}",
-                f"{name}\nBrier {brier}\nsmCE {off}",
+                f"{name}\nBrier score {brier}, smooth calibration error {smooth}",
+                f"{name}\nBrier {brier}, smCE {smooth}",
+                f"{name}\nBrier {brier}\nsmCE {smooth}",
             ]
             side.set_title(fitting(titles, room(side)[0], "small"), fontsize="small")
         right.set_ylabel("")

@@ -39,7 +39,7 @@ class CertificateCourse:
     certificate : array
         Its bound on the distance to calibration then, proved from what had happened.
     a_priori : array
-        What was proved for so many rounds before the first.
+        What was proved for as many rounds before the first.
     measured : array
         After how many rounds the distance was computed.
     lower, upper : arrays
@@ -182,17 +182,19 @@ def certificate_course(
         raise InputError("outcomes", "must be at least one", outcomes)
     player, play = _player(forecaster, y, outcomes, scores)
     rounds = np.unique(np.geomspace(1, len(y), points).round().astype(np.int64))
-    said = np.empty(len(y))
+    forecasts = np.empty(len(y))
     bounds = []
     before = []
     for start, stop in zip([0, *rounds[:-1].tolist()], rounds.tolist(), strict=True):
-        said[start:stop] = play(start, stop)
+        forecasts[start:stop] = play(start, stop)
         bounds.append(player.certificate.bound)
         before.append(_promised(player, stop))
     measured = rounds[
         np.unique(np.linspace(len(rounds) - 1, 0, distances).round().astype(np.int64))
     ]
-    found = [_distance(y[:t], said[:t], rtol, time_limit / distances) for t in measured.tolist()]
+    found = [
+        _distance(y[:t], forecasts[:t], rtol, time_limit / distances) for t in measured.tolist()
+    ]
     lower, upper = np.array(found).reshape(-1, 2).T
     return CertificateCourse(
         name=repr(forecaster),

@@ -33,9 +33,7 @@ from truecast.tally import Tally
 __all__ = ["GroupOverview", "group_overview"]
 
 _CELLS = 64  # of forecasts, to be resampled
-_DRAWS = (
-    40  # for each group that was looked at: so many are needed to tell that one of them stands out
-)
+_DRAWS = 40  # for each group that was looked at: it takes that many to see that one stands out
 _MOST_DRAWS = 40_000
 _AROUND = 65.0  # points that stand above and below the groups
 _LINE = 11.5  # points for a group
@@ -224,14 +222,13 @@ def group_overview(
     tallies = _tallies(y_true, y_prob, groups, sample_weight)
     rows = sorted(
         (_GroupFigures(name, tally) for name, tally in tallies.items()),
-        key=_GroupFigures.strikingness,
+        key=_GroupFigures.standardized_error,
         reverse=True,
     )
     for row in rows[:tested]:
         row.test(resamples, level, rng, len(rows))
-    rows.sort(
-        key=lambda row: row.p_value if row.p_value == row.p_value else 2.0
-    )  # the untested keep their order, behind
+    # the untested keep their order, behind
+    rows.sort(key=lambda row: row.p_value if row.p_value == row.p_value else 2.0)
     columns = {name: frozen(np.array([getattr(row, name) for row in rows])) for name in _COLUMNS}
     return GroupOverview(tuple(row.name for row in rows), level=level, **columns)
 
@@ -261,7 +258,7 @@ class _GroupFigures:
         self.brier = brier_score(tally)
         self.chance = self.chance_high = self.p_value = math.nan
 
-    def strikingness(self) -> float:
+    def standardized_error(self) -> float:
         """The error in standard deviations of mean outcome less mean forecast.
 
         With real weights, the error as it is.
@@ -280,9 +277,8 @@ class _GroupFigures:
         self.chance = float(draws.mean())
         self.chance_high = float(np.quantile(draws, level))
         proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
-        if (
-            proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS
-        ):  # else draws cannot tell, or need not
+        # else draws cannot tell, or need not
+        if proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS:
             while (draws >= seen).sum() < 2 and len(draws) < _DRAWS * groups:
                 draws = np.append(draws, _draws(pooled, len(draws), rng))
         self.p_value = min(1.0, proved, _share(draws >= seen, resamples) / (1 - _SHARE))
@@ -298,7 +294,7 @@ def _error(tally: Tally, ones: NDArray[np.int64]) -> float:
 
 
 def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the errors of so many groups like this one whose forecasts are calibrated."""
+    """Return the errors of `number` groups like this one whose forecasts are calibrated."""
     return np.array(
         [
             _error(tally, ones)
@@ -390,9 +386,9 @@ def _short(count: float) -> str:
 def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: float) -> list[str]:
     """Return the names of groups with their rounds, cut to this width in points, all different."""
     longest = max((f" ({count})" for count in counts), key=lambda text: width_of(text, "small"))
-    said = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
+    texts = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
     short = short_names(
-        said, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width
+        texts, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width
     )
     plain = [name.replace("$", r"\$") for name in short]  # not to be read as mathematics
     return [f"{name} ({count})" for name, count in zip(plain, counts, strict=True)]

@@ -145,21 +145,21 @@ class Miscalibration:
             }
             wider = max(0.0, least - (stretch.high - stretch.low) / 2)
             axes.axvspan(stretch.low - wider, stretch.high + wider, **shade)
-            said = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
-            half = width_of(said, "small") / 2 + 3
+            text = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
+            half = width_of(text, "small") / 2 + 3
             middle = ((stretch.low + stretch.high) / 2 - low) / (high - low) * width
             x = min(max(middle, half), width - half)
             if all(x + half <= left or right <= x - half for left, right in taken[above]):
                 taken[above].append((x - half, x + half))
                 y, side = (0.97, "top") if above else (0.03, "bottom")
-                axes.text(x / width, y, said, va=side, **style)
+                axes.text(x / width, y, text, va=side, **style)
         if not self.stretches:
-            said = (
+            text = (
                 "nothing stands out from chance"
                 if isinstance(self.total, int)
                 else "real weights: chance unknown"
             )
-            axes.text(0.5, 0.97, said, va="top", **style)
+            axes.text(0.5, 0.97, text, va="top", **style)
 
     def _titles(self) -> list[str]:
         digits = decimals(self.error, self.brier)

@@ -188,19 +188,19 @@ class ReliabilityDiagram:
         )
 
     def _draw_ranges(self, axes: Any) -> None:
-        for off, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
-            parts = [part for part in self.ranges if part.off == off]
+        for marked, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
+            parts = [part for part in self.ranges if part.off == marked]
             if not parts:
                 continue
-            said, came, share = np.array(
+            forecasts, rates, share = np.array(
                 [(part.forecast, part.rate, part.rounds / self.total) for part in parts]
             ).T
             if isinstance(self.total, int):
                 low, high = np.array([part.interval(self.level) for part in parts]).T
-                axes.vlines(said, low, high, color=color, lw=1.2, zorder=4)
-            label = "off beyond chance" if off else "mean outcome in a range"
+                axes.vlines(forecasts, low, high, color=color, lw=1.2, zorder=4)
+            label = "off beyond chance" if marked else "mean outcome in a range"
             style = {"color": color, "marker": marker, "lw": 0, "zorder": 5, "label": label}
-            axes.scatter(said, came, s=12 + 160 * share, **style)
+            axes.scatter(forecasts, rates, s=12 + 160 * share, **style)
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
         middle = bottom - 0.55 * height
@@ -212,18 +212,16 @@ class ReliabilityDiagram:
             "va": "center",
         }
         words = {"color": ink(axes), "fontsize": "small", "linespacing": 0.95}
-        axes.axhspan(
-            bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5
-        )  # over a curve that leaves
+        # over a curve that leaves
+        axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5)
         most = max(self.ones.max(), self.zeros.max(), 1e-300)
         for counts, up, color in ((self.ones, 1, COLORS[4]), (self.zeros, -1, COLORS[5])):
             bars = up * reach * (counts / most)
             axes.stairs(
                 middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6
             )
-        axes.annotate(
-            "ones\nzeros", (0, middle), (-4, 0), **words, **beside
-        )  # both are read, or none
+        # both are read, or none
+        axes.annotate("ones\nzeros", (0, middle), (-4, 0), **words, **beside)
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
@@ -254,14 +252,15 @@ class ReliabilityDiagram:
         brier = self.brier
         minus = "\N{MINUS SIGN}"
         parts = (brier.score, brier.miscalibration, brier.discrimination, brier.uncertainty)
-        score, off, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
+        score, miscalibration, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
         rounds = rounds_or_weight(self.total)
         first = f"{rounds}, Brier score {score}"
         return [
-            f"{first}\n= {off} miscalibration {minus} {sharp} discrimination + {base} uncertainty",
-            f"{first}\n= {off} miscal. {minus} {sharp} discrim. + {base} uncert.",
-            f"{first}\n= {off} MCB {minus} {sharp} DSC + {base} UNC",
-            f"{rounds}, Brier {score}\n= {off} {minus} {sharp} + {base}",
+            f"{first}\n= {miscalibration} miscalibration {minus} {sharp} discrimination "
+            f"+ {base} uncertainty",
+            f"{first}\n= {miscalibration} miscal. {minus} {sharp} discrim. + {base} uncert.",
+            f"{first}\n= {miscalibration} MCB {minus} {sharp} DSC + {base} UNC",
+            f"{rounds}, Brier {score}\n= {miscalibration} {minus} {sharp} + {base}",
             f"{rounds}\nBrier {brier.score:.{decimals(brier.score)}f}",
         ]
 

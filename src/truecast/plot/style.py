@@ -29,6 +29,7 @@ __all__ = [
 
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
 COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
+# 11, so that 66 pairs are all different
 MARKERS = (
     "o",
     "s",
@@ -41,7 +42,7 @@ MARKERS = (
     ">",
     "p",
     "*",
-)  # 11, so that 66 pairs are all different
+)
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
 _APART = 6  # pixels between a legend and what is beside it
@@ -49,7 +50,7 @@ _ROOMY = 170  # points: axes that are larger each way have room for all words
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return a figure of so many inches, in the user's style, that no window knows of."""
+    """Return a figure of this size in inches, in the user's style, that no window shows."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

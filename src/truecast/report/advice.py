@@ -76,7 +76,7 @@ def _calibration(finding: Finding, context: Context) -> Advice:
 
 def _not_by_much(finding: Finding) -> str:
     """Say what is marked, and how sure that is."""
-    most = min(finding.off, key=lambda part: part.p_value)
+    most = min(finding.marked, key=lambda part: part.p_value)
     ends = place(most)
     gap = f"The gap {'between ' + ' and '.join(ends) if len(ends) > 1 else 'at ' + ends[0]} is"
     larger = f"larger than chance usually makes (p-value {p_value(most.p_value)}), but not by much"
@@ -107,7 +107,7 @@ def _worth_it(finding: Finding) -> bool:
 
 def _how_many(finding: Finding) -> str:
     figures = finding.figures
-    chance = finding.doubt.if_calibrated if finding.doubt else 0.0
+    chance = finding.smooth_error.if_calibrated if finding.smooth_error else 0.0
     aim = min(_AIM, _RARE_AIM * min(figures.mean_forecast, 1 - figures.mean_forecast))
     if not chance > aim > 0:
         return "So few say little either way."
@@ -132,7 +132,7 @@ def _after(finding: Finding, later: Finding) -> Advice:
     if after.score < before.score:
         why = f"Their {score} is better{', not only their calibration' if calmer else ''}."
         return Advice("Use the recalibrated forecasts.", why)
-    if calmer and not finding.off:
+    if calmer and not finding.marked:
         why = (
             "Nothing spoke against their calibration, and recalibrated they have no better "
             f"{score}."
@@ -155,25 +155,24 @@ def _groups(finding: Finding) -> list[Advice]:
     overview = finding.groups
     if overview is None or finding.after is not None or not (overview.adjusted < SIGNIFICANT).any():
         return []
-    said = float(overview.mean_forecast[0])
-    came = float(overview.mean_outcome[0])
-    off = f"Its mean forecast is {probability(said)}, its mean outcome {probability(came)}"
+    forecast = float(overview.mean_forecast[0])
+    rate = float(overview.mean_outcome[0])
+    means = f"Its mean forecast is {probability(forecast)}, its mean outcome {probability(rate)}"
     alone = (
         "; each group can be recalibrated by itself (--by, or group= in Python)"
         if _worth_it(finding)
         else ""
     )
-    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{off}{alone}.")]
+    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}{alone}.")]
 
 
 def _sharpness(finding: Finding) -> list[Advice]:
     (score, parts), steps = judged_by(finding), []
     if not parts.uncertainty or finding.figures.total < _ENOUGH:
         return []
-    worse = parts.score > parts.uncertainty and verdict(finding).kind in (
-        "off",
-        "weighted",
-    )  # else it may be chance
+    # with other verdicts it may be chance
+    judged = verdict(finding).kind in ("off", "weighted")
+    worse = parts.score > parts.uncertainty and judged
     if worse and finding.after is None:
         why = (
             f"As they are, the forecasts are worse than always saying the average, by the {score}."

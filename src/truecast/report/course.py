@@ -85,13 +85,24 @@ class RunningCourse:
             raise InputError("times", "must be dates throughout, or numbers throughout", times)
         self.dated = dated
         later = p if after is None else after
-        said, came, last = (np.asarray(column, np.float64) for column in (p, y, later))
-        if not len(seconds) == len(said) == len(came):
+        forecasts, outcomes, last = (np.asarray(column, np.float64) for column in (p, y, later))
+        if not len(seconds) == len(forecasts) == len(outcomes):
             raise InputError(
-                "times", f"must have an entry for each of the {len(came):,} rounds", len(seconds)
+                "times",
+                f"must have an entry for each of the {len(outcomes):,} rounds",
+                len(seconds),
             )
         columns = np.stack(
-            (np.ones(len(said)), came, said, said * (1 - said), last, seconds, seconds), 1
+            (
+                np.ones(len(forecasts)),
+                outcomes,
+                forecasts,
+                forecasts * (1 - forecasts),
+                last,
+                seconds,
+                seconds,
+            ),
+            1,
         )
         self._count(columns)
 
@@ -101,10 +112,9 @@ class RunningCourse:
         seconds = columns[:, 5]
         if self._power is None:
             self._power = math.floor(math.log2((float(np.ptp(seconds)) or 1.0) / _STEPS))
-        far = (
-            math.frexp(float(np.abs(seconds).max()))[1] - 62
-        )  # steps must be whole numbers that fit
-        while self._power < far:
+        # steps must be whole numbers that fit
+        least_power = math.frexp(float(np.abs(seconds).max()))[1] - 62
+        while self._power < least_power:
             self._widen()
         steps = np.floor(np.ldexp(seconds, -self._power)).astype(np.int64)
         order = np.argsort(steps, kind="stable")
@@ -140,10 +150,10 @@ class RunningCourse:
         parts = np.array([_summed(rows[block == k]) for k in np.unique(block)])
         if len(parts) < 2:
             return None
-        n, ones, said, variance, later, first, last = parts.T
+        n, ones, forecasts, variance, later, first, last = parts.T
         after = later / n if recalibrated else None
         return TimeCourse(
-            first, last, bool(self.dated), n, said / n, ones / n, np.sqrt(variance) / n, after
+            first, last, bool(self.dated), n, forecasts / n, ones / n, np.sqrt(variance) / n, after
         )
 
 

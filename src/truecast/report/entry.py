@@ -53,7 +53,7 @@ class HtmlReport:
         return target
 
     def __str__(self) -> str:
-        lines = [f"  {score}: {said}" for score, said in self.verdicts.items()]
+        lines = [f"  {score}: {verdict}" for score, verdict in self.verdicts.items()]
         return "\n".join(
             [
                 self.title,

@@ -47,8 +47,7 @@ def entries(report: Report) -> list[Entry]:
 _DEPENDS = "What is low depends on how predictable the outcomes are."
 _DECISION = (
     "What a decision with payoffs in [0, 1] can gain at the most by second-guessing every "
-    "forecast. Like “by value”, "
-    "for forecasts that repeat."
+    "forecast. Like “by value”, for forecasts that repeat."
 )
 _U = (
     "What anyone who trusts the forecasts can lose at the most against the best constant. 0 does "
@@ -102,8 +101,7 @@ def _errors(report: Report) -> list[Entry]:
     )
     arc = (
         "Gaps of all pairs of forecasts, by a kernel that proves a bound of the lower distance. "
-        "Grows with the number "
-        "of rounds if forecasts are off; not a test."
+        "Grows with the number of rounds if forecasts are off; not a test."
     )
     fair = "Its mean if the forecasts are right, at most 1. A few times this can be chance."
     value = (

@@ -171,14 +171,14 @@ def p_value(value: float) -> str:
 
 def _place(value: float, places: int) -> str:
     """Return a number with these decimals; with more if it would look like 0 or 1 and is not."""
-    said = _fixed(value, places)
-    return probability(value) if float(said) in (0.0, 1.0) and float(said) != value else said
+    text = _fixed(value, places)
+    return probability(value) if float(text) in (0.0, 1.0) and float(text) != value else text
 
 
 def _fixed(value: float, places: int) -> str:
     """Return a number with these decimals, half rounded up: the same everywhere, and in percent."""
-    said = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return f"{said:f}"
+    rounded = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{rounded:f}"
 
 
 def _power(value: float) -> str:
@@ -197,7 +197,7 @@ def _exact(value: float) -> str:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """Return after how many decimals so many digits of the number have been written."""
+    """Return how many decimals it takes to write that many digits of the number."""
     return min(17, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 
 

@@ -65,16 +65,15 @@ class Verdict:
 
 def verdict(finding: Finding) -> Verdict:
     """Judge by p-values, by what chance does, and by how much it matters."""
-    doubt = finding.doubt
-    if doubt is None:
+    smooth_error = finding.smooth_error
+    if smooth_error is None:
         short = "chance unknown"
         headline = "With real weights, chance cannot be judged"
         reason = "real weights do not tell how many rounds there were"
         error = figure(finding.figures.smooth_calibration_error)
-        return Verdict(
-            "weighted", short, headline, f"The smooth calibration error is {error}; {reason}."
-        )
-    kind = _kind(finding, doubt)
+        evidence = f"The smooth calibration error is {error}; {reason}."
+        return Verdict("weighted", short, headline, evidence)
+    kind = _kind(finding, smooth_error)
     short, headline = {
         "few": ("too few rounds to tell", "Too few rounds to tell"),
         "none": ("no evidence against", "No evidence against calibration"),
@@ -82,32 +81,32 @@ def verdict(finding: Finding) -> Verdict:
         "slight": ("off, but hardly", "Not calibrated, but off by very little"),
         "off": (f"off: {direction(finding)}", f"Not calibrated: {direction(finding)}"),
     }[kind]
-    return Verdict(kind, short, headline, _evidence(finding, doubt, kind))
+    return Verdict(kind, short, headline, _evidence(finding, smooth_error, kind))
 
 
 def headline(finding: Finding) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
-    said = verdict(finding).headline
+    text = verdict(finding).headline
     if finding.after is None:
-        return said
-    return f"Before: {_lower(said)}. After: {_lower(verdict(finding.after).headline)}"
+        return text
+    return f"Before: {_lower(text)}. After: {_lower(verdict(finding.after).headline)}"
 
 
-def _lower(said: str) -> str:
-    return said[0].lower() + said[1:]
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
-def _kind(finding: Finding, doubt: Uncertainty) -> str:
+def _kind(finding: Finding, smooth_error: Uncertainty) -> str:
     figures = finding.figures
     if finding.p_value >= SIGNIFICANT:
         rarer = min(figures.mean_forecast, 1 - figures.mean_forecast)
-        blurred = doubt.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
+        blurred = smooth_error.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
         return "few" if blurred or figures.total < _FEWEST else "none"
     if finding.p_value >= _SURE:
         return "weak"
     rarer = min(figures.mean_outcome, 1 - figures.mean_outcome)
     limit = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer)
-    excess = doubt.estimate - doubt.if_calibrated
+    excess = smooth_error.estimate - smooth_error.if_calibrated
     small = excess < limit and finding.gap < 2 * limit and finding.gain < _GAIN
     return "slight" if small and not finding.impossible else "off"
 
@@ -127,39 +126,42 @@ def proved_kind(rounds: float, p_value: float) -> str:
     return "weak" if p_value >= _SURE else "off"
 
 
-def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
-    estimate = f"The smooth calibration error is {figure(doubt.estimate)}"
-    chance = f"; calibrated forecasts would show about {figure(doubt.if_calibrated)} by chance"
-    far = f"{_as_far(finding)}."
+def _evidence(finding: Finding, smooth_error: Uncertainty, kind: str) -> str:
+    estimate = f"The smooth calibration error is {figure(smooth_error.estimate)}"
+    chance = (
+        f"; calibrated forecasts would show about {figure(smooth_error.if_calibrated)} by chance"
+    )
+    how_often = f"{_as_far(finding)}."
     if kind not in ("few", "none"):
-        return f"{estimate} ({interval(finding, doubt)}){chance}. {far}"
+        return f"{estimate} ({interval(finding, smooth_error)}){chance}. {how_often}"
     blur = ": an error that matters could hide in that" if kind == "few" else ""
-    if _no_width(finding, doubt):
-        return f"{estimate}{chance}{blur}. {far}"
-    most = max(doubt.upper, doubt.estimate)
+    if _no_width(finding, smooth_error):
+        return f"{estimate}{chance}{blur}. {how_often}"
+    most = max(smooth_error.upper, smooth_error.estimate)
     ruled = (
-        f" An error up to about {figure(most)} cannot be ruled out ({percent(doubt.level)} "
+        f" An error up to about {figure(most)} cannot be ruled out ({percent(smooth_error.level)} "
         "interval)."
     )
-    return f"{estimate}{chance}{blur}. {far}{ruled}"
+    return f"{estimate}{chance}{blur}. {how_often}{ruled}"
 
 
-def interval(finding: Finding, doubt: Uncertainty) -> str:
+def interval(finding: Finding, smooth_error: Uncertainty) -> str:
     """Return the interval of the smooth calibration error; or why there is none."""
-    if _no_width(finding, doubt):
+    if _no_width(finding, smooth_error):
         alike = finding.figures.mean_outcome in (0.0, 1.0)
         return (
             "no interval: "
             f"{'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
         )
-    return f"{percent(doubt.level)} interval {' to '.join(apart(doubt.lower, doubt.upper))}"
+    ends = apart(smooth_error.lower, smooth_error.upper)
+    return f"{percent(smooth_error.level)} interval {' to '.join(ends)}"
 
 
-def _no_width(finding: Finding, doubt: Uncertainty) -> bool:
+def _no_width(finding: Finding, smooth_error: Uncertainty) -> bool:
     """Whether rounds drawn again say nothing about chance, since they are all the same."""
     figures = finding.figures
     alike = figures.mean_outcome in (0.0, 1.0) and figures.forecasts == 1
-    return alike or doubt.upper - doubt.lower < _NO_WIDTH
+    return alike or smooth_error.upper - smooth_error.lower < _NO_WIDTH
 
 
 def _as_far(finding: Finding) -> str:
@@ -175,7 +177,7 @@ def direction(finding: Finding) -> str:
     """Say in which way forecasts are off, by what is marked and nothing else."""
     if turned(finding):
         return "forecasts run the wrong way"
-    signs = [sign for sign, _ in groupby(part.gap > 0 for part in finding.off)]
+    signs = [sign for sign, _ in groupby(part.gap > 0 for part in finding.marked)]
     if signs == [True, False]:
         return "forecasts are too extreme (overconfident)"
     if signs == [False, True]:
@@ -185,21 +187,21 @@ def direction(finding: Finding) -> str:
     return _MIXED
 
 
-def _one_way(finding: Finding, off: str) -> str:
+def _one_way(finding: Finding, way: str) -> str:
     """Say where forecasts are off, unless it is most of them."""
-    if 2 * sum(part.rounds for part in finding.off) >= finding.figures.total:
-        return f"forecasts are {off}"
-    if len(finding.off) > 1:
-        return f"forecasts are {off} in places"
-    (part,) = finding.off
+    if 2 * sum(part.rounds for part in finding.marked) >= finding.figures.total:
+        return f"forecasts are {way}"
+    if len(finding.marked) > 1:
+        return f"forecasts are {way} in places"
+    (part,) = finding.marked
     ends = place(part)
     if len(ends) == 1:
-        return f"forecasts {'of' if part.low == part.high else 'around'} {ends[0]} are {off}"
+        return f"forecasts {'of' if part.low == part.high else 'around'} {ends[0]} are {way}"
     if part.high == finding.ranges[-1].high:
-        return f"forecasts above {ends[0]} are {off}"
+        return f"forecasts above {ends[0]} are {way}"
     if part.low == finding.ranges[0].low:
-        return f"forecasts below {ends[1]} are {off}"
-    return f"forecasts from {ends[0]} to {ends[1]} are {off}"
+        return f"forecasts below {ends[1]} are {way}"
+    return f"forecasts from {ends[0]} to {ends[1]} are {way}"
 
 
 def place(part: Stretch) -> tuple[str, ...]:
@@ -214,7 +216,7 @@ def turned(finding: Finding) -> bool:
 
     If they do, they are off, too: never where nothing is marked.
     """
-    if not finding.off or len(finding.found.halves) < 2:
+    if not finding.marked or len(finding.found.halves) < 2:
         return False
     low, high = finding.found.halves
     rate = finding.figures.mean_outcome
@@ -313,18 +315,20 @@ def _hindsight(told: float) -> str:
 def notes(finding: Finding) -> list[str]:
     """Say what is peculiar about these rounds."""
     figures = finding.figures
-    said = []
+    sentences = []
     if figures.mean_outcome in (0.0, 1.0):
         always = f"Every outcome is {figures.mean_outcome:.0f}"
-        said.append(f"{always}: how well forecasts separate events from non-events cannot be seen.")
+        sentences.append(
+            f"{always}: how well forecasts separate events from non-events cannot be seen."
+        )
     if figures.forecasts == 1:
-        said.append(
+        sentences.append(
             "There is only one forecast: it can be calibrated, but it does not separate events "
             "from non-events."
         )
     if finding.certain and figures.forecasts > 1:
-        said.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
+        sentences.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
     if finding.impossible:
         happened = "something happened that had been given probability 0"
-        said.append(f"The log loss is infinite: in {rounds(finding.impossible)} {happened}.")
-    return said
+        sentences.append(f"The log loss is infinite: in {rounds(finding.impossible)} {happened}.")
+    return sentences

@@ -395,10 +395,7 @@ def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
 
 
 # endings of the files that are there while one is written
-_BESIDE = {
-    "FILE": ("",),
-    "--state": ("", ".part", ".lock", ".part.part"),
-}
+_BESIDE = {"FILE": ("",), "--state": ("", ".part", ".lock", ".part.part")}
 
 
 def refuse_twice(files: Mapping[str, Path | None]) -> None:

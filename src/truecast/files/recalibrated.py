@@ -81,10 +81,7 @@ class RunningErrors:
         self._tallies = GrowingTally(), GrowingTally()
 
     def add(
-        self,
-        y: NDArray[np.float64],
-        scores: NDArray[np.float64],
-        forecasts: NDArray[np.float64],
+        self, y: NDArray[np.float64], scores: NDArray[np.float64], forecasts: NDArray[np.float64]
     ) -> None:
         """Take note of some rounds."""
         if not len(y):

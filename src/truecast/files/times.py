@@ -28,11 +28,7 @@ _KINDS = {
     "zoned": "times with a time zone",
 }
 # times the first, divided by the second
-_PER_MICROSECOND = {
-    "ms": (1000, 1),
-    "us": (1, 1),
-    "ns": (1, 1000),
-}
+_PER_MICROSECOND = {"ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
 _DAY = 86_400_000_000
 _BLOCK_ROWS = 1 << 17  # rows
 

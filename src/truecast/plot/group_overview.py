@@ -134,11 +134,7 @@ class GroupOverview:
         right.tick_params(length=0, labelsize="small")
         right.set_ylabel("Brier score", fontsize="small", rotation=270, va="bottom")
         more = len(self) - len(at)
-        rests = [
-            f"\nand {counted(more, 'more group')}",
-            f"\n+ {more:,} groups",
-            f"\n+ {more:,}",
-        ]
+        rests = [f"\nand {counted(more, 'more group')}", f"\n+ {more:,} groups", f"\n+ {more:,}"]
         rest = fitting(rests, 0.6 * width, "medium") if more else ""
         axes.set_xlabel(
             fitting(["smooth calibration error", "smooth cal. error", "smCE"], width, "medium")

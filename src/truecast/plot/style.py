@@ -30,19 +30,7 @@ __all__ = [
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
 COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 # 11, so that 66 pairs are all different
-MARKERS = (
-    "o",
-    "s",
-    "^",
-    "D",
-    "v",
-    "x",
-    "+",
-    "<",
-    ">",
-    "p",
-    "*",
-)
+MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
 _APART = 6  # pixels between a legend and what is beside it

@@ -89,22 +89,8 @@ def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
         text(0, bottom + 24, "too high: it happened less often than forecast", kind="label"),
         *(_marked(part, x, top, bottom) for part in picture.stretches),
         *_ruled(x, ticks(low, high), top, bottom, named=False),
-        bars(
-            picture.edges,
-            0 * picture.gaps,
-            np.maximum(picture.gaps, 0),
-            x,
-            y,
-            "low",
-        ),
-        bars(
-            picture.edges,
-            0 * picture.gaps,
-            np.minimum(picture.gaps, 0),
-            x,
-            y,
-            "high",
-        ),
+        bars(picture.edges, 0 * picture.gaps, np.maximum(picture.gaps, 0), x, y, "low"),
+        bars(picture.edges, 0 * picture.gaps, np.minimum(picture.gaps, 0), x, y, "high"),
         rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
         *(
             text(_LEFT - 6, y(mark) + 4, points_of(mark), "end")

@@ -324,10 +324,7 @@ def _course(course: TimeCourse) -> list[Markup]:
         ),
         *after,
     )
-    return [
-        tag("p", sentence),
-        tag("figure", course_chart(course, f"Over time. {sentence}"), key),
-    ]
+    return [tag("p", sentence), tag("figure", course_chart(course, f"Over time. {sentence}"), key)]
 
 
 def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:

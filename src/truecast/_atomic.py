@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,7 +45,7 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
     if is_device(path):
         yield path
         return
-    part = beside(path, ".part" if begin else f".{secrets.token_hex(4)}.part")
+    part = beside(path, ".part" if begin else f".{os.urandom(4).hex()}.part")
     if begin:
         refuse_foreign(part, begin)
         part.unlink(missing_ok=True)

@@ -20,10 +20,11 @@ _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
 _LOG_ODDS = "must be log-odds: a finite number"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# the first and the last, in microseconds since 1970
 MOMENTS = tuple(
     (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     for moment in (datetime.min, datetime.max)
-)  # the first and the last, in microseconds since 1970
+)
 MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -56,7 +57,10 @@ def text(name: str, value: object) -> str:
 
 
 def outcome(value: Any, *, name: str = "outcome") -> int:
-    """Return one outcome as 0 or 1: a bool, an integer or a float equal to 0 or 1, Python's or numpy's."""
+    """Return one outcome as 0 or 1.
+
+    It may be a bool, an integer or a float equal to 0 or 1, Python's or numpy's.
+    """
     if _is_outcome(value):
         return int(value == 1)
     raise InputError(name, _OUTCOME, value)
@@ -65,7 +69,7 @@ def outcome(value: Any, *, name: str = "outcome") -> int:
 def outcomes(
     values: ArrayLike, *, name: str = "outcomes", dimensions: int = 1
 ) -> NDArray[np.uint8]:
-    """Return outcomes as a contiguous array of bytes 0 and 1; an array of bytes or bools is not copied."""
+    """Return outcomes as a contiguous array of bytes 0 and 1; bytes and bools are not copied."""
     array = _numeric(name, values, _OUTCOME)
     if array.ndim != dimensions:
         shape = (
@@ -103,7 +107,10 @@ def probability(name: str, value: Any) -> float:
 def probabilities(
     name: str, values: Any, y: NDArray[np.uint8] | None = None, outcomes: Any = None
 ) -> NDArray[np.float64]:
-    """Return probabilities as contiguous float64; one for each of the outcomes, which are `y` when checked, if any."""
+    """Return probabilities as contiguous float64, one for each outcome.
+
+    The outcomes are `y` when checked, if there are any.
+    """
     _refuse_misaligned(name, values, "outcomes", outcomes)
     p = _column(name, values, _PROBABILITY)
     if y is not None and len(p) != len(y):
@@ -137,7 +144,10 @@ def scores(
     scale: str = "probability",
     models: int = 1,
 ) -> NDArray[np.float64]:
-    """Return scores as contiguous float64: probabilities, or log-odds; a row for each round if models are several."""
+    """Return scores as contiguous float64: probabilities or log-odds.
+
+    With several models, there is a row for each round.
+    """
     if models > 1:
         return _scores_of_models(name, values, y, outcomes, scale, models)
     if scale == "probability":
@@ -183,7 +193,7 @@ def _scores_of_models(
 def scored(
     name: str, values: Any, bits: Any, *, scale: str = "probability", models: int = 1
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """Return the scores of this name and the outcomes, as many; if they come in the other order, say so."""
+    """Return scores and as many outcomes; if they seem to be the wrong way round, say so."""
     try:
         y = outcomes(bits)
     except InputError as error:
@@ -266,7 +276,10 @@ def _name(value: Any, position: int | None, argument: str = "group") -> Name:
         name = str.__str__(value)  # that of an enumeration would be the name of its member
         if not _PAIR.search(name):
             return name
-        rule = "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 and decode it"
+        rule = (
+            "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 "
+            "and decode it"
+        )
         raise InputError(where, rule, ascii(name), position)
     if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
@@ -341,13 +354,13 @@ def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
         raise InputError(
             name, f"must have an entry for each of the {rounds} rounds", (len(values),)
         )
-    if not hasattr(values, "tolist") and hasattr(
-        values, "to_numpy"
-    ):  # a frame, a column for each of several
+    # a frame, a column for each of several
+    if not hasattr(values, "tolist") and hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if not hasattr(values, "tolist"):
         return list(values)
-    rows, entries = getattr(values, "iloc", values), []
+    rows = getattr(values, "iloc", values)
+    entries = []
     for start in range(0, rounds, _CHUNK):  # so that an interrupt need not wait for all
         entries += rows[start : start + _CHUNK].tolist()
     return entries
@@ -379,7 +392,10 @@ def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
 def output(
     out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return `out` if the forecasts of the outcomes `y` can be written to it while hints or scores `x` are read."""
+    """Return `out` if forecasts of the outcomes `y` can be written to it.
+
+    Hints or scores `x` are read meanwhile, so it must not share their memory.
+    """
     rule = f"must be a writeable, contiguous float64 array of shape {y.shape}, aligned"
     if not isinstance(out, np.ndarray):
         raise InputError("out", rule, out)
@@ -388,15 +404,16 @@ def output(
         raise InputError("out", rule, found)
     if np.may_share_memory(out, y):
         raise InputError("out", "must not share memory with outcomes", found)
-    if (
-        x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x)
-    ):  # in place is fine
+    # in place is fine
+    if x is not None and out.ctypes.data != x.ctypes.data and np.may_share_memory(out, x):
         raise InputError("out", "must not overlap what is read after it is written", found)
     return out
 
 
 def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return outcomes (as bytes, int64 or float64) and forecasts: one-dimensional, contiguous, of one length.
+    """Return outcomes and forecasts: one-dimensional, contiguous, of one length.
+
+    Outcomes are bytes, int64 or float64.
 
     Their values are checked by the kernel that reads them first; if it finds a round that is not
     valid, `refuse_predictions` says which.
@@ -406,9 +423,8 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
-    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(
-        map(np.any, _invalid(y, p))
-    ):  # before rounding hides it
+    # before rounding hides it
+    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
         refuse_predictions(y, p)
     if y.dtype in (np.uint8, np.bool_):
         return y.view(np.uint8), p.astype(np.float64, copy=False)
@@ -431,14 +447,20 @@ def refuse_predictions(y: NDArray[Any], p: NDArray[Any]) -> NoReturn:
 
 
 def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArray[Any]:
-    """Return the weights of `rounds` rounds: int64 if they are integers, else float64; neither negative nor extreme."""
+    """Return the weights of `rounds` rounds: int64 if they are integers, else float64.
+
+    None is negative or extreme.
+    """
     _refuse_misaligned("sample_weight", weights, "y_true", y_true)
     _refuse_misaligned("sample_weight", weights, "y_prob", y_prob)
     return counts("sample_weight", weights, rounds)
 
 
 def counts(name: str, values: Any, size: int) -> NDArray[Any]:
-    """Return `size` counts or weights: int64 if they are integers, else float64; neither negative nor extreme."""
+    """Return `size` counts or weights: int64 if they are integers, else float64.
+
+    None is negative or extreme.
+    """
     low, high = WEIGHTS
     rule = f"must be 0, or from {low:g} to {high:g}"
     array = _column(name, values, rule)
@@ -446,13 +468,13 @@ def counts(name: str, values: Any, size: int) -> NDArray[Any]:
         raise InputError(name, f"must have {size} entries", array.shape)
     if array.dtype.kind == "f":
         array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
-        if not len(array) or (
-            low <= array.min() and array.max() <= high
-        ):  # all positive, which is quick to see
+        # all positive, which is quick to see
+        if not len(array) or (low <= array.min() and array.max() <= high):
             return array.astype(np.float64, copy=False)
         bad = ~((array >= low) & (array <= high)) & (array != 0)
     else:
-        rule, bad = f"must be from 0 to {MOST_ROUNDS}", (array < 0) | (array > MOST_ROUNDS)
+        rule = f"must be from 0 to {MOST_ROUNDS}"
+        bad = (array < 0) | (array > MOST_ROUNDS)
     if bad.any():
         _refuse_first(name, rule, array, bad)
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
@@ -513,7 +535,7 @@ def between(name: str, value: object, low: float, high: float) -> float:
 
 
 def generator(name: str, value: object) -> np.random.Generator:
-    """Return a random generator: the given one, a new one for a seed, or one that nobody can foresee for None."""
+    """Return a random generator: the given one, a new one for a seed, or for None any."""
     if isinstance(value, np.random.Generator):
         return value
     if value is None:
@@ -584,7 +606,7 @@ def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
 
 
 def _refuse_unordered(name: str, values: Any) -> None:
-    """Refuse what numpy would take for one object, or cannot take at all, and say what to pass instead."""
+    """Refuse what numpy cannot take as an array, and say what to pass instead."""
     if getattr(values, "requires_grad", False) is True:
         raise InputError(
             name, "must not need a gradient: pass .detach().cpu().numpy()", type(values)
@@ -640,7 +662,10 @@ def _numeric(name: str, values: Any, rule: str) -> NDArray[Any]:
 def _of_labels(rule: str, value: Any) -> str:
     """The rule, and what to do with labels that are words."""
     if rule is _OUTCOME and isinstance(value, str | bytes) and not _reads_as_number(value):
-        return f"{rule} (of labels, pass a comparison with the one that counts as 1, such as y == {value!r:.40})"
+        return (
+            f"{rule} (of labels, pass a comparison with the one that counts as 1, such as y == "
+            f"{value!r:.40})"
+        )
     return rule
 
 

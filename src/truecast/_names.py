@@ -71,11 +71,12 @@ def short_names(names: Iterable[str], fits: Callable[[str], bool]) -> list[str]:
 
 
 def _another(name: str, fits: Callable[[str], bool], taken: dict[str, None]) -> str:
-    said, number = cut_in_the_middle(name, fits), 1
-    while said in taken:
+    short = cut_in_the_middle(name, fits)
+    number = 1
+    while short in taken:
         number += 1
-        said = _marked(name, f" #{number}", fits)
-    return said
+        short = _marked(name, f" #{number}", fits)
+    return short
 
 
 def _marked(name: str, mark: str, fits: Callable[[str], bool]) -> str:
@@ -101,7 +102,8 @@ def aligned(rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
 
     Examples
     --------
-    >>> print(aligned([["", "old", "new"], ["scores"], ["  Brier", "0.25", "0.1"]], [False, True, True]))
+    >>> rows = [["", "old", "new"], ["scores"], ["  Brier", "0.25", "0.1"]]
+    >>> print(aligned(rows, [False, True, True]))
               old  new
     scores
       Brier  0.25  0.1

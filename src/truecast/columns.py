@@ -1,4 +1,6 @@
-"""Columns of numbers as text in a saved state: packed, and read back no longer than they say they are.
+"""Columns of numbers as text in a saved state.
+
+They are read back no longer than they say they are.
 
 Of each column the first bytes of all numbers, then the second ones, and so on, compressed. The
 lower bytes of floats are as good as random: they are not compressed, which takes long and gains
@@ -29,7 +31,8 @@ def packed(columns: Mapping[str, NDArray[Any]], kinds: Mapping[str, str]) -> dic
     """Return columns of these kinds, such as "<i8", as plain data."""
     table, digits = [], []
     for name, kind in kinds.items():
-        planes, cut = _planes(columns[name], kind), _RANDOM.get(kind, 0) * len(columns[name])
+        planes = _planes(columns[name], kind)
+        cut = _RANDOM.get(kind, 0) * len(columns[name])
         digits.append(planes[:cut])
         table.append(planes[cut:])
     return {
@@ -40,7 +43,10 @@ def packed(columns: Mapping[str, NDArray[Any]], kinds: Mapping[str, str]) -> dic
 
 
 def unpacked(what: str, saved: object, kinds: Mapping[str, str], most: int) -> Columns:
-    """Return the columns that `packed` wrote, each of at most so many numbers, or raise StateError; `what` they are."""
+    """Return the columns that `packed` wrote, each of at most `most` numbers.
+
+    Raises StateError otherwise; `what` they are is for its message.
+    """
     if not isinstance(saved, dict) or set(saved) != _ENTRIES:
         raise StateError(
             f"the saved {what} must have exactly the entries {', '.join(sorted(_ENTRIES))}"
@@ -72,11 +78,14 @@ def unpacked(what: str, saved: object, kinds: Mapping[str, str], most: int) -> C
     whole = reader.eof and not reader.unused_data
     if not whole or len(table) != sum(sizes.values()) or len(digits) != sum(cuts.values()):
         raise StateError(f"the saved table of {what} is corrupted: it has another length")
-    columns, at, of = {}, 0, 0
+    columns = {}
+    at = 0
+    of = 0
     for name, (kind, count) in layout.items():
         lower, upper = digits[of : of + cuts[name]], table[at : at + sizes[name]]
         columns[name] = _column(lower + upper, kind, count)
-        at, of = at + sizes[name], of + cuts[name]
+        at = at + sizes[name]
+        of = of + cuts[name]
     return columns
 
 

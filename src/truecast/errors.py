@@ -4,11 +4,11 @@
 
     TruecastError
     ├── InputError    (also a ValueError)    an argument breaks a rule; nothing was changed
-    │   └── TicketError                      a ticket was resolved or given up before: an outcome came twice or too late
+    │   └── TicketError                      an outcome came twice, or too late
     ├── FileError     (also a ValueError)    a file cannot be read, or a row of it breaks a rule
-    ├── StateError    (also a ValueError)    a saved state is corrupted, or was not written by this forecaster
+    ├── StateError    (also a ValueError)    a saved state is corrupted, or of another forecaster
     │   └── VersionError                     a saved state was written by a newer truecast
-    └── OrderError    (also a RuntimeError)  a call at the wrong time, such as observe() before predict()
+    └── OrderError    (also a RuntimeError)  a call at the wrong time: observe() before predict()
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class InputError(TruecastError, ValueError):
         self.position = position
 
     def __str__(self) -> str:
-        where = "" if self.position is None else f" at position {self.position}"
-        return f"{self.argument} {self.rule}, got {_shown(self.value)}{where}"
+        position = "" if self.position is None else f" at position {self.position}"
+        return f"{self.argument} {self.rule}, got {_shown(self.value)}{position}"
 
 
 class TicketError(InputError):
-    """A ticket was issued, but its outcome is not awaited any more: it was resolved or given up before.
+    """The outcome of a ticket is not awaited any more: it was resolved or given up before.
 
     So an outcome that is delivered twice can be told from bad input, and passed over. A ticket that
     was never issued is an InputError alone.

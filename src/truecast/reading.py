@@ -1,4 +1,7 @@
-"""Files of rounds for Python: as arrays, as a tally, or block by block. The command and the adapters read so, too."""
+"""Files of rounds for Python: as arrays, as a tally, or block by block.
+
+The command and the adapters read in the same way.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ class RoundArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundsFile:
-    """A file of rounds that can be read, any number of times. Made by `read_rounds`, which says what the fields mean.
+    """A file of rounds that can be read any number of times.
+
+    Made by `read_rounds`, which says what the fields mean.
 
     Its columns are known; the rows are read by `arrays`, `tally` or `blocks`, and checked as they
     are read.
@@ -70,8 +75,8 @@ class RoundsFile:
         Examples
         --------
         >>> y, p, weight, group = read_rounds("examples/scores.csv", group="airport").arrays()
-        >>> y[:3], p[:3], group[:3]
-        (array([0., 0., 0.]), array([0.1121, 0.2442, 0.0788]), array(['EWR', 'EWR', 'JFK'], dtype=object))
+        >>> y[:3], p[:3], group[:3].tolist()
+        (array([0., 0., 0.]), array([0.1121, 0.2442, 0.0788]), ['EWR', 'EWR', 'JFK'])
         """
         blocks = [*self.blocks()]
         y, p, weight, group = (
@@ -80,7 +85,7 @@ class RoundsFile:
         return RoundArrays(y, p, weight, group)
 
     def tally(self) -> Tally:
-        """Return the tally of the rounds, those without an outcome left out: all that measures need.
+        """Return the tally of the rounds that have an outcome: all that measures need.
 
         Memory grows with the number of distinct forecasts, not with the file; beyond 16,777,216 of
         them those within 2**-24 of each other are pooled.
@@ -111,7 +116,7 @@ class RoundsFile:
                 return Tally()
 
     def blocks(self) -> Iterator[RoundArrays]:
-        """Yield the rounds in order, some hundred thousand at a time: for files that memory does not hold.
+        """Yield the rounds in order, in blocks: for files that do not fit in memory.
 
         Raises
         ------
@@ -156,7 +161,7 @@ def read_rounds(
     unknown: bool = False,
     skip_bad: bool | int = False,
 ) -> RoundsFile:
-    """Return a file of outcomes and probabilities, to be read as arrays, as a tally, or block by block.
+    """Return a file of outcomes and probabilities, to read as arrays, a tally or blocks.
 
     CSV (with commas, semicolons, tabs or bars), JSON lines or Parquet, plain or packed by gzip,
     bzip2, xz or zstd, of any size; the format is detected from the content. It reads what the
@@ -206,7 +211,7 @@ def read_rounds(
 
     >>> tc.read_rounds("examples/scores.csv", score="p")
     Traceback (most recent call last):
-    truecast.errors.FileError: examples/scores.csv has no column 'p' (score=); it has date, airport, score, outcome
+    truecast.errors.FileError: examples/scores.csv has no column 'p' (score=); it has date, ...
     """
     cells = {"positive": positive, "percent": percent, "decimal": decimal}
     with _opened(os.fspath(path), outcome, score, weight, group, **cells) as (_, names):

@@ -381,7 +381,7 @@ def test_so_many_distinct_scores_that_they_are_pooled(monkeypatch: pytest.Monkey
 def test_groups_share_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("truecast.files.tallies")
     monkeypatch.setattr(module, "MOST_FORECASTS", 64)
-    monkeypatch.setattr(module, "_LEAST", 8)
+    monkeypatch.setattr(module, "_LEAST_FORECASTS", 8)
     data = json.loads(
         run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0", "--json").stdout
     )

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import truecast as tc
 from truecast.cli import main
-from truecast.files import output, places, recalibration, records
+from truecast.files import output, recalibration, records, unfinished
 from truecast.files.prints import Prints
 
 RNG = np.random.default_rng(9)
@@ -175,9 +175,9 @@ def test_a_forged_record_of_a_run_is_refused_or_harmless(
 def test_a_record_cannot_name_what_is_removed_or_replaced(where: str, complete: bool) -> None:
     """The command line alone tells what may be touched."""
     saved = good("in order")
-    piece = places.mark(Path("precious.csv.part", "000000000.piece"))
+    piece = unfinished.mark(Path("precious.csv.part", "000000000.piece"))
     written = (
-        [1, piece[1]] if not complete else list(places.mark(Path("precious.csv.part", "whole")))
+        [1, piece[1]] if not complete else list(unfinished.mark(Path("precious.csv.part", "whole")))
     )
     record = saved["run"] | {
         "output": str(Path(where).resolve()),
@@ -239,7 +239,7 @@ def test_no_other_command_writes_through_a_link(words: list[str]) -> None:
 def forged(out: str, written: list[int], columns: list[str], *, complete: bool) -> str:
     """The record of a run that was stopped, by somebody who knows what is at the end of a link."""
     saved = good("in order")
-    places.remove(Path("here/out.csv"))
+    unfinished.remove_part(Path("here/out.csv"))
     for name in ("out.csv", "s.json"):
         Path("here", name).unlink()
     record = saved["run"] | {

@@ -347,8 +347,7 @@ def prints_of(frame: pl.DataFrame) -> tuple[Prints, Rounds]:
 def compared(before: Prints, part: Rounds) -> bool:
     comparison = Comparison(before)
     comparison.add(part.first(before.rows))
-    likeness = comparison.likeness()
-    return (likeness.shares or likeness.apart) and not all(likeness.same)
+    return (comparison.shares or comparison.apart) and not all(comparison.same)
 
 
 def test_quiet_halves_of_days_do_not_make_them_the_same_elsewhere() -> None:
@@ -374,10 +373,9 @@ def test_prints_do_not_depend_on_the_parts_and_find_a_changed_row(rows: int) -> 
         p[at] = 0.987654321
         comparison = Comparison(before)
         comparison.add(Rounds(part.y, (p,)))
-        likeness = comparison.likeness()
-        assert likeness.same == (True, False, True)
-        assert likeness.shares
-        assert likeness.first <= at < likeness.first + likeness.step
+        assert comparison.same == (True, False, True)
+        assert comparison.shares
+        assert comparison.first <= at < comparison.first + comparison.step
 
 
 # --- a file that shrinks while it is read

@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 
 import truecast as tc
 from truecast.cli import main
-from truecast.files import output, places, recalibrated, recalibration, records
+from truecast.files import output, recalibrated, recalibration, records, unfinished
 
 RNG = np.random.default_rng(2)
 FRAME = pl.DataFrame(
@@ -71,7 +71,7 @@ def stopped_after(parts: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(recalibrated, "_squared_errors", lambda *_: progress() or 0)
+        patch.setattr(recalibrated.RunningErrors, "add", progress)
         yield
 
 
@@ -213,10 +213,10 @@ def test_a_run_that_was_complete_does_not_put_another_ones_part_in_place(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr("truecast.files.checkpoint.complete", _interrupt)
+        patch.setattr("truecast.files.checkpoint.put_in_place", _interrupt)
         run(*command(ending))
     assert json.loads(Path("s.json.part").read_text())["run"]["complete"]
-    places.remove(Path("out" + ending))
+    unfinished.remove_part(Path("out" + ending))
     part = Path(f"out{ending}.part")
     if ending == ".csv":
         part.write_text("half of something else")
@@ -245,7 +245,7 @@ def test_killed_while_the_pieces_are_removed_the_whole_stays(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(places, "_remove_folder", some)
+        patch.setattr(unfinished, "_remove_folder", some)
         assert run(*command(".parquet")).exit_code == 130
     assert len(list(Path("out.parquet.part").glob("*.piece"))) > 3
     assert run(*command(".parquet")).exit_code == 0

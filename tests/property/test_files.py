@@ -515,7 +515,7 @@ def test_pooled_tallies_keep_what_the_scores_are_made_of(
     with (
         blocks_of(8),
         patch("truecast.files.tallies.MOST_FORECASTS", most),
-        patch("truecast.files.tallies._LEAST", most),
+        patch("truecast.files.tallies._LEAST_FORECASTS", most),
     ):
         found = tallies("f", names, rounds(delimited_table(_csv(rows)), names))
     y, p = [row[0] for row in rows], [row[1] for row in rows]

@@ -211,7 +211,7 @@ def test_a_few_rounds_do_not_tell_whether_recalibration_helps() -> None:
 
 def test_weak_evidence_is_called_what_it_is() -> None:
     """Marked beyond chance, and not by much: at a forecast, in a stretch, or all together."""
-    ends = replace(off().off[0], low=0.6, high=0.6, p_value=0.02, alone=True)
+    ends = replace(off().marked[0], low=0.6, high=0.6, p_value=0.02, alone=True)
     weak = replace(off().found, p_value=0.02)
     said = "larger than chance usually makes (p-value 0.02), but not by much."
     for part, gap in (

@@ -119,8 +119,8 @@ def test_doubt_is_that_of_uncertainty_but_for_what_else_was_looked_at() -> None:
     alone = tc.uncertainty(
         tc.smooth_calibration_error, y, p, resamples=60, level=0.8, random_state=3
     )
-    assert finding.doubt == replace(alone, p_value=finding.doubt.p_value)
-    assert finding.doubt.p_value >= alone.p_value
+    assert finding.smooth_error == replace(alone, p_value=finding.smooth_error.p_value)
+    assert finding.smooth_error.p_value >= alone.p_value
     assert finding.found.resamples == 60
     assert found(y, p, resamples=None).found.resamples == 999
     assert found(rng.random(600) < 0.5, rng.random(600), resamples=None).found.resamples == 499
@@ -129,7 +129,7 @@ def test_doubt_is_that_of_uncertainty_but_for_what_else_was_looked_at() -> None:
 def test_real_weights_leave_chance_open() -> None:
     tally = tc.Tally([0.2, 0.7], [1.5, 2.5], [3.5, 0.5])
     finding = find("p", tally, groups=None, after=None, level=0.9, resamples=20, random_state=0)
-    assert finding.doubt is None
+    assert finding.smooth_error is None
     assert np.isnan(finding.found.whole.noise)
     brier = finding.figures.brier
     assert finding.gain == pytest.approx(brier.miscalibration / brier.score)
@@ -146,7 +146,7 @@ def test_after_has_figures_of_its_own() -> None:
     assert np.array_equal(before.diagram.edges, after.diagram.edges)
     assert after.figures == tc.measure(y, truth)
     assert after.p_value > 0.05
-    assert after.off == ()
+    assert after.marked == ()
 
 
 @pytest.mark.slow("makes a report of many rounds")
@@ -156,11 +156,11 @@ def test_pictures_are_those_of_the_plots() -> None:
     y = rng.random(3000) < p**1.3
     finding = found(y, p, resamples=None)
     where, diagram = tc.plot.miscalibration(y, p), tc.plot.reliability_diagram(y, p)
-    assert len(finding.off) > 0
-    assert where.stretches == finding.off
+    assert len(finding.marked) > 0
+    assert where.stretches == finding.marked
     assert diagram.ranges == finding.ranges
     for name in ("p", "f", "gaps", "contributions"):  # the witness is one function
-        assert np.array_equal(getattr(where, name), getattr(finding.where, name))
-    assert (where.base, where.error) == (finding.where.base, finding.where.error)
+        assert np.array_equal(getattr(where, name), getattr(finding.miscalibration, name))
+    assert (where.base, where.error) == (finding.miscalibration.base, finding.miscalibration.error)
     for name in ("p", "lower", "upper"):
         assert np.array_equal(getattr(diagram.band, name), getattr(finding.diagram.band, name))

@@ -106,11 +106,11 @@ def test_calibrated_forecasts_are_never_said_to_be() -> None:
     finding = found(*sample(20_000))
     said = verdict(finding)
     assert (said.kind, said.headline) == ("none", "No evidence against calibration")
-    assert finding.doubt is not None
-    assert f"{finding.doubt.estimate:.4f}" in said.evidence
-    assert f"{finding.doubt.if_calibrated:.4f}" in said.evidence
+    assert finding.smooth_error is not None
+    assert f"{finding.smooth_error.estimate:.4f}" in said.evidence
+    assert f"{finding.smooth_error.if_calibrated:.4f}" in said.evidence
     assert (
-        f"up to about {finding.doubt.upper:.4f} cannot be ruled out (90\xa0% interval)"
+        f"up to about {finding.smooth_error.upper:.4f} cannot be ruled out (90\xa0% interval)"
         in said.evidence
     )
     assert "chance is enough to explain the gaps" in size(finding, "none")
@@ -205,8 +205,8 @@ def test_both_gains_are_said_in_one_sentence() -> None:
 
 def test_an_interval_without_width_is_not_given() -> None:
     alike = found([1] * 50, [0.8] * 50)
-    assert alike.doubt is not None
-    assert alike.doubt.upper - alike.doubt.lower < 1e-12
+    assert alike.smooth_error is not None
+    assert alike.smooth_error.upper - alike.smooth_error.lower < 1e-12
     said = verdict(alike).evidence
     assert "(no interval: every outcome was the same)" in said
     assert "interval 0" not in said
@@ -214,8 +214,11 @@ def test_an_interval_without_width_is_not_given() -> None:
     assert verdict(close).kind in ("few", "none")
     assert "cannot be ruled out" not in verdict(close).evidence
     certain = found([0, 1] * 50, [0.0, 1.0] * 50)
-    assert certain.doubt is not None
-    assert interval(certain, certain.doubt) == "no interval: drawing rounds again changes nothing"
+    assert certain.smooth_error is not None
+    assert (
+        interval(certain, certain.smooth_error)
+        == "no interval: drawing rounds again changes nothing"
+    )
 
 
 def test_what_the_smooth_error_hardly_sees_is_seen_in_stretches() -> None:
@@ -227,7 +230,7 @@ def test_what_the_smooth_error_hardly_sees_is_seen_in_stretches() -> None:
     said = verdict(finding)
     assert said.kind == "off"
     assert len(where_sentences(finding)) == 4  # three, and that there are more
-    assert len(finding.off) == 4
+    assert len(finding.marked) == 4
 
 
 @pytest.mark.slow("makes a report of many rounds")

@@ -1,4 +1,7 @@
-"""The `truecast` command: parse, call, print. One file a subcommand; slow imports wait until they are needed."""
+"""The `truecast` command: parse, call, print.
+
+One file for each subcommand. Slow imports wait until they are needed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ __all__ = ["main"]
 
 
 class _Commands(click.Group):
-    """Commands in the order in which one comes to need them; what is wrong is said so that it can be read."""
+    """Commands in the order in which people need them; errors are made readable."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -36,7 +39,8 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tc.__version__, prog_name="truecast")
 def main() -> None:
-    """Keep probability forecasts true: measure how calibrated they are, recalibrate them, with a proof.
+    """Keep probability forecasts true: measure how calibrated they are, recalibrate them, with a
+    proof.
 
     You need a file with a column of outcomes, 0 or 1, and a column of the probabilities that were
     said before: CSV, JSON lines or Parquet, plain or packed, of any size.
@@ -53,7 +57,7 @@ def main() -> None:
       1    the machine would not: disk full, folder not writable
       2    something in the options or the file is wrong; a line says what
       130  stopped by Ctrl-C
-    """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
+    """  # noqa: D205, D301 (click wants the character itself, to leave the lines of a paragraph alone)
 
 
 for command in (measure, report, recalibrate, distance, forecast, arena):

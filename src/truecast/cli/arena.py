@@ -111,7 +111,8 @@ def arena(
     workers: int | None,
     only_list: bool,
 ) -> None:
-    """Let every forecaster play against every adversary, and measure how far from calibrated it was.
+    """Let every forecaster play against every adversary, and measure how far from calibrated it
+    was.
 
     Prints the distance to calibration (CalDist, in total, to 1 percent) of each forecaster's worst
     game against the number of rounds, beside what was proved before the first round, and then its
@@ -121,7 +122,7 @@ def arena(
     Examples:
       truecast arena --rounds 100,1000,10000 --resume games.jsonl
       truecast arena --forecaster aosa --adversary early-stop --no-plot
-    """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
+    """  # noqa: D205, D301 (click wants the character itself, to leave the lines of a paragraph alone)
     picture = None if only_list else _picture(plot, no_plot)
     files = {"--plot": picture, "--csv": csv, "--resume": resume}
     with errors({"horizons": "--rounds", "path": "--resume"}), _resumable(resume):
@@ -180,7 +181,7 @@ def _entry(name: str, about: str) -> str:
 
 
 def _picture(plot: Path | None, no_plot: bool) -> Path | None:
-    """Return where to draw, if anywhere; what cannot be drawn is refused before hours are played."""
+    """Return where to draw, if anywhere; refuse what cannot be drawn before games are played."""
     if no_plot:
         if plot is not None:
             raise click.UsageError("--plot and --no-plot contradict each other")
@@ -206,7 +207,10 @@ def _resumable(file: Path | None) -> Iterator[None]:
         if file is not None:
             import shlex
 
-            kept = f"the games that were over are in {shlex.quote(str(file))}; the same command goes on from there"
+            kept = (
+                f"the games that were over are in {shlex.quote(str(file))}; the same command goes "
+                "on from there"
+            )
         say(f"stopped; {kept}")
         raise click.exceptions.Exit(130) from None
 
@@ -222,8 +226,7 @@ def _print(results: Results, markdown: bool) -> None:
 def _draw(results: Results, file: Path) -> None:
     import matplotlib as mpl
 
-    with mpl.rc_context(
-        {"svg.hashsalt": "truecast"}
-    ):  # names in the file are the same in every run
+    # names in the file are the same in every run
+    with mpl.rc_context({"svg.hashsalt": "truecast"}):
         metadata = {"Date": None} if file.suffix.lower() == ".svg" else None
         results.draw().savefig(file, metadata=metadata, dpi=150)

@@ -50,7 +50,8 @@ def course_of_file(
 
     if file == "-" or len(names.scores) > 1 + after or names.weight is not None:
         return None
-    course, seen = RunningCourse(), 0
+    course = RunningCourse()
+    seen = 0
     with open_table(file) as table, progress("dating") as show:
         called = (
             name for name in table.columns if name.lower() in _TIMES and name not in names.all

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     type=float,
     default=0.0,
     show_default=True,
-    help="Stop when the bounds are so close; 0: exact.",
+    help="Stop when the bounds are this close, relatively; 0: exact.",
 )
 @click.option(
     "--time-limit",
@@ -87,8 +87,8 @@ def distance(
     for more, ask for --rtol 0.01. When the time is over, or at Ctrl-C, the bounds so far are
     printed: they are proved either way.
 
-    --witness writes how the nearest calibrated forecasts arise: so many rows of this forecast and
-    outcome get that one. Anyone can check that they are calibrated, and how far away.
+    --witness writes the nearest calibrated forecasts that were found: how many rows of each
+    forecast and outcome get which one. Anyone can check that they are calibrated, and how far away.
 
     FILE is as for `truecast measure`.
 
@@ -118,7 +118,7 @@ def distance(
         from truecast.distance import calibration_distance
 
         with progress("searching") as show:
-            far = calibration_distance(
+            result = calibration_distance(
                 tally,
                 rtol=rtol,
                 time_limit=time_limit,
@@ -127,35 +127,42 @@ def distance(
             )
         if witness is not None:
             with writing(witness, "--witness"):
-                _write(witness, far, tally)
-        _print(far, tally, name, found.skipped, as_json)
+                _write(witness, result, tally)
+        _print(result, tally, name, found.skipped, as_json)
 
 
-def _print(far: Distance, tally: Tally, score: str, skipped: int, as_json: bool) -> None:
+def _print(result: Distance, tally: Tally, score: str, skipped: int, as_json: bool) -> None:
     from truecast.measures import brier_score
 
     brier = brier_score(tally)
     if not as_json:
-        echo(fitted(f"{far}\nBrier score {brier:.6f} (lower is better; sharpness counts)"))
+        echo(fitted(f"{result}\nBrier score {brier:.6f} (lower is better; sharpness counts)"))
         return
-    (low, high), totals = far.means, far.totals
+    (low, high), totals = result.means, result.totals
     data = {
         "score": score,
-        "rounds": far.rounds,
+        "rounds": result.rounds,
         "skipped": skipped,
         "lower": low,
         "upper": high,
-        "exact": far.exact,
+        "exact": result.exact,
     }
     echo_json(
         data
-        | {"ended": far.ended, "lower_total": totals[0], "upper_total": totals[1], "brier": brier}
+        | {
+            "ended": result.ended,
+            "lower_total": totals[0],
+            "upper_total": totals[1],
+            "brier": brier,
+        }
     )
 
 
-def _write(path: Path, far: Distance, tally: Tally) -> None:
+def _write(path: Path, result: Distance, tally: Tally) -> None:
     """Write which forecasts become which."""
     with replaced(path) as part, part.open("w") as file:
         file.write("forecast,outcome,nearest,rounds\n")
-        file.writelines(f"{p!r},{y},{q!r},{count}\n" for p, y, q, count in far.witness.moves(tally))
+        file.writelines(
+            f"{p!r},{y},{q!r},{count}\n" for p, y, q, count in result.witness.moves(tally)
+        )
     say(f"nearest calibrated forecasts written to {shown(str(path))}")

@@ -50,8 +50,9 @@ _ROWS = 1 << 16
     type=click.Choice(["aosa", "bent", "horizon-free", "arc"]),
     default="aosa",
     show_default=True,
-    help="aosa: the paper's Almost-One-Step-Ahead. bent: about half its bound. arc: the smallest bound without a "
-    "horizon. horizon-free: a larger bound, but a small certificate on easy outcomes.",
+    help="aosa: the paper's Almost-One-Step-Ahead. bent: about half its bound. "
+    "arc: the smallest bound without a horizon. "
+    "horizon-free: a larger bound, but a small certificate on easy outcomes.",
 )
 @click.option(
     "--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]"
@@ -125,7 +126,8 @@ def _outcomes(
         from truecast.errors import FileError
         from truecast.files import rounds
 
-        found, skipped = [], 0
+        found = []
+        skipped = 0
         for part in rounds(table, names, skip_bad=skip_bad):
             found.append(part.y.astype(np.uint8))
             skipped += part.skipped
@@ -177,7 +179,8 @@ def _write(out: Path | None, y: NDArray[np.uint8], p: NDArray[np.float64]) -> No
 def _print(
     f: Forecaster, y: NDArray[np.uint8], out: Path | None, skipped: int, as_json: bool
 ) -> None:
-    rate, to_user = float(y.mean()), partial(echo, err=out is None)
+    rate = float(y.mean())
+    to_user = partial(echo, err=out is None)
     if as_json:
         data = {"forecaster": repr(f), "rows": len(y), "skipped": skipped, "rate": rate}
         echo_json(data | {"certificate": plain(f.certificate)}, err=out is None)

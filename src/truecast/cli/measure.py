@@ -78,7 +78,7 @@ def measure(
             skip_bad=skip_bad,
             **cells,
         )
-        from truecast.measures import measure as of
+        from truecast.measures import measure as measure_all
 
         judged = {
             name: judge(name, tally, resamples)
@@ -86,7 +86,7 @@ def measure(
             if resamples != 0
         }
         reports = {
-            name: judged[name].figures if judged else of(tally)
+            name: judged[name].figures if judged else measure_all(tally)
             for name, tally in found.scores.items()
         }
         if as_json:
@@ -96,7 +96,7 @@ def measure(
             echo(one.text(name))
         echo(
             "\n" * bool(judged)
-            + side_by_side(reports, {name: one.doubt for name, one in judged.items()})
+            + side_by_side(reports, {name: one.smooth_error for name, one in judged.items()})
         )
         for score in found.groups:
             echo(f"\n{_groups(found, score, resamples)}")
@@ -115,15 +115,21 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
         say(
-            f"{table.name}: so many distinct scores that near ones were pooled; read nothing into the error by value"
+            f"{table.name}: so many distinct scores that near ones were pooled; read nothing into "
+            "the error by value"
         )
     for score, tally in found.scores.items():
         if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
-            said = "is 0 or 1 in every row, decisions rather than probabilities; if there are such, name their column"
-            say(f"{table.name}: {_name(score, 60)} {said} by --score")
+            oddity = (
+                "is 0 or 1 in every row, decisions rather than probabilities; if there are such, "
+                "name their column"
+            )
+            say(f"{table.name}: {_name(score, 60)} {oddity} by --score")
         elif columns.get("percent") and tally.p[-1] <= 0.01:
-            said = "is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent"
-            say(f"{table.name}: {_name(score, 60)} {said}")
+            oddity = (
+                "is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent"
+            )
+            say(f"{table.name}: {_name(score, 60)} {oddity}")
     return found
 
 
@@ -131,17 +137,19 @@ class Judged(NamedTuple):
     """What the page says about a score, in figures and in words."""
 
     figures: Report
-    doubt: Uncertainty | None
+    smooth_error: Uncertainty | None
     kind: str
     headline: str
     p_value: float | None
-    where: Sequence[str]
+    sentences: Sequence[str]
     notes: Sequence[str]
-    off: Sequence[Stretch]
+    stretches: Sequence[Stretch]
 
     def text(self, name: str) -> str:
         """Return the verdict, then where the score is off and what is peculiar about it."""
-        sentences = [*self.where, *self.notes] if self.kind not in ("few", "none") else self.notes
+        sentences = (
+            [*self.sentences, *self.notes] if self.kind not in ("few", "none") else self.notes
+        )
         return "\n".join(
             [
                 titled(name, f"{self.headline}{self._sure}."),
@@ -159,15 +167,15 @@ class Judged(NamedTuple):
         """Return all of it but the figures, as plain data."""
         from dataclasses import asdict
 
-        where = [asdict(part) | {"gap": part.gap} for part in self.off]
+        where = [asdict(part) | {"gap": part.gap} for part in self.stretches]
         plain = {"kind": self.kind, "headline": self.headline, "p_value": self.p_value}
-        sentences = {"sentences": list(self.where), "notes": list(self.notes)}
+        sentences = {"sentences": list(self.sentences), "notes": list(self.notes)}
         return {"verdict": plain | sentences | {"where": where}}
 
 
-def titled(score: str, said: str) -> str:
+def titled(score: str, verdict: str) -> str:
     """Return what is said of a score, under its name."""
-    text = f"{_name(score)}: {said}"
+    text = f"{_name(score)}: {verdict}"
     return fitted(text, WIDTH - terminal_width(text) + len(text))  # letters may be wide
 
 
@@ -180,40 +188,42 @@ def judge(name: str, tally: Tally, resamples: int | None) -> Judged:
     found = find(
         name, tally, groups=None, after=None, level=0.9, resamples=resamples, random_state=0
     )
-    said = verdict(found)
+    found_verdict = verdict(found)
     return Judged(
         figures=found.figures,
-        doubt=found.doubt,
-        kind=said.kind,
-        headline=said.headline,
-        p_value=None if found.doubt is None else found.p_value,
-        where=where_sentences(found),
+        smooth_error=found.smooth_error,
+        kind=found_verdict.kind,
+        headline=found_verdict.headline,
+        p_value=None if found.smooth_error is None else found.p_value,
+        sentences=where_sentences(found),
         notes=notes(found),
-        off=found.off,
+        stretches=found.marked,
     )
 
 
-def side_by_side(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | None]) -> str:
+def side_by_side(
+    reports: Mapping[str, Report], smooth_errors: Mapping[str, Uncertainty | None]
+) -> str:
     """Return a column for every score, as many beside each other as fit, and the others below."""
     names = list(reports)
     most = len(names)
     while (
-        (text := _columns({name: reports[name] for name in names[:most]}, doubts))
+        (text := _columns({name: reports[name] for name in names[:most]}, smooth_errors))
         and most > 1
         and not _fits(text)
     ):
         most -= 1
     rest = {name: reports[name] for name in names[most:]}
-    return f"{text}\n\n{side_by_side(rest, doubts)}" if rest else text
+    return f"{text}\n\n{side_by_side(rest, smooth_errors)}" if rest else text
 
 
 def _fits(text: str) -> bool:
     return all(terminal_width(line) <= WIDTH for line in text.split("\n"))
 
 
-def _columns(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | None]) -> str:
+def _columns(reports: Mapping[str, Report], smooth_errors: Mapping[str, Uncertainty | None]) -> str:
     every = list(reports.values())
-    sure = [doubt for doubt in map(doubts.get, reports) if doubt is not None]
+    judged = [error for error in map(smooth_errors.get, reports) if error is not None]
     lines: list[Sequence[str]] = [["", *map(_name, reports)]]
     total = every[0].total
     lines.append(
@@ -226,8 +236,8 @@ def _columns(reports: Mapping[str, Report], doubts: Mapping[str, Uncertainty | N
         lines.append([about])
         for name in figures:
             lines.append([f"  {name}", *_shown(each.figures[about][name] for each in every)])
-            if name == _SMOOTH and sure:  # of all of them: they share their weights
-                lines += _chance_lines(sure)
+            if name == _SMOOTH and judged:  # of all of them: they share their weights
+                lines += _chance_lines(judged)
     for kind, name in (("brier", "Brier score"), ("log", "log loss")):
         lines.append([f"{name} = miscalibration - discrimination + uncertainty"])
         for part in ("miscalibration", "discrimination", "uncertainty"):
@@ -335,11 +345,14 @@ def _as_json(
     scores = {}
     for score, report in reports.items():
         one = judged.get(score)
-        said = {"verdict": None} if one is None else one.to_dict()
-        sure = None if one is None or one.doubt is None else asdict(one.doubt)
-        if sure is not None:
-            del sure["p_value"]  # the verdict's allows for all that was looked at: one is enough
-        scores[score] = said | report.to_dict() | {"smooth_calibration_error_uncertainty": sure}
+        judgement = {"verdict": None} if one is None else one.to_dict()
+        interval = None if one is None or one.smooth_error is None else asdict(one.smooth_error)
+        if interval is not None:
+            # that of the verdict allows for all that was looked at: one is enough
+            del interval["p_value"]
+        scores[score] = (
+            judgement | report.to_dict() | {"smooth_calibration_error_uncertainty": interval}
+        )
     data: dict[str, Any] = {
         "rows": found.rows,
         "skipped": found.skipped,
@@ -352,7 +365,7 @@ def _as_json(
 
 
 def _groups_as_json(found: Tallies, score: str, resamples: int | None) -> list[dict[str, Any]]:
-    from truecast.measures import measure as of
+    from truecast.measures import measure as measure_all
 
     overview = _overview(found, score, resamples)
     chances = zip(
@@ -361,7 +374,7 @@ def _groups_as_json(found: Tallies, score: str, resamples: int | None) -> list[d
     entries = []
     with progress("measuring") as show:
         for done, (name, chance) in enumerate(zip(overview.names, chances, strict=True), 1):
-            report = of(found.groups[score][cast("str | None", name)]).to_dict()
+            report = measure_all(found.groups[score][cast("str | None", name)]).to_dict()
             sure = dict(zip(("if_calibrated", "p_value", "adjusted_p_value"), chance, strict=True))
             entries.append(
                 {"group": name} | report | {"smooth_calibration_error_uncertainty": sure}

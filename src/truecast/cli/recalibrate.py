@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     "--by",
     multiple=True,
     metavar="NAME",
-    help="Column of groups, each of which is to be calibrated by itself; may be repeated: groups may overlap.",
+    help="Column of groups, each calibrated by itself; may be repeated: groups may overlap.",
 )
 @click.option(
     "--max-groups",
     type=int,
     default=1000,
     show_default=True,
-    help="So many; all others share one more. For a new state.",
+    help="At most this many; all others share one more. For a new state.",
 )
 @click.option(
     "--column",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 @click.option(
     "--state",
     type=file_type,
-    help="Keep what was learned in this file, and go on from it if it is there.",
+    help="Keep what was learned in this file, and continue from it if it is there.",
 )
 @click.option(
     "--report",
@@ -210,7 +210,7 @@ def recalibrate(
                 progress=lambda table, rows: show(table.fraction(), f"{rows:,} rows"),
             ).run()
         _print(done, out, as_json)
-        _say_left(done, file)
+        _say_what_is_left(done, file)
         if page is not None and out is not None:
             _write_page(page, out, reopened.names, column, time, done, title)
 
@@ -293,7 +293,8 @@ def _counts(done: RecalibrationResult) -> Iterator[str]:
 def _errors(done: RecalibrationResult) -> Iterator[str]:
     """Lines on how good scores were, and what was made of them."""
     if done.learned:
-        yield f"{'of ' + counted(done.learned, 'outcome') + ' of this run':34}{'before':>12}{'after':>12}"
+        outcomes = f"of {counted(done.learned, 'outcome')} of this run"
+        yield f"{outcomes:34}{'before':>12}{'after':>12}"
         for name, (before, after) in (
             ("Brier score", done.brier),
             ("smooth calibration error", done.smooth),
@@ -301,7 +302,7 @@ def _errors(done: RecalibrationResult) -> Iterator[str]:
             yield f"  {name:32}{before:12.6f}{after:12.6f}"
 
 
-def _say_left(done: RecalibrationResult, file: str) -> None:
+def _say_what_is_left(done: RecalibrationResult, file: str) -> None:
     """Say what is left for another time."""
     if done.held:
         say(f"{file}, {done.held}: no line break yet, left out (--complete takes it)")
@@ -318,7 +319,10 @@ def _write_page(
     done: RecalibrationResult,
     title: str | None,
 ) -> None:
-    """Write about all rows of the output, those of earlier runs included; or all that are known by their ids."""
+    """Write about all rows of the output, or all that are known by their ids.
+
+    Rows of earlier runs are included.
+    """
     from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report
@@ -337,7 +341,8 @@ def _write_page(
         found = tallies(
             table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
         )
-    score, certificate = names.scores[0], done.recalibrator.certificate
+    score = names.scores[0]
+    certificate = done.recalibrator.certificate
     made = html_report(
         {score: found.scores[score]},
         after=found.scores[column],

@@ -45,7 +45,8 @@ def report(
     cells: dict[str, Any],
     skip_bad: int,
 ) -> None:
-    """Write an HTML page about the probabilities in FILE: are they calibrated, how sure is that, where are they off.
+    """Write an HTML page about the probabilities in FILE: are they calibrated, how sure is that,
+    where are they off.
 
     One self-contained file that you can send to anyone: it loads nothing, and reads well on a phone
     and on paper. Several scores are compared; --by adds a section on the groups. FILE is as for
@@ -56,7 +57,7 @@ def report(
       truecast report scores.csv
       truecast report scores.csv --by airport --title "Late arrivals"
       truecast report scores.parquet --score old --score new -o late.html
-    """  # noqa: D301
+    """  # noqa: D205, D301
     with errors():
         refuse_folder("-o", output)
         refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
@@ -86,6 +87,6 @@ def report(
         )
         with writing(output, "-o"):
             page.save(output)
-        for score, said in page.verdicts.items():
-            echo(titled(score, said))
+        for score, verdict in page.verdicts.items():
+            echo(titled(score, verdict))
         say(f"report written to {shown(str(output))}")

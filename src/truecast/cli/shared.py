@@ -52,16 +52,21 @@ _BAR = (
 )
 
 _CELLS = {
-    "positive": click.option("--positive", metavar="VALUE", help="Outcome that counts as 1, such as yes."),
-    "percent": click.option("--percent", is_flag=True, help="Probabilities are percentages, 0 to 100."),
+    "positive": click.option(
+        "--positive", metavar="VALUE", help="Outcome that counts as 1, such as yes.",
+    ),
+    "percent": click.option(
+        "--percent", is_flag=True, help="Probabilities are percentages, 0 to 100.",
+    ),
     "decimal": click.option(
-        "--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Decimal mark in text.",
+        "--decimal", type=click.Choice([".", ","]), default=".", show_default=True,
+        help="Decimal mark in text.",
     ),
 }  # fmt: skip
 
 
 def _cells(*names: str) -> Callable[[Command], Command]:
-    """Give a command these options on how cells are to be read, as one argument: a dict, for `opened`."""
+    """Give a command these options on how to read cells, as one argument: a dict."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -89,20 +94,31 @@ class _Resamples(click.types.IntParamType):
 
 _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "file": click.argument("file", metavar="FILE"),
-    "outcome": click.option("--outcome", metavar="NAME", help="Column of outcomes, 0 or 1.  [default: guessed]"),
-    "score": click.option("--score", metavar="NAME", help="Column of probabilities.  [default: guessed]"),
+    "outcome": click.option(
+        "--outcome", metavar="NAME", help="Column of outcomes, 0 or 1.  [default: guessed]",
+    ),
+    "score": click.option(
+        "--score", metavar="NAME", help="Column of probabilities.  [default: guessed]",
+    ),
     "scores": click.option(
         "--score", "scores", multiple=True, metavar="NAME",
         help="Column of probabilities; may be repeated.  [default: guessed]",
     ),
-    "weight": click.option("--weight", metavar="NAME", help="Column of weights: whole numbers count as repeated rows."),
-    "by": click.option("--by", metavar="NAME", help="Column of groups, to be measured each."),
+    "weight": click.option(
+        "--weight", metavar="NAME",
+        help="Column of weights: whole numbers count as repeated rows.",
+    ),
+    "by": click.option(
+        "--by", metavar="NAME", help="Column of groups; each is measured by itself.",
+    ),
     "resamples": click.option(
         "--resamples", type=_Resamples(), metavar="N",
         help="How often to simulate chance: 20 or more; 0 for no verdict.  "
         "[default: 999; 499 for more than 512 distinct scores]",
     ),
-    "json": click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs to read."),
+    "json": click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON, for programs to read.",
+    ),
     "skip_bad": click.option(
         "--skip-bad", count=True,
         help="Leave out rows that break a rule; give it twice to leave out most.",
@@ -124,7 +140,7 @@ def arguments(*names: str) -> Callable[[Command], Command]:
 
 
 class Once(click.Command):
-    """A command that refuses an option given more often than it has room for, where click would take the last."""
+    """A command that refuses an option that is given twice; click would take the last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse what is given too often, then parse."""
@@ -133,7 +149,8 @@ class Once(click.Command):
             if isinstance(option, click.Option) and not (
                 option.multiple or option.count or option.is_flag
             ):
-                name, times = max(option.opts, key=len), given.count(option)
+                name = max(option.opts, key=len)
+                times = given.count(option)
                 if times > 1:
                     last = values[option.name or ""]
                     raise click.UsageError(
@@ -143,7 +160,9 @@ class Once(click.Command):
 
 
 def visible(text: str) -> str:
-    r"""Return a text that cannot steer a terminal: what would, or turns the direction of text, as its escape.
+    r"""Return a text that cannot steer a terminal.
+
+    Control characters, and those that turn the direction of text, become their escapes.
 
     Whatever is printed passes through here, names from files included.
 
@@ -161,7 +180,7 @@ def visible(text: str) -> str:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print, to standard output or standard error: nothing raw, and nothing that they have no letters for."""
+    """Print to standard output or standard error: nothing raw, nothing that they cannot encode."""
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
     click.echo(visible(text).encode(encoding, "backslashreplace").decode(encoding), err=err)
 
@@ -179,7 +198,7 @@ def say(text: str) -> None:
 
 
 def _for_terminal(text: str) -> str:
-    """Return a message in lines that fit a terminal, if there is one; for programs and logs it stays a line."""
+    """Return a message in lines that fit the terminal; without a terminal, as it is."""
     if sys.stderr is None or not sys.stderr.isatty():
         return text
     try:
@@ -190,7 +209,10 @@ def _for_terminal(text: str) -> str:
 
 
 def fitted(text: str, width: int = WIDTH, indent: str = "", after: str = "") -> str:
-    """Return a text in lines that fit, those after the first of a paragraph indented so, or by two more."""
+    """Return a text in lines that fit.
+
+    Lines after the first of a paragraph are indented by `after`, or by two more than the first.
+    """
     import textwrap
 
     wrap = textwrap.TextWrapper(
@@ -270,8 +292,8 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
             and len(table.columns) > 1
             and (columns.get("outcome") is None or scores == ())
         ):
-            said = "".join(f", score {brief(repr(score))}" for score in names.scores)
-            say(f"{table.name}: outcome {brief(repr(names.outcome))}{said}")
+            scores_taken = "".join(f", score {brief(repr(score))}" for score in names.scores)
+            say(f"{table.name}: outcome {brief(repr(names.outcome))}{scores_taken}")
         yield table, names
 
 
@@ -281,7 +303,9 @@ class Reopened:
     names: Names
 
     def __init__(self, file: str, **columns: Any) -> None:
-        self._file, self._columns, self._quiet = file, columns, False
+        self._file = file
+        self._columns = columns
+        self._quiet = False
 
     @contextmanager
     def open(self) -> Iterator[tuple[OpenTable, Names]]:
@@ -293,7 +317,7 @@ class Reopened:
 
 @contextmanager
 def progress(label: str, *, rows: bool = False) -> Iterator[Callable[[float | None, str], None]]:
-    """Give a function that shows, on a terminal, which fraction of the work is done, if known, and a note.
+    """Give a function that shows on a terminal how much is done, and a note.
 
     With `rows` there is no bar if standard output, where they are written meanwhile, is a terminal,
     too.
@@ -329,7 +353,7 @@ def _live(bar: Any) -> Iterator[None]:
 
 
 def _bar() -> Any:
-    """A bar of rich, which draws at most ten times a second and is gone at the end; None if there is no rich."""
+    """Return a progress bar of rich, which goes away at the end; None if there is no rich."""
     try:
         from rich.console import Console
         from rich.progress import (
@@ -370,14 +394,15 @@ def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
     return asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
 
 
-_BESIDE = {
-    "FILE": ("",),
-    "--state": ("", ".part", ".lock", ".part.part"),
-}  # endings of what is there meanwhile
+# endings of the files that are there while one is written
+_BESIDE = {"FILE": ("",), "--state": ("", ".part", ".lock", ".part.part")}
 
 
 def refuse_twice(files: Mapping[str, Path | None]) -> None:
-    """Refuse a file that would be written over another, or over FILE; be it by what is beside it in the making."""
+    """Refuse a file that would be written over another, or over FILE.
+
+    What is made beside it meanwhile counts, too.
+    """
     seen: dict[Path, str] = {}
     for option, file in files.items():
         target = None if file is None else Path(os.path.realpath(file))
@@ -404,7 +429,10 @@ def refuse_folder(option: str, file: Path | None) -> None:
             )
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(file.stat().st_mode):  # links that go in circles are an error here
-                reason = f"is there, and is no file that could be replaced: choose another output ({option})"
+                reason = (
+                    "is there, and is no file that could be replaced: choose another output "
+                    f"({option})"
+                )
                 raise FileError(shown(str(file)), reason)
         if not os.access(file if file.exists() and not file.is_file() else folder, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

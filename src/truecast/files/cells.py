@@ -1,4 +1,4 @@
-"""From cells to numbers: the one place where a cell becomes an outcome, and the one where it becomes a probability."""
+"""From cells to numbers: the only place where cells become outcomes and probabilities."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _OPPOSITES = {
 }
 _OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts as 1
 _NO_VALUE = ("", "NaN")
-_FEW, _SHORT = 20, 30  # ways to write two words, and their letters
+_MOST_WORDS = 20  # ways to write the two outcomes
+_LONGEST_WORD = 30  # letters
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*%?\s*")
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*%?\s*")
 
@@ -50,7 +51,7 @@ def as_argument(option: str, value: object = None) -> str:
 
 @dataclass(frozen=True)
 class CellFormat:
-    """How the cells of a file are to be read.
+    """How to read the cells of a file.
 
     Attributes
     ----------
@@ -88,7 +89,10 @@ class CellFormat:
 
 
 class Outcomes:
-    """Cells to outcomes, in the order of the file; which is the other value shows when it first occurs."""
+    """Cells to outcomes, in the order of the file.
+
+    Which value is the other one shows when it first occurs.
+    """
 
     def __init__(self, cells: CellFormat) -> None:
         self._cells = cells
@@ -98,7 +102,8 @@ class Outcomes:
         """Return a column as outcomes, nan where there are none."""
         if self._cells.positive is None:
             return numbers(column, self._cells, words=_TRUE)
-        keys, positive = _keys(column), _key(self._cells.positive)
+        keys = _keys(column)
+        positive = _key(self._cells.positive)
         if self.other is None:
             others = column.filter((keys != positive) & ~keys.is_in(_NO_VALUE))
             self.other = str(others[0]).strip() if len(others) else None
@@ -147,14 +152,20 @@ def numbers(
 
 
 def _with_points(text: pl.Series, points: bool) -> pl.Series:
-    """Return numbers with a decimal comma as the engine knows them. A point, which may stand before thousands, bars."""
+    """Return numbers with a decimal comma as the engine knows them.
+
+    A point makes a cell invalid: it may separate thousands.
+    """
     if not points:
         text = text.str.replace_all(".", "?", literal=True)
     return text.str.replace(",", ".", literal=True)
 
 
 def hint(value: object, column: pl.Series, cells: CellFormat, *, outcome: bool) -> str:
-    """Return which option would take a value that is refused, if one would, from it and the rest of its column."""
+    """Return which option would accept a value that is refused, if one would.
+
+    Judged by the value and the rest of its column.
+    """
     text = str(value)
     if _COMMA.fullmatch(text) and cells.decimal == ".":
         percent = f" {cells.spelled('percent', True)}" if "%" in text and not cells.percent else ""
@@ -174,7 +185,9 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
         return ""
     column = column.drop_nulls().unique(maintain_order=True)
     values = (
-        dict(reversed([*zip(_keys(column), column, strict=True)])) if len(column) <= _FEW else {}
+        dict(reversed([*zip(_keys(column), column, strict=True)]))
+        if len(column) <= _MOST_WORDS
+        else {}
     )
     words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
     if len(words) != len({*values} - {""}) or not 0 < len(words) <= 2:
@@ -186,12 +199,18 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
 
 def _is_word(key: str) -> bool:
     return (
-        key[0].isalpha() and key.isprintable() and len(key) <= _SHORT and key not in ("NaN", *_TRUE)
+        key[0].isalpha()
+        and key.isprintable()
+        and len(key) <= _LONGEST_WORD
+        and key not in ("NaN", *_TRUE)
     )
 
 
 def _mostly_percent(column: pl.Series, cells: CellFormat) -> bool:
-    """Whether numbers look like percentages: none beyond 100, most above 1, and that is not a single slip."""
+    """Whether numbers look like percentages.
+
+    None beyond 100, most above 1, and that not by a single slip.
+    """
     found = numbers(column, cells)
     found = found[~np.isnan(found)]
     above = found[found > 1]
@@ -206,6 +225,6 @@ def _key(value: str) -> str:
 
 
 def _keys(column: pl.Series) -> pl.Series:
-    """Return what tells values apart: numbers by what they are, words without case and blanks around them."""
+    """Return what tells values apart: the value of numbers, words without case and blanks."""
     text = column.cast(pl.String).str.strip_chars().str.to_lowercase()
     return text.cast(pl.Float64, strict=False).cast(pl.String).fill_null(text)

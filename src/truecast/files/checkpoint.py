@@ -1,4 +1,4 @@
-"""What a recalibrator has learned from a file, kept in another; how far a run had come when it was stopped."""
+"""What a recalibrator has learned from a file, and how far a stopped run had come."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ from typing import Any, Self
 from truecast import state
 from truecast._atomic import refuse_foreign, replaced, sync
 from truecast.errors import FileError, StateError, VersionError, writing
-from truecast.files.known import Known
-from truecast.files.places import Mark, complete, holds, mark, part_of, refuse_strange, remove
+from truecast.files.known import ForecastsById
 from truecast.files.prints import Prints
 from truecast.files.times import Time, saved_time
+from truecast.files.unfinished import (
+    Mark,
+    mark,
+    part_path,
+    put_in_place,
+    reaches,
+    refuse_no_file,
+    remove_part,
+)
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["Checkpoint", "RunRecord", "Saved"]
@@ -46,7 +54,7 @@ class RunRecord:
         Checksum of the state that it began with, if there was one.
     prints : Prints or None
         By which its rows are known again, in order.
-    known : Known or None
+    known : ForecastsById or None
         By which they are if they have ids.
     time : Time or None
         Of the last row, if rows have times.
@@ -62,7 +70,7 @@ class RunRecord:
     written: Mark
     base: int | None
     prints: Prints | None = None
-    known: Known | None = None
+    known: ForecastsById | None = None
     time: Time | None = None
     complete: bool = False
 
@@ -87,14 +95,14 @@ class RunRecord:
                 "it must have the entries of this version of the command, and no others"
             )
         for name in ("rows", "skipped", "unknown"):
-            _whole(name, saved[name], _MOST)
+            _check_count(name, saved[name], _MOST)
         if saved["base"] is not None:
-            _whole("base", saved["base"], _CHECKSUMS)
+            _check_count("base", saved["base"], _CHECKSUMS)
         if not isinstance(saved["written"], list) or len(saved["written"]) != 2:
             raise StateError(f"written must be two numbers, got {saved['written']!r:.80}")
         amount, tail = saved["written"]
-        _whole("written", amount, _MOST)
-        _whole("written", tail, _CHECKSUMS)
+        _check_count("written", amount, _MOST)
+        _check_count("written", tail, _CHECKSUMS)
         columns = saved["columns"]
         if (
             not isinstance(columns, list)
@@ -111,30 +119,36 @@ class RunRecord:
             "prints": None
             if saved["prints"] is None
             else Prints.load(saved["prints"], saved["rows"]),
-            "known": None if saved["known"] is None else Known.load(saved["known"]),
+            "known": None if saved["known"] is None else ForecastsById.load(saved["known"]),
             "time": saved_time(saved["time"]),
         }
         return cls(**saved | new)
 
 
-def _whole(name: str, number: object, most: int) -> None:
+def _check_count(name: str, number: object, most: int) -> None:
     if type(number) is not int or not 0 <= number <= most:
         raise StateError(f"{name} must be a whole number from 0 to {most}, got {number!r:.80}")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A recalibrator, the run that is continued, if any, and the last one, if its rows are other ones."""
+    """A recalibrator, and what it has learned from.
+
+    Attributes
+    ----------
+    recalibrator : Recalibrator
+    run : RunRecord or None
+        The run that it continues, whose rows come first in the file; None if all rows are new.
+    time : Time or None
+        Of the last row that was learned from, if that had one.
+    stopped : bool
+        Whether that run was stopped before its end.
+    """
 
     recalibrator: Recalibrator
-    run: RunRecord | None
-    before: RunRecord | None = None
-
-    @property
-    def time(self) -> Time | None:
-        """Of the last row that was learned from, if that had one."""
-        last = self.run or self.before
-        return None if last is None else last.time
+    run: RunRecord | None = None
+    time: Time | None = None
+    stopped: bool = False
 
 
 class Checkpoint:
@@ -146,17 +160,18 @@ class Checkpoint:
     """
 
     def __init__(self, path: Path, output: Path) -> None:
-        self._path, self._part = path.resolve(), part_of(path)
         self._name = str(path)
+        self._path = path.resolve()
+        self._part = part_path(path)
         self._output = str(output.resolve())
         self.forgotten: str | None = None
-        refuse_strange(self._part, "--state", ".part")
-        refuse_foreign(part_of(self._part), _BEGIN, "--state")
+        refuse_no_file(self._part, "--state", ".part")
+        refuse_foreign(part_path(self._part), _BEGIN, "--state")
         self._finish()
         self._base = self._checksum()
 
     def _finish(self) -> None:
-        """Put the files of a run in their places that was stopped when this was all there was to do."""
+        """If a run was stopped when only this was left to do, put its files in their places."""
         saved = self._read(self._part)
         if saved is None or saved.run is None or not saved.run.complete:
             return
@@ -172,7 +187,7 @@ class Checkpoint:
 
     def _put_in_place(self, run: RunRecord) -> None:
         with writing(Path(self._output), "-o"):
-            complete(Path(self._output), run.written)
+            put_in_place(Path(self._output), run.written)
         with self._writing():
             self._part.replace(self._path)
 
@@ -186,7 +201,7 @@ class Checkpoint:
 
     @property
     def stopped(self) -> Saved | None:
-        """What was saved of a run to the same output that was stopped; a run to another one is forgotten."""
+        """What was saved of a stopped run to the same output; a run to another is forgotten."""
         saved = self._read(self._part)
         if saved is None:
             return None
@@ -195,21 +210,24 @@ class Checkpoint:
                 str(self._part),
                 "is in the way, and not of a run that was stopped: move it elsewhere",
             )
-        mine = self._is_of(saved.run)
-        held = mine and holds(part_of(Path(self._output)), saved.run.written)
-        if held and saved.run.base == self._base:
-            return saved
-        self.forgotten = None if mine else saved.run.output
-        if held:
-            remove(Path(self._output))
+        same_output = self._is_of(saved.run)
+        rows_there = same_output and reaches(part_path(Path(self._output)), saved.run.written)
+        if rows_there and saved.run.base == self._base:
+            return replace(saved, stopped=True)
+        self.forgotten = None if same_output else saved.run.output
+        if rows_there:
+            remove_part(Path(self._output))
         self._part.unlink()
         return None
 
     def _is_of(self, run: RunRecord) -> bool:
         return run.output == self._output
 
-    def goes_on(self, run: RunRecord | None, columns: list[str]) -> bool:
-        """Return whether this run continues the output of a complete one, which must be unchanged since then."""
+    def continues(self, run: RunRecord | None, columns: list[str]) -> bool:
+        """Return whether this run adds to the output of a complete one.
+
+        That must be unchanged since then.
+        """
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:
@@ -231,11 +249,9 @@ class Checkpoint:
         path = Path(self._output)
         return self._is_of(run) and path.is_file() and mark(path) == run.written
 
-    def run(
-        self, rows: int, skipped: int, unknown: int, columns: list[str], written: Mark, **rest: Any
-    ) -> RunRecord:
+    def record(self, **entries: Any) -> RunRecord:
         """Return how far this run has come."""
-        return RunRecord(rows, skipped, unknown, self._output, columns, written, self._base, **rest)
+        return RunRecord(output=self._output, base=self._base, **entries)
 
     def save(self, recalibrator: Recalibrator, run: RunRecord) -> None:
         """Save how far the run has come."""
@@ -255,7 +271,7 @@ class Checkpoint:
 
     def drop(self) -> None:
         """Forget the run."""
-        remove(Path(self._output))
+        remove_part(Path(self._output))
         self._part.unlink(missing_ok=True)
 
     def _checksum(self) -> int | None:
@@ -279,9 +295,10 @@ class Checkpoint:
             raise FileError(name, f"is not a saved recalibrator: {error}") from error
         found = json.loads(text).get("run")
         try:
-            return Saved(recalibrator, None if found is None else RunRecord.load(found))
+            run = None if found is None else RunRecord.load(found)
         except StateError as error:
             reason = f"has a record of the last run that cannot be used: {error}; without it, which"
             raise FileError(
                 name, f"{reason} Recalibrator.from_json(...).to_json() does, all rows are new"
             ) from error
+        return Saved(recalibrator, run, None if run is None else run.time)

@@ -27,23 +27,24 @@ def _words(text: str) -> frozenset[str]:
 
 
 _SCORES = _words(
-    "prob probs proba probas probability probabilities yprob yproba yscore ypred yhat phat hat score scores "
-    "forecast forecasts forecasted prediction predictions predict predicted pred preds "
-    "confidence conf likelihood chance"
+    "prob probs proba probas probability probabilities yprob yproba yscore ypred yhat phat hat "
+    "score scores forecast forecasts forecasted prediction predictions predict predicted pred "
+    "preds confidence conf likelihood chance"
 )
 _OUTCOMES = _words(
-    "outcome outcomes label labels target targets actual actuals observed observation event truth ytrue "
-    "happened occurred won win result success response class"
+    "outcome outcomes label labels target targets actual actuals observed observation event "
+    "truth ytrue happened occurred won win result success response class"
 )
-_LETTERS = {"score": _words("p"), "outcome": _words("y")}  # which are names by themselves ...
+_LETTERS = {"score": _words("p"), "outcome": _words("y")}  # names by themselves
+# what may stand beside such a letter
 _BESIDE = {
     "score": _words("y true yes pos positive 1 model"),
     "outcome": _words("true test obs bin binary"),
-}  # or so
+}
 _ABOUT = _words(  # a score or an outcome, rather than the thing itself
-    "id ids key uuid name names date time timestamp day month year hour at ts version type kind text "
-    "error errors loss brier std stderr se var variance low high lower upper ci min max rank "
-    "count threshold cutoff weight weights 0 neg negative no false"
+    "id ids key uuid name names date time timestamp day month year hour at ts version type kind "
+    "text error errors loss brier std stderr se var variance low high lower upper ci min max "
+    "rank count threshold cutoff weight weights 0 neg negative no false"
 )
 
 _SHOWN = 20
@@ -63,7 +64,7 @@ class Names:
     cells : CellFormat
         How to read what is in them.
     also : tuple of str
-        Others that are to be read along.
+        Others that are read beside them.
     repeated : bool
         Whether rows may be about a forecast made before, and have no score of their own.
     overlapping : tuple of str
@@ -89,7 +90,7 @@ class Names:
         return tuple(dict.fromkeys(column for column in given if column is not None))
 
     def members(self, group: pl.Series | None) -> list[Any] | None:
-        """Return the group or groups of some rows as a recalibrator takes them, from `Rounds.group`.
+        """Return the groups of some rows, from `Rounds.group`, as a recalibrator takes them.
 
         With several columns a group is called by its column, too: "airport=JFK". A row that has
         nothing in a column is of no group of that.
@@ -115,7 +116,7 @@ def guess(
     sample: Sample | None = None,
     **cells: Any,
 ) -> Names:
-    """Return the columns that were given, and for what was not those whose names suggest themselves.
+    """Return the columns that were given; guess the others by their names.
 
     A name suggests itself if one of its words does, in any case and with any separators:
     ``model_proba``, ``Y-Score``, ``predictedProbability``. Where several do, and there is a sample,
@@ -222,7 +223,10 @@ def _likely(
     if len(found) == 1:
         return found[0]
     if found:
-        reason = f"has several columns that may be the {option} ({_listed(found)}): name one by {how.spelled(option)}"
+        reason = (
+            f"has several columns that may be the {option} ({_listed(found)}): name one by "
+            f"{how.spelled(option)}"
+        )
         raise FileError(name, reason)
     reason = f"has no column that is called like the {option}: name it by {how.spelled(option)}"
     raise FileError(name, f"{reason}; it has {_listed(others)}")
@@ -255,7 +259,10 @@ def _by_content(found: list[str], at: list[int], option: str, frame: pl.DataFram
 
 
 def _kind(values: pl.Series) -> str:
-    """Return what a column holds: "decisions", 0 or 1 throughout; "probabilities", some between; or "other"."""
+    """Return what a column holds.
+
+    "decisions" are 0 or 1 throughout, "probabilities" have some between; else it is "other".
+    """
     import polars as pl
 
     try:

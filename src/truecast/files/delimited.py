@@ -32,7 +32,8 @@ class Delimited:
     def __init__(
         self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]
     ) -> None:
-        self.name, self.fraction = name, fraction
+        self.name = name
+        self.fraction = fraction
         self.records = self._records = Records(name, read, quotes=Quotes(","))
         line, first = self._records.first()
         text = self._header(line, first)
@@ -106,7 +107,7 @@ class Delimited:
         return lambda row: f"line {next(islice(self._rows(line, block), row, None))[0]}"
 
     def _parsed(self, block: bytes, at: list[int]) -> pl.DataFrame | None:
-        """Return columns of a block by the engine, or None if it is not sure that every row has all of them."""
+        """Return columns of a block by the engine; None if rows may have too few or many fields."""
         names = [str(i) for i in range(len(self.columns))]
         quoted = b'"' in block and self._quotes.any(block)
         if (
@@ -169,7 +170,7 @@ class Delimited:
         return Chunk(frame, lambda row: f"line {lines[row]}", bad, frame if everything else None)
 
     def _rows(self, line: int, block: bytes) -> Iterator[tuple[int, list[str] | None]]:
-        """The rows of a block with the lines on which they begin; None for what cannot be told apart into fields."""
+        """The rows of a block with their lines; None for what cannot be split into fields."""
         for after, fields in self._quotes.rows(block.decode(errors="surrogateescape")):
             yield line + after, [""] if fields == [] and len(self.columns) == 1 else fields
 
@@ -190,7 +191,7 @@ def _not_utf8(byte: int) -> str:
 
 
 def _is_name(field: str) -> bool:
-    """Whether a field of the first row names a column: it has a letter, and is neither an outcome nor a number."""
+    """Whether a field of the first row names a column: it has a letter, and is no value."""
     try:
         float(field)
     except ValueError:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from truecast.errors import shown
 from truecast.files.columns import Names
-from truecast.files.prints import Likeness
+from truecast.files.prints import Comparison
 from truecast.files.rounds import Rounds
 
 __all__ = ["differing_block", "first_difference"]
@@ -18,8 +18,13 @@ __all__ = ["differing_block", "first_difference"]
 def first_difference(
     now: Iterator[Rounds], was: Iterator[Rounds], names: Names, before: int
 ) -> tuple[str | None, str] | None:
-    """Return where rows first differ from those before, and how; None if these begin with all of those."""
-    rows, new, old = 0, next(now, None), next(was, None)
+    """Return where rows first differ from those before, and how.
+
+    None if these begin with all of those.
+    """
+    rows = 0
+    new = next(now, None)
+    old = next(was, None)
     while new is not None and old is not None:
         count = min(len(new), len(old))
         for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
@@ -48,14 +53,22 @@ def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
 def _described(part: Rounds, row: int, names: Names) -> str:
     outcome = "nothing" if np.isnan(part.y[row]) else f"{part.y[row]:g}"
     group = "" if part.group is None else f", {shown(names.group or '')} {part.group[row]!r:.40}"
-    return f"{shown(names.outcome)} {outcome}, {shown(names.scores[0])} {part.p[0][row].item()!r}{group}"
+    return (
+        f"{shown(names.outcome)} {outcome}, {shown(names.scores[0])} "
+        f"{part.p[0][row].item()!r}{group}"
+    )
 
 
 def differing_block(
-    parts: Iterator[Rounds], comparison: Likeness, before: int
+    parts: Iterator[Rounds], comparison: Comparison, before: int
 ) -> tuple[str | None, str]:
-    """Return the stretch of rows in which a file first differs from the last run; one row if that is known."""
-    start, rows, places = comparison.first, 0, list[str]()
+    """Return between which rows a file first differs from the last run.
+
+    It is one row if that is known.
+    """
+    start = comparison.first
+    rows = 0
+    places = list[str]()
     for part in parts:
         ends = start - rows, min(start + comparison.step, before) - 1 - rows
         places.extend(part.place(row) for row in ends if 0 <= row < len(part))

@@ -20,9 +20,8 @@ __all__ = ["JsonLines"]
 _LONG = 1 << 20
 _RULE = "must be a JSON object"
 _ARRAY = f"{_RULE}, is an array: put each object on a line of its own, as by jq -c '.[]'"
-_ODD = re.compile(
-    rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE
-)  # letters that need not be escaped; halves of a letter
+# letters that need not be escaped; halves of a letter
+_ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)
 
 
 class JsonLines:
@@ -33,7 +32,8 @@ class JsonLines:
     def __init__(
         self, name: str, read: Callable[[int], bytes], fraction: Callable[[], float | None]
     ) -> None:
-        self.name, self.fraction = name, fraction
+        self.name = name
+        self.fraction = fraction
         self.records = self._records = Records(name, read)
         line, first = self._records.first()
         if first.startswith(b"["):
@@ -74,7 +74,7 @@ class JsonLines:
 
 
 def _parsed(block: bytes, lines: list[bytes], names: Collection[str]) -> pl.DataFrame | None:
-    """Return entries of a block by the engine, or None if it is not sure that each line has each of them once.
+    """Return entries of a block by the engine; None if a line may have one twice or not at all.
 
     Of two that have the same name the engine would take the first; and take long, if there are
     many.
@@ -126,7 +126,7 @@ class _Entries(dict[str, Any]):
 
 
 def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], str | None]:
-    """Return the entries of the object on a line, or what is wrong with it or its entries of these names."""
+    """Return the entries of the object on a line, or what is wrong with it."""
     try:
         found = json.loads(line.decode(), object_pairs_hook=_Entries)
     except UnicodeDecodeError as error:

@@ -1,4 +1,7 @@
-"""Rows that are known again by an id: each is forecast once, and learned from when its outcome comes."""
+"""Rows that are known again by an id.
+
+Each is forecast once, and learned from when its outcome comes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import base64
 import math
 import zlib
 from array import array
-from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -15,14 +17,15 @@ from numpy.typing import NDArray
 
 from truecast.errors import FileError, InputError, StateError, TicketError, shown
 from truecast.files.columns import Names
+from truecast.files.recalibrated import RunningErrors
 from truecast.files.rounds import Rounds
 from truecast.recalibrate import Recalibrator
 
-__all__ = ["Known", "Learned"]
+__all__ = ["ForecastsById"]
 
 _COLUMNS = {"length": "<u4", "score": "<f8", "forecast": "<f8", "ticket": "<i8", "group": "<u4"}
 _ROW = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
-_SQUEEZED = 1032  # times that zlib makes things smaller, at most
+_MOST_COMPRESSION = 1032  # times that zlib makes things smaller, at most
 _MOST_BYTES = 1 << 40
 
 _NO_ID = ["", "NaN", "nan"]
@@ -30,21 +33,7 @@ _NO_ID = ["", "NaN", "nan"]
 Group = str | None
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What was learned from some rows: outcomes, scores and what was made of them.
-
-    Also how many outcomes came too late, and how many of the rows were known from earlier runs.
-    """
-
-    y: NDArray[np.float64]
-    score: NDArray[np.float64]
-    said: NDArray[np.float64]
-    lost: int = 0
-    earlier: int = 0
-
-
-class Known:
+class ForecastsById:
     """The forecasts of a file's rows by their ids, in the order in which they were made.
 
     A forecast has a ticket while its outcome is awaited; then -1 for the outcome 0, -2 for 1.
@@ -55,15 +44,28 @@ class Known:
         Of the ids.
     grouped
         Whether rows belong to groups.
+
+    Attributes
+    ----------
+    seen_again : int
+        Rows that were played and had been forecast by an earlier run.
+    lost : int
+        Outcomes that came when they were not awaited any more.
     """
 
     def __init__(self, column: str, *, grouped: bool) -> None:
-        self.column, self.grouped = column, grouped
-        self._numbers: dict[str, int] = {}
-        self._scores, self._forecasts = array("d"), array("d")
-        self._tickets, self._groups = array("q"), array("L")
+        self.column = column
+        self.grouped = grouped
+        self.seen_again = 0
+        self.lost = 0
+        self._numbers: dict[str, int] = {}  # of the forecasts, by id
+        # of each forecast, by its number
+        self._scores = array("d")
+        self._forecasts = array("d")
+        self._tickets = array("q")
+        self._groups = array("L")  # by their codes
         self._codes: dict[Group, int] = {}
-        self._earlier = 0
+        self._loaded = 0  # forecasts that were made by earlier runs
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -74,8 +76,9 @@ class Known:
         return int((np.frombuffer(self._tickets, np.int64) >= 0).sum()) if len(self) else 0
 
     def resolved(self) -> Rounds:
-        """Return the rounds whose outcomes are known: of the scores, and of what was made of them."""
-        tickets, codes = np.array(self._tickets, np.int64), np.array(self._groups, np.int64)
+        """Return the rounds whose outcomes are known, with their scores and forecasts."""
+        tickets = np.array(self._tickets, np.int64)
+        codes = np.array(self._groups, np.int64)
         known = tickets < 0
         group = (
             pl.Series(list(self._codes), dtype=pl.String).gather(codes[known])
@@ -86,9 +89,16 @@ class Known:
         return Rounds(-(1 + tickets[known]).astype(np.float64), scores, None, group)
 
     def play(
-        self, recalibrator: Recalibrator, part: Rounds, names: Names, file: str
-    ) -> tuple[NDArray[np.float64], Learned]:
-        """Go through some rows in order; return the forecast of each, and what was learned.
+        self,
+        recalibrator: Recalibrator,
+        part: Rounds,
+        names: Names,
+        file: str,
+        errors: RunningErrors,
+    ) -> NDArray[np.float64]:
+        """Go through some rows in order; return the forecast of each.
+
+        The `errors` take note of the rounds whose outcomes were learned.
 
         Raises
         ------
@@ -97,7 +107,7 @@ class Known:
         StateError
             If the recalibrator is not the one that made the forecasts.
         """
-        return _Play(self, recalibrator, part, names, file).run()
+        return _Play(self, recalibrator, part, names, file).run(errors)
 
     def first_new(self, part: Rounds, file: str) -> int | None:
         """Return the first of some rows that is not known."""
@@ -107,7 +117,10 @@ class Known:
         )
 
     def names(self, part: Rounds, file: str) -> list[str]:
-        """Return the ids of some rows, the same for an id in another type: 1 and 1.0, a time in other units."""
+        """Return the ids of some rows as text.
+
+        An id is the same in another type: 1 and 1.0, a time in other units.
+        """
         try:
             ids = _as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
@@ -164,24 +177,26 @@ class Known:
         ):
             raise StateError(f"the saved ids must have exactly the entries {', '.join(wanted)}")
         known = cls(saved["column"], grouped=saved["grouped"])
-        rows, letters = saved["rows"], saved["letters"]
+        rows = saved["rows"]
+        letters = saved["letters"]
         if min(rows, letters) < 0 or rows * _ROW + letters > _MOST_BYTES:
             raise StateError(
                 f"the saved ids must be some rows and letters, got {rows!r:.80} and {letters!r:.80}"
             )
         data = _inflated(saved["table"], rows * _ROW + letters)
-        columns, at = {}, 0
+        columns = {}
+        at = 0
         for name, kind in _COLUMNS.items():
             columns[name] = np.frombuffer(data, kind, rows, at)
             at += columns[name].nbytes
         known._numbers = _saved_ids(data[at:], columns["length"])
         known._codes = _saved_groups(saved["groups"])
-        _check(columns, len(known._codes))
+        _check_columns(columns, len(known._codes))
         known._scores.frombytes(columns["score"].astype(np.float64).tobytes())
         known._forecasts.frombytes(columns["forecast"].astype(np.float64).tobytes())
         known._tickets.frombytes(columns["ticket"].astype(np.int64).tobytes())
         known._groups.extend(columns["group"].tolist())
-        known._earlier = rows
+        known._loaded = rows
         return known
 
 
@@ -189,49 +204,59 @@ class _Play:
     """Some rows on their way through a recalibrator."""
 
     def __init__(
-        self, known: Known, recalibrator: Recalibrator, part: Rounds, names: Names, file: str
+        self,
+        known: ForecastsById,
+        recalibrator: Recalibrator,
+        part: Rounds,
+        names: Names,
+        file: str,
     ) -> None:
-        self._known, self._recalibrator, self._part = known, recalibrator, part
-        self._names, self._file = names, file
+        self._known = known
+        self._recalibrator = recalibrator
+        self._part = part
+        self._names = names
+        self._file = file
         self._members = names.members(part.group) or [None] * len(part)
-        self._events = self._of_events()
-        self._waiting: list[
-            int
-        ] = []  # rows that are new and have an outcome: they are played together
+        self._events = self._read_events()
+        # rows that are new and have an outcome: they are played together
+        self._waiting: list[int] = []
         self._learned: list[int] = []  # numbers of forecasts
         self._outcomes: list[float] = []
-        self._lost = 0
 
-    def run(self) -> tuple[NDArray[np.float64], Learned]:
-        known, part = self._known, self._part
+    def run(self, errors: RunningErrors) -> NDArray[np.float64]:
+        known = self._known
+        part = self._part
         scores, outcomes = part.p[0].tolist(), part.y.tolist()
         groups = [None] * len(part) if part.group is None else part.group.to_list()
         at = np.empty(len(part), np.int64)
         for row, name in enumerate(known.names(part, self._file)):
             number = known._numbers.get(name)
             if number is None:
-                number = self._first(row, name, scores[row], outcomes[row], groups[row])
+                number = self._play_new(row, name, scores[row], outcomes[row], groups[row])
             else:
-                self._again(row, number, scores[row], outcomes[row], groups[row])
+                self._play_known(row, number, scores[row], outcomes[row], groups[row])
             at[row] = number
-        self._flush()
-        forecasts = np.frombuffer(known._forecasts, np.float64) if len(known) else np.empty(0)
+        self._play_waiting()
+        known.seen_again += int((at < known._loaded).sum())
+        if not len(known):
+            return np.empty(0)
+        forecasts = np.frombuffer(known._forecasts, np.float64)
         learned = np.array(self._learned, np.int64)
-        score = np.frombuffer(known._scores, np.float64)[learned] if len(learned) else np.empty(0)
-        earlier = int((at < known._earlier).sum())
-        done = Learned(np.array(self._outcomes), score, forecasts[learned], self._lost, earlier)
-        return forecasts[at], done
+        all_scores = np.frombuffer(known._scores, np.float64)
+        errors.add(np.array(self._outcomes), all_scores[learned], forecasts[learned])
+        return forecasts[at]
 
-    def _first(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
-        """Forecast a row that is new; if its outcome is there, it is learned from before the next one."""
+    def _play_new(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
+        """Forecast a row that is new; learn from its outcome, if any, before the next row."""
         known = self._known
         if math.isnan(score):
             self._refuse(
                 row,
-                f"{shown(self._names.scores[0])} must be a probability where an id is new, got nothing",
+                f"{shown(self._names.scores[0])} must be a probability where an id is new, got "
+                "nothing",
             )
         if math.isnan(outcome):
-            self._flush()
+            self._play_waiting()
             ticket = self._recalibrator.issue(
                 score, group=self._members[row], event=self._events[row]
             )
@@ -245,8 +270,13 @@ class _Play:
         known._groups.append(known._codes.setdefault(group, len(known._codes)))
         return number
 
-    def _again(self, row: int, number: int, score: float, outcome: float, group: Group) -> None:
-        """Learn the outcome of a row that is known, if it is new; a score or a group that is left out is as before."""
+    def _play_known(
+        self, row: int, number: int, score: float, outcome: float, group: Group
+    ) -> None:
+        """Learn the outcome of a row that is known, if it is new.
+
+        A score or a group that is left out is as before.
+        """
         known = self._known
         if score != known._scores[number] and not math.isnan(score):
             self._contradict(row, self._names.scores[0], known._scores[number], score)
@@ -258,7 +288,7 @@ class _Play:
             return
         ticket = known._tickets[number]
         if ticket >= 0:
-            self._flush()
+            self._play_waiting()
             self._resolve(number, ticket, outcome)
         elif ticket != -1 - outcome:
             self._contradict(row, self._names.outcome, -1 - ticket, int(outcome))
@@ -266,10 +296,9 @@ class _Play:
     def _resolve(self, number: int, ticket: int, outcome: float) -> None:
         try:
             self._recalibrator.resolve(ticket, outcome)
-        except (
-            TicketError
-        ):  # given up since too many were awaited, or resolved by another program with this state
-            self._lost += 1
+        except TicketError:
+            # given up since too many were awaited, or resolved by another program with this state
+            self._known.lost += 1
         except InputError as error:
             raise StateError(
                 f"it awaits the outcome of a forecast that was never made: {error}"
@@ -279,28 +308,31 @@ class _Play:
             self._outcomes.append(outcome)
         self._known._tickets[number] = -1 - int(outcome)
 
-    def _flush(self) -> None:
+    def _play_waiting(self) -> None:
         """Play the rows that wait, which have come one after the other."""
         if not self._waiting:
             return
-        known, part, at = self._known, self._part, self._waiting
+        known = self._known
+        part = self._part
+        at = self._waiting
         groups = None if part.group is None else [self._members[row] for row in at]
         events = [self._events[row] for row in at]
-        each = np.arange(
-            len(at)
-        )  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
-        scores, y = part.p[0][at], part.y[at]
-        said = self._recalibrator.recalibrate_many(
+        # as `issue` and `resolve`, so that a row is the same in whichever run it comes
+        each = np.arange(len(at))
+        scores = part.p[0][at]
+        y = part.y[at]
+        forecasts = self._recalibrator.recalibrate_many(
             scores, y, groups=groups, known_at=each, events=events
         )
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))
         self._outcomes.extend(part.y[at].tolist())
-        known._forecasts.frombytes(said.tobytes())
+        known._forecasts.frombytes(forecasts.tobytes())
         self._waiting = []
 
-    def _of_events(self) -> list[str | None]:
+    def _read_events(self) -> list[str | None]:
         """What each row is about, where the file says that."""
-        name, rows = self._names.event, len(self._part)
+        name = self._names.event
+        rows = len(self._part)
         if name is None:
             return [None] * rows
         column = self._part.also[-1]
@@ -311,9 +343,9 @@ class _Play:
             raise FileError(self._file, reason) from error
 
     def _contradict(self, row: int, column: str, was: object, now: object) -> NoReturn:
-        said = f"{shown(column)} of this id was {was!r:.80} before, got {now!r:.80}"
+        change = f"{shown(column)} of this id was {was!r:.80} before, got {now!r:.80}"
         self._refuse(
-            row, f"{said}: what was learned cannot be changed; restore it, or leave the row out"
+            row, f"{change}: what was learned cannot be changed; restore it, or leave the row out"
         )
 
     def _refuse(self, row: int, reason: str) -> NoReturn:
@@ -327,15 +359,15 @@ def _as_text(ids: pl.Series) -> pl.Series:
     """Return ids as text, whatever the type that they are kept in."""
     kind = ids.dtype
     if kind.is_float():
-        return _of_floats(ids.cast(pl.Float64))
+        return _floats_as_text(ids.cast(pl.Float64))
     if kind.is_decimal():
         return ids.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
     if isinstance(kind, pl.Datetime):
-        return _of_times(ids, kind.time_zone)
+        return _times_as_text(ids, kind.time_zone)
     return ids.dt.to_string("%T%.f") if kind == pl.Time else ids.cast(pl.String)
 
 
-def _of_floats(ids: pl.Series) -> pl.Series:
+def _floats_as_text(ids: pl.Series) -> pl.Series:
     whole = ids.cast(pl.Int64, strict=False)
     same = whole.cast(pl.Float64) == ids
     return pl.select(
@@ -343,7 +375,7 @@ def _of_floats(ids: pl.Series) -> pl.Series:
     ).to_series()
 
 
-def _of_times(ids: pl.Series, zone: str | None) -> pl.Series:
+def _times_as_text(ids: pl.Series, zone: str | None) -> pl.Series:
     """Return times as text; midnight is the day, and if there is a time zone, it is made UTC."""
     if zone is None:
         return ids.dt.to_string("%F %T%.f").str.strip_suffix(" 00:00:00")
@@ -353,7 +385,7 @@ def _of_times(ids: pl.Series, zone: str | None) -> pl.Series:
 def _inflated(text: str, size: int) -> bytes:
     try:
         packed = base64.b64decode(text, validate=True)
-        if size > _SQUEEZED * len(packed) + _SQUEEZED:
+        if size > _MOST_COMPRESSION * len(packed) + _MOST_COMPRESSION:
             raise StateError(
                 f"the saved table of ids must have {size} bytes, and is too short for that"
             )
@@ -390,7 +422,7 @@ def _saved_groups(groups: list[Any]) -> dict[Group, int]:
     return found
 
 
-def _check(columns: dict[str, NDArray[Any]], groups: int) -> None:
+def _check_columns(columns: dict[str, NDArray[Any]], groups: int) -> None:
     for name in ("score", "forecast"):
         if not ((columns[name] >= 0) & (columns[name] <= 1)).all():
             raise StateError(f"every saved {name} of an id must be from 0 to 1")

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from truecast._atomic import in_the_way, open_no_link, sync
 from truecast.errors import FileError
 from truecast.files.packing import pack, packed_by
-from truecast.files.places import WHOLE, Mark, mark, part_of, piece, remove
 from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
+from truecast.files.unfinished import JOINED, Mark, mark, part_path, piece, remove_part
 
-__all__ = ["Output", "begin_with", "check_output", "columns_of", "open_output"]
+__all__ = ["Output", "begin_with_output", "check_output", "columns_of", "open_output"]
 
 _ENDINGS = {
     "csv": (".csv", ".tsv", ".txt"),
@@ -43,7 +43,7 @@ def check_output(path: Path | None, table: OpenTable, column: str) -> None:
         If the table has such a column, or this is no place for a file of its kind.
     """
     if column in table.columns:
-        raise _taken(table.name, column)
+        raise _column_taken(table.name, column)
     if path is None:
         if table.kind == "parquet":
             raise FileError("standard output", "cannot be Parquet: write to a file by -o")
@@ -52,7 +52,7 @@ def check_output(path: Path | None, table: OpenTable, column: str) -> None:
         raise FileError(
             str(path), "is there, and is no file that could be replaced: choose another output"
         )
-    if not _of_kind(path, table.kind):
+    if not _ending_fits(path, table.kind):
         raise FileError(
             str(path),
             f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind",
@@ -76,7 +76,7 @@ def open_output(
     Parameters
     ----------
     path
-        Where they are to be in the end; None for standard output. To be checked before.
+        Where they end up, checked before; None for standard output.
     table
         What is read.
     column
@@ -89,7 +89,7 @@ def open_output(
     return _TextOutput(path, table, column, written)
 
 
-def _of_kind(path: Path, kind: str) -> bool:
+def _ending_fits(path: Path, kind: str) -> bool:
     packed = packed_by(path)
     name = path.name.lower().removesuffix(packed or "")
     return name.endswith(_ENDINGS[kind]) and not (packed and kind == "parquet")
@@ -122,24 +122,24 @@ class Output(ABC):
             self.close()
         finally:
             if self.path is not None:
-                remove(self.path)
+                remove_part(self.path)
 
 
-def begin_with(path: Path) -> int:
+def begin_with_output(path: Path) -> int:
     """Begin a file with what is there of it, which was complete; return how far that is."""
-    part = part_of(path)
+    part = part_path(path)
     if path.suffix.lower() not in _ENDINGS["parquet"]:
-        _clear(path, _first_line(path))
+        _clear_part(path, _first_line(path))
         with path.open("rb") as was, open_no_link(part, "xb") as file:
             shutil.copyfileobj(was, file)
         return part.stat().st_size
-    _clear(path)
+    _clear_part(path)
     part.mkdir()
     shutil.copyfile(path, piece(part, 0))
     return 1
 
 
-def _clear(path: Path, first: bytes | None = None) -> None:
+def _clear_part(path: Path, first: bytes | None = None) -> None:
     """Remove what a run has left that was killed.
 
     Raises
@@ -148,11 +148,11 @@ def _clear(path: Path, first: bytes | None = None) -> None:
         If there is a file instead that is not like one with this `first` line, None if it cannot be
         ours at all.
     """
-    part = part_of(path)
-    there = _first_line(part) if part.is_file() else b""
-    if there and (first is None or _known_by(path, there) != _known_by(path, first)):
+    part = part_path(path)
+    first_there = _first_line(part) if part.is_file() else b""
+    if first_there and (first is None or _signature(path, first_there) != _signature(path, first)):
         raise in_the_way(part, "-o")
-    remove(path)
+    remove_part(path)
 
 
 def _first_line(path: Path) -> bytes:
@@ -160,8 +160,11 @@ def _first_line(path: Path) -> bytes:
         return file.readline(_LONGEST)
 
 
-def _known_by(path: Path, first: bytes) -> bytes:
-    """Return by what a file of ours is known: its header, or the last name in a JSON object, or how it is packed."""
+def _signature(path: Path, first: bytes) -> bytes:
+    """Return by what a file of ours is known.
+
+    Its header, the last name in a JSON object, or how it is packed.
+    """
     if packed_by(path):
         return first[:2]
     if path.suffix.lower() in _ENDINGS["json"]:
@@ -177,12 +180,14 @@ class _TextOutput(Output):
     def __init__(
         self, path: Path | None, table: OpenTable, column: str, written: int | None
     ) -> None:
-        self.path, self._column, self._of = path, column, table.name
+        self.path = path
+        self._column = column
+        self._table_name = table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
         header = _row([*table.columns, column], self._separator) if table.kind == "csv" else b""
         if path is not None and written is None:
-            _clear(path, self._begin(header))
+            _clear_part(path, self._begin(header))
         self._raw = _opened(path, written)
         self._packer: Any = None
         if written is None and header:
@@ -229,19 +234,18 @@ class _TextOutput(Output):
             for line in lines
             if json.dumps(self._column).encode() in line
         ):
-            raise _taken(self._of, self._column)
+            raise _column_taken(self._table_name, self._column)
 
     def sync(self) -> Mark:
-        if (
-            self._packer is not None
-        ):  # a compressed file may consist of several, one after the other
+        # a compressed file may consist of several, one after the other
+        if self._packer is not None:
             self._packer.close()
             self._packer = None
         self._raw.flush()
         if self.path is None:
             return 0, 0
         os.fsync(self._raw.fileno())
-        return mark(part_of(self.path), self._raw.tell())
+        return mark(part_path(self.path), self._raw.tell())
 
     def finish(self) -> Mark:
         marked = self.sync()
@@ -259,7 +263,7 @@ class _TextOutput(Output):
             self._raw.close()
 
 
-def _taken(name: str, column: str) -> FileError:
+def _column_taken(name: str, column: str) -> FileError:
     return FileError(
         name, f"has a column {column!r} already: call the new one otherwise by --column"
     )
@@ -268,7 +272,7 @@ def _taken(name: str, column: str) -> FileError:
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:
     if path is None:
         return sys.stdout.buffer
-    raw = open_no_link(part_of(path), "xb" if written is None else "rb+")
+    raw = open_no_link(part_path(path), "xb" if written is None else "rb+")
     raw.truncate(written or 0)
     raw.seek(0, os.SEEK_END)
     return raw
@@ -281,15 +285,16 @@ def _row(fields: list[str], separator: str) -> bytes:
 
 
 class _ParquetOutput(Output):
-    """A folder of pieces, which become one file in the end: a Parquet file cannot be appended to."""
+    """A folder of pieces that become one file in the end: Parquet cannot be appended to."""
 
     def __init__(self, path: Path, table: OpenTable, column: str, written: int | None) -> None:
-        self.path, self._column = path, column
+        self.path = path
+        self._column = column
         self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
         self._pieces = written or 0
-        self._part = part_of(path)
+        self._part = part_path(path)
         if written is None:
-            _clear(path)
+            _clear_part(path)
         self._part.mkdir(exist_ok=True)
         for later in sorted(self._part.glob("*.piece"))[self._pieces :]:
             later.unlink()
@@ -313,7 +318,7 @@ class _ParquetOutput(Output):
 
     def finish(self) -> Mark:
         self.sync()
-        whole = self._part / WHOLE
+        whole = self._part / JOINED
         pieces = sorted(self._part.glob("*.piece"))
         with _engine_errors():
             pl.scan_parquet(pieces, glob=False).sink_parquet(
@@ -328,7 +333,7 @@ class _ParquetOutput(Output):
 
 @contextmanager
 def _engine_errors() -> Iterator[None]:
-    """Let the engine's error for a full disk be one of the system, which `writing` names the file in."""
+    """Turn the engine's errors, such as a full disk, into those of the system."""
     try:
         yield
     except pl.exceptions.PolarsError as error:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from truecast.errors import FileError
 
-__all__ = ["pack", "packed_by", "refused", "unpack"]
+__all__ = ["pack", "packed_by", "reading_errors", "unpack"]
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _OPEN: dict[str, Callable[[IO[bytes], str], Any]] = {
@@ -76,7 +76,8 @@ class _JoinedStreams(io.RawIOBase):
     """
 
     def __init__(self, packed: io.BufferedReader, new: Callable[[], Any]) -> None:
-        self._packed, self._new = packed, new
+        self._packed = packed
+        self._new = new
         self._unpacker = new()
 
     def readable(self) -> bool:
@@ -108,7 +109,7 @@ class _JoinedStreams(io.RawIOBase):
 
 
 @contextmanager
-def refused(name: str) -> Iterator[None]:
+def reading_errors(name: str) -> Iterator[None]:
     """Say in a sentence why a file cannot be opened, or not be read on."""
     try:
         yield
@@ -127,9 +128,8 @@ def refused(name: str) -> Iterator[None]:
 
 
 def _damaged(error: Exception) -> bool:
-    if isinstance(
-        error, OSError
-    ):  # of the machine if it has a number; gzip and bz2 raise them, too
+    # of the machine if it has a number; gzip and bz2 raise them, too
+    if isinstance(error, OSError):
         return error.errno is None
     return isinstance(error, zlib.error | lzma.LZMAError) or type(error).__name__ == "ZstdError"
 

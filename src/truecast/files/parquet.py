@@ -38,9 +38,8 @@ class Parquet:
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
         """Read the rows, once; with `everything` the columns in their order and by their names."""
         at = [self.columns.index(name) for name in wanted]
-        columns = [
-            pl.nth(i).alias(str(i)) for i in at
-        ]  # by number: a name like ^.*$ would be taken for a pattern
+        # by number: a name like ^.*$ would be taken for a pattern
+        columns = [pl.nth(i).alias(str(i)) for i in at]
         kept = [pl.all().name.prefix("=")] if everything else []
         with self._readable():
             batches = self._frame.select(*columns, *kept).collect_batches(

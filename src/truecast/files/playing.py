@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names
-from truecast.files.known import Known, Learned
-from truecast.files.places import Mark
-from truecast.files.prints import Comparison, Likeness, Prints
-from truecast.files.recalibrated import Measured, RecalibrationResult
+from truecast.files.known import ForecastsById
+from truecast.files.prints import Comparison, Prints
+from truecast.files.recalibrated import RecalibrationResult, RunningErrors
 from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
 from truecast.files.times import Time, Times, later
+from truecast.files.unfinished import Mark
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["ById", "InOrder", "Reading", "Rows", "chained"]
 
 
+@dataclass(frozen=True)
 class Reading:
-    """An open file, and its rows as they come."""
+    """An open file, its rows as they come, and the columns of the output."""
 
-    def __init__(
-        self, table: OpenTable, names: Names, parts: Iterator[Rounds], times: Times | None
-    ) -> None:
-        self.table, self.names, self.parts, self.times = table, names, parts, times
+    table: OpenTable
+    names: Names
+    parts: Iterator[Rounds]
+    times: Times | None
+    columns: list[str]
 
     @property
     def held(self) -> str | None:
@@ -41,161 +45,185 @@ class Reading:
         return None if self.times is None else self.times.last
 
 
-class Rows(Protocol):
-    """What a run keeps in mind of the rows so far."""
+class Rows(ABC):
+    """The rows of a file on their way through a recalibrator, and what is counted meanwhile.
 
-    chunks: int
+    Attributes
+    ----------
+    resumable : bool
+        Whether a run that was stopped can be continued in the middle of the file.
+    read : Reading
+        The file.
+    start : Saved
+        The recalibrator, and what it had learned from before.
+    rest : iterator
+        The rows that are still to be played.
+    rows, skipped, chunks : int
+        Rows of the file so far, bad ones among them that were left out, and blocks of rows.
+    errors : RunningErrors
+        Of the scores and of the forecasts.
+    """
+
     resumable: bool
-    rest: Iterator[Rounds]
 
-    @property
-    def rows(self) -> int:
-        """Of the file, so far."""
+    def __init__(self, read: Reading, start: Saved) -> None:
+        self.read = read
+        self.start = start
+        self.rest = read.parts
+        self.rows = 0
+        self.skipped = 0
+        self.chunks = 0
+        self.errors = RunningErrors()
 
-    def begin(self, start: Saved) -> None:
-        """Take what there is so far for what was there before."""
-
-    def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
+    @abstractmethod
+    def play(self, part: Rounds) -> NDArray[np.float64]:
         """Forecast some rows, and learn from them."""
 
-    def run(self, journal: Checkpoint, written: Mark) -> RunRecord:
-        """Return how far the run has come, and what it has written."""
+    @property
+    @abstractmethod
+    def unknown(self) -> int:
+        """Rows without an outcome so far."""
 
-    def done(
-        self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
-    ) -> RecalibrationResult:
+    @abstractmethod
+    def _known_again(self) -> dict[str, Any]:
+        """Return by what rows are known again, as `RunRecord` calls it."""
+
+    @abstractmethod
+    def _counts(self) -> dict[str, Any]:
+        """Return what was counted in this run alone, as `RecalibrationResult` calls it."""
+
+    def record(self, checkpoint: Checkpoint, written: Mark) -> RunRecord:
+        """Return how far the run has come."""
+        return checkpoint.record(
+            rows=self.rows,
+            skipped=self.skipped,
+            unknown=self.unknown,
+            columns=self.read.columns,
+            written=written,
+            time=later(self.start.time, self.read.last_time),
+            **self._known_again(),
+        )
+
+    def result(self, forgotten: str | None) -> RecalibrationResult:
         """Return what was done."""
+        brier, smooth = self.errors.compute()
+        return RecalibrationResult(
+            recalibrator=self.start.recalibrator,
+            learned=self.errors.rounds,
+            brier=brier,
+            smooth=smooth,
+            held=self.read.held,
+            forgotten=forgotten,
+            **self._counts(),
+        )
 
 
-class InOrder:
+class InOrder(Rows):
     """Rows that are known again by their order."""
 
     resumable = True
 
-    def __init__(self, columns: list[str], read: Reading) -> None:
-        self.columns, self.rest = columns, read.parts
-        self.chunks = self.skipped = self.unknown = 0
-        self._read, self._prints = read, Prints()
-        self._before = 0, 0
-        self._time: Time | None = None
+    def __init__(self, read: Reading, start: Saved) -> None:
+        super().__init__(read, start)
+        self._prints = Prints()
+        self._unknown = 0
+        self._rows_before = 0
+        self._unknown_before = 0
 
     @property
-    def rows(self) -> int:
-        """Of the file, so far."""
-        return self._prints.rows
+    def unknown(self) -> int:
+        """Rows without an outcome so far."""
+        return self._unknown
 
-    def run(self, journal: Checkpoint, written: Mark) -> RunRecord:
-        """Return how far the run has come."""
-        prints, time = self._prints, later(self._time, self._read.last_time)
-        return journal.run(
-            prints.rows, self.skipped, self.unknown, self.columns, written, prints=prints, time=time
-        )
-
-    def begin(self, start: Saved) -> None:
-        """Take what there is so far for what was there before."""
-        self._before, self._time = (self.rows, self.unknown), start.time
-
-    def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
+    def play(self, part: Rounds) -> NDArray[np.float64]:
         """Forecast some rows, and learn from them."""
-        said, known = _said(recalibrator, part, self._read.names), ~np.isnan(part.y)
+        forecasts = _recalibrated(self.start.recalibrator, part, self.read.names)
+        known = ~np.isnan(part.y)
+        self.errors.add(part.y[known], part.p[0][known], forecasts[known])
         self._prints.add(part)
-        self._count(part, chunk=True)
-        return said, Learned(part.y[known], part.p[0][known], said[known])
+        self._count(part)
+        self.chunks += 1
+        return forecasts
 
-    def _count(self, part: Rounds, *, chunk: bool) -> None:
-        self.chunks += chunk
+    def _count(self, part: Rounds) -> None:
+        self.rows += len(part)
         self.skipped += part.skipped
-        self.unknown += int(np.isnan(part.y).sum())
+        self._unknown += int(np.isnan(part.y).sum())
 
-    def skip(self, run: RunRecord | None) -> Likeness | None:
-        """Read over what a run has learned from; return how the rows compare if it was something else."""
+    def read_over_known(self) -> Comparison | None:
+        """Read over the rows that were learned from; return how they compare if they are others."""
+        run = self.start.run
         if run is None or run.prints is None:
             return None
-        comparison, rest = Comparison(run.prints), None
+        comparison = Comparison(run.prints)
+        rest = None
         while (left := comparison.left) and (part := next(self.rest, None)) is not None:
             comparison.add(part.first(left))
-            self._count(part.first(left), chunk=left >= len(part))
+            self._count(part.first(left))
+            # a block that is not over counts when its rest is played
+            self.chunks += left >= len(part)
             rest = part.after(left) if left < len(part) else None
-        likeness = comparison.likeness()
-        self._prints, self.rest = comparison.now, chained(rest, self.rest)
-        return None if all(likeness.same) else likeness
+        self._prints = comparison.now
+        self._rows_before = self.rows
+        self._unknown_before = self._unknown
+        self.rest = chained(rest, self.rest)
+        return None if all(comparison.same) else comparison
 
-    def done(
-        self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
-    ) -> RecalibrationResult:
-        """Return what was done."""
-        rows, unknown = np.subtract((self.rows, self.unknown), self._before).tolist()
-        brier, smooth = measured.errors()
-        return RecalibrationResult(
-            recalibrator=start.recalibrator,
-            rows=rows,
-            earlier=self.rows - rows,
-            skipped=self.skipped - (0 if start.run is None else start.run.skipped),
-            unknown=unknown,
-            learned=measured.rows,
-            lost=0,
-            brier=brier,
-            smooth=smooth,
-            held=held,
-            forgotten=forgotten,
-        )
+    def _known_again(self) -> dict[str, Any]:
+        return {"prints": self._prints}
+
+    def _counts(self) -> dict[str, Any]:
+        run = self.start.run
+        return {
+            "rows": self.rows - self._rows_before,
+            "earlier": self._rows_before,
+            "skipped": self.skipped - (0 if run is None else run.skipped),
+            "unknown": self._unknown - self._unknown_before,
+            "lost": 0,
+        }
 
 
-class ById:
+class ById(Rows):
     """Rows that are known again by their ids."""
 
     resumable = False
 
-    def __init__(self, columns: list[str], read: Reading, known: Known) -> None:
-        self.columns, self.rest = columns, read.parts
-        self.rows = self.chunks = self.skipped = self._lost = self._earlier = 0
-        self._read, self._known, self._before = read, known, len(known)
-        self._time: Time | None = None
+    def __init__(self, read: Reading, start: Saved, known: ForecastsById) -> None:
+        super().__init__(read, start)
+        self._known = known
+        self._rows_before = len(known)
 
-    def begin(self, start: Saved) -> None:
-        """Take what there is so far for what was there before."""
-        self._time = start.time
+    @property
+    def unknown(self) -> int:
+        """Forecasts whose outcome is not known, of this file and of earlier ones."""
+        return self._known.awaited
 
-    def play(self, recalibrator: Recalibrator, part: Rounds) -> tuple[NDArray[np.float64], Learned]:
-        """Forecast some rows, and learn from them."""
-        if self._read.times is not None and self._time is not None:
-            self._read.times.check_after(
-                self._time, part, self._known.first_new(part, self._read.table.name)
-            )
-        said, learned = self._known.play(
-            recalibrator, part, self._read.names, self._read.table.name
+    def play(self, part: Rounds) -> NDArray[np.float64]:
+        """Forecast the rows that are new, and learn from all outcomes that are."""
+        read = self.read
+        if read.times is not None and self.start.time is not None:
+            first_new = self._known.first_new(part, read.table.name)
+            read.times.check_after(self.start.time, part, first_new)
+        forecasts = self._known.play(
+            self.start.recalibrator, part, read.names, read.table.name, self.errors
         )
-        self.rows, self.chunks = self.rows + len(part), self.chunks + 1
-        self.skipped, self._lost = self.skipped + part.skipped, self._lost + learned.lost
-        self._earlier += learned.earlier
-        return said, learned
+        self.rows += len(part)
+        self.skipped += part.skipped
+        self.chunks += 1
+        return forecasts
 
-    def run(self, journal: Checkpoint, written: Mark) -> RunRecord:
-        """Return how far the run has come."""
-        known, time = self._known, later(self._time, self._read.last_time)
-        return journal.run(
-            self.rows, self.skipped, known.awaited, self.columns, written, known=known, time=time
-        )
+    def _known_again(self) -> dict[str, Any]:
+        return {"known": self._known}
 
-    def done(
-        self, start: Saved, measured: Measured, held: str | None, forgotten: str | None
-    ) -> RecalibrationResult:
-        """Return what was done."""
-        brier, smooth = measured.errors()
-        return RecalibrationResult(
-            recalibrator=start.recalibrator,
-            rows=len(self._known) - self._before,
-            earlier=self._earlier,
-            skipped=self.skipped,
-            unknown=self._known.awaited,
-            learned=measured.rows,
-            lost=self._lost,
-            brier=brier,
-            smooth=smooth,
-            held=held,
-            forgotten=forgotten,
-            known=self._known,
-        )
+    def _counts(self) -> dict[str, Any]:
+        return {
+            "rows": len(self._known) - self._rows_before,
+            "earlier": self._known.seen_again,
+            "skipped": self.skipped,
+            "unknown": self.unknown,
+            "lost": self._known.lost,
+            "known": self._known,
+        }
 
 
 def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
@@ -205,20 +233,23 @@ def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
     yield from parts
 
 
-def _said(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDArray[np.float64]:
-    """Play the rounds in order; where an outcome is not known, say what would be said and learn nothing."""
+def _recalibrated(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDArray[np.float64]:
+    """Play rounds in order; those without an outcome are forecast, and not learned from."""
     groups = names.members(part.group)
     if not np.isnan(part.y).any():
         return recalibrator.recalibrate_many(part.p[0], part.y, groups=groups)
-    said = np.empty(len(part))
+    forecasts = np.empty(len(part))
     known = ~np.isnan(part.y)
+    # runs of rows that all have an outcome, or all have none
     ends = [*(np.flatnonzero(np.diff(known)) + 1).tolist(), len(part)]
     start = 0
     for end in ends:
-        scores, of = part.p[0][start:end], None if groups is None else groups[start:end]
+        scores = part.p[0][start:end]
+        members = None if groups is None else groups[start:end]
         if known[start]:
-            said[start:end] = recalibrator.recalibrate_many(scores, part.y[start:end], groups=of)
+            y = part.y[start:end]
+            forecasts[start:end] = recalibrator.recalibrate_many(scores, y, groups=members)
         else:
-            said[start:end] = recalibrator.predict_many(scores, groups=of)
+            forecasts[start:end] = recalibrator.predict_many(scores, groups=members)
         start = end
-    return said
+    return forecasts

@@ -1,4 +1,7 @@
-"""Fingerprints of the rows of a file, in bounded space: which rows of another file are the same, and where not."""
+"""Fingerprints of the rows of a file, in bounded space.
+
+They tell which rows of another file are the same, and where not.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import binascii
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,18 +19,18 @@ from numpy.typing import NDArray
 from truecast.errors import StateError
 from truecast.files.rounds import Rounds
 
-__all__ = ["CHANCE", "Comparison", "Likeness", "Prints", "unpacked"]
+__all__ = ["CHANCE", "Comparison", "Prints", "unpacked"]
 
 CHANCE = 1e-3
 """How rarely two files of different rows may be as alike as files that are taken to share rows."""
 
-_MOST = 1 << 10  # places at which the sums are kept
-_HEAD = 1 << 12  # rows by which is judged how often rows are alike by chance
+_MOST_SUMS = 1 << 10  # places at which the sums are kept
+_HEAD_ROWS = 1 << 12  # rows by which is judged how often rows are alike by chance
 _DECIMALS = 12  # that a score has at most, as far as chance is concerned
-_SHORTEST = 16  # rows that are looked for elsewhere than in their place
-_TOGETHER = 1 << 14  # rows
+_SHORTEST_STRETCH = 16  # rows that are looked for elsewhere than in their place
+_BLOCK_ROWS = 1 << 14  # rows
 _STAKES = 0.01, 0.1, 0.5, 0.9
-_DOUBT = 2  # rows that the digits of scores count for, beside those that were read
+_PRIOR_ROWS = 2  # rows that the digits of scores count for, beside those that were read
 _LANES = 4  # outcomes, scores, groups, and which rows are other than the one before
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse
 _WORD = 1 << 64
@@ -55,7 +57,8 @@ class Prints:
     """
 
     def __init__(self) -> None:
-        self.rows, self.step = 0, 1
+        self.rows = 0
+        self.step = 1
         self._end = np.zeros((_LANES, 1), np.uint64)
         self._sums = np.zeros((_LANES, 1), np.uint64)  # after none, `step`, 2 `step` ... rows
         self._last: Words | None = None
@@ -73,11 +76,12 @@ class Prints:
         changes = self._changes(hashes)
         terms = np.vstack([hashes * _powers(_BASE, self.rows, len(part)), changes])
         sums = np.cumsum(terms, axis=1, dtype=np.uint64) + self._end
-        if self.rows < _HEAD:
+        if self.rows < _HEAD_ROWS:
             self._head.append(
-                np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD - self.rows]
+                np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD_ROWS - self.rows]
             )
-        before, self.rows = self.rows, self.rows + len(part)
+        before = self.rows
+        self.rows = self.rows + len(part)
         self._thin()
         at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
         self._sums = np.hstack([self._sums, sums[:, at]])
@@ -92,21 +96,25 @@ class Prints:
         return changes
 
     def _thin(self) -> None:
-        while self.rows // self.step > _MOST:
-            self._sums, self.step = self._sums[:, ::2], self.step * 2
+        while self.rows // self.step > _MOST_SUMS:
+            self._sums = self._sums[:, ::2]
+            self.step = self.step * 2
 
     def sums(self, step: int) -> Words:
-        """Return the sums at every `step` rows, a multiple of the own: of the columns, and of how many rows change."""
+        """Return the sums at every `step` rows, a multiple of the own step.
+
+        Of the columns, and of how many rows change.
+        """
         return self._sums[:, :: step // self.step]
 
     @property
     def end(self) -> Words:
-        """The sums of all rows: of outcomes, of scores, of groups; 0 for groups that there are none of."""
+        """The sums of all rows: outcomes, scores, groups; 0 if there are no groups."""
         return self._end[:3, 0]
 
     @property
     def chance(self) -> float:
-        """How likely a row is like one that is other than the row before it, if they are not the same.
+        """How likely two rows that are not the same are alike, if the second changes at all.
 
         As often as among the first rows of this file; if these are few, also by how many digits
         their scores have: 0.5 comes again sooner than 0.518203.
@@ -114,7 +122,9 @@ class Prints:
         return self._alike([0, 1, 2])[0] if self._head else self._chance
 
     def nats(self, lanes: list[int]) -> float:
-        """How much it tells, as far as the first rows do, if other rows are all like these in some columns.
+        """How much it tells if other rows are all like these in some columns.
+
+        Judged by the first rows.
 
         It is minus the logarithm of how likely that is if the rows are not the same.
         """
@@ -122,10 +132,15 @@ class Prints:
         return -math.log(chance) * changed
 
     def _alike(self, lanes: list[int]) -> tuple[float, int]:
-        """Return how likely a row that changes is like another in some columns, and how many of the first change."""
+        """Return how likely a row that changes is like another in some columns.
+
+        And how many of the first rows change.
+        """
         head = np.hstack(self._head)
-        changes, p = _changed(head[lanes]), head[3].view(np.float64)
-        rows, changed = len(p), int(changes.sum())
+        changes = _changed(head[lanes])
+        p = head[3].view(np.float64)
+        rows = len(p)
+        changed = int(changes.sum())
         kinds = np.bitwise_xor.reduce(head[lanes] * np.array([[1], [3], [5]], np.uint64)[lanes])
         _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
         alike = int((times[which] - 1)[changes].sum())
@@ -135,7 +150,7 @@ class Prints:
             else 0
         )
         return float(
-            (alike + _DOUBT * changed * 10.0**-digits) / (changed * (rows - 1 + _DOUBT))
+            (alike + _PRIOR_ROWS * changed * 10.0**-digits) / (changed * (rows - 1 + _PRIOR_ROWS))
         ), changed
 
     def record(self) -> dict[str, Any]:
@@ -168,7 +183,8 @@ class Prints:
         words = unpacked(saved["sums"], "sums", 8 * _LANES * (rows // prints.step + 1))
         sums = np.frombuffer(words, "<u8").astype(np.uint64).reshape(_LANES, -1)
         prints._sums = np.hstack([np.zeros((_LANES, 1), np.uint64), sums[:, :-1]])
-        prints._end, prints._chance = sums[:, -1:], saved["chance"]
+        prints._end = sums[:, -1:]
+        prints._chance = saved["chance"]
         return prints
 
 
@@ -181,35 +197,6 @@ def unpacked(text: object, name: str, size: int) -> bytes:
     if not isinstance(text, str) or len(found) != size:
         raise StateError(f"the saved {name} must be {size} bytes in base 64, got {text!r:.80}")
     return found
-
-
-@dataclass(frozen=True)
-class Likeness:
-    """How a file compares with the rows of a run before, as far as that had rows.
-
-    Attributes
-    ----------
-    same : tuple of bool
-        Whether outcomes, scores and groups begin with all that was read before.
-    grouped : tuple of bool
-        Whether there were groups before, and are now.
-    first : int
-        Rows that the file begins with as before, at least; it may have `step` - 1 more.
-    step : int
-        How closely that is known.
-    shares : bool
-        Whether more rows are the same than chance explains.
-    apart : bool
-        Whether all outcomes, or all scores, are the same or the outcomes all the opposite, which
-        chance does not explain: it may be the same file, read in another way.
-    """
-
-    same: tuple[bool, bool, bool]
-    grouped: tuple[bool, bool]
-    first: int
-    step: int
-    shares: bool
-    apart: bool
 
 
 class Comparison:
@@ -229,7 +216,8 @@ class Comparison:
 
     def __init__(self, before: Prints) -> None:
         self.now = Prints()
-        self._before, self._elsewhere = before, _Elsewhere(before)
+        self._before = before
+        self._elsewhere = _Elsewhere(before)
         self._opposite = np.zeros(1, np.uint64)  # the sum of outcomes if each were the other one
 
     def add(self, part: Rounds) -> None:
@@ -246,35 +234,63 @@ class Comparison:
         """Rows that there were before and are not compared yet."""
         return self._before.rows - self.now.rows
 
-    def likeness(self) -> Likeness:
-        """Return how they compare."""
-        before, now = self._before, self.now
-        same = (before.end == now.end) & (not self.left)
-        grouped = bool(before.end[2]), bool(now.end[2])
-        lanes = slice(None, 3 if grouped[0] == grouped[1] else 2)
-        was, found = before.sums(before.step)[lanes], now.sums(before.step)[lanes]
-        ends = min(was.shape[1], found.shape[1])
-        alike = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
-        first = len(alike) if alike.all() else int(np.argmin(alike))
-        changes = np.diff(before.sums(before.step)[3, :ends]).astype(np.float64)
-        shares = self._elsewhere.found or _beyond_chance(
-            alike, first, changes * -math.log(before.chance)
-        )
-        outcomes, scores, groups = same.tolist()
-        apart = self._apart(outcomes, scores)
-        return Likeness(
-            (outcomes, scores, groups), grouped, first * before.step, before.step, shares, apart
-        )
+    @property
+    def same(self) -> tuple[bool, bool, bool]:
+        """Whether outcomes, scores and groups begin with all that was read before."""
+        outcomes, scores, groups = ((self._before.end == self.now.end) & (not self.left)).tolist()
+        return outcomes, scores, groups
 
-    def _apart(self, outcomes: bool, scores: bool) -> bool:
-        """Whether all outcomes or scores are the same, or outcomes the opposite, which chance does not explain."""
+    @property
+    def grouped(self) -> tuple[bool, bool]:
+        """Whether there were groups before, and are now."""
+        return bool(self._before.end[2]), bool(self.now.end[2])
+
+    @property
+    def step(self) -> int:
+        """How closely `first` is known."""
+        return self._before.step
+
+    @property
+    def first(self) -> int:
+        """Rows that the file begins with as before, at least; it may have `step` - 1 more."""
+        return self._first_stretches() * self.step
+
+    def _first_stretches(self) -> int:
+        alike = self._alike()
+        return len(alike) if alike.all() else int(np.argmin(alike))
+
+    def _alike(self) -> NDArray[np.bool_]:
+        """Whether each stretch of `step` rows is the same; groups count if both files have some."""
+        before, now = self.grouped
+        lanes = slice(None, 3 if before == now else 2)
+        was, found = self._before.sums(self.step)[lanes], self.now.sums(self.step)[lanes]
+        ends = min(was.shape[1], found.shape[1])
+        alike: NDArray[np.bool_] = (np.diff(was[:, :ends]) == np.diff(found[:, :ends])).all(axis=0)
+        return alike
+
+    @property
+    def shares(self) -> bool:
+        """Whether more rows are the same than chance explains."""
+        alike = self._alike()
+        changes = np.diff(self._before.sums(self.step)[3, : len(alike) + 1]).astype(np.float64)
+        nats = changes * -math.log(self._before.chance)
+        return self._elsewhere.found or _beyond_chance(alike, self._first_stretches(), nats)
+
+    @property
+    def apart(self) -> bool:
+        """Whether one column is the same and the others are not, which chance does not explain.
+
+        All scores, or all outcomes, or all outcomes the opposite: it may be the same file, read in
+        another way.
+        """
+        outcomes, scores, _ = self.same
         opposite = not self.left and bool(self._before.end[0] == self._opposite[0])
         lanes = [lane for lane, same in enumerate((outcomes or opposite, scores)) if same]
         return bool(lanes and self.now.rows) and self.now.nats(lanes) >= -math.log(CHANCE)
 
 
 def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float64]) -> bool:
-    """Whether files of different rows hardly ever have as many stretches alike, or as many at their beginning.
+    """Whether files of different rows are hardly ever so alike, anywhere or at their beginning.
 
     A stretch is alike by chance with probability exp(-nats). The logarithm of a bet on every
     stretch, at fair odds, is above that of 1,000 at most once in 1,000 times if all are alike by
@@ -290,7 +306,10 @@ def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float6
 
 
 class _Elsewhere:
-    """Whether long stretches of the rows before are found anywhere: a log may have lost its oldest rows."""
+    """Whether long stretches of the rows before are found anywhere.
+
+    A log may have lost its oldest rows.
+    """
 
     def __init__(self, before: Prints) -> None:
         self.found = False
@@ -310,7 +329,8 @@ class _Elsewhere:
             -math.log2(before.chance) * int(before.sums(before.step)[3, -1]) / max(before.rows, 1)
         )
         rows = max(
-            (2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9), _SHORTEST
+            (2 * math.log2(before.rows + 1) - math.log2(CHANCE)) / max(bits, 1e-9),
+            _SHORTEST_STRETCH,
         )
         return math.ceil(min(rows, before.rows + 1) / before.step) * before.step
 
@@ -327,8 +347,8 @@ class _Elsewhere:
 
 def _slices(part: Rounds) -> Iterator[Rounds]:
     """Yield outcomes, scores and groups of some rows at a time, for the memory's sake."""
-    for start in range(0, len(part), _TOGETHER):
-        at = slice(start, start + _TOGETHER)
+    for start in range(0, len(part), _BLOCK_ROWS):
+        at = slice(start, start + _BLOCK_ROWS)
         yield Rounds(
             part.y[at], (part.p[0][at],), None, None if part.group is None else part.group[at]
         )

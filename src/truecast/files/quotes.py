@@ -24,11 +24,16 @@ class Quotes:
         self._stop = re.compile(f"[{re.escape(separator)}\n]")
 
     def any(self, text: bytes) -> bool:
-        """Whether any field may begin with a quote; if not, all quotes are letters. Text begins with a row."""
+        """Whether any field may begin with a quote; if not, all quotes are plain letters.
+
+        The text begins with a row.
+        """
         return text.startswith(b'"') or b'\n"' in text or f'{self._separator}"'.encode() in text
 
     def tidy(self, text: bytes) -> bool:
-        """Whether each quote begins or ends a field, or is one of two in a quoted field; text begins with a row.
+        """Whether each quote begins or ends a field, or is doubled in a quoted one.
+
+        The text begins with a row.
 
         Then one is within quotes after an odd number of them, and every reader of CSV sees the same
         fields.
@@ -48,22 +53,22 @@ class Quotes:
 
     def _even(self, text: bytes, end: int) -> int:
         odd = text.count(b'"', 0, end) % 2
-        while (
-            odd and end
-        ):  # within quotes: go back to before the line of the last quote, and see again
+        # within quotes: go back to before the line of the last quote, and see again
+        while odd and end:
             start = text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1
             odd = (odd + text.count(b'"', start, end)) % 2
             end = start
         return end
 
     def _scanned(self, text: bytes) -> int:
-        letters, end = text.decode("latin-1"), 0  # a letter for every byte
+        letters = text.decode("latin-1")  # a letter for every byte
+        end = 0
         while (row := self._row(letters, end)) and row[0] < len(letters):
             end = row[0] + 1
         return end
 
     def rows(self, text: str) -> Iterator[tuple[int, list[str] | None]]:
-        """Yield each row of whole ones, with the number of line ends before it: its fields, none if it is blank.
+        """Yield each whole row, with the number of line ends before it: its fields, none if blank.
 
         None for the fields if there is something between a closing quote and the next separator.
         Most likely the field was not meant to begin there, and rows are within.
@@ -81,11 +86,15 @@ class Quotes:
             at = end + 1
 
     def _row(self, text: str, at: int) -> Row | None:
-        """Where the row that begins there ends, and its fields as in `rows`; None if a quoted one does not end."""
+        """Where the row that begins there ends, and its fields as in `rows`.
+
+        None if a quoted field does not end.
+        """
         fields: list[str] = []
         sound = True
         while True:
-            start, quoted = at, text.startswith('"', at)
+            start = at
+            quoted = text.startswith('"', at)
             if quoted:
                 at = _closing(text, at + 1)
                 if not at:
@@ -102,7 +111,7 @@ class Quotes:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where a quoted field ends whose content begins there, after the quote that closes it; 0 if nowhere."""
+    """Where the quoted field that begins there ends, after its closing quote; 0 if nowhere."""
     while at := text.find('"', at) + 1:
         if not text.startswith('"', at):
             return at

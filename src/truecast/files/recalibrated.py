@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast.files.known import Known, Learned
 from truecast.files.tallies import GrowingTally
 from truecast.measures import smooth_calibration_error
 from truecast.recalibrate import Recalibrator
 
-__all__ = ["Measured", "RecalibrationResult"]
+if TYPE_CHECKING:
+    from truecast.files.known import ForecastsById
 
-_FORECASTS = (
-    1 << 18
-)  # distinct ones that are kept apart; beyond that, those within 2**-18 are pooled
+__all__ = ["RecalibrationResult", "RunningErrors"]
+
+# distinct forecasts that are kept apart; beyond that, those within 2**-18 are pooled
+_FORECASTS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class RecalibrationResult:
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None
         The output of a run that was stopped before it was complete and is forgotten.
-    known : Known or None
+    known : ForecastsById or None
         All rows that are known by their ids, if they have such.
     """
 
@@ -61,35 +63,40 @@ class RecalibrationResult:
     smooth: tuple[float, float]
     held: str | None = None
     forgotten: str | None = None
-    known: Known | None = None
+    known: ForecastsById | None = None
 
 
-class Measured:
-    """How good scores were, and what was made of them."""
+class RunningErrors:
+    """How good scores were, and the forecasts that were made of them, as rounds come.
+
+    Attributes
+    ----------
+    rounds : int
+        So far.
+    """
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.rounds = 0
         self._squares = np.zeros(2)
         self._tallies = GrowingTally(), GrowingTally()
 
-    def add(self, learned: Learned) -> None:
+    def add(
+        self, y: NDArray[np.float64], scores: NDArray[np.float64], forecasts: NDArray[np.float64]
+    ) -> None:
         """Take note of some rounds."""
-        self._squares += _squared_errors(learned)
-        self.rows += len(learned.y)
-        if len(learned.y):
-            for tally, p in zip(self._tallies, (learned.score, learned.said), strict=True):
-                tally.add(learned.y, p, most=_FORECASTS)
+        if not len(y):
+            return
+        self.rounds += len(y)
+        self._squares += [((p - y) ** 2).sum() for p in (scores, forecasts)]
+        for tally, p in zip(self._tallies, (scores, forecasts), strict=True):
+            tally.add(y, p, most=_FORECASTS)
 
-    def errors(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the Brier scores and the smooth calibration errors."""
-        if not self.rows:
+    def compute(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return Brier scores and smooth calibration errors, before and after; nan of none."""
+        if not self.rounds:
             return (math.nan, math.nan), (math.nan, math.nan)
-        before, after = (self._squares / self.rows).tolist()
+        before, after = (self._squares / self.rounds).tolist()
         of_scores, of_forecasts = (
             smooth_calibration_error(tally.compute()) for tally in self._tallies
         )
         return (before, after), (of_scores, of_forecasts)
-
-
-def _squared_errors(learned: Learned) -> NDArray[np.float64]:
-    return np.array([((p - learned.y) ** 2).sum() for p in (learned.score, learned.said)])

@@ -1,9 +1,9 @@
-"""A file through a recalibrator, row by row; a run that was stopped at any moment can be continued."""
+"""A file through a recalibrator, row by row; a stopped run can be continued."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,22 +11,25 @@ from truecast.errors import FileError, StateError, TruecastError, writing
 from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names, check_there
 from truecast.files.difference import differing_block, first_difference
-from truecast.files.known import Known
-from truecast.files.output import Output, begin_with, check_output, columns_of, open_output
-from truecast.files.places import complete, lock
+from truecast.files.known import ForecastsById
+from truecast.files.output import Output, begin_with_output, check_output, columns_of, open_output
 from truecast.files.playing import ById, InOrder, Reading, Rows, chained
-from truecast.files.prints import Likeness
-from truecast.files.recalibrated import Measured, RecalibrationResult
+from truecast.files.prints import Comparison
+from truecast.files.recalibrated import RecalibrationResult
 from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import OpenTable, open_table
 from truecast.files.times import Times, in_order
+from truecast.files.unfinished import lock, put_in_place
 from truecast.recalibrate import Recalibrator
 
 __all__ = ["Recalibration"]
 
 # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
 _CHUNKS = 16
-_AGAIN = "no row is learned from twice: restore the rows, or give new rows only; if all rows are new, use --again"
+_AGAIN = (
+    "no row is learned from twice: restore the rows, or give new rows only; "
+    "if all rows are new, use --again"
+)
 _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 
 
@@ -105,255 +108,234 @@ class Recalibration:
             left behind then.
         """
         with lock(self.output, "-o"), lock(self.state, "--state"):
-            journal = (
-                None
-                if self.state is None or self.output is None
-                else Checkpoint(self.state, self.output)
-            )
-            return self._by_id(journal) if self.ids is not None else self._in_order(journal)
+            checkpoint = None
+            if self.state is not None and self.output is not None:
+                checkpoint = Checkpoint(self.state, self.output)
+            return self._in_order(checkpoint) if self.ids is None else self._by_id(checkpoint)
 
-    def _in_order(self, journal: Checkpoint | None) -> RecalibrationResult:
+    # Rows without ids: find out where to begin, read over what is known, play the rest.
+
+    def _in_order(self, checkpoint: Checkpoint | None) -> RecalibrationResult:
         name = "the file"
-        for start, stopped in self._starts(journal):
-            with self.open() as (table, names):
-                name = table.name
-                read = self._reading(table, names)
-                learned = InOrder(columns_of(table, self.column), read)
-                comparison = learned.skip(start.run)
-                if comparison is not None or (
-                    stopped and not _of_columns(start.run, learned.columns)
-                ):
-                    if not stopped and comparison is not None:
-                        self._refuse_twice(read, comparison, start.run, journal)
+        for start in self._starts(checkpoint):
+            with self._opened() as read:
+                name = read.table.name
+                rows = InOrder(read, start)
+                differs = rows.read_over_known()
+                if start.stopped and start.run is not None and start.run.columns != read.columns:
                     continue
-                return self._rest(read, learned, start, stopped, journal)
+                if differs is None:
+                    return self._play_rest(rows, checkpoint)
+                if not start.stopped and start.run is not None and checkpoint is not None:
+                    self._refuse_known(name, differs, start.run, checkpoint)
         left = f"of the run that was stopped; to forget that, remove {self.state}.part"
         raise FileError(name, f"does not begin with the rows {left}")
 
-    def _by_id(self, journal: Checkpoint | None) -> RecalibrationResult:
-        """Go through the file from its beginning: what is known by its id is not forecast again.
+    def _starts(self, checkpoint: Checkpoint | None) -> Iterator[Saved]:
+        """Yield where to begin, the best first; each is right if the file begins with its rows.
 
-        A run that was stopped is begun anew, since nothing of it was put in place.
+        Where a run was stopped, after the rows of the last run, at the first row.
         """
-        if journal is not None and journal.stopped is not None:
-            journal.drop()
-        last = None if journal is None else journal.last
+        if checkpoint is None:
+            yield Saved(self.new)
+            return
+        stopped = checkpoint.stopped
+        last = checkpoint.last
+        by_id = None if last is None or last.run is None else last.run.known
+        if by_id is not None and not self.again:
+            raise FileError(
+                str(self.state), f"knows rows by their {by_id.column!r:.80}: use --id so"
+            )
+        if stopped is not None:
+            if stopped.run is not None and stopped.run.prints is not None:
+                yield stopped
+                if not self.repeatable:
+                    return
+            checkpoint.drop()
+        if last is None:
+            yield Saved(self.new)
+            return
+        if last.run is not None and self.repeatable and not self.again:
+            yield last
+        yield Saved(last.recalibrator, time=last.time)
+
+    def _play_rest(self, rows: InOrder, checkpoint: Checkpoint | None) -> RecalibrationResult:
+        """Play the rows after those that were learned from before."""
+        read = rows.read
+        start = rows.start
+        first = next(rows.rest, None)
+        written = None  # how far the output has come
+        if start.stopped and start.run is not None:
+            written = start.run.written[0]
+        elif checkpoint is not None and checkpoint.continues(start.run, read.columns):
+            if first is None:
+                return rows.result(checkpoint.forgotten)
+            written = self._begin_with_output()
+        rows.rest = chained(first, rows.rest)
+        if read.times is not None and start.time is not None and not start.stopped:
+            rows.rest = read.times.after(start.time, rows.rest)
+        return self._play(rows, written, checkpoint)
+
+    def _begin_with_output(self) -> int | None:
+        with self._writing():
+            return None if self.output is None else begin_with_output(self.output)
+
+    # Rows with ids: what is known is not forecast again, wherever it stands in the file.
+
+    def _by_id(self, checkpoint: Checkpoint | None) -> RecalibrationResult:
+        last = None
+        if checkpoint is not None:
+            if checkpoint.stopped is not None:
+                checkpoint.drop()  # begun anew: nothing of it was put in place
+            last = checkpoint.last
         if last is not None and last.run is not None and last.run.known is None:
             reason = (
                 "was saved by a run without --id: its rows cannot be known again. Use a new state"
             )
             raise FileError(str(self.state), reason)
-        start = last or Saved(self.new, None)
-        with self.open() as (table, names):
-            read = self._reading(table, names)
+        start = last or Saved(self.new)
+        with self._opened() as read:
             known = None if start.run is None else start.run.known
-            learned = ById(
-                columns_of(table, self.column), read, self._checked_ids(known, read.names)
-            )
-            learned.begin(start)
+            rows = ById(read, start, self._checked_ids(known, read.names))
             try:
-                return self._through(read, learned, start, self._new_output(read.table), journal)
+                return self._play(rows, None, checkpoint)
             except StateError as error:
-                raise FileError(
-                    str(self.state), f"has ids that are not of its recalibrator: {error}"
-                ) from error
+                reason = f"has ids that are not of its recalibrator: {error}"
+                raise FileError(str(self.state), reason) from error
 
-    def _checked_ids(self, known: Known | None, names: Names) -> Known:
+    def _checked_ids(self, known: ForecastsById | None, names: Names) -> ForecastsById:
         """Return what is known by ids, which must be those of the same column."""
-        column, grouped = self.ids or "", names.group is not None
+        column = self.ids or ""
+        grouped = names.group is not None
         if known is None:
-            return Known(column, grouped=grouped)
+            return ForecastsById(column, grouped=grouped)
         if known.column != column:
-            raise FileError(
-                str(self.state), f"knows rows by their {known.column!r:.80}, so --id must be that"
-            )
+            reason = f"knows rows by their {known.column!r:.80}, so --id must be that"
+            raise FileError(str(self.state), reason)
         if len(known) and known.grouped != grouped:
-            raise FileError(
-                str(self.state),
-                f"knows rows {'in' if known.grouped else 'without'} groups: use --by so",
-            )
+            reason = f"knows rows {'in' if known.grouped else 'without'} groups: use --by so"
+            raise FileError(str(self.state), reason)
         known.grouped = grouped
         return known
 
-    def _starts(self, journal: Checkpoint | None) -> Iterator[tuple[Saved, bool]]:
-        """Yield where to begin: where a run was stopped, or after what was learned from, or at the first row."""
-        if journal is None:
-            yield Saved(self.new, None), False
-            return
-        stopped, last = journal.stopped, journal.last
-        if (
-            last is not None
-            and last.run is not None
-            and last.run.known is not None
-            and not self.again
-        ):
-            raise FileError(
-                str(self.state), f"knows rows by their {last.run.known.column!r:.80}: use --id so"
-            )
-        if stopped is not None:
-            if stopped.run is not None and stopped.run.prints is not None:
-                yield stopped, True
-                if not self.repeatable:
-                    return
-            journal.drop()
-        if last is not None and last.run is not None and self.repeatable and not self.again:
-            yield last, False
-        yield self._new_start(last), False
+    # All rows: read, forecast, learn, write, and save how far that is from time to time.
 
-    def _new_start(self, last: Saved | None) -> Saved:
-        """Return the recalibrator as it is, for rows that are new."""
-        return Saved(self.new, None) if last is None else Saved(last.recalibrator, None, last.run)
+    @contextmanager
+    def _opened(self) -> Iterator[Reading]:
+        with self.open() as (table, names):
+            yield self._reading(table, names)
 
     def _reading(self, table: OpenTable, names: Names) -> Reading:
         check_output(self.output, table, self.column)
         if table.records is not None:
             table.records.hold = self.state is not None and not self.complete
-        also = {"--id": self.ids, "--time": self.time, "--event": self.event}
-        for option, column in also.items():
+        options = {"--id": self.ids, "--time": self.time, "--event": self.event}
+        for option, column in options.items():
             check_there(table.name, table.columns, column, option)
-        read = tuple(filter(None, also.values()))
-        names = replace(names, also=read, repeated=self.ids is not None, event=self.event)
-        times = (
-            None if self.time is None else Times(table.name, self.time, int(self.ids is not None))
-        )
-        unknown = self.unknown or self.ids is not None
-        parts = _whole_lines(
-            table, rounds(table, names, skip_bad=self.skip_bad, unknown=unknown, whole=True)
-        )
-        if times is not None:
+        by_id = self.ids is not None
+        also = tuple(filter(None, options.values()))
+        names = replace(names, also=also, repeated=by_id, event=self.event)
+        unknown = self.unknown or by_id
+        found = rounds(table, names, skip_bad=self.skip_bad, unknown=unknown, whole=True)
+        parts = _whole_lines(table, found)
+        times = None
+        if self.time is not None:
+            times = Times(table.name, self.time, also.index(self.time, int(by_id)))
             parts = in_order(parts, times, sort=self.sort)
-        return Reading(table, names, parts, times)
+        return Reading(table, names, parts, times, columns_of(table, self.column))
 
-    def _refuse_twice(
-        self, read: Reading, comparison: Likeness, run: RunRecord | None, journal: Checkpoint | None
-    ) -> None:
-        """Refuse rows that were learned from before."""
-        if run is None or journal is None:
-            return
-        name, (outcomes, scores, groups) = read.table.name, comparison.same
-        if outcomes and scores and comparison.grouped[0] != comparison.grouped[1]:
-            reason = "begins with rows that the state has learned from, but not so: --by must be as it was"
-            raise FileError(name, reason)
-        if scores and groups and run.unknown:
-            reason = "begins with the rows of the run before, of which some had no outcome: give new rows only"
-            raise FileError(
-                name,
-                f"{reason}, since no row is learned from twice; --id is for outcomes that come later",
-            )
-        if comparison.shares and (found := self._difference(comparison, run, journal)) is not None:
-            place, reason = found
-            raise FileError(name, f"{reason}; {_AGAIN}", place)
-        if comparison.shares or comparison.apart:
-            options = ", ".join(
-                each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same
-            )
-            reason = f"begins with rows that the state has learned from, but not so: {options} must be as before"
-            raise FileError(name, f"{reason}; if all rows are new, use --again")
-
-    def _difference(
-        self, comparison: Likeness, run: RunRecord, journal: Checkpoint
-    ) -> tuple[str | None, str] | None:
-        """Return where the file first differs from the last run, and how: what that read is in its output.
-
-        None if it does not differ, and was read in another way.
-        """
-        with self.open() as (table, names):
-            read = self._reading(table, names)
-            if not journal.has_output_of(run) or self.output is None:
-                return differing_block(read.parts, comparison, run.rows)
-            with open_table(str(self.output)) as output:
-                was = rounds(output, names, unknown=True)
-                return first_difference(read.parts, was, names, run.rows)
-
-    def _rest(
-        self,
-        read: Reading,
-        learned: InOrder,
-        start: Saved,
-        stopped: bool,
-        journal: Checkpoint | None,
+    def _play(
+        self, rows: Rows, written: int | None, checkpoint: Checkpoint | None
     ) -> RecalibrationResult:
-        """Take the rows after those that were learned from before."""
-        first = next(learned.rest, None)
-        learned.begin(start)
-        if (
-            first is None
-            and journal is not None
-            and not stopped
-            and journal.goes_on(start.run, learned.columns)
-        ):
-            return learned.done(start, Measured(), read.held, journal.forgotten)
-        learned.rest = chained(first, learned.rest)
-        if read.times is not None and start.time is not None and not stopped:
-            learned.rest = read.times.after(start.time, learned.rest)
-        out = self._continued_output(read.table, start.run, stopped, journal)
-        return self._through(read, learned, start, out, journal)
-
-    def _continued_output(
-        self, table: OpenTable, run: RunRecord | None, stopped: bool, journal: Checkpoint | None
-    ) -> Output:
-        written = None
-        if stopped and run is not None:
-            written = run.written[0]
-        elif (
-            journal is not None
-            and self.output is not None
-            and journal.goes_on(run, columns_of(table, self.column))
-        ):
-            with self._writing():
-                written = begin_with(self.output)
-        return self._new_output(table, written)
-
-    def _new_output(self, table: OpenTable, written: int | None = None) -> Output:
+        """Play the rows that are left; the output begins with what was written."""
         with self._writing():
-            return open_output(self.output, table, self.column, written)
-
-    def _writing(self) -> AbstractContextManager[None]:
-        return writing(self.output, "-o")
-
-    def _through(
-        self, read: Reading, learned: Rows, start: Saved, out: Output, journal: Checkpoint | None
-    ) -> RecalibrationResult:
-        recalibrator, measured = start.recalibrator, Measured()
+            out = open_output(self.output, rows.read.table, self.column, written)
         try:
-            for part in learned.rest:
-                said, settled = learned.play(recalibrator, part)
+            for part in rows.rest:
+                forecasts = rows.play(part)
                 with self._writing():
-                    out.write(part, said)
-                measured.add(settled)
-                self.progress(read.table, learned.rows)
-                if learned.chunks % _CHUNKS == 0 and self.output is not None:
-                    with self._writing():
-                        written = out.sync()
-                    if journal is not None and learned.resumable:
-                        journal.save(recalibrator, learned.run(journal, written))
-            with self._writing():
-                written = out.finish()
-            if journal is not None:
-                journal.commit(recalibrator, learned.run(journal, written))
-            elif self.output is not None:
-                with self._writing():
-                    complete(self.output, written)
+                    out.write(part, forecasts)
+                self.progress(rows.read.table, rows.rows)
+                if rows.chunks % _CHUNKS == 0 and self.output is not None:
+                    self._save(rows, out, checkpoint)
+            self._finish(rows, out, checkpoint)
         except BaseException as error:
-            self._give_up(out, journal if learned.resumable else None, error)
+            self._give_up(out, checkpoint if rows.resumable else None, error)
             raise
-        return learned.done(
-            start, measured, read.held, None if journal is None else journal.forgotten
-        )
+        return rows.result(None if checkpoint is None else checkpoint.forgotten)
 
-    def _give_up(self, out: Output, journal: Checkpoint | None, error: BaseException) -> None:
-        """Leave nothing behind, unless the run can be continued: then what there is stays as it is."""
+    def _save(self, rows: Rows, out: Output, checkpoint: Checkpoint | None) -> None:
         with self._writing():
-            if journal is None:
+            mark = out.sync()
+        if checkpoint is not None and rows.resumable:
+            checkpoint.save(rows.start.recalibrator, rows.record(checkpoint, mark))
+
+    def _finish(self, rows: Rows, out: Output, checkpoint: Checkpoint | None) -> None:
+        """Put the output in its place, and then the state."""
+        with self._writing():
+            mark = out.finish()
+        if checkpoint is not None:
+            checkpoint.commit(rows.start.recalibrator, rows.record(checkpoint, mark))
+        elif self.output is not None:
+            with self._writing():
+                put_in_place(self.output, mark)
+
+    def _give_up(self, out: Output, checkpoint: Checkpoint | None, error: BaseException) -> None:
+        """Leave nothing behind, unless the run can be continued."""
+        with self._writing():
+            if checkpoint is None:
                 out.discard()
                 return
             out.close()
         if isinstance(error, TruecastError):
-            journal.drop()
+            checkpoint.drop()
 
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing(self.output, "-o")
 
-def _of_columns(run: RunRecord | None, columns: list[str]) -> bool:
-    return run is None or run.columns == columns
+    # A file that shares rows with the last run and does not begin with all of them.
+
+    def _refuse_known(
+        self, name: str, comparison: Comparison, run: RunRecord, checkpoint: Checkpoint
+    ) -> None:
+        """Refuse rows that were learned from before, unless chance explains what is alike."""
+        outcomes, scores, groups = comparison.same
+        grouped_before, grouped_now = comparison.grouped
+        if outcomes and scores and grouped_before != grouped_now:
+            reason = "begins with rows that the state has learned from, but not so"
+            raise FileError(name, f"{reason}: --by must be as it was")
+        if scores and groups and run.unknown:
+            reason = "begins with the rows of the run before, of which some had no outcome"
+            remedy = "give new rows only, since no row is learned from twice"
+            later = "--id is for outcomes that come later"
+            raise FileError(name, f"{reason}: {remedy}; {later}")
+        shares = comparison.shares
+        if shares and (found := self._difference(comparison, run, checkpoint)) is not None:
+            place, reason = found
+            raise FileError(name, f"{reason}; {_AGAIN}", place)
+        if shares or comparison.apart:
+            options = (
+                each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same
+            )
+            reason = "begins with rows that the state has learned from, but not so"
+            remedy = f"{', '.join(options)} must be as before"
+            raise FileError(name, f"{reason}: {remedy}; if all rows are new, use --again")
+
+    def _difference(
+        self, comparison: Comparison, run: RunRecord, checkpoint: Checkpoint
+    ) -> tuple[str | None, str] | None:
+        """Return where the file first differs from the last run, and how.
+
+        The output of that has what it read. None if they do not differ: the file was read in
+        another way.
+        """
+        with self._opened() as read:
+            if not checkpoint.has_output_of(run) or self.output is None:
+                return differing_block(read.parts, comparison, run.rows)
+            with open_table(str(self.output)) as output:
+                names = replace(read.names, also=())  # which the output need not have
+                before = rounds(output, names, unknown=True)
+                return first_difference(read.parts, before, names, run.rows)
 
 
 def _whole_lines(table: OpenTable, parts: Iterator[Rounds]) -> Iterator[Rounds]:

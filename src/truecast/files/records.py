@@ -12,9 +12,8 @@ __all__ = ["LONGEST", "Records"]
 _BLOCK = 1 << 22
 _BLANK = b"\r\n "
 _END = b"\n"
-LONGEST = (
-    1 << 24
-)  # bytes that a row may have: what is longer is no row, and must not fill the memory
+# bytes of the longest row; what is longer is no row, and must not fill the memory
+LONGEST = 1 << 24
 
 
 class Records:
@@ -46,25 +45,33 @@ class Records:
         self, name: str, read: Callable[[int], bytes], *, quotes: Quotes | None = None
     ) -> None:
         self.quotes = quotes
-        self.hold, self.whole, self.held = False, True, None
-        self._name, self._read = name, read
-        self._line, self._rest, self._over = 1, b"", False
+        self.hold = False
+        self.whole = True
+        self.held = None
+        self._name = name
+        self._read = read
+        self._line = 1
+        self._rest = b""
+        self._over = False
 
     held: str | None
 
     def first(self) -> tuple[int, bytes]:
-        """Take the first row: the number of its line, and its bytes without the line's end; empty if there is none."""
+        """Take the first row: the number of its line, and its bytes without the line break.
+
+        The bytes are empty if there is none.
+        """
         while True:
             start = len(self._rest) - len(self._rest.lstrip(_BLANK))
-            self._line, self._rest = (
-                self._line + self._rest.count(b"\n", 0, start),
-                self._rest[start:],
-            )
+            self._line = self._line + self._rest.count(b"\n", 0, start)
+            self._rest = self._rest[start:]
             end = self._end_of_row()
             if end or self._over:
                 self.whole = bool(end)
-                line, row = self._line, self._rest[: end or None]
-                self._line, self._rest = line + row.count(b"\n"), self._rest[len(row) :]
+                line = self._line
+                row = self._rest[: end or None]
+                self._line = line + row.count(b"\n")
+                self._rest = self._rest[len(row) :]
                 return line, row.rstrip(b"\r\n")
             self._more()
 
@@ -79,8 +86,10 @@ class Records:
         while True:
             cut = self._cut()
             if cut:
-                line, block = self._line, self._rest[:cut]
-                self._line, self._rest = line + block.count(b"\n"), self._rest[cut:]
+                line = self._line
+                block = self._rest[:cut]
+                self._line = line + block.count(b"\n")
+                self._rest = self._rest[cut:]
                 yield line, block
             elif self._over:
                 last = self._rest if self._rest.strip(_BLANK) else b""
@@ -93,7 +102,10 @@ class Records:
             self._more()
 
     def holds(self, line: int, last: bytes) -> bool:
-        """Whether to leave out what stands after the last line break; if it has several lines, it is no cut line."""
+        """Whether to leave out what stands after the last line break.
+
+        If that has several lines, it is no line that was cut.
+        """
         if self.hold and last and b"\n" not in last.strip(_BLANK):
             self.held = f"line {line + last.count(_END, 0, len(last) - len(last.lstrip(_BLANK)))}"
         return self.held is not None

@@ -19,9 +19,9 @@ from truecast.files.source import Chunk, OpenTable
 __all__ = ["NoRowsError", "Rounds", "rounds"]
 
 _PROBABILITY = "a probability from 0 to 1"
-_ANY = 2  # how often one must ask to skip most rows
-_TOLD = 3  # reasons at most that a message gives for skipped rows
-_SWAPPED = " (the score is 0 or 1 throughout: are outcome and score the wrong way round?)"
+_SKIP_ANY = 2  # how often one must ask to skip most rows
+_MOST_REASONS = 3  # reasons at most that a message gives for skipped rows
+_SWAPPED_COLUMNS = " (the score is 0 or 1 throughout: are outcome and score the wrong way round?)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Rounds:
             None,
             self.skipped,
             tuple(column.filter(known) for column in self.also),
-            _places(self.place, known),
+            _places_of(self.place, known),
         )
 
     def first(self, rows: int) -> Rounds:
@@ -83,7 +83,8 @@ class Rounds:
         return self._part(rows, len(self), 0)
 
     def _part(self, start: int, end: int, skipped: int) -> Rounds:
-        at, place = slice(start, end), self.place
+        at = slice(start, end)
+        place = self.place
         return Rounds(
             self.y[at],
             tuple(p[at] for p in self.p),
@@ -132,13 +133,14 @@ def rounds(
     reading = _Reading(table, names, unknown)
     for chunk in table.chunks(names.all, everything=whole):
         part = reading.rounds(chunk, bool(skip_bad))
-        rows, skipped = rows + len(part), skipped + part.skipped
+        rows = rows + len(part)
+        skipped = skipped + part.skipped
         yield part
     if not rows:
         if not skipped:
             raise NoRowsError(table.name, "has a header but no rows")
         raise FileError(table.name, f"has no good row: all {skipped:,} were skipped")
-    if skipped > rows and skip_bad < _ANY:
+    if skipped > rows and skip_bad < _SKIP_ANY:
         raise FileError(table.name, reading.too_many(skipped, rows + skipped))
 
 
@@ -146,10 +148,12 @@ class _Reading:
     """The rows of a file as they come, and the first that were bad."""
 
     def __init__(self, table: OpenTable, names: Names, unknown: bool | None) -> None:
-        self._table, self._names, self._unknown = table, names, unknown
+        self._table = table
+        self._names = names
+        self._unknown = unknown
         self._cells = replace(names.cells, points=table.kind == "json")
         self._outcomes = Outcomes(self._cells)
-        self._told: list[str] = []
+        self._reasons: list[str] = []
         self._total = 0.0
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
@@ -157,19 +161,19 @@ class _Reading:
         good = {name: self._valid(name, values, chunk.frame) for name, values in columns.items()}
         keep = np.logical_and.reduce(list(good.values()))
         if chunk.bad.rows or not keep.all():
-            self._tell(chunk, good, keep, skip_bad)
+            self._refuse_or_remember(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
-        group, whole = self._group(chunk.frame), chunk.whole
-        also, place = (
-            tuple(self._column(chunk.frame, name) for name in self._names.also),
-            chunk.place,
-        )
+        group = self._group(chunk.frame)
+        whole = chunk.whole
+        also = tuple(self._column(chunk.frame, name) for name in self._names.also)
+        place = chunk.place
         if not keep.all():
-            also, place = tuple(column.filter(keep) for column in also), _places(chunk.place, keep)
+            also = tuple(column.filter(keep) for column in also)
+            place = _places_of(chunk.place, keep)
             columns = {name: values[keep] for name, values in columns.items()}
             group = None if group is None else group.filter(keep)
-            whole = None if whole is None else _kept(whole, keep)
-        weight = None if self._names.weight is None else _counts(columns[self._names.weight])
+            whole = None if whole is None else _filtered(whole, keep)
+        weight = None if self._names.weight is None else _whole_or_real(columns[self._names.weight])
         if weight is not None and weight.dtype == np.int64:
             self._refuse_heavy(chunk, keep, weight)
         scores = tuple(columns[name] for name in self._names.scores)
@@ -191,9 +195,12 @@ class _Reading:
 
     def too_many(self, skipped: int, rows: int) -> str:
         """What is wrong with a file of which most rows were skipped."""
-        again = self._cells.spelled("skip_bad", _ANY)
-        reasons = "; ".join(self._told)
-        return f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them nevertheless, use {again}"
+        again = self._cells.spelled("skip_bad", _SKIP_ANY)
+        reasons = "; ".join(self._reasons)
+        return (
+            f"has {skipped:,} bad rows of {rows:,}, more than half ({reasons}): to skip them "
+            f"nevertheless, use {again}"
+        )
 
     @property
     def _numeric(self) -> tuple[str, ...]:
@@ -252,25 +259,28 @@ class _Reading:
             valid &= (values == 0) | ((values >= WEIGHTS[0]) & (values <= WEIGHTS[1]))
         return valid
 
-    def _tell(
+    def _refuse_or_remember(
         self,
         chunk: Chunk,
         good: dict[str, NDArray[np.bool_]],
         keep: NDArray[np.bool_],
         skip_bad: bool,
     ) -> None:
-        """Refuse the first bad row, or if bad rows are skipped, remember it among the first ones."""
-        for place, reason in self._bad(chunk, good, keep):
+        """Refuse the first bad row; if bad rows are skipped, remember the first few."""
+        for place, reason in self._bad_rows(chunk, good, keep):
             if not skip_bad:
                 raise FileError(self._table.name, reason, place)
-            if len(self._told) == _TOLD:
+            if len(self._reasons) == _MOST_REASONS:
                 return
-            self._told.append(f"{place}: {reason}")
+            self._reasons.append(f"{place}: {reason}")
 
-    def _bad(
+    def _bad_rows(
         self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the place of each bad row and what is wrong with it; of those that are no rows at all the first."""
+        """Yield the place of each bad row, and what is wrong with it.
+
+        Of those that are no rows at all, only the first.
+        """
         before, *first = chunk.bad.first
         unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
         for row in np.flatnonzero(~keep).tolist():
@@ -292,15 +302,16 @@ class _Reading:
         option = f" ({self._cells.spelled('weight')})" if name == names.weight else ""
         column = self._column(frame, name)
         got = "nothing" if column[row] is None else format(repr(column[row]), ".80")
-        return f"{shown(name)}{option} must be {rules[name]}, got {got}{self._advice(name, row, frame)}"
+        return (
+            f"{shown(name)}{option} must be {rules[name]}, got "
+            f"{got}{self._advice(name, row, frame)}"
+        )
 
     def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:
         """What to do about a bad cell."""
-        column, scores, is_outcome = (
-            self._column(frame, name),
-            self._names.scores,
-            name == self._names.outcome,
-        )
+        column = self._column(frame, name)
+        scores = self._names.scores
+        is_outcome = name == self._names.outcome
         if column[row] is None:
             return self._advice_on_nothing() if is_outcome else ""
         if (
@@ -308,7 +319,7 @@ class _Reading:
             and scores
             and all(_zero_or_one(self._numbers(frame, score)) for score in scores)
         ):
-            return _SWAPPED
+            return _SWAPPED_COLUMNS
         return self._hint(name, column, row)
 
     def _advice_on_nothing(self) -> str:
@@ -320,7 +331,8 @@ class _Reading:
         return f": use {keep}{self._cells.spelled('skip_bad', True)} to leave such rows out"
 
     def _group(self, frame: pl.DataFrame) -> pl.Series | None:
-        first, others = self._names.group, self._names.overlapping
+        first = self._names.group
+        others = self._names.overlapping
         if first is None:
             return None
         if not others:
@@ -339,18 +351,20 @@ class _Reading:
             raise FileError(self._table.name, reason) from error
 
 
-def _kept(rows: pl.DataFrame | list[bytes], keep: NDArray[np.bool_]) -> pl.DataFrame | list[bytes]:
+def _filtered(
+    rows: pl.DataFrame | list[bytes], keep: NDArray[np.bool_]
+) -> pl.DataFrame | list[bytes]:
     if isinstance(rows, pl.DataFrame):
         return rows.filter(keep)
     return [row for row, kept in zip(rows, keep.tolist(), strict=True) if kept]
 
 
-def _places(place: Callable[[int], str], keep: NDArray[np.bool_]) -> Callable[[int], str]:
+def _places_of(place: Callable[[int], str], keep: NDArray[np.bool_]) -> Callable[[int], str]:
     """Where the rows stand that were kept."""
     return lambda row: place(int(np.flatnonzero(keep)[row]))
 
 
-def _counts(weights: NDArray[np.float64]) -> NDArray[Any]:
+def _whole_or_real(weights: NDArray[np.float64]) -> NDArray[Any]:
     whole = bool((weights == np.floor(weights)).all() and (weights < 2.0**53).all())
     return weights.astype(np.int64) if whole else weights
 

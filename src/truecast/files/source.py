@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from truecast.errors import FileError, shown
-from truecast.files.packing import refused, unpack
+from truecast.files.packing import reading_errors, unpack
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,10 @@ _NO_TEXT = {
 
 @dataclass
 class Bad:
-    """Rows that cannot be read: how many, and of the first before which good row it stands, where, and why."""
+    """Rows that cannot be read: how many, and the first.
+
+    Of that: before which good row it stands, where, and why.
+    """
 
     rows: int = 0
     first: tuple[int, str, str] = 0, "", ""
@@ -85,10 +88,16 @@ class OpenTable(Protocol):
         """How much of it was read; None if that cannot be told."""
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
-        """Return the first rows of these columns, which the frame calls by their numbers; `chunks` gives them again."""
+        """Return the first rows of these columns; `chunks` gives them again.
+
+        The frame calls columns by their numbers.
+        """
 
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
-        """Read the rows, once: these columns, which the frame calls by their numbers; with `everything` all, too."""
+        """Read the rows, once: these columns, and with `everything` all of them, too.
+
+        The frame calls columns by their numbers.
+        """
 
 
 @contextmanager
@@ -99,7 +108,7 @@ def open_table(file: str) -> Iterator[OpenTable]:
         reader = _Reader(raw, name)
         content: io.BufferedReader = io.BufferedReader(reader, 1 << 16)
         stream = unpack(name, content)
-        with refused(name):
+        with reading_errors(name):
             head = stream.peek(1)
         if not head:
             raise FileError(name, "is empty")
@@ -116,7 +125,7 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> OpenTable:
     from truecast.files.json_lines import JsonLines
 
     def read(size: int) -> bytes:
-        with refused(name):
+        with reading_errors(name):
             return stream.read(size)
 
     head = stream.peek(8)
@@ -141,7 +150,7 @@ def _opened(file: str, name: str) -> Iterator[IO[bytes]]:
     if file == "-":
         yield sys.stdin.buffer
         return
-    with refused(name):
+    with reading_errors(name):
         raw = Path(file).open("rb")  # noqa: SIM115
     with raw:
         yield raw
@@ -151,7 +160,8 @@ class _Reader(io.RawIOBase):
     """A stream that can be read but not wound back, as pipes are."""
 
     def __init__(self, raw: IO[bytes], name: str) -> None:
-        self._raw, self._name = raw, name
+        self._raw = raw
+        self._name = name
         self._size = self._bytes()
         self._read = raw.tell() if self._size else 0
 
@@ -183,12 +193,12 @@ class _Reader(io.RawIOBase):
 
 @contextmanager
 def _on_disk(name: str, file: str | None, stream: IO[bytes]) -> Iterator[str]:
-    """Give the path of a file whose bytes these are, this one if it is: Parquet is read from its end."""
+    """Give the path of a file with these bytes, this one if it is: Parquet is read from its end."""
     if file is not None:
         yield file
         return
     with tempfile.NamedTemporaryFile(suffix=".parquet") as spool:
-        with refused(name):
+        with reading_errors(name):
             while part := stream.read(1 << 20):
                 spool.write(part)
         spool.flush()

@@ -17,8 +17,8 @@ from truecast.tally import RunningTally, Tally
 
 __all__ = ["MOST_FORECASTS", "GrowingTally", "Tallies", "tallies"]
 
-MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: some 400 MB
-_LEAST = 1 << 12  # that every group may have
+MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: about 400 MB
+_LEAST_FORECASTS = 1 << 12  # that every group may have
 _MOST_GROUPS = 100_000
 _ROWS = 1 << 21  # counted at a time
 
@@ -42,7 +42,7 @@ class Tallies:
     rows, skipped : int
         Rounds that were counted, and bad rows that were not.
     pooled : bool
-        Whether there were so many distinct forecasts that those within 2**-24 of each other were
+        Whether there were too many distinct forecasts, and those within 2**-24 of each other were
         pooled (within 2**-12 at the most, in groups).
     """
 
@@ -68,13 +68,14 @@ def tallies(
     FileError
         As `rounds` does; if no row is left, or there are more than 100,000 groups.
     """
-    wholes = [GrowingTally() for _ in names.scores]
+    all_rounds = [GrowingTally() for _ in names.scores]
     groups: list[dict[Group, GrowingTally]] = [{} for _ in names.scores]
     rows = skipped = 0
     for part in parts:
-        rows, skipped = rows + len(part), skipped + part.skipped
+        rows = rows + len(part)
+        skipped = skipped + part.skipped
         for which, p in enumerate(part.p):
-            wholes[which].add(part.y, p, part.weight)
+            all_rounds[which].add(part.y, p, part.weight)
             if part.group is not None:
                 _add_groups(groups[which], part, p)
                 if len(groups[which]) > _MOST_GROUPS:
@@ -84,25 +85,31 @@ def tallies(
         progress(rows)
     if not rows:
         raise FileError(name, f"has no good row: all {skipped:,} were skipped")
-    of_scores = {score: whole.compute() for score, whole in zip(names.scores, wholes, strict=True)}
+    of_scores = {
+        score: whole.compute() for score, whole in zip(names.scores, all_rounds, strict=True)
+    }
     if not all(tally.total for tally in of_scores.values()):
         raise FileError(name, f"has no row of positive weight in column {names.weight!r}")
     of_groups = {
         score: {
-            group: _alike(growing.compute(), of_scores[score]) for group, growing in some.items()
+            group: _weighted_like(growing.compute(), of_scores[score])
+            for group, growing in some.items()
         }
         for score, some in zip(names.scores, groups, strict=True)
         if some
     }
     pooled = any(
         growing.pooled
-        for growing in [*wholes, *(each for some in groups for each in some.values())]
+        for growing in [*all_rounds, *(each for some in groups for each in some.values())]
     )
     return Tallies(name, names, of_scores, of_groups, rows, skipped, pooled)
 
 
-def _alike(tally: Tally, whole: Tally) -> Tally:
-    """Return the tally of a group, weighted if that of all is: its own weights may happen to be whole numbers."""
+def _weighted_like(tally: Tally, whole: Tally) -> Tally:
+    """Return the tally of a group, weighted if that of all rounds is.
+
+    Its own weights may happen to be whole numbers.
+    """
     if not whole.weighted or tally.weighted:
         return tally
     return Tally(tally.p, tally.zeros.astype(np.float64), tally.ones.astype(np.float64))
@@ -130,7 +137,8 @@ class GrowingTally:
             return
         y, p, *weight = (np.concatenate(column) for column in zip(*self._waiting, strict=True))
         self._tally.update(y, p, sample_weight=weight[0] if weight else None)
-        self._waiting, self._rows = [], 0
+        self._waiting = []
+        self._rows = 0
         if self._tally.forecasts > most and len((tally := self._tally.compute()).p) > most:
             self.pooled = True
             self._tally = RunningTally()
@@ -145,7 +153,7 @@ class GrowingTally:
 def _add_groups(groups: dict[Group, GrowingTally], part: Rounds, p: NDArray[np.float64]) -> None:
     for group, at in _members(part.group):
         weight = None if part.weight is None else part.weight[at]
-        most = max(_LEAST, MOST_FORECASTS // (len(groups) + 1))
+        most = max(_LEAST_FORECASTS, MOST_FORECASTS // (len(groups) + 1))
         groups.setdefault(group, GrowingTally()).add(part.y[at], p[at], weight, most=most)
 
 

@@ -18,7 +18,7 @@ from truecast.files.rounds import Rounds
 __all__ = ["Time", "Times", "in_order", "later", "saved_time"]
 
 Time = tuple[str, float]
-"""What kind of times there are, and one of them: a number, or a whole number of microseconds since 1970."""
+"""The kind of times, and one: a number, or whole microseconds since 1970."""
 
 _EXACT = 1 << 53  # from which doubles do not tell whole numbers apart
 _KINDS = {
@@ -27,13 +27,10 @@ _KINDS = {
     "local": "times without a time zone",
     "zoned": "times with a time zone",
 }
-_PER_MICROSECOND = {
-    "ms": (1000, 1),
-    "us": (1, 1),
-    "ns": (1, 1000),
-}  # times the first, divided by the second
+# times the first, divided by the second
+_PER_MICROSECOND = {"ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}
 _DAY = 86_400_000_000
-_TOGETHER = 1 << 17  # rows
+_BLOCK_ROWS = 1 << 17  # rows
 
 
 class Times:
@@ -47,12 +44,14 @@ class Times:
         Of the file, for messages.
     column
         The name of the column.
-    at
-        Which of the columns that were read along it is.
+    index
+        Of that column among those that are read beside the rounds.
     """
 
-    def __init__(self, name: str, column: str, at: int) -> None:
-        self._name, self._column, self._at = name, column, at
+    def __init__(self, name: str, column: str, index: int) -> None:
+        self._name = name
+        self._column = column
+        self._index = index
         self._kind: str | None = None
         self._last: tuple[float, Any, str] | None = None
 
@@ -63,13 +62,13 @@ class Times:
 
     def dates(self, part: Rounds) -> NDArray[Any]:
         """Return the times of some rows as numbers, or as dates if they are such."""
-        values = self.of(part)
+        values = self.values(part)
         return values.astype("datetime64[us]") if self._kind in ("local", "zoned") else values
 
-    def of(self, part: Rounds) -> NDArray[Any]:
+    def values(self, part: Rounds) -> NDArray[Any]:
         """Return the times of some rows as numbers: exact ones, that can be compared."""
-        column = part.also[self._at]
-        kinds, values = _parsed(column)
+        column = part.also[self._index]
+        kinds, values = _kinds_and_values(column)
         self._kind = self._kind or (kinds[0] if len(kinds) else None)
         bad = next(
             (row for row, kind in enumerate(kinds) if kind != self._kind or kind not in _KINDS),
@@ -84,7 +83,7 @@ class Times:
 
     def check(self, part: Rounds) -> None:
         """Refuse a row that is earlier than the one before it."""
-        values = self.of(part)
+        values = self.values(part)
         if not len(values):
             return
         value, text, place = self._last or (values[0], None, "")
@@ -92,16 +91,19 @@ class Times:
         if len(back):
             row = int(back[0])
             text, place = (
-                (part.also[self._at][row - 1], part.place(row - 1)) if row else (text, place)
+                (part.also[self._index][row - 1], part.place(row - 1)) if row else (text, place)
             )
-            now = _text(part.also[self._at][row])
-            reason = f"{shown(self._column)} {now} is before {_text(text)} in {place}: sort the file, or use --sort"
+            now = _text(part.also[self._index][row])
+            reason = (
+                f"{shown(self._column)} {now} is before {_text(text)} in {place}: sort the file, "
+                "or use --sort"
+            )
             raise FileError(self._name, reason, part.place(row))
         end = len(values) - 1
-        self._last = values[end].item(), part.also[self._at][end], part.place(end)
+        self._last = values[end].item(), part.also[self._index][end], part.place(end)
 
     def after(self, last: Time, parts: Iterator[Rounds]) -> Iterator[Rounds]:
-        """Yield rows, the first of which must not be earlier than the last that was learned from."""
+        """Yield rows; the first must not be earlier than the last that was learned from."""
         for part in parts:
             self.check_after(last, part, 0)
             yield part
@@ -113,7 +115,9 @@ class Times:
         """Refuse a new row that is earlier than the last that was learned from."""
         if row is None or row >= len(part):
             return
-        value, text, place = self.of(part)[row], part.also[self._at][row], part.place(row)
+        value = self.values(part)[row]
+        text = part.also[self._index][row]
+        place = part.place(row)
         if self._kind != last[0]:
             self._refuse(f"be of one kind, {_KINDS[last[0]]} as in the last run", text, place)
         if value < last[1]:
@@ -128,7 +132,7 @@ class Times:
 
 
 def in_order(parts: Iterator[Rounds], times: Times, *, sort: bool) -> Iterator[Rounds]:
-    """Yield rows in the order of time: sorted, which takes them all into memory, or as they are if they are so."""
+    """Yield rows in the order of time: sorted in memory, or refused if they are not."""
     for part in _sorted(list(parts), times) if sort else parts:
         times.check(part)
         yield part
@@ -136,11 +140,11 @@ def in_order(parts: Iterator[Rounds], times: Times, *, sort: bool) -> Iterator[R
 
 def _sorted(parts: list[Rounds], times: Times) -> Iterator[Rounds]:
     """Yield rows by their times; those of the same time stay in the order of the file."""
-    values = np.concatenate([times.of(part) for part in parts]) if parts else np.empty(0)
+    values = np.concatenate([times.values(part) for part in parts]) if parts else np.empty(0)
     order = np.argsort(values, kind="stable")
     whole = _joined(parts)
-    for start in range(0, len(order), _TOGETHER):
-        yield _taken(whole, order[start : start + _TOGETHER])
+    for start in range(0, len(order), _BLOCK_ROWS):
+        yield _rows_at(whole, order[start : start + _BLOCK_ROWS])
         whole = _without_skipped(whole)
 
 
@@ -168,7 +172,7 @@ def _joined(parts: list[Rounds]) -> Rounds:
     )
 
 
-def _taken(rows: Rounds, at: NDArray[np.int64]) -> Rounds:
+def _rows_at(rows: Rounds, at: NDArray[np.int64]) -> Rounds:
     """Return these of the rows, in this order."""
     whole = (
         rows.whole[at]
@@ -191,7 +195,7 @@ def _without_skipped(rows: Rounds) -> Rounds:
     return Rounds(rows.y, rows.p, None, rows.group, rows.whole, 0, rows.also, rows.place)
 
 
-def _parsed(column: pl.Series) -> tuple[list[str], NDArray[Any]]:
+def _kinds_and_values(column: pl.Series) -> tuple[list[str], NDArray[Any]]:
     """Return the kind of each time, "" if it is none, and its value."""
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
         return _dated(column)
@@ -227,7 +231,7 @@ def _numbered(column: pl.Series, numbers: pl.Series) -> tuple[list[str], NDArray
 
 
 def _cell(column: pl.Series, row: int) -> object:
-    """Return what stands in a row, as it can be shown: a date that no calendar has as its number."""
+    """Return the cell of a row as it can be shown; a date beyond the calendar as its number."""
     dated = column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime)
     return column.to_physical()[row] if dated else column[row]
 

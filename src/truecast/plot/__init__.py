@@ -1,4 +1,4 @@
-"""Pictures of forecasts: each a frozen object that is computed first and drawn, with matplotlib, on request."""
+"""Pictures of forecasts: frozen objects, computed first, drawn with matplotlib on request."""
 
 from truecast.plot.before_after import BeforeAfter, before_after
 from truecast.plot.certificate_course import CertificateCourse, certificate_course

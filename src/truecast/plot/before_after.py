@@ -39,7 +39,7 @@ class BeforeAfter:
     error_after: float
 
     def draw(self, axes: Any = None, *, within: tuple[float, float] | None = None) -> Any:
-        """Draw both diagrams on a pair of matplotlib axes, or on those of a new figure; return the figure.
+        """Draw both diagrams on a pair of matplotlib axes, or on new ones; return the figure.
 
         `within` is as for `ReliabilityDiagram.draw`.
         """
@@ -60,11 +60,12 @@ class BeforeAfter:
         digits = min(decimals(*scores), 2 + decimals(max(scores)))
         for side, (name, diagram, error) in zip((left, right), pairs, strict=True):
             diagram.draw_on(side, span, shown)
-            brier, off = f"{diagram.brier.score:.{digits}f}", f"{error:.{digits}f}"
+            brier = f"{diagram.brier.score:.{digits}f}"
+            smooth = f"{error:.{digits}f}"
             titles = [
-                f"{name}\nBrier score {brier}, smooth calibration error {off}",
-                f"{name}\nBrier {brier}, smCE {off}",
-                f"{name}\nBrier {brier}\nsmCE {off}",
+                f"{name}\nBrier score {brier}, smooth calibration error {smooth}",
+                f"{name}\nBrier {brier}, smCE {smooth}",
+                f"{name}\nBrier {brier}\nsmCE {smooth}",
             ]
             side.set_title(fitting(titles, room(side)[0], "small"), fontsize="small")
         right.set_ylabel("")
@@ -76,7 +77,7 @@ class BeforeAfter:
 
 
 def _alone(left: Any, right: Any) -> bool:
-    """Return whether there is nothing else in a figure that makes room for a legend outside of its axes."""
+    """Return whether a figure has nothing else that leaves room for a legend outside its axes."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = left.figure
@@ -87,7 +88,7 @@ def _alone(left: Any, right: Any) -> bool:
 
 
 def _draw_legend(left: Any, right: Any) -> None:
-    """Draw one legend below both, of all that is in either; the least needed is left out where there is no room."""
+    """Draw one legend below both; without room, the least needed entries are left out."""
     named = {
         label: one
         for axes in (left, right)
@@ -96,7 +97,8 @@ def _draw_legend(left: Any, right: Any) -> None:
     for axes in (left, right):
         if axes.get_legend():
             axes.get_legend().remove()
-    figure, wanted = left.figure, sorted(named, key=importance)
+    figure = left.figure
+    wanted = sorted(named, key=importance)
     width, height = (72 * side / figure.dpi for side in (figure.bbox.width, figure.bbox.height))
     lines = min(2, int(max(0, height - _DIAGRAMS) / 2 / LINE))
     fits = (
@@ -116,7 +118,7 @@ def _draw_legend(left: Any, right: Any) -> None:
 
 
 def _columns(labels: list[str], lines: int, width: float) -> int:
-    """Return how many columns of labels fit into that number of lines; 0 if they are too wide, or there is no line."""
+    """Return how many columns of labels fit into these lines; 0 if none does."""
     columns = math.ceil(len(labels) / lines) if lines else 0
     return (
         columns

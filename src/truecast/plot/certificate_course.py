@@ -1,4 +1,4 @@
-"""The certificate in the course of time, beside the distance that it bounds and what was proved before."""
+"""The certificate over time, beside the distance that it bounds and what was proved before."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CertificateCourse:
     certificate : array
         Its bound on the distance to calibration then, proved from what had happened.
     a_priori : array
-        What was proved for so many rounds before the first.
+        What was proved for as many rounds before the first.
     measured : array
         After how many rounds the distance was computed.
     lower, upper : arrays
@@ -63,7 +63,9 @@ class CertificateCourse:
         return 2.0 * np.sqrt(self.rounds) + 1.0
 
     def draw(self, axes: Any = None) -> Any:
-        """Draw on matplotlib axes, or on those of a new figure; return the figure. Both scales are logarithmic.
+        """Draw on matplotlib axes, or on new ones; return the figure.
+
+        Both scales are logarithmic.
 
         Dots are the distance where it was computed; where its bounds are apart, or the certificate
         is the smaller one, bars reach from the lower to the least of the upper. Between the dots
@@ -100,7 +102,10 @@ class CertificateCourse:
 
     @property
     def at_most(self) -> NDArray[np.float64]:
-        """The least that is proved of the distance where it was computed: `upper`, or the certificate if smaller."""
+        """The least upper bound of the distance, where it was computed.
+
+        That is `upper`, or the certificate if that is smaller.
+        """
         return np.minimum(self.upper, self.certificate[np.searchsorted(self.rounds, self.measured)])
 
     def _draw_distances(self, axes: Any, least: float, label: str) -> None:
@@ -132,7 +137,7 @@ def certificate_course(
     rtol: float = 0.01,
     time_limit: float = 10.0,
 ) -> CertificateCourse:
-    """Return how the certificate of a forecaster grows with the rounds, and the distance to calibration beneath it.
+    """Return how a forecaster's certificate grows, and the distance to calibration beneath it.
 
     The certificate is proved without looking for the nearest calibrated forecasts, so the distance
     is below it, often far. It tells of these outcomes; what was proved before holds for all.
@@ -161,7 +166,8 @@ def certificate_course(
     >>> course = certificate_course(HorizonFree(), y, points=20, distances=4)
     >>> course.measured
     array([   1,   16,  181, 2000])
-    >>> bool((course.lower <= course.certificate[np.isin(course.rounds, course.measured)] + 1e-9).all())
+    >>> measured = np.isin(course.rounds, course.measured)
+    >>> bool((course.lower <= course.certificate[measured] + 1e-9).all())
     True
 
     Notes
@@ -176,15 +182,19 @@ def certificate_course(
         raise InputError("outcomes", "must be at least one", outcomes)
     player, play = _player(forecaster, y, outcomes, scores)
     rounds = np.unique(np.geomspace(1, len(y), points).round().astype(np.int64))
-    said, bounds, before = np.empty(len(y)), [], []
+    forecasts = np.empty(len(y))
+    bounds = []
+    before = []
     for start, stop in zip([0, *rounds[:-1].tolist()], rounds.tolist(), strict=True):
-        said[start:stop] = play(start, stop)
+        forecasts[start:stop] = play(start, stop)
         bounds.append(player.certificate.bound)
         before.append(_promised(player, stop))
     measured = rounds[
         np.unique(np.linspace(len(rounds) - 1, 0, distances).round().astype(np.int64))
     ]
-    found = [_distance(y[:t], said[:t], rtol, time_limit / distances) for t in measured.tolist()]
+    found = [
+        _distance(y[:t], forecasts[:t], rtol, time_limit / distances) for t in measured.tolist()
+    ]
     lower, upper = np.array(found).reshape(-1, 2).T
     return CertificateCourse(
         name=repr(forecaster),
@@ -208,7 +218,10 @@ def _player(
     ):
         raise InputError("forecaster", "must be one of truecast, with a certificate", forecaster)
     if follows == (scores is None):
-        rule = f"are for a Recalibrator or a Guard, which need them; this is a {type(forecaster).__name__}"
+        rule = (
+            "are for a Recalibrator or a Guard, which need them; this is a "
+            f"{type(forecaster).__name__}"
+        )
         raise InputError("scores", rule, scores)
     player: Any = type(forecaster)(**forecaster.config)
     if not follows:
@@ -219,7 +232,10 @@ def _player(
 
 
 def _promised(player: Any, rounds: int) -> float:
-    """What was proved for so many rounds before the first; the guard of a recalibrator keeps what a guard does."""
+    """What was proved for that many rounds before the first one.
+
+    The guard of a recalibrator keeps what a guard does.
+    """
     if isinstance(player, Guard | Recalibrator):
         return Guard(budget=player.config["budget"]).a_priori(rounds)
     return round_up(player.a_priori(rounds))

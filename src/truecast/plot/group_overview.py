@@ -33,11 +33,10 @@ from truecast.tally import Tally
 __all__ = ["GroupOverview", "group_overview"]
 
 _CELLS = 64  # of forecasts, to be resampled
-_DRAWS = (
-    40  # for each group that was looked at: so many are needed to tell that one of them stands out
-)
+_DRAWS = 40  # for each group that was looked at: it takes that many to see that one stands out
 _MOST_DRAWS = 40_000
-_AROUND, _LINE = 65.0, 11.5  # points: what stands above and below the groups, and a group
+_AROUND = 65.0  # points that stand above and below the groups
+_LINE = 11.5  # points for a group
 _NAMES = 95.0  # points that names may take of a narrow picture, if that is not more than half of it
 _LONGEST = 60  # letters of a name, however wide the picture is
 _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
@@ -45,7 +44,7 @@ _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
 @dataclass(frozen=True, eq=False)
 class GroupOverview:
-    """What `group_overview` returns: an entry for each group, those with the most evidence against them first.
+    """What `group_overview` returns: groups, those with the most evidence against them first.
 
     Attributes
     ----------
@@ -135,11 +134,7 @@ class GroupOverview:
         right.tick_params(length=0, labelsize="small")
         right.set_ylabel("Brier score", fontsize="small", rotation=270, va="bottom")
         more = len(self) - len(at)
-        rests = [
-            f"\nand {counted(more, 'more group')}",
-            f"\n+ {more:,} groups",
-            f"\n+ {more:,}",
-        ]
+        rests = [f"\nand {counted(more, 'more group')}", f"\n+ {more:,} groups", f"\n+ {more:,}"]
         rest = fitting(rests, 0.6 * width, "medium") if more else ""
         axes.set_xlabel(
             fitting(["smooth calibration error", "smooth cal. error", "smCE"], width, "medium")
@@ -159,7 +154,7 @@ class GroupOverview:
 
     @property
     def adjusted(self) -> NDArray[np.float64]:
-        """The p-values, adjusted for all groups having been looked at (Holm, 1979); nan where there is none.
+        """The p-values, adjusted for the number of groups (Holm, 1979); nan where there is none.
 
         If all groups are calibrated and their rounds independent, the chance that any is below 0.05
         here is at most 0.05.
@@ -223,14 +218,13 @@ def group_overview(
     tallies = _tallies(y_true, y_prob, groups, sample_weight)
     rows = sorted(
         (_GroupFigures(name, tally) for name, tally in tallies.items()),
-        key=_GroupFigures.strikingness,
+        key=_GroupFigures.standardized_error,
         reverse=True,
     )
     for row in rows[:tested]:
         row.test(resamples, level, rng, len(rows))
-    rows.sort(
-        key=lambda row: row.p_value if row.p_value == row.p_value else 2.0
-    )  # the untested keep their order, behind
+    # the untested keep their order, behind
+    rows.sort(key=lambda row: row.p_value if row.p_value == row.p_value else 2.0)
     columns = {name: frozen(np.array([getattr(row, name) for row in rows])) for name in _COLUMNS}
     return GroupOverview(tuple(row.name for row in rows), level=level, **columns)
 
@@ -251,14 +245,20 @@ class _GroupFigures:
     """A group while its figures are being computed."""
 
     def __init__(self, name: str | int | None, tally: Tally) -> None:
-        self.name, self.tally = name, tally
-        self.rounds, self.mean_outcome = tally.total, tally.rate
+        self.name = name
+        self.tally = tally
+        self.rounds = tally.total
+        self.mean_outcome = tally.rate
         self.mean_forecast = float(tally.p @ tally.weights / tally.total)
-        self.error, self.brier = smooth_calibration_error(tally), brier_score(tally)
+        self.error = smooth_calibration_error(tally)
+        self.brier = brier_score(tally)
         self.chance = self.chance_high = self.p_value = math.nan
 
-    def strikingness(self) -> float:
-        """The error over the standard deviation of mean outcome less mean forecast; as it is for real weights."""
+    def standardized_error(self) -> float:
+        """The error in standard deviations of mean outcome less mean forecast.
+
+        With real weights, the error as it is.
+        """
         if self.tally.weighted or not self.error:
             return self.error
         variance = float((self.tally.weights * self.tally.p) @ (1 - self.tally.p))
@@ -268,12 +268,13 @@ class _GroupFigures:
         if self.tally.weighted:
             return
         pooled = self.tally.coarsened(_CELLS)
-        seen, draws = _error(pooled, pooled.ones) * (1 - 1e-9), _draws(pooled, resamples, rng)
-        self.chance, self.chance_high = float(draws.mean()), float(np.quantile(draws, level))
+        seen = _error(pooled, pooled.ones) * (1 - 1e-9)
+        draws = _draws(pooled, resamples, rng)
+        self.chance = float(draws.mean())
+        self.chance_high = float(np.quantile(draws, level))
         proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
-        if (
-            proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS
-        ):  # else draws cannot tell, or need not
+        # else draws cannot tell, or need not
+        if proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS:
             while (draws >= seen).sum() < 2 and len(draws) < _DRAWS * groups:
                 draws = np.append(draws, _draws(pooled, len(draws), rng))
         self.p_value = min(1.0, proved, _share(draws >= seen, resamples) / (1 - _SHARE))
@@ -289,7 +290,7 @@ def _error(tally: Tally, ones: NDArray[np.int64]) -> float:
 
 
 def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the errors of so many groups like this one whose forecasts are calibrated."""
+    """Return the errors of `number` groups like this one whose forecasts are calibrated."""
     return np.array(
         [
             _error(tally, ones)
@@ -299,7 +300,9 @@ def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.fl
 
 
 def _share(exceeds: NDArray[np.bool_], first: int) -> float:
-    """Return a p-value: how many of the first draws exceed what was seen, or when the second one does if that is later.
+    """Return a p-value from draws.
+
+    How many of the first draws exceed what was seen, or when the second one does if that is later.
 
     Both are valid (for the latter see Besag and Clifford, 1991), and so is this: the second is
     taken just where it says less than any other value that the first can have.
@@ -377,11 +380,11 @@ def _short(count: float) -> str:
 
 
 def _labels(names: Sequence[str | int | None], counts: Sequence[str], width: float) -> list[str]:
-    """Return the names of groups, each cut to fit this width in points with its number of rounds, and all different."""
+    """Return the names of groups with their rounds, cut to this width in points, all different."""
     longest = max((f" ({count})" for count in counts), key=lambda text: width_of(text, "small"))
-    said = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
+    texts = ["(none)" if name is None else " ".join(str(name).split()) for name in names]
     short = short_names(
-        said, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width
+        texts, lambda text: len(text) <= _LONGEST and width_of(text + longest, "small") <= width
     )
     plain = [name.replace("$", r"\$") for name in short]  # not to be read as mathematics
     return [f"{name} ({count})" for name, count in zip(plain, counts, strict=True)]

@@ -64,9 +64,8 @@ class LadderState:
         Lines are the biases; what the invariant allows is shaded grey, the open cell green.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
-        right = (
-            int(self.open_cells.argmax()) + 1
-        )  # biases are not above 0 to its left, and not below from it on
+        # biases are not above 0 to its left, and not below from it on
+        right = int(self.open_cells.argmax()) + 1
         ends = self.points[right - 1 : right + 1]
         cell = axes.axvspan(*ends, color=COLORS[1], alpha=0.35, lw=0.8, zorder=1)
         for part in (slice(right), slice(right, None)):
@@ -118,7 +117,7 @@ class LadderState:
 
 
 def ladder_state(forecaster: Any) -> LadderState:
-    """Return the points and biases of a forecaster's ladder, its open cell, and what its invariant allows.
+    """Return a forecaster's ladder: points, biases, open cell, and what its invariant allows.
 
     The biases are of the points that rounds were credited to, not of the forecasts, which lie in
     the cells between; and small biases do not make sharp forecasts.

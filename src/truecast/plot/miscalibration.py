@@ -1,4 +1,4 @@
-"""Where the miscalibration is: the function that witnesses the smooth calibration error, taken apart."""
+"""Where the miscalibration is: the witness of the smooth calibration error, taken apart."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ class Miscalibration:
         that are so only together are shaded less.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
-        tall, swing = float(abs(self.gaps).max()) or 1.0, self.f - self.base
+        tall = float(abs(self.gaps).max()) or 1.0
+        swing = self.f - self.base
         line = swing * (tall / (abs(swing).max() or 1.0))
         for bars, color in zip(
             (np.maximum(self.gaps, 0), np.minimum(self.gaps, 0)), TOO_LOW_HIGH, strict=True
@@ -120,9 +121,10 @@ class Miscalibration:
         return axes.figure
 
     def _draw_words(self, axes: Any) -> None:
-        """Shade the stretches that stand out, and say by how much they are off, where that does not overlap."""
+        """Shade the stretches that stand out; say by how much they are off, where there is room."""
         low, high = axes.get_xlim()
-        width, taken = room(axes)[0], {True: list[Any](), False: list[Any]()}
+        width = room(axes)[0]
+        taken = {True: list[Any](), False: list[Any]()}
         style = {
             "ha": "center",
             "fontsize": "small",
@@ -143,29 +145,31 @@ class Miscalibration:
             }
             wider = max(0.0, least - (stretch.high - stretch.low) / 2)
             axes.axvspan(stretch.low - wider, stretch.high + wider, **shade)
-            said = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
-            half = width_of(said, "small") / 2 + 3
+            text = f"too {'low' if above else 'high'}\nby {abs(stretch.gap):.2g}"
+            half = width_of(text, "small") / 2 + 3
             middle = ((stretch.low + stretch.high) / 2 - low) / (high - low) * width
             x = min(max(middle, half), width - half)
             if all(x + half <= left or right <= x - half for left, right in taken[above]):
                 taken[above].append((x - half, x + half))
                 y, side = (0.97, "top") if above else (0.03, "bottom")
-                axes.text(x / width, y, said, va=side, **style)
+                axes.text(x / width, y, text, va=side, **style)
         if not self.stretches:
-            said = (
+            text = (
                 "nothing stands out from chance"
                 if isinstance(self.total, int)
                 else "real weights: chance unknown"
             )
-            axes.text(0.5, 0.97, said, va="top", **style)
+            axes.text(0.5, 0.97, text, va="top", **style)
 
     def _titles(self) -> list[str]:
         digits = decimals(self.error, self.brier)
-        error, brier = f"{self.error:.{digits}f}", f"{self.brier:.{digits}f}"
+        error = f"{self.error:.{digits}f}"
+        brier = f"{self.brier:.{digits}f}"
         return [
             f"smooth calibration error {error}, Brier score {brier}\n"
             "bars: outcomes \N{MINUS SIGN} forecasts; line: the error's witness",
-            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: the error's witness",
+            f"smCE {error}, Brier {brier}\nbars: outcomes \N{MINUS SIGN} forecasts\nline: the "
+            "error's witness",
             f"smCE {error}, Brier {brier}",
         ]
 
@@ -179,7 +183,9 @@ def miscalibration(
     resamples: int | None = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> Miscalibration:
-    """Return where forecasts are too high and where too low, and what each part adds to the smooth calibration error.
+    """Return where forecasts are too high or too low, and what each part adds to the error.
+
+    That is the smooth calibration error.
 
     Chance adds to the error everywhere, of the order of 1/sqrt(T) in all; `stretches` are where
     there is more. There may be several functions that attain the error; this is the one of
@@ -220,15 +226,14 @@ def miscalibration(
 
 def miscalibration_of(tally: Tally, found: Stretches, bins: int) -> Miscalibration:
     """Return the picture of a tally, with what was found of it."""
-    witness, some, edges = (
-        smooth_calibration_witness(tally),
-        _thinned(tally.p),
-        even_edges(bins, tally),
-    )
+    witness = smooth_calibration_witness(tally)
+    some = _thinned(tally.p)
+    edges = even_edges(bins, tally)
     surplus = (tally.ones * (1 - tally.p) - tally.zeros * tally.p) / tally.total
     turns = len({stretch.gap > 0 for stretch in found.off}) > 1
     base = witness_base(witness.f[some], np.add.reduceat(surplus, some)) if turns else 0.0
-    bias, parts = float(surplus.sum()), surplus * (witness.f - base)
+    bias = float(surplus.sum())
+    parts = surplus * (witness.f - base)
     return Miscalibration(
         error=witness.error,
         overall=base * bias,

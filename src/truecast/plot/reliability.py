@@ -1,4 +1,4 @@
-"""The reliability diagram: ranges, curve, band, histogram of forecasts, and what the scores are made of."""
+"""The reliability diagram: ranges, curve, band, histogram, and the parts of the scores."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ LEGEND: dict[str, Any] = {
     "edgecolor": "none",
     "borderpad": 0.2,
 }
-_CELLS, _MOST_CELLS = 1 << 10, 1 << 14  # of what is shown, to be resampled; and of [0, 1]
+_CELLS = 1 << 10  # of what is shown, to be resampled
+_MOST_CELLS = 1 << 14  # of [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +105,10 @@ class ReliabilityDiagram:
         return self.draw_on(axes, span, self.rates(span))
 
     def draw_on(self, axes: Any, span: tuple[float, float], rates: tuple[float, float]) -> Any:
-        """Draw the diagram on axes that show this span of forecasts and this one of mean outcomes."""
+        """Draw the diagram on axes that show these spans of forecasts and of mean outcomes."""
         (low, high), (bottom, top) = span, rates
-        strip, rim = _STRIP * (top - bottom), 0.015
+        strip = _STRIP * (top - bottom)
+        rim = 0.015
         axes.plot([0, 1], [0, 1], color=ink(axes), ls=(0, (2, 2)), lw=1, zorder=2)
         self._draw_band(axes)
         self._draw_curve(axes)
@@ -137,7 +139,7 @@ class ReliabilityDiagram:
         return low, high
 
     def rates(self, span: tuple[float, float]) -> tuple[float, float]:
-        """Return from where to where to show mean outcomes: as far as forecasts and the rates of most rounds go."""
+        """Return the span of mean outcomes to show: that of forecasts and of most rates."""
         low, high = span
         if high - low == 1:
             return 0.0, 1.0
@@ -158,10 +160,12 @@ class ReliabilityDiagram:
     def _draw_band(self, axes: Any) -> None:
         if self.band is None:
             return
-        band, style = (
-            self.band,
-            {"color": GREY, "zorder": 1, "label": f"{100 * self.band.level:.3g} % if calibrated"},
-        )
+        band = self.band
+        style = {
+            "color": GREY,
+            "zorder": 1,
+            "label": f"{100 * self.band.level:.3g} % if calibrated",
+        }
         if len(band.p) > _FEW:
             axes.fill_between(band.p, band.lower, band.upper, alpha=0.4, lw=0, **style)
         else:  # between a few forecasts there is nothing
@@ -184,22 +188,23 @@ class ReliabilityDiagram:
         )
 
     def _draw_ranges(self, axes: Any) -> None:
-        for off, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
-            parts = [part for part in self.ranges if part.off == off]
+        for marked, color, marker in ((False, COLORS[0], "o"), (True, _OFF, "D")):
+            parts = [part for part in self.ranges if part.off == marked]
             if not parts:
                 continue
-            said, came, share = np.array(
+            forecasts, rates, share = np.array(
                 [(part.forecast, part.rate, part.rounds / self.total) for part in parts]
             ).T
             if isinstance(self.total, int):
                 low, high = np.array([part.interval(self.level) for part in parts]).T
-                axes.vlines(said, low, high, color=color, lw=1.2, zorder=4)
-            label = "off beyond chance" if off else "mean outcome in a range"
+                axes.vlines(forecasts, low, high, color=color, lw=1.2, zorder=4)
+            label = "off beyond chance" if marked else "mean outcome in a range"
             style = {"color": color, "marker": marker, "lw": 0, "zorder": 5, "label": label}
-            axes.scatter(said, came, s=12 + 160 * share, **style)
+            axes.scatter(forecasts, rates, s=12 + 160 * share, **style)
 
     def _draw_histograms(self, axes: Any, bottom: float, height: float) -> None:
-        middle, reach = bottom - 0.55 * height, 0.4 * height
+        middle = bottom - 0.55 * height
+        reach = 0.4 * height
         beside = {
             "xycoords": ("axes fraction", "data"),
             "textcoords": "offset points",
@@ -207,23 +212,21 @@ class ReliabilityDiagram:
             "va": "center",
         }
         words = {"color": ink(axes), "fontsize": "small", "linespacing": 0.95}
-        axes.axhspan(
-            bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5
-        )  # over a curve that leaves
+        # over a curve that leaves
+        axes.axhspan(bottom - height, bottom, color=axes.get_facecolor(), lw=0, zorder=5.5)
         most = max(self.ones.max(), self.zeros.max(), 1e-300)
         for counts, up, color in ((self.ones, 1, COLORS[4]), (self.zeros, -1, COLORS[5])):
             bars = up * reach * (counts / most)
             axes.stairs(
                 middle + bars, self.edges, baseline=middle, fill=True, color=color, lw=0, zorder=6
             )
-        axes.annotate(
-            "ones\nzeros", (0, middle), (-4, 0), **words, **beside
-        )  # both are read, or none
+        # both are read, or none
+        axes.annotate("ones\nzeros", (0, middle), (-4, 0), **words, **beside)
         axes.axhline(middle, color=ink(axes), lw=0.5, zorder=7)
         axes.axhline(bottom, color=ink(axes), lw=0.8, zorder=7)
 
     def _draw_legend(self, axes: Any, span: tuple[float, float]) -> None:
-        """In the corner that ranges and curve leave free, above the histograms; as much as there is room for."""
+        """Draw the legend in the free corner above the histograms, as far as there is room."""
         width, height = room(axes)
         middle = (self.curve.lower + self.curve.upper) / 2
         seen = (middle >= span[0]) & (middle <= span[1])
@@ -246,16 +249,18 @@ class ReliabilityDiagram:
 
     def _titles(self) -> list[str]:
         """The same in more and in fewer words."""
-        brier, minus = self.brier, "\N{MINUS SIGN}"
+        brier = self.brier
+        minus = "\N{MINUS SIGN}"
         parts = (brier.score, brier.miscalibration, brier.discrimination, brier.uncertainty)
-        score, off, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
+        score, miscalibration, sharp, base = (f"{part:.{decimals(*parts)}f}" for part in parts)
         rounds = rounds_or_weight(self.total)
         first = f"{rounds}, Brier score {score}"
         return [
-            f"{first}\n= {off} miscalibration {minus} {sharp} discrimination + {base} uncertainty",
-            f"{first}\n= {off} miscal. {minus} {sharp} discrim. + {base} uncert.",
-            f"{first}\n= {off} MCB {minus} {sharp} DSC + {base} UNC",
-            f"{rounds}, Brier {score}\n= {off} {minus} {sharp} + {base}",
+            f"{first}\n= {miscalibration} miscalibration {minus} {sharp} discrimination "
+            f"+ {base} uncertainty",
+            f"{first}\n= {miscalibration} miscal. {minus} {sharp} discrim. + {base} uncert.",
+            f"{first}\n= {miscalibration} MCB {minus} {sharp} DSC + {base} UNC",
+            f"{rounds}, Brier {score}\n= {miscalibration} {minus} {sharp} + {base}",
             f"{rounds}\nBrier {brier.score:.{decimals(brier.score)}f}",
         ]
 
@@ -276,7 +281,7 @@ def reliability_diagram(
     random_state: int | np.random.Generator | None = 0,
     bins: int = 50,
 ) -> ReliabilityDiagram:
-    """Return what a reliability diagram shows: mean outcomes against forecasts, and what chance would do to them.
+    """Return a reliability diagram: mean outcomes against forecasts, and what chance would do.
 
     The curve shows only what increases with the forecast; ranges show the rest. Intervals and band
     hold for each range or forecast by itself: a calibrated model leaves them at some. What is more
@@ -324,7 +329,10 @@ def diagram_of(
     random_state: int | np.random.Generator | None,
     found: Stretches | None = None,
 ) -> ReliabilityDiagram:
-    """Return the diagram of a tally whose forecasts are all between the edges; what was `found` is not found again."""
+    """Return the diagram of a tally whose forecasts are all between the edges.
+
+    What was `found` is not computed again.
+    """
     level = _check.between("level", level, 0, 1)
     band = None
     if not tally.weighted:

@@ -18,7 +18,10 @@ _ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0)
 
 
 def even_edges(bins: int, *tallies: Tally) -> NDArray[np.float64]:
-    """Return edges of `bins` bins of equal width over [0, 1], or over its end if all forecasts are close to that."""
+    """Return edges of `bins` bins of equal width over [0, 1].
+
+    Or over one end of it if all forecasts are close to that.
+    """
     bins = _check.whole_number("bins", bins, least=1, most=10_000)
     low, high = min(tally.p[0] for tally in tallies), max(tally.p[-1] for tally in tallies)
     if 0 < high <= _RARE:
@@ -33,7 +36,10 @@ def even_edges(bins: int, *tallies: Tally) -> NDArray[np.float64]:
 def in_bins(
     values: NDArray[Any], p: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """Return sums of `values`, one for each of the increasing `p`, in bins by the rule of `Bins`; none is left out."""
+    """Return sums of `values`, one for each of the increasing `p`, in bins.
+
+    By the rule of `Bins`; none is left out.
+    """
     sums = np.append(0, np.cumsum(values))[
         np.concatenate(([0], np.searchsorted(p, edges[1:-1]), [len(p)]))
     ]

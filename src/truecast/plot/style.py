@@ -29,19 +29,8 @@ __all__ = [
 
 # Okabe and Ito's, without black, which is lost on dark grounds, and yellow, which is on light ones
 COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = (
-    "o",
-    "s",
-    "^",
-    "D",
-    "v",
-    "x",
-    "+",
-    "<",
-    ">",
-    "p",
-    "*",
-)  # 11, so that 66 pairs are all different
+# 11, so that 66 pairs are all different
+MARKERS = ("o", "s", "^", "D", "v", "x", "+", "<", ">", "p", "*")
 DASHES = ("-", "--", "-.")
 GREY = "#999999"
 _APART = 6  # pixels between a legend and what is beside it
@@ -49,7 +38,7 @@ _ROOMY = 170  # points: axes that are larger each way have room for all words
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return a figure of so many inches, in the user's style, that no window knows of."""
+    """Return a figure of this size in inches, in the user's style, that no window shows."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -81,7 +70,7 @@ def width_of(text: str, size: str | float) -> float:
 
 
 def fitting(texts: Sequence[str], width: float, size: str | float) -> str:
-    """Return the first of several texts that is no wider than so many points; the last if none is."""
+    """Return the first of several texts that fits this width in points; the last if none does."""
     return next((text for text in texts if width_of(text, size) <= width), texts[-1])
 
 
@@ -109,7 +98,7 @@ def quiet(axes: Any) -> None:
 
 
 def tidy(axes: Any) -> None:
-    """In a small picture, leave out words that would be cut off or stand over others: the least needed first."""
+    """In a small picture, leave out words that would be cut off or overlap, least needed first."""
     if min(room(axes)) > _ROOMY:
         return
     while any([_drop_legend(axes), _drop_ticks(axes), _drop_words(axes)]):
@@ -117,15 +106,13 @@ def tidy(axes: Any) -> None:
 
 
 def clear(axes: Any, legend: Any) -> None:
-    """Show more below the lines, where that takes a legend in the lower right corner off them; or remove it."""
+    """Show more below the lines, if that frees a legend in the lower right corner; or remove it."""
     _lay_out(axes.figure)
     box, around = legend.get_window_extent(), axes.get_window_extent()
     points = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
     lowest = min(points[points[:, 0] > box.x0 - _APART, 1], default=around.y1)
-    covered, free = (
-        (box.y1 + _APART - around.y0) / around.height,
-        (lowest - around.y0) / around.height,
-    )
+    covered = (box.y1 + _APART - around.y0) / around.height
+    free = (lowest - around.y0) / around.height
     if covered > 0.6:
         legend.remove()
     elif covered > free:
@@ -142,7 +129,7 @@ def _lay_out(figure: Any) -> None:
 
 
 def _drop_ticks(axes: Any) -> bool:
-    """Leave out every other number below the axes if neighbours overlap; return whether they did."""
+    """Leave out every other number below the axes if they overlap; return whether they did."""
     _lay_out(axes.figure)
     seen = _ticks(axes.xaxis)
     boxes = [tick.label1.get_window_extent() for tick in seen]
@@ -166,9 +153,10 @@ def _drop_legend(axes: Any) -> bool:
 
 
 def _drop_words(axes: Any) -> bool:
-    """Hide the first words that do not fit, once all is laid out; return whether there were some."""
+    """Hide the first words that do not fit, once all is laid out; return whether any were."""
     _lay_out(axes.figure)
-    edge, ticks = axes.figure.bbox, _ticks(axes.xaxis) + _ticks(axes.yaxis)
+    edge = axes.figure.bbox
+    ticks = _ticks(axes.xaxis) + _ticks(axes.yaxis)
     kept = [tick.label1.get_window_extent() for tick in ticks]
     for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts):
         if not (text.get_visible() and text.get_text()):

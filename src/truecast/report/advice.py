@@ -16,10 +16,8 @@ from truecast.report.verdict import gain, place, turned, verdict
 __all__ = ["Advice", "advice"]
 
 _DULL = 0.05  # of the uncertainty, that forecasts should at least explain
-_AIM, _RARE_AIM = (
-    0.01,
-    0.1,
-)  # the error that chance should not hide, as such and relative to the rarer outcome
+_AIM = 0.01  # the error that chance should not hide
+_RARE_AIM = 0.1  # the same, relative to the rate of the rarer outcome
 _ENOUGH = 100  # rounds to judge sharpness by
 _LARGE = 30  # rounds of a group, on average, for it to be recalibrated by itself
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -46,7 +44,10 @@ def advice(finding: Finding, context: Context) -> list[Advice]:
 def _calibration(finding: Finding, context: Context) -> Advice:
     kind = verdict(finding).kind
     if kind == "off" and turned(finding):
-        why = "Low forecasts came true more often than high ones: perhaps these are probabilities of the other outcome."
+        why = (
+            "Low forecasts came true more often than high ones: perhaps these are probabilities "
+            "of the other outcome."
+        )
         return Advice(
             "Try 1 \N{MINUS SIGN} score.",
             f"{why} Or recalibrate, which turns them round.",
@@ -66,13 +67,16 @@ def _calibration(finding: Finding, context: Context) -> Advice:
         )
     why = "With so many rounds the error is certain, but it hardly matters."
     if kind == "none":
-        why = "Nothing here calls for recalibration. Models drift, though: measure again with new rounds."
+        why = (
+            "Nothing here calls for recalibration. Models drift, though: measure again with new "
+            "rounds."
+        )
     return Advice("Leave the forecasts as they are.", why)
 
 
 def _not_by_much(finding: Finding) -> str:
     """Say what is marked, and how sure that is."""
-    most = min(finding.off, key=lambda part: part.p_value)
+    most = min(finding.marked, key=lambda part: part.p_value)
     ends = place(most)
     gap = f"The gap {'between ' + ' and '.join(ends) if len(ends) > 1 else 'at ' + ends[0]} is"
     larger = f"larger than chance usually makes (p-value {p_value(most.p_value)}), but not by much"
@@ -97,12 +101,13 @@ def _line(finding: Finding, context: Context) -> str:
 
 
 def _worth_it(finding: Finding) -> bool:
-    """Whether groups are large enough to learn from: of a column of names, or of times, they are not."""
+    """Whether groups are large enough to learn from; by a column of names or times they are not."""
     return finding.groups is not None and finding.figures.total >= _LARGE * len(finding.groups)
 
 
 def _how_many(finding: Finding) -> str:
-    figures, chance = finding.figures, finding.doubt.if_calibrated if finding.doubt else 0.0
+    figures = finding.figures
+    chance = finding.smooth_error.if_calibrated if finding.smooth_error else 0.0
     aim = min(_AIM, _RARE_AIM * min(figures.mean_forecast, 1 - figures.mean_forecast))
     if not chance > aim > 0:
         return "So few say little either way."
@@ -119,13 +124,19 @@ def _after(finding: Finding, later: Finding) -> Advice:
     calmer = later.figures.smooth_calibration_error < finding.figures.smooth_calibration_error
     if verdict(finding).kind == "few":
         total = finding.figures.total
-        why = f"{count(total)} {'is' if total == 1 else 'are'} too few to tell whether recalibration helps."
+        why = (
+            f"{count(total)} {'is' if total == 1 else 'are'} too few to tell whether "
+            "recalibration helps."
+        )
         return Advice("Collect more rounds.", why)
     if after.score < before.score:
         why = f"Their {score} is better{', not only their calibration' if calmer else ''}."
         return Advice("Use the recalibrated forecasts.", why)
-    if calmer and not finding.off:
-        why = f"Nothing spoke against their calibration, and recalibrated they have no better {score}."
+    if calmer and not finding.marked:
+        why = (
+            "Nothing spoke against their calibration, and recalibrated they have no better "
+            f"{score}."
+        )
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
         fell = after.discrimination < before.discrimination
@@ -144,24 +155,24 @@ def _groups(finding: Finding) -> list[Advice]:
     overview = finding.groups
     if overview is None or finding.after is not None or not (overview.adjusted < SIGNIFICANT).any():
         return []
-    said, came = float(overview.mean_forecast[0]), float(overview.mean_outcome[0])
-    off = f"Its mean forecast is {probability(said)}, its mean outcome {probability(came)}"
+    forecast = float(overview.mean_forecast[0])
+    rate = float(overview.mean_outcome[0])
+    means = f"Its mean forecast is {probability(forecast)}, its mean outcome {probability(rate)}"
     alone = (
         "; each group can be recalibrated by itself (--by, or group= in Python)"
         if _worth_it(finding)
         else ""
     )
-    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{off}{alone}.")]
+    return [Advice(join(("Look at ", name(overview.names[0]), ".")), f"{means}{alone}.")]
 
 
 def _sharpness(finding: Finding) -> list[Advice]:
     (score, parts), steps = judged_by(finding), []
     if not parts.uncertainty or finding.figures.total < _ENOUGH:
         return []
-    worse = parts.score > parts.uncertainty and verdict(finding).kind in (
-        "off",
-        "weighted",
-    )  # else it may be chance
+    # with other verdicts it may be chance
+    judged = verdict(finding).kind in ("off", "weighted")
+    worse = parts.score > parts.uncertainty and judged
     if worse and finding.after is None:
         why = (
             f"As they are, the forecasts are worse than always saying the average, by the {score}."
@@ -169,9 +180,15 @@ def _sharpness(finding: Finding) -> list[Advice]:
         steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
     told = parts.discrimination / parts.uncertainty
     if told < _DULL and not turned(finding) and not finding.outdone:
-        curve = f"Even the best fixed, increasing curve would be {f'only {percent(told)}' if told else 'no'} better"
+        curve = (
+            "Even the best fixed, increasing curve would be "
+            f"{f'only {percent(told)}' if told else 'no'} better"
+        )
         why = f"{curve} than always saying the average, by the {score}."
-        do = "Improve the model: it hardly separates events from non-events, and calibration does not help that."
+        do = (
+            "Improve the model: it hardly separates events from non-events, and calibration does "
+            "not help that."
+        )
         steps.append(Advice(do, why))
     return steps
 
@@ -179,5 +196,8 @@ def _sharpness(finding: Finding) -> list[Advice]:
 def _certainty(finding: Finding) -> list[Advice]:
     if not finding.impossible:
         return []
-    why = "One certain mistake costs more than any number of good forecasts gain, by the log loss and in many decisions."
+    why = (
+        "One certain mistake costs more than any number of good forecasts gain, by the log loss "
+        "and in many decisions."
+    )
     return [Advice("Keep forecasts away from 0 and 1.", why)]

@@ -1,4 +1,4 @@
-"""The pictures, as SVG: drawn from the same objects as those of `truecast.plot`, coloured by the page's style."""
+"""The pictures, as SVG: of the same objects as in `truecast.plot`, in the page's colours."""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ from truecast.report.svg import (
 
 __all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_chart"]
 
-_WIDTH, _LEFT, _SIDE = 400.0, 46.0, 346.0  # of a chart, of its left margin, of the square beside it
-_RIGHT, _MIDDLE = _LEFT + _SIDE, _LEFT + _SIDE / 2
+_WIDTH = 400.0  # of a chart
+_LEFT = 46.0  # the margin, after which the square begins
+_SIDE = 346.0  # of the square
+_RIGHT = _LEFT + _SIDE
+_MIDDLE = _LEFT + _SIDE / 2
 
 
 def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
-    """Return the reliability diagram: ranges, curve, band and diagonal, and the histogram of the forecasts below."""
+    """Return the reliability diagram, with the histogram of the forecasts below."""
     low, high = diagram.edges[[0, -1]].tolist()
     top, bottom, base = 24.0, 24.0 + _SIDE, 24.0 + _SIDE + 124.0
     both = diagram.zeros + diagram.ones
@@ -74,30 +77,30 @@ def reliability_chart(diagram: ReliabilityDiagram, label: str) -> Markup:
     return chart(label, _WIDTH, base + 26, parts)
 
 
-def miscalibration_chart(where: Miscalibration, label: str) -> Markup:
-    """Return where forecasts were too low (bars up) or too high (bars down), and the witness below."""
-    low, high = where.edges[[0, -1]].tolist()
+def miscalibration_chart(picture: Miscalibration, label: str) -> Markup:
+    """Return where forecasts were too low (bars up) or too high (down), the witness below."""
+    low, high = picture.edges[[0, -1]].tolist()
     top, bottom, roof, floor = 26.0, 226.0, 294.0, 384.0
     x = scale(low, high, _LEFT, _RIGHT)
-    least, most = _reach(where.gaps)
+    least, most = _reach(picture.gaps)
     y = scale(least, most, bottom, top)
     parts = [
         text(0, 12, "too low: it happened more often than forecast", kind="label"),
         text(0, bottom + 24, "too high: it happened less often than forecast", kind="label"),
-        *(_marked(part, x, top, bottom) for part in where.stretches),
+        *(_marked(part, x, top, bottom) for part in picture.stretches),
         *_ruled(x, ticks(low, high), top, bottom, named=False),
-        bars(where.edges, 0 * where.gaps, np.maximum(where.gaps, 0), x, y, "low"),
-        bars(where.edges, 0 * where.gaps, np.minimum(where.gaps, 0), x, y, "high"),
+        bars(picture.edges, 0 * picture.gaps, np.maximum(picture.gaps, 0), x, y, "low"),
+        bars(picture.edges, 0 * picture.gaps, np.minimum(picture.gaps, 0), x, y, "high"),
         rule(_LEFT, y(0.0), _RIGHT, y(0.0)),
         *(
             text(_LEFT - 6, y(mark) + 4, points_of(mark), "end")
-            for mark in _apart((most, 0.0, least), y)
+            for mark in _with_room((most, 0.0, least), y)
         ),
-        text(0, roof - 12, _witness_title(where), kind="label"),
+        text(0, roof - 12, _witness_title(picture), kind="label"),
         *_ruled(x, ticks(low, high), roof, floor),
-        *_witness(where, x, roof, floor),
+        *_witness(picture, x, roof, floor),
         text(_MIDDLE, floor + 36, "forecast", "middle", "label"),
-        *hits(where.edges, x, top, floor, _where_tips(where)),
+        *hits(picture.edges, x, top, floor, _miscalibration_tips(picture)),
     ]
     return chart(label, _WIDTH, floor + 44, parts)
 
@@ -149,16 +152,16 @@ def _course_tips(course: TimeCourse) -> list[str | None]:
     tips: list[str | None] = []
     for k in range(len(course.rounds)):
         ends = course.span(k)
-        said = (
+        rates = (
             f"{probability(course.rate[k])} came true, {probability(course.forecast[k])} forecast"
         )
         after = "" if course.after is None else f", {probability(course.after[k])} recalibrated"
-        tips.append(f"{ends}\n{rounds(int(course.rounds[k]))}\n{said}{after}")
+        tips.append(f"{ends}\n{rounds(int(course.rounds[k]))}\n{rates}{after}")
     return tips
 
 
 def _rates(diagram: ReliabilityDiagram) -> tuple[float, float]:
-    """Return the range of rates to show: that of the forecasts, and what curve and ranges say beyond."""
+    """Return the range of rates to show: of the forecasts, of the curve and of the ranges."""
     rates = np.concatenate(
         (diagram.edges[[0, -1]], diagram.curve.rate, [part.rate for part in diagram.ranges])
     )
@@ -187,12 +190,15 @@ def _range(part: Stretch, diagram: ReliabilityDiagram, x: Scale, y: Scale) -> Ma
 
 def _range_tip(part: Stretch) -> str:
     ends = " to ".join(between(part.low, part.high))
-    said = f"forecasts {ends}: {rounds(part.rounds)}"
+    which = f"forecasts {ends}: {rounds(part.rounds)}"
     way = "low" if part.gap > 0 else "high"
-    off = (
+    beyond_chance = (
         f"\ntoo {way} beyond chance by itself (p-value {p_value(part.p_value)})" if part.off else ""
     )
-    return f"{said}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came true{off}"
+    return (
+        f"{which}\n{probability(part.forecast)} forecast on average, {probability(part.rate)} came "
+        f"true{beyond_chance}"
+    )
 
 
 def _marked(part: Stretch, x: Scale, top: float, bottom: float) -> Markup:
@@ -209,7 +215,7 @@ def _reach(values: NDArray[np.float64]) -> tuple[float, float]:
     return (least, most) if least < most else (-1.0, 1.0)
 
 
-def _apart(marks: tuple[float, ...], y: Scale) -> list[float]:
+def _with_room(marks: tuple[float, ...], y: Scale) -> list[float]:
     """Return the marks that have room for their text."""
     kept: list[float] = []
     for mark in sorted(marks, key=abs):
@@ -251,24 +257,25 @@ def _curve(diagram: ReliabilityDiagram, x: Scale, y: Scale) -> list[Markup]:
     return [line(ends, np.repeat(curve.rate, 2), x, y, "curve")]
 
 
-def _witness(where: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
-    """Return the function above and below its base, which is a line at 0; a dot where there is but one point."""
-    swing = where.f - where.base
+def _witness(picture: Miscalibration, x: Scale, roof: float, floor: float) -> list[Markup]:
+    """Return the function above and below its base, a line at 0; a single point is a dot."""
+    swing = picture.f - picture.base
     ends = _reach(swing)
     y = scale(*ends, floor, roof)
     marks = [
-        text(_LEFT - 6, y(mark) + 4, _mark(mark), "end") for mark in _apart(tuple(ticks(*ends)), y)
+        text(_LEFT - 6, y(mark) + 4, _mark(mark), "end")
+        for mark in _with_room(tuple(ticks(*ends)), y)
     ]
     curve = (
-        line(where.p, swing, x, y, "weightline")
-        if len(where.p) > 1
-        else dot(x(where.p[0]), y(swing[0]))
+        line(picture.p, swing, x, y, "weightline")
+        if len(picture.p) > 1
+        else dot(x(picture.p[0]), y(swing[0]))
     )
     return [rule(_LEFT, y(0.0), _RIGHT, y(0.0)), *marks, curve]
 
 
-def _witness_title(where: Miscalibration) -> str:
-    line = f"grey line: its base, {_mark(where.base)}" if where.base else "grey line: 0"
+def _witness_title(picture: Miscalibration) -> str:
+    line = f"grey line: its base, {_mark(picture.base)}" if picture.base else "grey line: 0"
     return f"the error\u2019s witness ({line})"
 
 
@@ -282,29 +289,35 @@ def _reliability_tips(diagram: ReliabilityDiagram) -> list[str | None]:
     for k, (zeros, ones) in enumerate(
         zip(diagram.zeros.tolist(), diagram.ones.tolist(), strict=True)
     ):
-        came = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
+        outcomes = f"{rounds(zeros + ones)}, {percent(ones / ((zeros + ones) or 1))} came true"
         curve = f"best increasing curve {probability(float(diagram.curve(middles[k])))}{lines[k]}"
-        tips.append(f"{_bin(diagram.edges, k)}\n{came}\n{curve}" if zeros + ones else None)
+        tips.append(f"{_bin(diagram.edges, k)}\n{outcomes}\n{curve}" if zeros + ones else None)
     return tips
 
 
 def _chance(diagram: ReliabilityDiagram) -> NDArray[np.float64]:
     """Return the ends of the band in the middle of each bin."""
-    middles, band = (diagram.edges[:-1] + diagram.edges[1:]) / 2, diagram.band
+    middles = (diagram.edges[:-1] + diagram.edges[1:]) / 2
+    band = diagram.band
     if band is None:
         return np.zeros((len(middles), 2))
     return np.stack([np.interp(middles, band.p, side) for side in (band.lower, band.upper)], 1)
 
 
-def _where_tips(where: Miscalibration) -> list[str | None]:
+def _miscalibration_tips(picture: Miscalibration) -> list[str | None]:
     tips: list[str | None] = []
-    parts = where.contributions + where.base * where.gaps
+    parts = picture.contributions + picture.base * picture.gaps
     for k, (size, gap, part) in enumerate(
-        zip(where.counts.tolist(), where.gaps, parts, strict=True)
+        zip(picture.counts.tolist(), picture.gaps, parts, strict=True)
     ):
-        off = f"too {'low' if gap > 0 else 'high'} by {figure(abs(gap) * where.total / (size or 1))} on average"
+        gap_text = (
+            f"too {'low' if gap > 0 else 'high'} by "
+            f"{figure(abs(gap) * picture.total / (size or 1))} on average"
+        )
         adds = f"adds {figure(part)} to the smooth calibration error"
-        tips.append(f"{_bin(where.edges, k)}\n{rounds(size)}, {off}\n{adds}" if size else None)
+        tips.append(
+            f"{_bin(picture.edges, k)}\n{rounds(size)}, {gap_text}\n{adds}" if size else None
+        )
     return tips
 
 

@@ -1,4 +1,7 @@
-"""Forecasts and outcomes over time: sums in ever wider steps, in bounded memory, whatever the order of the rounds."""
+"""Forecasts and outcomes over time, in bounded memory.
+
+Sums in ever wider steps, whatever the order of the rounds.
+"""
 
 from __future__ import annotations
 
@@ -73,19 +76,33 @@ class RunningCourse:
         self._sums: dict[int, NDArray[np.float64]] = {}
 
     def add(self, times: Any, y: Any, p: Any, after: Any = None) -> None:
-        """Add rounds: numbers, dates or texts of dates, with outcomes, forecasts and recalibrated forecasts."""
+        """Add rounds: times, outcomes, forecasts and recalibrated forecasts.
+
+        Times are numbers, dates or texts of dates.
+        """
         seconds, dated = _seconds(times)
         if self.dated is not None and self.dated != dated:
             raise InputError("times", "must be dates throughout, or numbers throughout", times)
         self.dated = dated
         later = p if after is None else after
-        said, came, last = (np.asarray(column, np.float64) for column in (p, y, later))
-        if not len(seconds) == len(said) == len(came):
+        forecasts, outcomes, last = (np.asarray(column, np.float64) for column in (p, y, later))
+        if not len(seconds) == len(forecasts) == len(outcomes):
             raise InputError(
-                "times", f"must have an entry for each of the {len(came):,} rounds", len(seconds)
+                "times",
+                f"must have an entry for each of the {len(outcomes):,} rounds",
+                len(seconds),
             )
         columns = np.stack(
-            (np.ones(len(said)), came, said, said * (1 - said), last, seconds, seconds), 1
+            (
+                np.ones(len(forecasts)),
+                outcomes,
+                forecasts,
+                forecasts * (1 - forecasts),
+                last,
+                seconds,
+                seconds,
+            ),
+            1,
         )
         self._count(columns)
 
@@ -95,10 +112,9 @@ class RunningCourse:
         seconds = columns[:, 5]
         if self._power is None:
             self._power = math.floor(math.log2((float(np.ptp(seconds)) or 1.0) / _STEPS))
-        far = (
-            math.frexp(float(np.abs(seconds).max()))[1] - 62
-        )  # steps must be whole numbers that fit
-        while self._power < far:
+        # steps must be whole numbers that fit
+        least_power = math.frexp(float(np.abs(seconds).max()))[1] - 62
+        while self._power < least_power:
             self._widen()
         steps = np.floor(np.ldexp(seconds, -self._power)).astype(np.int64)
         order = np.argsort(steps, kind="stable")
@@ -115,7 +131,8 @@ class RunningCourse:
         self._sums[step] = row if there is None else _summed(np.stack((there, row)))
 
     def _widen(self) -> None:
-        before, self._sums = self._sums, {}
+        before = self._sums
+        self._sums = {}
         self._power = (self._power or 0) + 1
         for step, row in before.items():
             self._put(step >> 1, row)
@@ -133,10 +150,10 @@ class RunningCourse:
         parts = np.array([_summed(rows[block == k]) for k in np.unique(block)])
         if len(parts) < 2:
             return None
-        n, ones, said, variance, later, first, last = parts.T
+        n, ones, forecasts, variance, later, first, last = parts.T
         after = later / n if recalibrated else None
         return TimeCourse(
-            first, last, bool(self.dated), n, said / n, ones / n, np.sqrt(variance) / n, after
+            first, last, bool(self.dated), n, forecasts / n, ones / n, np.sqrt(variance) / n, after
         )
 
 
@@ -177,7 +194,8 @@ def _seconds(times: Any) -> tuple[NDArray[np.float64], bool]:
 def _dates(array: NDArray[Any]) -> NDArray[Any]:
     """Return what is written down as numbers, or as dates."""
     found = [_check.moment(text) for text in array.astype(str).tolist()]
-    kinds, values = [kind for kind, _ in found], np.array([value for _, value in found])
+    kinds = [kind for kind, _ in found]
+    values = np.array([value for _, value in found])
     bad = next((at for at, kind in enumerate(kinds) if not kind or kind != kinds[0]), None)
     if bad is not None:
         rule = "must be dates such as 2031-02-03 or 2031-02-03T04:05, or numbers; all of one kind"

@@ -46,14 +46,14 @@ class HtmlReport:
     verdicts: Mapping[str, str]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, which is there completely or as it was before; return its path."""
+        """Write the page to a file, completely or not at all; return its path."""
         target = Path(path)
         with replaced(target) as place:
             place.write_bytes(self.html.encode())
         return target
 
     def __str__(self) -> str:
-        lines = [f"  {score}: {said}" for score, said in self.verdicts.items()]
+        lines = [f"  {score}: {verdict}" for score, verdict in self.verdicts.items()]
         return "\n".join(
             [
                 self.title,
@@ -65,7 +65,8 @@ class HtmlReport:
     def _repr_html_(self) -> str:
         style = "width:100%;height:80vh;border:1px solid #8886;border-radius:6px"
         document, title = html.escape(self.html), html.escape(self.title)
-        return f'<iframe srcdoc="{document}" title="{title}" sandbox="allow-scripts" style="{style}"></iframe>'
+        about = f'title="{title}" sandbox="allow-scripts" style="{style}"'
+        return f'<iframe srcdoc="{document}" {about}></iframe>'
 
 
 def html_report(
@@ -88,7 +89,7 @@ def html_report(
     resamples: int | None = None,
     random_state: int = 0,
 ) -> HtmlReport:
-    """Make a page about forecasts: what was measured, are they calibrated, how sure is that, where not, what to do.
+    """Make a page about forecasts: are they calibrated, how sure is that, where not, what to do.
 
     One HTML file for readers who do not use Python: it loads nothing, works on a phone and on
     paper, in light and dark. The verdict rests on the smooth calibration error and on all stretches

@@ -27,8 +27,8 @@ __all__ = ["RARE", "Finding", "find", "judged_by"]
 
 RARE = 0.05  # how often an outcome comes at the most to be called rare
 _RANGES = 10
-_FEW_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of a score
-_TIMES = 100  # for that
+_COARSE_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of a score
+_MOST_RESAMPLES = 100  # for that
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Finding:
     found : Stretches
         Where it is off, and how sure that is: what verdict, words, tables, pictures and advice all
         go by.
-    diagram, where
+    diagram, miscalibration
         The pictures.
     gap : float
         How far rate and mean forecast of a range are apart on average, less what chance adds.
@@ -69,7 +69,7 @@ class Finding:
     figures: Report
     found: Stretches
     diagram: ReliabilityDiagram
-    where: Miscalibration
+    miscalibration: Miscalibration
     gap: float
     gain: float
     gain_of: str
@@ -81,17 +81,17 @@ class Finding:
 
     @property
     def p_value(self) -> float:
-        """How often calibrated forecasts would be as far off, in any way that was looked at; nan for real weights."""
+        """How often calibrated forecasts would be as far off anywhere; nan for real weights."""
         return self.found.p_value
 
     @property
-    def off(self) -> tuple[Stretch, ...]:
+    def marked(self) -> tuple[Stretch, ...]:
         """Where forecasts are off beyond chance, in order."""
         return self.found.off
 
     @property
-    def doubt(self) -> Uncertainty | None:
-        """Of the smooth calibration error; None for real weights."""
+    def smooth_error(self) -> Uncertainty | None:
+        """The smooth calibration error with its interval; None for real weights."""
         return self.found.smooth
 
     @property
@@ -101,7 +101,7 @@ class Finding:
 
     @property
     def outdone(self) -> bool:
-        """Whether what was done is better than any fixed, increasing curve, by the score of the gain."""
+        """Whether recalibration beat every fixed, increasing curve, by the score of the gain."""
         if self.after is None:
             return False
         (_, parts), (_, now) = (judged_by(side, self.gain_of) for side in (self, self.after))
@@ -109,7 +109,7 @@ class Finding:
 
 
 def judged_by(finding: Finding, which: str | None = None) -> tuple[str, Decomposition]:
-    """Return the proper score that words go by, with its name: that of the gain, or the given one."""
+    """Return a proper score with its name: that of the gain, or the given one."""
     if (which or finding.gain_of) == "brier":
         return "Brier score", finding.figures.brier
     return "log loss", finding.figures.log
@@ -145,7 +145,8 @@ def _find(
     course: TimeCourse | None,
     after: Finding | None,
 ) -> Finding:
-    figures, found = measure(tally), stretches(tally, **options)
+    figures = measure(tally)
+    found = stretches(tally, **options)
     gain_of = (
         "log"
         if min(tally.rate, 1 - tally.rate) < RARE and math.isfinite(figures.log.score)
@@ -157,10 +158,13 @@ def _find(
         figures=figures,
         found=found,
         diagram=diagram_of(tally, edges, found=found, **options),
-        where=miscalibration_of(tally, found, len(edges) - 1),
+        miscalibration=miscalibration_of(tally, found, len(edges) - 1),
         gap=_mean_gap(tally),
         gain=_gain(
-            tally, gain_of, min(options["resamples"] or _TIMES, _TIMES), options["random_state"]
+            tally,
+            gain_of,
+            min(options["resamples"] or _MOST_RESAMPLES, _MOST_RESAMPLES),
+            options["random_state"],
         ),
         gain_of=gain_of,
         impossible=_at(tally.p, tally.ones, 0.0) + _at(tally.p, tally.zeros, 1.0),
@@ -181,9 +185,9 @@ def _gain(tally: Tally, score: str, resamples: int, random_state: int) -> float:
     share = _share(tally, score)
     if tally.weighted or not share:
         return share
-    few = pooled(tally, _FEW_CELLS)
+    coarse = pooled(tally, _COARSE_CELLS)
     chance = uncertainty(
-        partial(_share, score=score), few, resamples=resamples, random_state=random_state
+        partial(_share, score=score), coarse, resamples=resamples, random_state=random_state
     ).if_calibrated
     return max(0.0, share - chance)
 

@@ -12,7 +12,7 @@ __all__ = ["Entry", "entries"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the table; one without a value is a heading, and those of a depth are parts of the one before."""
+    """A row of the table; without a value, a heading. `depth` makes it part of the one before."""
 
     label: str
     value: float | None = None
@@ -46,17 +46,23 @@ def entries(report: Report) -> list[Entry]:
 
 _DEPENDS = "What is low depends on how predictable the outcomes are."
 _DECISION = (
-    "What a decision with payoffs in [0, 1] can gain at the most by second-guessing every forecast. Like “by value”, "
-    "for forecasts that repeat."
+    "What a decision with payoffs in [0, 1] can gain at the most by second-guessing every "
+    "forecast. Like “by value”, for forecasts that repeat."
 )
-_U = "What anyone who trusts the forecasts can lose at the most against the best constant. 0 does not mean calibrated."
+_U = (
+    "What anyone who trusts the forecasts can lose at the most against the best constant. 0 does "
+    "not mean calibrated."
+)
 
 
 def _parts(score: Decomposition) -> list[Entry]:
     curve = (
         "What the best fixed, increasing curve would take off in hindsight. Part of it is chance."
     )
-    apart = "What the forecasts, so recalibrated, take off the last line: how well they separate events from non-events."
+    apart = (
+        "What the forecasts, so recalibrated, take off the last line: how well they separate "
+        "events from non-events."
+    )
     whole = (
         "The score of always saying the average. The score is the first less the second plus this."
     )
@@ -69,11 +75,17 @@ def _parts(score: Decomposition) -> list[Entry]:
 
 def _distances(report: Report) -> list[Entry]:
     low, high = report.lower_distance
-    moved = "How far forecasts must move on average to be calibrated, if rounds may be split: a proven bound from below."
+    moved = (
+        "How far forecasts must move on average to be calibrated, if rounds may be split: a "
+        "proven bound from below."
+    )
     above = (
         "The proven bound from above. Neither sees sharpness, and chance alone makes both positive."
     )
-    smooth = "The figure of the verdict, within a factor of two of the lower distance; no bins. Blind to sharpness."
+    smooth = (
+        "The figure of the verdict, within a factor of two of the lower distance; no bins. Blind "
+        "to sharpness."
+    )
     return [
         Entry("Distance to calibration"),
         Entry("Lower distance, at least", low, moved),
@@ -83,13 +95,19 @@ def _distances(report: Report) -> list[Entry]:
 
 
 def _errors(report: Report) -> list[Entry]:
-    kernel = "Gaps of neighbouring forecasts, more the nearer they are. Depends on the width of the kernel."
+    kernel = (
+        "Gaps of neighbouring forecasts, more the nearer they are. Depends on the width of the "
+        "kernel."
+    )
     arc = (
-        "Gaps of all pairs of forecasts, by a kernel that proves a bound of the lower distance. Grows with the number "
-        "of rounds if forecasts are off; not a test."
+        "Gaps of all pairs of forecasts, by a kernel that proves a bound of the lower distance. "
+        "Grows with the number of rounds if forecasts are off; not a test."
     )
     fair = "Its mean if the forecasts are right, at most 1. A few times this can be chance."
-    value = "Gaps at each distinct forecast. Says nothing about calibration if forecasts hardly ever repeat."
+    value = (
+        "Gaps at each distinct forecast. Says nothing about calibration if forecasts hardly ever "
+        "repeat."
+    )
     equal = "The same in bins with equal numbers of rounds, as far as ties allow."
     return [
         Entry("Other calibration errors (they do not see sharpness either)"),

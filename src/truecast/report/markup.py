@@ -25,7 +25,9 @@ class Markup(str):
 
 
 def tag(element: str, *children: object, **attributes: object) -> Markup:
-    """Return an element; attributes that are None are left out, and class_ is class, data_tip is data-tip.
+    """Return an element; attributes that are None are left out.
+
+    class_ is class, data_tip is data-tip.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def _fits(text: str) -> bool:
 
 
 def name(text: object) -> Markup:
-    """Return a name that someone else has chosen: shortened, and unable to turn the text around it."""
+    """Return a name from the user's data: shortened, and unable to turn the text around it."""
     return tag("bdi", "(none)" if text is None else shortened(text), class_="name")
 
 

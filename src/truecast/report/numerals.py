@@ -1,4 +1,4 @@
-"""Numbers as people read them: nothing that is not 0 looks like 0, and what differs looks different."""
+"""Numbers for people: only 0 looks like 0, and what differs looks different."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ def probability(value: float, digits: int = 3) -> str:
 
 
 def between(low: float, high: float, span: float = 1.0) -> tuple[str, ...]:
-    """Return the ends of a range among others that are spread over `span`, as different as they are; or the one value.
+    """Return the ends of a range, or the one value, as different as they are.
+
+    The range is among others that are spread over `span`.
 
     Examples
     --------
@@ -149,7 +151,7 @@ def percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a share in percentage points, without the words: two digits, and all before the point."""
+    """Return a share in percentage points: two digits, and all before the point. No words."""
     value = 100 * share
     if value and abs(value) < _SMALL:
         return _power(value)
@@ -169,14 +171,14 @@ def p_value(value: float) -> str:
 
 def _place(value: float, places: int) -> str:
     """Return a number with these decimals; with more if it would look like 0 or 1 and is not."""
-    said = _fixed(value, places)
-    return probability(value) if float(said) in (0.0, 1.0) and float(said) != value else said
+    text = _fixed(value, places)
+    return probability(value) if float(text) in (0.0, 1.0) and float(text) != value else text
 
 
 def _fixed(value: float, places: int) -> str:
-    """Return a number with these decimals, half of one rounded up: the same everywhere, also in percent."""
-    said = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return f"{said:f}"
+    """Return a number with these decimals, half rounded up: the same everywhere, and in percent."""
+    rounded = Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{rounded:f}"
 
 
 def _power(value: float) -> str:
@@ -195,7 +197,7 @@ def _exact(value: float) -> str:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """Return after how many decimals so many digits of the number have been written."""
+    """Return how many decimals it takes to write that many digits of the number."""
     return min(17, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 
 

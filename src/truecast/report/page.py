@@ -17,8 +17,9 @@ __all__ = ["page"]
 
 _DETAILED = 6  # scores with sections of their own
 _SMALL_PRINT = (
-    "Made with truecast. Figures are means per round unless they say otherwise. Intervals and p-values take rounds to "
-    "be independent of each other; if outcomes come in clusters, they promise too much."
+    "Made with truecast. Figures are means per round unless they say otherwise. "
+    "Intervals and p-values take rounds to be independent of each other; "
+    "if outcomes come in clusters, they promise too much."
 )
 
 
@@ -28,7 +29,10 @@ def page(findings: Sequence[Finding], context: Context) -> str:
         Markup(files(__package__).joinpath(file).read_text("utf-8"))
         for file in ("page.css", "page.js")
     )
-    allowed = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
+    allowed = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:"
+    )
     head = [
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=allowed),

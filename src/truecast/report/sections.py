@@ -1,4 +1,4 @@
-"""The sections of the page, a function each: what was measured, is it calibrated, where is it off, what to do."""
+"""The sections of the page, a function each."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ __all__ = ["comparison", "sections_of"]
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _BEFORE = "This is about the forecasts before recalibration."
 _CLUSTERS = (
-    "This takes rounds to be independent of each other. Where outcomes come in clusters, such as all those of one "
-    "stormy day, chance does more than is said here, and evidence is weaker than it looks."
+    "This takes rounds to be independent of each other. "
+    "Where outcomes come in clusters, such as all those of one stormy day, "
+    "chance does more than is said here, and evidence is weaker than it looks."
 )
 _STRETCH = "A stretch can be beyond chance although no single range in it is."
 _TINY = 5  # rounds of a group, on average, below which none can be judged
@@ -46,7 +47,7 @@ _LATER = "Where outcomes come to be known later in practice than they did here, 
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
-    """Return all sections about one score, with headings of this level and ids that begin like this."""
+    """Return all sections about one score, with this level of headings and prefix of ids."""
     after = finding.after
     earlier = [] if after is None else [tag("p", _BEFORE, class_="quiet")]
     judged = _verdict(finding) if after is None else _changed(finding, after)
@@ -85,8 +86,14 @@ def comparison(findings: Sequence[Finding]) -> list[Markup]:
     """Return what can be said of several scores at once."""
     best = min(findings, key=lambda finding: finding.figures.brier.score)
     same = len({(finding.figures.total, finding.figures.mean_outcome) for finding in findings}) == 1
-    told = "has the best Brier score, which counts calibration and sharpness. A small difference may be chance."
-    other = "The scores were not measured on the same rounds: their Brier scores and log losses cannot be compared."
+    told = (
+        "has the best Brier score, which counts calibration and sharpness. A small difference may "
+        "be chance."
+    )
+    other = (
+        "The scores were not measured on the same rounds: their Brier scores and log losses "
+        "cannot be compared."
+    )
     return [
         tag("p", name(best.label), " ", told) if same else tag("p", other),
         scores_table(findings),
@@ -114,60 +121,62 @@ def _measured(finding: Finding, context: Context) -> list[Markup]:
     return [tag("dl", *pairs, class_="facts")]
 
 
-def _both(finding: Finding, said: Callable[[Report], str]) -> str:
+def _both(finding: Finding, describe: Callable[[Report], str]) -> str:
     """Return a figure; with recalibrated forecasts, before and after."""
     if finding.after is None:
-        return said(finding.figures)
-    return f"{said(finding.figures)} before, {said(finding.after.figures)} after"
+        return describe(finding.figures)
+    return f"{describe(finding.figures)} before, {describe(finding.after.figures)} after"
 
 
 def _verdict(finding: Finding) -> list[Markup]:
-    found, figures, doubt = verdict(finding), finding.figures, finding.doubt
-    said = (found.headline, found.evidence, size(finding, found.kind))
+    found = verdict(finding)
+    figures = finding.figures
+    error = finding.smooth_error
+    sentences = (found.headline, found.evidence, size(finding, found.kind))
     tiles = [
         _tile(
             "smooth calibration error",
             figure(figures.smooth_calibration_error),
-            interval(finding, doubt) if doubt else "",
+            interval(finding, error) if error else "",
         ),
         _tile(
-            "the same by chance", figure(doubt.if_calibrated), f"p-value {p_value(finding.p_value)}"
+            "the same by chance", figure(error.if_calibrated), f"p-value {p_value(finding.p_value)}"
         )
-        if doubt
+        if error
         else None,
         _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
         _compared("log loss", figures.log.score, figures.log.uncertainty),
     ]
     return [
-        tag("div", *(tag("p", words) for words in said), class_=f"verdict {found.kind}"),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {found.kind}"),
         tag("dl", *tiles, class_="tiles"),
-        *([tag("p", _CLUSTERS, class_="quiet")] if doubt else []),
+        *([tag("p", _CLUSTERS, class_="quiet")] if error else []),
         tag("p", "Calibration is not all: ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
 
 
 def _changed(before: Finding, after: Finding) -> list[Markup]:
-    """Return the verdict on both, and the figures of both; the recalibrated forecasts are what counts."""
+    """Return verdict and figures of both; the recalibrated forecasts are what counts."""
     was, now = verdict(before), verdict(after)
-    said = (
+    sentences = (
         headline(before),
         after_sentence(before, after),
         f"After: {now.evidence}",
         f"Before: {was.evidence}",
     )
     return [
-        tag("div", *(tag("p", words) for words in said), class_=f"verdict {now.kind}"),
+        tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {now.kind}"),
         before_after_table(before, after),
-        *([tag("p", _CLUSTERS, class_="quiet")] if before.doubt else []),
+        *([tag("p", _CLUSTERS, class_="quiet")] if before.smooth_error else []),
         tag("p", "Calibration is not all. Before: ", skill(before, was.kind)),
         *_list(notes(before)),
     ]
 
 
 def _compared(term: str, score: float, constant: float) -> Markup:
-    said, average = apart(score, constant)
-    return _tile(term, said, f"always saying the average: {average}")
+    shown_score, average = apart(score, constant)
+    return _tile(term, shown_score, f"always saying the average: {average}")
 
 
 def _tile(term: str, value: str, more: str) -> Markup:
@@ -181,8 +190,12 @@ def _list(items: Sequence[str]) -> list[Markup]:
 
 
 def _where(finding: Finding) -> list[Markup]:
-    """Return where it is off; with recalibrated forecasts the diagram stands beside theirs, in another section."""
-    said = where_sentences(finding)
+    """Return where it is off.
+
+    With recalibrated forecasts the diagram stands beside theirs, in another section.
+    """
+    sentences = where_sentences(finding)
+    base = ", its base included," if finding.miscalibration.base else ""
     caption = tag(
         "figcaption",
         *(
@@ -191,13 +204,12 @@ def _where(finding: Finding) -> list[Markup]:
             _key("orange"),
             "too high: outcomes less forecasts, in percentage points of all rounds. ",
         ),
-        *(("Shaded: a stretch that is off beyond chance. ",) if finding.off else ()),
-        f"Weighted with the line below{', its base included,' if finding.where.base else ''} they add up to the smooth "
-        "calibration error.",
+        *(("Shaded: a stretch that is off beyond chance. ",) if finding.marked else ()),
+        f"Weighted with the line below{base} they add up to the smooth calibration error.",
     )
-    where = tag(
+    picture_of_gaps = tag(
         "figure",
-        miscalibration_chart(finding.where, "Where the error is. " + " ".join(said)),
+        miscalibration_chart(finding.miscalibration, "Where the error is. " + " ".join(sentences)),
         caption,
     )
     diagram = tag(
@@ -205,10 +217,10 @@ def _where(finding: Finding) -> list[Markup]:
         reliability_chart(finding.diagram, _label(finding)),
         tag("figcaption", *_diagram_key(finding)),
     )
-    pictures = (diagram, where) if finding.after is None else (where,)
+    pictures = (diagram, picture_of_gaps) if finding.after is None else (picture_of_gaps,)
     under = [tag("p", _STRETCH, class_="quiet")] if _shaded_only(finding) else []
     return [
-        *_list(said),
+        *_list(sentences),
         tag("div", *pictures, class_="figures"),
         ranges_table(finding.ranges),
         *under,
@@ -217,7 +229,7 @@ def _where(finding: Finding) -> list[Markup]:
 
 def _shaded_only(finding: Finding) -> bool:
     """Whether there is a range in a stretch that is off, and not off by itself."""
-    inside = ((part, whole) for part in finding.ranges for whole in finding.off)
+    inside = ((part, whole) for part in finding.ranges for whole in finding.marked)
     return any(
         not part.off and part.low <= whole.high and whole.low <= part.high for part, whole in inside
     )
@@ -225,10 +237,8 @@ def _shaded_only(finding: Finding) -> bool:
 
 def _diagram_key(*findings: Finding) -> list[object]:
     """Return what is what in reliability diagrams of these."""
-    diagram, off = (
-        findings[0].diagram,
-        any(part.off for finding in findings for part in finding.ranges),
-    )
+    diagram = findings[0].diagram
+    any_marked = any(part.off for finding in findings for part in finding.ranges)
     chance = (
         ()
         if diagram.band is None
@@ -237,9 +247,13 @@ def _diagram_key(*findings: Finding) -> list[object]:
     return [
         "Share that came true in ranges of forecasts: ",
         *(_key("blue dot"), "too low, ", _key("orange dot"), "too high"),
-        *((", ", _key("diamond"), "off beyond chance by itself") if off else ()),
+        *((", ", _key("diamond"), "off beyond chance by itself") if any_marked else ()),
         "; the larger, the more rounds. ",
-        *((f"Upright lines: {percent(diagram.level)} intervals. ",) if findings[0].doubt else ()),
+        *(
+            (f"Upright lines: {percent(diagram.level)} intervals. ",)
+            if findings[0].smooth_error
+            else ()
+        ),
         *(_key("blue line"), "the best increasing curve; "),
         *((_key("band"), *chance) if chance else ()),
         "Dashed: perfect calibration. Below, how often forecasts were made: ",
@@ -249,11 +263,14 @@ def _diagram_key(*findings: Finding) -> list[object]:
 
 def _label(finding: Finding) -> str:
     ends = dict.fromkeys((finding.ranges[0], finding.ranges[-1]))
-    said = "; ".join(
+    examples = "; ".join(
         f"forecasts around {probability(part.forecast)} came true in {percent(part.rate)}"
         for part in ends
     )
-    return f"Reliability diagram: share that came true against forecast. For example, {said}. The table has more."
+    return (
+        "Reliability diagram: share that came true against forecast. "
+        f"For example, {examples}. The table has more."
+    )
 
 
 def _key(kind: str) -> Markup:
@@ -274,7 +291,7 @@ def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
 
 
 def _tiny(overview: GroupOverview) -> bool:
-    """Whether groups are so small that a table of them would say nothing: of a column of names, or of times."""
+    """Whether groups are too small for a table to say anything, as those by names or times."""
     found = bool((overview.adjusted < SIGNIFICANT).any())
     return not found and float(overview.rounds.sum()) < _TINY * len(overview)
 
@@ -294,7 +311,8 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
 
 
 def _course(course: TimeCourse) -> list[Markup]:
-    said, block = course_sentence(course), rounds(round(float(course.rounds.mean())))
+    sentence = course_sentence(course)
+    block = rounds(round(float(course.rounds.mean())))
     after = (_key("green line"), "recalibrated forecasts. ") if course.after is not None else ()
     key = tag(
         "figcaption",
@@ -306,7 +324,7 @@ def _course(course: TimeCourse) -> list[Markup]:
         ),
         *after,
     )
-    return [tag("p", said), tag("figure", course_chart(course, f"Over time. {said}"), key)]
+    return [tag("p", sentence), tag("figure", course_chart(course, f"Over time. {sentence}"), key)]
 
 
 def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:

@@ -30,7 +30,10 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
         if starred
         else "No gap is beyond chance by itself"
     )
-    allow = "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 mark nothing."
+    allow = (
+        "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 "
+        "mark nothing."
+    )
     return _framed(
         f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges"
     )
@@ -40,13 +43,13 @@ def _range(part: Stretch, span: float) -> list[object]:
     ends = tag(
         "span", f"\u2009{NONE}\u2009".join(between(part.low, part.high, span)), class_="whole"
     )
-    said, came = apart(part.forecast, part.rate)
+    forecast, rate = apart(part.forecast, part.rate)
     return [
         ends,
         _flagged(signed(part.gap), part.off),
         p_value(part.p_value),
-        said,
-        came,
+        forecast,
+        rate,
         count(part.rounds),
     ]
 
@@ -68,14 +71,18 @@ def groups_table(overview: GroupOverview, title: str, number: int) -> Markup:
         "error (dot), chance (bar)",
         chance,
     )
-    caption = "Groups, those with the most evidence against calibration first. An asterisk marks those that stand out."
+    caption = (
+        "Groups, those with the most evidence against calibration first. An asterisk marks those "
+        "that stand out."
+    )
     return _table(
         caption, (*head, "rounds", "mean forecast", "came true", "Brier score"), rows, "group"
     )
 
 
 def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[object]:
-    error, high = overview.error[k].item(), overview.chance_high[k].item()
+    error = overview.error[k].item()
+    high = overview.chance_high[k].item()
     adjusted = overview.adjusted[k].item()
     means = (
         figure(column[k].item())
@@ -114,7 +121,8 @@ def scores_table(findings: Sequence[Finding]) -> Markup:
 
 
 def _score(finding: Finding) -> list[object]:
-    brier, doubt = finding.figures.brier, finding.doubt
+    brier = finding.figures.brier
+    error = finding.smooth_error
     return [
         name(finding.label),
         tag("td", verdict(finding).short, class_="words"),
@@ -123,7 +131,7 @@ def _score(finding: Finding) -> list[object]:
         percent(round(1 - brier.score / brier.uncertainty, 12)) if brier.uncertainty else NONE,
         figure(finding.figures.log.score),
         figure(finding.figures.smooth_calibration_error),
-        NONE if doubt is None else figure(doubt.if_calibrated),
+        NONE if error is None else figure(error.if_calibrated),
     ]
 
 
@@ -140,8 +148,8 @@ def before_after_table(before: Finding, after: Finding) -> Markup:
     cells: list[Sequence[object]] = [
         (label, *apart(earlier, later)) for label, earlier, later in rows
     ]
-    if before.doubt is not None and after.doubt is not None:
-        chance = (figure(side.if_calibrated) for side in (before.doubt, after.doubt))
+    if before.smooth_error is not None and after.smooth_error is not None:
+        chance = (figure(side.if_calibrated) for side in (before.smooth_error, after.smooth_error))
         cells.append(("\u2003the same by chance", *chance))
         cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
     return _table(

@@ -1,4 +1,7 @@
-"""Is it calibrated, and how sure are we: the verdict in words. Never "it is": at best "no evidence against it"."""
+"""The verdict in words: is it calibrated, and how sure are we.
+
+Never "it is": at best "no evidence against it".
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,12 @@ __all__ = [
 
 _SURE = 0.01  # p-value
 _FEWEST = 20  # rounds
-_BLUR, _NEGLIGIBLE, _GAIN = 0.03, 0.005, 0.01  # errors, and a share of the Brier score
-_RARE_BLUR, _RARE_NEGLIGIBLE = (
-    0.25,
-    0.05,
-)  # the same errors, relative to how often the rarer outcome comes
+_BLUR = 0.03  # if chance makes a larger error, nothing can be told
+_NEGLIGIBLE = 0.005  # an error that hardly matters
+_GAIN = 0.01  # a share of the Brier score
+# the same errors, relative to how often the rarer outcome comes
+_RARE_BLUR = 0.25
+_RARE_NEGLIGIBLE = 0.05
 _NO_WIDTH = 1e-12  # of an interval: nothing but rounding
 _MIXED = "forecasts are too low in places and too high in others"
 
@@ -61,15 +65,15 @@ class Verdict:
 
 def verdict(finding: Finding) -> Verdict:
     """Judge by p-values, by what chance does, and by how much it matters."""
-    doubt = finding.doubt
-    if doubt is None:
-        short, headline = "chance unknown", "With real weights, chance cannot be judged"
+    smooth_error = finding.smooth_error
+    if smooth_error is None:
+        short = "chance unknown"
+        headline = "With real weights, chance cannot be judged"
         reason = "real weights do not tell how many rounds there were"
         error = figure(finding.figures.smooth_calibration_error)
-        return Verdict(
-            "weighted", short, headline, f"The smooth calibration error is {error}; {reason}."
-        )
-    kind = _kind(finding, doubt)
+        evidence = f"The smooth calibration error is {error}; {reason}."
+        return Verdict("weighted", short, headline, evidence)
+    kind = _kind(finding, smooth_error)
     short, headline = {
         "few": ("too few rounds to tell", "Too few rounds to tell"),
         "none": ("no evidence against", "No evidence against calibration"),
@@ -77,37 +81,40 @@ def verdict(finding: Finding) -> Verdict:
         "slight": ("off, but hardly", "Not calibrated, but off by very little"),
         "off": (f"off: {direction(finding)}", f"Not calibrated: {direction(finding)}"),
     }[kind]
-    return Verdict(kind, short, headline, _evidence(finding, doubt, kind))
+    return Verdict(kind, short, headline, _evidence(finding, smooth_error, kind))
 
 
 def headline(finding: Finding) -> str:
     """Return the verdict in one line; of recalibrated forecasts both, before and after."""
-    said = verdict(finding).headline
+    text = verdict(finding).headline
     if finding.after is None:
-        return said
-    return f"Before: {_lower(said)}. After: {_lower(verdict(finding.after).headline)}"
+        return text
+    return f"Before: {_lower(text)}. After: {_lower(verdict(finding.after).headline)}"
 
 
-def _lower(said: str) -> str:
-    return said[0].lower() + said[1:]
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
-def _kind(finding: Finding, doubt: Uncertainty) -> str:
+def _kind(finding: Finding, smooth_error: Uncertainty) -> str:
     figures = finding.figures
     if finding.p_value >= SIGNIFICANT:
         rarer = min(figures.mean_forecast, 1 - figures.mean_forecast)
-        blurred = doubt.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
+        blurred = smooth_error.if_calibrated > min(_BLUR, _RARE_BLUR * rarer)
         return "few" if blurred or figures.total < _FEWEST else "none"
     if finding.p_value >= _SURE:
         return "weak"
     rarer = min(figures.mean_outcome, 1 - figures.mean_outcome)
-    limit, excess = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer), doubt.estimate - doubt.if_calibrated
+    limit = min(_NEGLIGIBLE, _RARE_NEGLIGIBLE * rarer)
+    excess = smooth_error.estimate - smooth_error.if_calibrated
     small = excess < limit and finding.gap < 2 * limit and finding.gain < _GAIN
     return "slight" if small and not finding.impossible else "off"
 
 
 def proved_kind(rounds: float, p_value: float) -> str:
-    """Return the kind of verdict by a p-value alone, where chance was not simulated: for millions of scores.
+    """Return the kind of verdict by a p-value alone: for millions of scores.
+
+    Chance was not simulated then.
 
     It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are
     hardly any rounds.
@@ -119,33 +126,42 @@ def proved_kind(rounds: float, p_value: float) -> str:
     return "weak" if p_value >= _SURE else "off"
 
 
-def _evidence(finding: Finding, doubt: Uncertainty, kind: str) -> str:
-    estimate = f"The smooth calibration error is {figure(doubt.estimate)}"
-    chance = f"; calibrated forecasts would show about {figure(doubt.if_calibrated)} by chance"
-    far = f"{_as_far(finding)}."
+def _evidence(finding: Finding, smooth_error: Uncertainty, kind: str) -> str:
+    estimate = f"The smooth calibration error is {figure(smooth_error.estimate)}"
+    chance = (
+        f"; calibrated forecasts would show about {figure(smooth_error.if_calibrated)} by chance"
+    )
+    how_often = f"{_as_far(finding)}."
     if kind not in ("few", "none"):
-        return f"{estimate} ({interval(finding, doubt)}){chance}. {far}"
+        return f"{estimate} ({interval(finding, smooth_error)}){chance}. {how_often}"
     blur = ": an error that matters could hide in that" if kind == "few" else ""
-    if _no_width(finding, doubt):
-        return f"{estimate}{chance}{blur}. {far}"
-    most = max(doubt.upper, doubt.estimate)
-    ruled = f" An error up to about {figure(most)} cannot be ruled out ({percent(doubt.level)} interval)."
-    return f"{estimate}{chance}{blur}. {far}{ruled}"
+    if _no_width(finding, smooth_error):
+        return f"{estimate}{chance}{blur}. {how_often}"
+    most = max(smooth_error.upper, smooth_error.estimate)
+    ruled = (
+        f" An error up to about {figure(most)} cannot be ruled out ({percent(smooth_error.level)} "
+        "interval)."
+    )
+    return f"{estimate}{chance}{blur}. {how_often}{ruled}"
 
 
-def interval(finding: Finding, doubt: Uncertainty) -> str:
+def interval(finding: Finding, smooth_error: Uncertainty) -> str:
     """Return the interval of the smooth calibration error; or why there is none."""
-    if _no_width(finding, doubt):
+    if _no_width(finding, smooth_error):
         alike = finding.figures.mean_outcome in (0.0, 1.0)
-        return f"no interval: {'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
-    return f"{percent(doubt.level)} interval {' to '.join(apart(doubt.lower, doubt.upper))}"
+        return (
+            "no interval: "
+            f"{'every outcome was the same' if alike else 'drawing rounds again changes nothing'}"
+        )
+    ends = apart(smooth_error.lower, smooth_error.upper)
+    return f"{percent(smooth_error.level)} interval {' to '.join(ends)}"
 
 
-def _no_width(finding: Finding, doubt: Uncertainty) -> bool:
+def _no_width(finding: Finding, smooth_error: Uncertainty) -> bool:
     """Whether rounds drawn again say nothing about chance, since they are all the same."""
     figures = finding.figures
     alike = figures.mean_outcome in (0.0, 1.0) and figures.forecasts == 1
-    return alike or doubt.upper - doubt.lower < _NO_WIDTH
+    return alike or smooth_error.upper - smooth_error.lower < _NO_WIDTH
 
 
 def _as_far(finding: Finding) -> str:
@@ -161,7 +177,7 @@ def direction(finding: Finding) -> str:
     """Say in which way forecasts are off, by what is marked and nothing else."""
     if turned(finding):
         return "forecasts run the wrong way"
-    signs = [sign for sign, _ in groupby(part.gap > 0 for part in finding.off)]
+    signs = [sign for sign, _ in groupby(part.gap > 0 for part in finding.marked)]
     if signs == [True, False]:
         return "forecasts are too extreme (overconfident)"
     if signs == [False, True]:
@@ -171,21 +187,21 @@ def direction(finding: Finding) -> str:
     return _MIXED
 
 
-def _one_way(finding: Finding, off: str) -> str:
+def _one_way(finding: Finding, way: str) -> str:
     """Say where forecasts are off, unless it is most of them."""
-    if 2 * sum(part.rounds for part in finding.off) >= finding.figures.total:
-        return f"forecasts are {off}"
-    if len(finding.off) > 1:
-        return f"forecasts are {off} in places"
-    (part,) = finding.off
+    if 2 * sum(part.rounds for part in finding.marked) >= finding.figures.total:
+        return f"forecasts are {way}"
+    if len(finding.marked) > 1:
+        return f"forecasts are {way} in places"
+    (part,) = finding.marked
     ends = place(part)
     if len(ends) == 1:
-        return f"forecasts {'of' if part.low == part.high else 'around'} {ends[0]} are {off}"
+        return f"forecasts {'of' if part.low == part.high else 'around'} {ends[0]} are {way}"
     if part.high == finding.ranges[-1].high:
-        return f"forecasts above {ends[0]} are {off}"
+        return f"forecasts above {ends[0]} are {way}"
     if part.low == finding.ranges[0].low:
-        return f"forecasts below {ends[1]} are {off}"
-    return f"forecasts from {ends[0]} to {ends[1]} are {off}"
+        return f"forecasts below {ends[1]} are {way}"
+    return f"forecasts from {ends[0]} to {ends[1]} are {way}"
 
 
 def place(part: Stretch) -> tuple[str, ...]:
@@ -194,11 +210,13 @@ def place(part: Stretch) -> tuple[str, ...]:
 
 
 def turned(finding: Finding) -> bool:
-    """Return whether low forecasts came true more often than high ones, by three times what chance does.
+    """Return whether low forecasts came true more often than high ones, beyond chance.
+
+    By three times what chance does.
 
     If they do, they are off, too: never where nothing is marked.
     """
-    if not finding.off or len(finding.found.halves) < 2:
+    if not finding.marked or len(finding.found.halves) < 2:
         return False
     low, high = finding.found.halves
     rate = finding.figures.mean_outcome
@@ -234,7 +252,8 @@ def gain(finding: Finding) -> str:
     (score, parts), curve = judged_by(finding), "the best fixed, increasing curve"
     if not finding.gain:
         return f"{curve} would hardly help the {score}"
-    raw, said = percent(parts.miscalibration / (parts.score or 1.0)), percent(finding.gain)
+    raw = percent(parts.miscalibration / (parts.score or 1.0))
+    said = percent(finding.gain)
     chance = f" ({raw} in hindsight, less what chance adds)" if raw != said else ""
     return f"{curve} would take about {said} off the {score}{chance}"
 
@@ -260,7 +279,10 @@ def skill(finding: Finding, kind: str) -> str:
     other, beside = judged_by(finding, "log" if finding.gain_of == "brier" else "brier")
     score, constant = apart(parts.score, parts.uncertainty)
     if not parts.uncertainty:
-        alike = "but all outcomes are the same, so there is nothing to separate, and no skill to speak of"
+        alike = (
+            "but all outcomes are the same, so there is nothing to separate, and no skill to "
+            "speak of"
+        )
         return f"the {name} is {score}; {alike}."
     better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
     how = (
@@ -274,29 +296,39 @@ def skill(finding: Finding, kind: str) -> str:
         if kind == "few" or finding.outdone
         else f" {_hindsight(parts.discrimination / parts.uncertainty)}"
     )
-    return f"{said}{curve} The {other} is {', against '.join(apart(beside.score, beside.uncertainty))}."
+    return (
+        f"{said}{curve} The {other} is "
+        f"{', against '.join(apart(beside.score, beside.uncertainty))}."
+    )
 
 
 def _hindsight(told: float) -> str:
     if not told:
-        return "No fixed, increasing curve would make it better than that: high forecasts do not come true more often."
+        return (
+            "No fixed, increasing curve would make it better than that: high forecasts do not "
+            "come true more often."
+        )
     best = f"With the best fixed, increasing curve it would be {percent(told)} better"
     return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 
 def notes(finding: Finding) -> list[str]:
     """Say what is peculiar about these rounds."""
-    figures, said = finding.figures, []
+    figures = finding.figures
+    sentences = []
     if figures.mean_outcome in (0.0, 1.0):
         always = f"Every outcome is {figures.mean_outcome:.0f}"
-        said.append(f"{always}: how well forecasts separate events from non-events cannot be seen.")
+        sentences.append(
+            f"{always}: how well forecasts separate events from non-events cannot be seen."
+        )
     if figures.forecasts == 1:
-        said.append(
-            "There is only one forecast: it can be calibrated, but it does not separate events from non-events."
+        sentences.append(
+            "There is only one forecast: it can be calibrated, but it does not separate events "
+            "from non-events."
         )
     if finding.certain and figures.forecasts > 1:
-        said.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
+        sentences.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
     if finding.impossible:
         happened = "something happened that had been given probability 0"
-        said.append(f"The log loss is infinite: in {rounds(finding.impossible)} {happened}.")
-    return said
+        sentences.append(f"The log loss is infinite: in {rounds(finding.impossible)} {happened}.")
+    return sentences

@@ -1,4 +1,4 @@
-"""What the sections say: where forecasts are off, which groups are, what recalibration did, what is proved."""
+"""What the sections say: where forecasts are off, what recalibration did, what is proved."""
 
 from __future__ import annotations
 
@@ -28,39 +28,42 @@ _MOST = 3  # stretches that are told; the others are in the picture
 
 
 def where_sentences(finding: Finding) -> list[str]:
-    """Say which forecasts were too high or too low: those that are marked in the pictures, and no others."""
-    if finding.doubt is None:
+    """Say which forecasts were too high or too low: exactly those marked in the pictures."""
+    if finding.smooth_error is None:
         return ["With real weights chance cannot be judged, so nothing is marked as off."]
-    if not finding.off:
+    if not finding.marked:
         return ["No range of forecasts stands out beyond what chance does."]
     span = finding.ranges[-1].high - finding.ranges[0].low
-    largest = sorted(finding.off, key=lambda part: -part.rounds * abs(part.gap))[:_MOST]
-    said = [_stretch(part, span) for part in sorted(largest, key=lambda part: part.low)]
-    more = len(finding.off) - len(said)
-    if not finding.off[0].alone:
-        said.insert(
+    largest = sorted(finding.marked, key=lambda part: -part.rounds * abs(part.gap))[:_MOST]
+    sentences = [_stretch(part, span) for part in sorted(largest, key=lambda part: part.low)]
+    more = len(finding.marked) - len(sentences)
+    if not finding.marked[0].alone:
+        sentences.insert(
             0, "No stretch of forecasts is off beyond chance by itself; these are, taken together:"
         )
     return [
-        *said,
+        *sentences,
         *([f"{more:,} more, which add less, are marked in the picture."] if more else []),
     ]
 
 
 def _stretch(part: Stretch, span: float) -> str:
     ends = between(part.low, part.high, span)
-    said = f"Forecasts {'between ' + ' and '.join(ends) if len(ends) > 1 else 'of ' + ends[0]}"
-    off = f"too {'low' if part.gap > 0 else 'high'} by about {roughly(part.gap)}"
-    return f"{said} were {off} on average ({rounds(part.rounds)})."
+    which = f"Forecasts {'between ' + ' and '.join(ends) if len(ends) > 1 else 'of ' + ends[0]}"
+    gap = f"too {'low' if part.gap > 0 else 'high'} by about {roughly(part.gap)}"
+    return f"{which} were {gap} on average ({rounds(part.rounds)})."
 
 
 def course_sentence(course: TimeCourse) -> str:
     """Say how far the worst block of time was off."""
-    off = np.abs(course.rate - course.forecast)
-    k = int(np.argmax(off / np.maximum(course.noise, 1e-300)))
-    said = f"{roughly(course.forecast[k])} forecast, {roughly(course.rate[k])} came true"
+    gap = np.abs(course.rate - course.forecast)
+    k = int(np.argmax(gap / np.maximum(course.noise, 1e-300)))
+    means = f"{roughly(course.forecast[k])} forecast, {roughly(course.rate[k])} came true"
     ends = course.span(k)
-    return f"Furthest from the forecasts, against what chance does: {ends}, {said} ({rounds(int(course.rounds[k]))})."
+    return (
+        f"Furthest from the forecasts, against what chance does: {ends}, {means} "
+        f"({rounds(int(course.rounds[k]))})."
+    )
 
 
 def groups_sentence(overview: GroupOverview) -> Markup:
@@ -89,7 +92,10 @@ def groups_too_small(overview: GroupOverview) -> str:
     mean = float(overview.rounds.mean())
     each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
     many = counted(len(overview), "group")
-    return f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to judge."
+    return (
+        f"{many} of {each if len(overview) > 1 else each.removesuffix(' each')}: too small to "
+        "judge."
+    )
 
 
 def after_sentence(before: Finding, after: Finding) -> str:
@@ -102,8 +108,8 @@ def after_sentence(before: Finding, after: Finding) -> str:
     scored = f"The {score} {fell}, from {' to '.join(apart(was, now))}"
     errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
     chance = (
-        f"; calibrated forecasts would show {figure(after.doubt.if_calibrated)} by chance"
-        if after.doubt
+        f"; calibrated forecasts would show {figure(after.smooth_error.if_calibrated)} by chance"
+        if after.smooth_error
         else ""
     )
     return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
@@ -118,10 +124,12 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
     )
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
-        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: proved, not estimated, "
-        "whatever made the outcomes come as they did.",
-        f"The forecaster allows itself {figure(promised)} on average over {rounds(certificate.promised_rounds)}, "
-        "and whatever the outcomes, keeps within what it allows itself.",
-        "It is about these rounds together, not about any one of them, nor about those to come. And it does not say "
-        f"that they are sharp: for that, read the Brier score, {figure(certificate.brier)}.",
+        f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: "
+        "proved, not estimated, whatever made the outcomes come as they did.",
+        f"The forecaster allows itself {figure(promised)} on average over "
+        f"{rounds(certificate.promised_rounds)}, and whatever the outcomes, "
+        "keeps within what it allows itself.",
+        "It is about these rounds together, not about any one of them, nor about those to come. "
+        "And it does not say that they are sharp: "
+        f"for that, read the Brier score, {figure(certificate.brier)}.",
     ]

@@ -1,4 +1,7 @@
-"""Where a file is until it is complete, and how it takes its place: there is never half a file under its own name."""
+"""Where a file is until it is complete, and how it takes its place.
+
+There is never half a file under its own name.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +18,31 @@ from truecast.errors import FileError, shown, writing
 
 __all__ = [
     "Mark",
-    "complete",
-    "holds",
     "lock",
     "mark",
-    "part_of",
+    "part_path",
     "piece",
-    "refuse_strange",
-    "remove",
+    "put_in_place",
+    "reaches",
+    "refuse_no_file",
+    "remove_part",
 ]
 
 Mark = tuple[int, int]
 """How far a file has come, in bytes or in pieces, and a checksum of the end of that."""
 
-WHOLE = "whole"
-_OURS = re.compile(rf"[0-9]{{9,}}\.piece|{WHOLE}")  # what a folder has that a file is made in
+JOINED = "whole"
+_PIECE = re.compile(rf"[0-9]{{9,}}\.piece|{JOINED}")  # what a folder has that a file is made in
 _TAIL = 1 << 16
 
 
-def part_of(path: Path) -> Path:
+def part_path(path: Path) -> Path:
     """Return where a file is until it is complete; a device or a pipe is written to as it is."""
     return path if is_device(path) else beside(path, ".part")
 
 
-def refuse_strange(path: Path, option: str, *endings: str) -> None:
-    """Refuse what is no file at a place for one, or a link beside it: what it leads to is not ours to change.
+def refuse_no_file(path: Path, option: str, *endings: str) -> None:
+    """Refuse what is there and is no file, and links beside it: their targets are not ours.
 
     Raises
     ------
@@ -57,7 +60,7 @@ def refuse_strange(path: Path, option: str, *endings: str) -> None:
                     str(place), f"is a link, which is not followed here ({option}): remove it"
                 )
             if stat.S_ISDIR(kind) and ending == ".part":
-                _ours(place)
+                _pieces_in(place)
             elif not stat.S_ISREG(kind):
                 reason = (
                     f"is there, and is no file that could be replaced: choose another ({option})"
@@ -71,15 +74,18 @@ def piece(part: Path, number: int) -> Path:
 
 
 def mark(path: Path, amount: int | None = None) -> Mark:
-    """Return a mark of so many bytes of a file, or all of it."""
+    """Return a mark of the first `amount` bytes of a file, or of all."""
     amount = path.stat().st_size if amount is None else amount
     with path.open("rb") as file:
         file.seek(max(amount - _TAIL, 0))
         return amount, zlib.crc32(file.read(min(amount, _TAIL)))
 
 
-def holds(part: Path, marked: Mark) -> bool:
-    """Return whether this, a file or a folder of pieces, has come as far as was marked, and by the same run."""
+def reaches(part: Path, marked: Mark) -> bool:
+    """Return whether a file, or a folder of pieces, has come as far as was marked.
+
+    And was written by the same run.
+    """
     amount, tail = marked
     if not amount or part.is_symlink():  # a run has always written something before it is marked
         return False
@@ -89,9 +95,9 @@ def holds(part: Path, marked: Mark) -> bool:
     return part.is_file() and part.stat().st_size >= amount and mark(part, amount) == marked
 
 
-def remove(path: Path) -> None:
+def remove_part(path: Path) -> None:
     """Remove what there is of a file that was not completed."""
-    part = part_of(path)
+    part = part_path(path)
     if part.is_dir() and not part.is_symlink():
         _remove_folder(part)
     elif part != path:
@@ -100,26 +106,26 @@ def remove(path: Path) -> None:
 
 def _remove_folder(part: Path) -> None:
     """Remove a folder that a file was made in; one with anything else in it is not ours."""
-    for each in _ours(part):
+    for each in _pieces_in(part):
         each.unlink()
     part.rmdir()
 
 
-def _ours(part: Path) -> list[Path]:
-    """Return what is in a folder that a file is made in; one with anything else in it is not ours."""
+def _pieces_in(part: Path) -> list[Path]:
+    """Return the pieces in a folder; refuse it if there is anything else in it."""
     found = list(part.iterdir())
     for each in found:
-        if not _OURS.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
+        if not _PIECE.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
             raise FileError(
                 str(part), f"is in the way, and has {each.name!r} in it: move it elsewhere"
             )
     return found
 
 
-def complete(path: Path, marked: Mark) -> None:
-    """Put a file that is ready, and marked so, in its place; to do so twice, or the rest of it, does no harm."""
-    part = part_of(path)
-    ready = part / WHOLE if part.is_dir() else part
+def put_in_place(path: Path, marked: Mark) -> None:
+    """Put a file that is ready, and marked so, in its place; doing that twice does no harm."""
+    part = part_path(path)
+    ready = part / JOINED if part.is_dir() else part
     if ready.is_file() and mark(ready) == marked:
         ready.replace(path.resolve())
         sync(path.resolve().parent)
@@ -132,10 +138,10 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
     """Keep other runs from this file meanwhile; the system forgets it if the process dies.
 
     A lock is an empty file: one that is not is somebody's, and is refused; as is all that
-    `refuse_strange` refuses.
+    `refuse_no_file` refuses.
     """
     if path is not None:
-        refuse_strange(path, option, ".part", ".lock")
+        refuse_no_file(path, option, ".part", ".lock")
     if path is None or os.name != "posix":
         yield
         return

@@ -15,18 +15,20 @@
 namespace truecast {
 
 // Numbers that stay as many as they are.
+template <typename T>
 struct Row {
-    double* values;
+    T* values;
     std::size_t count;
 };
 
 template <typename Numbers>
-Row row(Numbers& all) {
-    return {all.data(), all.size()};
+auto row(Numbers& all) {
+    return Row<typename Numbers::value_type>{all.data(), all.size()};
 }
 
 struct Entry {
-    using Place = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, Wide*, Row, std::vector<std::uint8_t>*,
+    using Place = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, Wide*, Row<double>,
+                               Row<std::int64_t>, std::vector<std::uint8_t>*,
                                std::vector<std::uint16_t>*, std::vector<std::int64_t>*, std::vector<std::uint64_t>*,
                                std::vector<float>*, std::vector<double>*>;
 
@@ -38,7 +40,8 @@ struct Entry {
     template <typename T>
     Entry(const char* name_, T& number, double least_, double most_, const char* meaning_)
         : name(name_), place(&number), least(least_), most(most_), meaning(meaning_) {}
-    Entry(const char* name_, Row numbers, double least_, double most_, const char* meaning_)
+    template <typename T>
+    Entry(const char* name_, Row<T> numbers, double least_, double most_, const char* meaning_)
         : name(name_), place(numbers), least(least_), most(most_), meaning(meaning_) {}
 };
 
@@ -54,7 +57,7 @@ template <typename Use>
 void each_float(const Entries& entries, Use use) {
     for (const Entry& entry : entries) {
         if (double* const* one = std::get_if<double*>(&entry.place)) use(**one, entry);
-        if (const Row* row = std::get_if<Row>(&entry.place))
+        if (const auto* row = std::get_if<Row<double>>(&entry.place))
             for (std::size_t k = 0; k < row->count; ++k) use(row->values[k], entry);
     }
 }

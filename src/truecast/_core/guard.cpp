@@ -74,11 +74,6 @@ std::vector<double> aim_of(const Placed& made) {
 
 namespace {
 
-// Of each group: its counts, and how many knots it has.
-Entries counted(Counts& counts, std::int64_t& knots) {
-    return joined(counts.entries(), {{"knots", knots, 0, 0x1p28, "how many of the knots are its own"}});
-}
-
 // Of all groups, one after the other.
 struct Tables {
     std::vector<float> offset;
@@ -110,9 +105,9 @@ nb::dict groups_of(Guarded& guard, Tables& tables) {
             tables.residual.push_back(knot.residual);
             ++knots;
         });
-        groups.add(counted(group, knots));
+        groups.add(group.entries(knots));
     }
-    return groups.dict(counted(guard.groups[0], knots));
+    return groups.dict(guard.groups[0].entries(knots));
 }
 
 void load_group(Group& group, const Tables& tables, std::size_t number, std::size_t from, std::size_t to) {
@@ -136,14 +131,14 @@ void load_group(Group& group, const Tables& tables, std::size_t number, std::siz
 void load_groups(Guarded& guard, const nb::dict& numbers, const Tables& tables) {
     Counts none;
     std::int64_t knots = 0;
-    const Columns groups(numbers, counted(none, knots));
+    const Columns groups(numbers, none.entries(knots));
     require(tables.offset.size() == Tables::offsets_each * groups.rows(), "each group needs its offsets");
     require(tables.key.size() == tables.residual.size(), "columns must be of one length");
     guard.groups.clear();
     std::size_t at = 0;
     for (std::size_t g = 0; g < groups.rows(); ++g) {
         Group& group = guard.groups.emplace_back();
-        groups.read(g, counted(group, knots));
+        groups.read(g, group.entries(knots));
         require(knots >= 0 && static_cast<std::size_t>(knots) <= tables.key.size() - at, "knots must fit the keys");
         load_group(group, tables, g, at, at + static_cast<std::size_t>(knots));
         at += static_cast<std::size_t>(knots);
@@ -184,7 +179,7 @@ nb::dict described_guard() {
     nb::dict all;
     all["guard"] = described(balance.entries());
     all["aims"] = described(balance.aims());
-    all["groups"] = described(counted(counts, knots));
+    all["groups"] = described(counts.entries(knots));
     all["offsets"] = described(tables.offsets());
     all["knots"] = described(tables.knots());
     return all;

@@ -41,14 +41,16 @@ struct Counts {
     double squared_error = 0.0;
     Offset offset;
 
-    Entries entries() {
+    // `knots`: those of its residuals.
+    Entries entries(std::int64_t& knots) {
         return {{"rounds", rounds, 0, most_rounds / 2, "outcomes learned"},
                 {"late", late, 0, half, "forecasts whose outcomes are awaited"},
                 {"lost", lost, 0, half, "forecasts whose outcomes are awaited no longer"},
                 {"energy", energy, -2 * half, 2 * half, "over 2^20: of the residuals, each round's part rounded up"},
                 {"hidden", hidden, 0, 2 * half, "over 2^40: what crediting forecasts to knots can hide of the energy"},
                 {"unknown", unknown, 0, 2 * half, "over 2^32: what forecasts without an outcome add at worst"},
-                {"squared_error", squared_error, 0, most_rounds / 2, "sum of (forecast - outcome)^2"}};
+                {"squared_error", squared_error, 0, most_rounds / 2, "sum of (forecast - outcome)^2"},
+                {"knots", knots, 0, 0x1p28, "how many of the knots are its own"}};
     }
 };
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "entries.hpp"
 #include "wide.hpp"
 
 namespace truecast {
@@ -85,22 +86,36 @@ inline void play(const Sides& sides, Position& at, const std::uint8_t* y, std::s
     }
 }
 
-struct Ladder {
+// All that rounds change of a ladder.
+struct LadderState {
+    std::vector<std::int64_t> biases;
+    Position at;
+    std::int64_t rounds = 0;
+    bool issued = false;
+
+    Entries entries() {
+        const auto last_cell = static_cast<double>(biases.size()) - 2;
+        return {{"rounds", rounds, 0, half, "outcomes learned"},
+                {"open_cell", at.cell, 0, last_cell, "the cell that the next forecast is made in"},
+                {"issued", issued, 0, 1, "whether a forecast is out and its outcome awaited"},
+                {"deviation", at.deviation, 0, huge, "over 2N: of all forecasts from the points credited"},
+                {"squared_error", at.squared_error, 0, half, "sum of (forecast - outcome)^2"},
+                {"biases", row(biases), -half, half, "over N: of each point"}};
+    }
+};
+
+struct Ladder : LadderState {
     std::vector<std::int64_t> points;
     std::int64_t denominator;
     std::vector<std::int64_t> gaps;  // those of outcome 0 in every cell, then those of outcome 1
     std::vector<Move> moves;         // likewise
-
-    std::vector<std::int64_t> biases;
-    Position at;
-    std::int64_t rounds = 0;
-    bool issued = false;  // a forecast is out and its outcome is awaited
-    bool busy = false;    // a batch is running without the interpreter lock
+    bool busy = false;               // a batch is running without the interpreter lock
 
     // said (over 2N) and limits: 2 rows (outcome) of m columns (cell).
     Ladder(const std::int64_t* points_, std::size_t count, std::int64_t denominator_, const std::int64_t* said,
            const std::int64_t* limits, std::int64_t cell)
-        : points(points_, points_ + count), denominator(denominator_), biases(count, 0) {
+        : points(points_, points_ + count), denominator(denominator_) {
+        biases.assign(count, 0);
         at.cell = cell;
         gaps.reserve(2 * cells());
         moves.reserve(2 * cells());

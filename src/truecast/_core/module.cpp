@@ -3,14 +3,13 @@
 // that memory safety rests on. Names with an underscore are for this package alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/tuple.h>
 
-#include <tuple>
 #include <vector>
 
 #include "arrays.hpp"
 #include "edge.hpp"
 #include "ladder.hpp"
+#include "saving.hpp"
 #include "streams.hpp"
 #include "sums.hpp"
 
@@ -44,30 +43,23 @@ void observe(Ladder& ladder, nb::handle y) {
 void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
     const Busy working(ladder);
-    const auto before = std::make_tuple(ladder.biases, ladder.at, ladder.rounds, ladder.issued);
+    const LadderState before = ladder;
     try {
         in_blocks(y.shape(0), 64 * block, [&](std::size_t from, std::size_t to) {
             ladder.run(y.data() + from, to - from, said.data() + from);
         });
     } catch (...) {
-        std::tie(ladder.biases, ladder.at, ladder.rounds, ladder.issued) = before;
+        static_cast<LadderState&>(ladder) = before;
         throw;
     }
 }
 
-void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds,
-             std::uint64_t high, std::uint64_t low, double squared_error, bool issued) {
-    const std::size_t points = ladder.points.size();
-    require(biases.shape(0) == points && biases.data()[0] == 0 && biases.data()[points - 1] == 0,
-            "these biases do not fit");
-    require(cell >= 0 && static_cast<std::size_t>(cell) < points - 1, "there is no such cell");
-    at_rest(ladder).biases.assign(biases.data(), biases.data() + biases.shape(0));
-    ladder.at.cell = cell;
-    ladder.at.deviation.high = high;
-    ladder.at.deviation.low = low;
-    ladder.at.squared_error = squared_error;
-    ladder.rounds = rounds;
-    ladder.issued = issued;
+void restore(Ladder& ladder, const nb::dict& numbers) {
+    LadderState read = at_rest(ladder);
+    load(read.entries(), numbers);
+    require(read.biases.front() == 0 && read.biases.back() == 0, "these biases do not fit");
+    require(read.at.cell >= 0 && static_cast<std::size_t>(read.at.cell) < ladder.cells(), "there is no such cell");
+    static_cast<LadderState&>(ladder) = std::move(read);
 }
 
 void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2> said, Array<std::int64_t, 2> biases,
@@ -138,7 +130,9 @@ NB_MODULE(kernels, m) {
             },
             "outcome"_a.none(), "Play one round at once and return what was said in it.")
         .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
-        .def("_restore", &restore, "biases"_a, "cell"_a, "rounds"_a, "high"_a, "low"_a, "squared_error"_a, "issued"_a)
+        .def("_entries", [](Ladder& l) { return described(l.entries()); }, "What a saved state has (saving.hpp).")
+        .def("_saved", [](Ladder& l) { return saved(at_rest(l).entries()); }, "All that rounds change.")
+        .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
         .def(
             "_sums",
             [](Ladder& l) {
@@ -163,9 +157,8 @@ NB_MODULE(kernels, m) {
         .def_prop_ro(
             "squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")
         .def_prop_ro(
-            "_deviation_words",
-            [](Ladder& l) { return std::make_tuple(at_rest(l).at.deviation.high, l.at.deviation.low); },
-            "The deviation as high * 2**64 + low, over twice `denominator`.");
+            "_deviation", [](Ladder& l) { return as_int(at_rest(l).at.deviation); },
+            "The deviation over twice `denominator`.");
 
     m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
           "squared_errors"_a, "threads"_a);

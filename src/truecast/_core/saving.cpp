@@ -57,13 +57,13 @@ nb::dict saved(const Entries& entries) {
     nb::dict all;
     for (const Entry& entry : entries)
         all[entry.name] = std::visit(
-            Overloaded{[](const Wide* x) { return as_int(*x); },
-                       [](const Row& row) -> nb::object {
+            Overloaded{[](Wide* x) { return as_int(*x); },
+                       [](const auto& row) -> nb::object {
                            nb::list values;
                            for (std::size_t k = 0; k < row.count; ++k) values.append(row.values[k]);
                            return values;
                        },
-                       [](const auto* x) -> nb::object {
+                       [](auto* x) -> nb::object {
                            if constexpr (is_vector<std::remove_const_t<std::remove_pointer_t<decltype(x)>>>)
                                return copy(*x);
                            else
@@ -81,8 +81,8 @@ void load(const Entries& entries, const nb::dict& numbers) {
                                   read(whole >> word, x->high);
                                   read(whole - ((whole >> word) << word), x->low);
                               },
-                              [&](const Row& row) {
-                                  require(nb::len(from) == row.count, "there must be a value for every number");
+                              [&](const auto& row) {
+                                  require(nb::len(from) == row.count, "as many numbers must fit as there are");
                                   for (std::size_t k = 0; k < row.count; ++k) read(from[k], row.values[k]);
                               },
                               [&](auto* x) { read(from, *x); }},
@@ -102,8 +102,8 @@ nb::list described(const Entries& entries) {
             all.append(nb::make_tuple(entry.name, kind_of<T>(), length, limit(entry.least), limit(entry.most),
                                       entry.meaning));
         };
-        std::visit(Overloaded{[&](const Row& row) { add(0.0, nb::int_(row.count)); },
-                              [&](const auto* x) {
+        std::visit(Overloaded{[&](const auto& row) { add(*row.values, nb::int_(row.count)); },
+                              [&](auto* x) {
                                   using T = std::remove_const_t<std::remove_pointer_t<decltype(x)>>;
                                   if constexpr (is_vector<T>)
                                       add(typename T::value_type{}, nb::int_(-1));

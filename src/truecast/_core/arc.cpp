@@ -18,7 +18,8 @@ namespace {
 
 void observe(ArcTree& tree, nb::handle y) {
     const std::uint8_t bit = outcome(y);
-    if (!at_rest(tree).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    if (!at_rest(tree).issued)
+        refuse("observe() needs a forecast to judge: call predict() before each observe()");
     tree.observe(bit);
 }
 
@@ -56,11 +57,13 @@ void restore(ArcTree& tree, const nb::dict& numbers) {
     Said said;
     load(said.entries(), numbers);
     const std::size_t count = said.forecasts.size();
-    require(said.zeros.size() == count && said.ones.size() == count, "there must be counts for each forecast");
+    require(said.zeros.size() == count && said.ones.size() == count,
+            "there must be counts for each forecast");
     ArcTree restored;
     for (std::size_t i = 0; i < count; ++i) {
         const double place = std::ldexp(said.forecasts[i], 52);
-        require(place >= 1.0 && place < 0x1p52 && place == std::floor(place), "forecasts must be dyadic");
+        require(place >= 1.0 && place < 0x1p52 && place == std::floor(place),
+                "forecasts must be dyadic");
         restored.add(said.forecasts[i], said.zeros[i], said.ones[i]);
     }
     if (said.issued) restored.predict();
@@ -76,17 +79,24 @@ void bind_arc(nb::module_& m) {
             "predict", [](ArcTree& t) { return at_rest(t).predict(); },
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
-             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
+             "changed, if there was "
              "none.")
-        .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def("_run", &run, "outcomes"_a, "said"_a,
+             "Play a round for every outcome; write what was said.")
         .def(
             "_take", [](ArcTree& t, ArcTree& from) { at_rest(t) = at_rest(from); }, "other"_a,
             "Become a copy of another forecaster.")
-        .def("_entries", [](ArcTree& t) { return described(Said(t).entries()); }, "What a saved state has (saving.hpp).")
-        .def("_saved", [](ArcTree& t) { return saved(Said(at_rest(t)).entries()); }, "All that rounds change.")
+        .def(
+            "_entries", [](ArcTree& t) { return described(Said(t).entries()); },
+            "What a saved state has (saving.hpp).")
+        .def(
+            "_saved", [](ArcTree& t) { return saved(Said(at_rest(t)).entries()); },
+            "All that rounds change.")
         .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
         .def_prop_ro(
-            "knots", [](ArcTree& t) { return at_rest(t).knots(); }, "Forecasts that the tree holds sums for.")
+            "knots", [](ArcTree& t) { return at_rest(t).knots(); },
+            "Forecasts that the tree holds sums for.")
         .def_prop_ro(
             "rounds", [](ArcTree& t) { return at_rest(t).rounds; }, "Outcomes observed so far.")
         .def_prop_ro(

@@ -1,12 +1,14 @@
 // The numbers of a state, each listed once: its name, where it lies, its range and its meaning.
 //
-// A state has a method `entries()` that gives this list. Saving, loading, the checks of ranges and the
-// table of the format (docs/reference/state.md) come from it, so a new number is a new line there.
-// What the numbers of a state must fulfil together is for its method `settle()`, or for Python, to say.
+// A state has a method `entries()` that gives this list. Saving, loading, the checks of ranges and
+// the table of the format (docs/reference/state.md) come from it, so a new number is a new line
+// there. What the numbers of a state must fulfil together is for its method `settle()`, or for
+// Python, to say.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <variant>
 #include <vector>
 
@@ -27,10 +29,11 @@ auto row(Numbers& all) {
 }
 
 struct Entry {
-    using Place = std::variant<bool*, std::int64_t*, std::uint64_t*, double*, Wide*, Row<double>,
-                               Row<std::int64_t>, std::vector<std::uint8_t>*,
-                               std::vector<std::uint16_t>*, std::vector<std::int64_t>*, std::vector<std::uint64_t>*,
-                               std::vector<float>*, std::vector<double>*>;
+    using Place =
+        std::variant<bool*, std::int64_t*, std::uint64_t*, double*, Wide*, Row<double>,
+                     Row<std::int64_t>, std::vector<std::uint8_t>*, std::vector<std::uint16_t>*,
+                     std::vector<std::int64_t>*, std::vector<std::uint64_t>*, std::vector<float>*,
+                     std::vector<double>*>;
 
     const char* name;
     Place place;
@@ -65,12 +68,15 @@ void each_float(const Entries& entries, Use use) {
 // Whether all floats are in their ranges. One that is not a number is in none.
 inline bool in_range(const Entries& entries) {
     bool all = true;
-    each_float(entries, [&](double x, const Entry& of) { all = all && x >= of.least && x <= of.most; });
+    each_float(entries,
+               [&](double x, const Entry& of) { all = all && x >= of.least && x <= of.most; });
     return all;
 }
 
 constexpr double most_rounds = 0x1p53;  // counts are exact up to there, also as floats
-constexpr double huge = 1e120;          // beyond what any number of rounds can lead to; products are finite
-constexpr double half = 0x1p62;         // of the 64-bit integers: sums that are added to stay below it
+constexpr double huge = 1e120;  // beyond what any number of rounds can lead to; products are finite
+constexpr double largest = std::numeric_limits<double>::max();
+constexpr double half_range =
+    0x1p62;  // of the 64-bit integers: sums that are added to stay below it
 
 }  // namespace truecast

@@ -11,13 +11,14 @@ Points and biases are integers over one denominator, so that no number of rounds
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _core
 from truecast.errors import StateError
+from truecast.state import Entry, require_ranges, typed
 
 __all__ = ["CELL_RULES", "CellRule", "Ladder"]
 
@@ -52,10 +53,9 @@ class Ladder(_core.Ladder):
     ) -> None:
         cells = len(points) - 1
         limits = np.repeat(np.array(CELL_RULES[rule], np.int64)[:, np.newaxis], cells, axis=1)
-        limits[0, 0], limits[1, -1] = (
-            1,
-            0,
-        )  # from the outermost cells there is nowhere further out to go
+        # from the outermost cells there is nowhere further out to go
+        limits[0, 0] = 1
+        limits[1, -1] = 0
         start = {"walk": cells // 2, "lowest": 0, "highest": cells - 1}[rule]
         super().__init__(points, denominator, np.ascontiguousarray(says), limits, start)
         pays = abs(says - 2 * np.stack([points[:-1], points[1:]]))
@@ -64,8 +64,7 @@ class Ladder(_core.Ladder):
     @property
     def deviation(self) -> Fraction:
         """D: the sum of the distances between each forecast and its credited point."""
-        high, low = self._deviation_words
-        return Fraction((high << 64) + low, 2 * self.denominator)
+        return Fraction(self._deviation, 2 * self.denominator)
 
     @property
     def bias_sums(self) -> tuple[Fraction, Fraction]:
@@ -74,30 +73,30 @@ class Ladder(_core.Ladder):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        high, low = self._deviation_words
-        return {
-            "rounds": self.rounds,
-            "open_cell": self.open_cell,
-            "issued": self.issued,
-            "deviation": (high << 64) + low,
-            "squared_error": self.squared_error,
-            "biases": self.biases.tolist(),
-        }
+        return self._saved()
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        good = _checked(state, self.points, self.denominator, self._pays)
-        high, low = divmod(good["deviation"], 1 << 64)
-        biases = np.array(good["biases"], np.int64)
-        self._restore(
-            biases,
-            good["open_cell"],
-            good["rounds"],
-            high,
-            low,
-            good["squared_error"],
-            good["issued"],
+        entries = [Entry(*each) for each in self._entries()]
+        good = typed(state, entries)
+        rounds = good["rounds"]
+        least, most = self._pays
+        require_ranges(
+            good,
+            entries,
+            {"deviation": (least * rounds, most * rounds), "squared_error": (0, rounds)},
         )
+        self._require_biases(good["biases"], good["open_cell"], rounds)
+        self._restore(good)
+
+    def _require_biases(self, biases: list[int], open_cell: int, rounds: int) -> None:
+        """Refuse biases that break the invariant of the ladder."""
+        if rounds == 0 and any(biases):
+            raise StateError("the saved biases must be 0 before the first round")
+        for j, (point, bias) in enumerate(zip(self.points.tolist(), biases, strict=True)):
+            least = 0 if j > open_cell or j == 0 else point - self.denominator
+            most = 0 if j <= open_cell or j == self.cells else point
+            require_bias(j, bias, least, most)
 
 
 def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fraction, Fraction]:
@@ -106,51 +105,9 @@ def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fracti
     return Fraction(bias, denominator), Fraction(pooled * count + rest, count * denominator)
 
 
-def _checked(
-    state: object, points: NDArray[np.int64], denominator: int, pays: tuple[int, int]
-) -> dict[str, Any]:
-    """Return the state if it is one that the ladder with these points can be in, by its invariant."""
-    kinds = {
-        "rounds": int,
-        "open_cell": int,
-        "issued": bool,
-        "deviation": int,
-        "squared_error": float,
-        "biases": list,
-    }
-    if not isinstance(state, dict) or set(state) != set(kinds):
-        raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}")
-    for name, kind in kinds.items():
-        if type(state[name]) is not kind:
-            raise StateError(
-                f"the saved {name} must be of type {kind.__name__}, got {state[name]!r:.80}"
-            )
-    if any(type(bias) is not int for bias in state["biases"]) or len(state["biases"]) != len(
-        points
-    ):
-        raise StateError(f"the saved biases must be {len(points)} integers")
-    cells, rounds = len(points) - 1, state["rounds"]
-    if not 0 <= state["open_cell"] < cells:
+def require_bias(point: int, bias: int, least: int, most: int) -> None:
+    """Refuse a saved bias outside of a range."""
+    if not least <= bias <= most:
         raise StateError(
-            f"the saved open_cell must be from 0 to {cells - 1}, got {state['open_cell']}"
+            f"the saved bias of point {point} must be from {least} to {most}, got {bias!s:.80}"
         )
-    ranges = {
-        "rounds": (0, MAX_ROUNDS),
-        "deviation": (pays[0] * rounds, pays[1] * rounds),
-        "squared_error": (0, rounds),
-    }
-    for name, (least, most) in ranges.items():
-        if not least <= state[name] <= most:
-            raise StateError(
-                f"the saved {name} must be from {least} to {most}, got {state[name]!r}"
-            )
-    if rounds == 0 and any(state["biases"]):
-        raise StateError("the saved biases must be 0 before the first round")
-    for j, (point, bias) in enumerate(zip(points.tolist(), state["biases"], strict=True)):
-        least = 0 if j > state["open_cell"] or j == 0 else point - denominator
-        most = 0 if j <= state["open_cell"] or j == cells else point
-        if not least <= bias <= most:
-            raise StateError(
-                f"the saved bias of point {j} must be from {least} to {most}, got {bias}"
-            )
-    return cast("dict[str, Any]", state)

@@ -11,21 +11,20 @@ Points and biases are integers over 2**40.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from truecast import _check, _core
 from truecast.certificate import Certificate, Parts, certify
 from truecast.errors import StateError
 from truecast.ladder import MAX_ROUNDS, fractions
-from truecast.state import Saveable
+from truecast.state import Entry, Saveable, require_ranges, typed
 
-__all__ = ["WHOLE", "SplitLadder"]
+__all__ = ["DENOMINATOR", "SplitLadder"]
 
-WHOLE = _core.WHOLE
+DENOMINATOR = _core.SPLIT_DENOMINATOR
 
 if TYPE_CHECKING:
     _Core = _core.SplitLadder
@@ -40,17 +39,17 @@ class SplitLadder(_Core, Saveable):
     """
 
     #: what the points and biases are numerators over
-    denominator = WHOLE
+    denominator = DENOMINATOR
 
     @property
     def deviation(self) -> Fraction:
         """D: the sum of the distances between each forecast and its credited point."""
-        return Fraction(self._deviation, 2 * WHOLE)
+        return Fraction(self._deviation, 2 * DENOMINATOR)
 
     @property
     def bias_sums(self) -> tuple[Fraction, Fraction]:
         """A and B: the distances from the credited points to two calibrated sequences. O(m)."""
-        return fractions(self._sums(), WHOLE)
+        return fractions(self._sums(), DENOMINATOR)
 
     def a_priori(self, rounds: int) -> Fraction:
         """The bound on CalDist after so many rounds that is proved before the first, for the options at hand."""
@@ -76,107 +75,51 @@ class SplitLadder(_Core, Saveable):
         """What is proved about the forecasts so far. Costs O(cells)."""
         return certify(self.parts)
 
-    def state(self) -> dict[str, Any]:
-        """Everything a round can change, as plain data."""
-        return {
-            "rounds": self.rounds,
-            "deviation": self._deviation,
-            "squared_error": self.squared_error,
-            "points": self.points.tolist(),
-            "biases": self.biases.tolist(),
-            "spent": self.spent.tolist(),
-        }
-
 
 def claimed(bound: Fraction, rounds: int, split: Fraction) -> Fraction:
     """Return a bound of docs/adaptive.md as far as it is claimed: beyond, cells may have become too small to split."""
-    within = rounds <= split * WHOLE and bound < split * (_core.MOST_CELLS - 1)
+    within = rounds <= split * DENOMINATOR and bound < split * (_core.MOST_CELLS - 1)
     return min(bound, Fraction(rounds)) if within else Fraction(rounds)
 
 
-def entries(state: object, kinds: dict[str, Any]) -> dict[str, Any]:
-    """Return the saved state if it has just these entries, of these types."""
-    kinds = {
-        "rounds": int,
-        "deviation": int,
-        "squared_error": float,
-        "points": list,
-        "biases": list,
-        "spent": list,
-    } | kinds
-    if not isinstance(state, dict) or set(state) != set(kinds):
-        raise StateError(f"the saved state must have exactly the entries {', '.join(kinds)}")
-    for name, kind in kinds.items():
-        if type(state[name]) is not kind:
-            raise StateError(
-                f"the saved {name} must be of type {kind.__name__}, got {state[name]!r:.80}"
-            )
-        if kind is list and any(type(number) is not int for number in state[name]):
-            raise StateError(f"the saved {name} must be a list of int")
-    return state
+def checked(state: object, listed: Iterable[Any], threshold: int) -> dict[str, Any]:
+    """Return a saved state of a ladder that splits, if its entries are those that are listed.
 
-
-def number(state: dict[str, Any], name: str, least: float, most: float) -> None:
-    """Refuse a saved number outside of a range."""
-    if not least <= state[name] <= most:
-        raise StateError(
-            f"the saved {name} must be from {least} to {most}, got {state[name]!r:.80}"
-        )
-
-
-def core_state(state: dict[str, Any], threshold: int) -> dict[str, Any]:
-    """Return what the core restores of the checked `entries` that all ladders which split have.
-
-    Their cells are dyadic and have spent less than the threshold, over twice `WHOLE`.
+    Its cells are dyadic and have spent less than the threshold, over twice `DENOMINATOR`.
     """
-    points, biases, spent = state["points"], state["biases"], state["spent"]
-    number(state, "rounds", 0, MAX_ROUNDS)
-    number(state, "squared_error", 0, state["rounds"])
+    entries = [Entry(*each) for each in listed]
+    good = typed(state, entries)
+    points, biases, spent, rounds = (good[name] for name in ("points", "biases", "spent", "rounds"))
     _require_dyadic(points)
     if len(biases) != len(points) or len(spent) != len(points) - 1:
         raise StateError(
             f"the saved biases must be {len(points)} integers, and what the cells spent one less"
         )
-    if biases[0] != 0 or biases[-1] != 0 or (state["rounds"] == 0 and any(biases)):
+    if biases[0] != 0 or biases[-1] != 0 or (rounds == 0 and any(biases)):
         raise StateError(
             "the saved biases of 0 and 1 must be 0, and all of them before the first round"
         )
-    most = 1 << 62
-    for j, bias in enumerate(biases):
-        if (
-            abs(bias) >= most
-        ):  # so that it fits a machine word; what points can have, the ladders know
-            raise StateError(
-                f"the saved bias of point {j} must be from {-most} to {most}, got {bias!s:.80}"
-            )
     split_no_more = len(spent) == _core.MOST_CELLS
     for i, deviation in enumerate(spent):
-        if (
-            not 0
-            <= deviation
-            < (most if split_no_more or points[i + 1] - points[i] == 1 else threshold)
-        ):
+        keeps = split_no_more or points[i + 1] - points[i] == 1
+        if not 0 <= deviation < (1 << 62 if keeps else threshold):
             raise StateError(
                 f"the saved spent of cell {i} must be below the threshold, got {deviation!s:.80}"
             )
-    number(state, "deviation", sum(spent), 2 * WHOLE * state["rounds"])
-    high, low = divmod(state["deviation"], 1 << 64)
-    return {
-        "points": np.array(points, np.int64),
-        "biases": np.array(biases, np.int64),
-        "spent": np.array(spent, np.uint64),
-        "rounds": state["rounds"],
-        "high": high,
-        "low": low,
-        "squared_error": state["squared_error"],
+    tighter = {
+        "squared_error": (0, rounds),
+        "deviation": (sum(spent), 2 * DENOMINATOR * rounds),
+        "open_cell": (0, len(spent) - 1),
     }
+    require_ranges(good, entries, tighter)
+    return good
 
 
 def _require_dyadic(points: list[int]) -> None:
     """Refuse points other than those that splits at the middle make of 0 and 1."""
-    if points[:1] != [0] or points[-1:] != [WHOLE] or len(points) > _core.MOST_CELLS + 1:
+    if points[:1] != [0] or points[-1:] != [DENOMINATOR] or len(points) > _core.MOST_CELLS + 1:
         raise StateError(
-            f"the saved points must go from 0 to {WHOLE}, and be at most {_core.MOST_CELLS + 1}"
+            f"the saved points must go from 0 to {DENOMINATOR}, and be at most {_core.MOST_CELLS + 1}"
         )
     for low, high in pairwise(points):
         width = high - low

@@ -177,6 +177,48 @@ def require_entries(what: str, saved: object, names: Iterable[str]) -> dict[str,
     return saved
 
 
+def plain(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return what the core saved, with lists instead of arrays."""
+    return {
+        name: value.tolist() if hasattr(value, "tolist") else value
+        for name, value in numbers.items()
+    }
+
+
+def typed(saved: object, entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return a saved state if it has just these entries, of their types: numbers or lists of them."""
+    entries = list(entries)
+    found = require_entries("state", saved, kinds_of(entries))
+    for name, kind, length, *_ in entries:
+        number: type = {"bool": bool, "<f8": float}.get(kind, int)
+        expected = number if length is None else list
+        if type(found[name]) is not expected:
+            raise StateError(
+                f"the saved {name} must be of type {expected.__name__}, got {found[name]!r:.80}"
+            )
+        numbers = found[name] if expected is list else []
+        if any(type(each) is not number for each in numbers) or (
+            length not in (None, -1, len(numbers))
+        ):
+            many = "a list of int" if length == -1 else f"{length} integers"
+            raise StateError(f"the saved {name} must be {many}")
+    return found
+
+
+def require_ranges(
+    state: dict[str, Any], entries: Iterable[Entry], tighter: dict[str, tuple[float, float]]
+) -> None:
+    """Refuse a single number outside of its range: that of its entry, or a tighter one."""
+    for name, kind, length, least, most, _ in entries:
+        if length is not None or kind == "bool":
+            continue
+        least, most = tighter.get(name, (least, most))
+        if not least <= state[name] <= most:
+            raise StateError(
+                f"the saved {name} must be from {least} to {most}, got {state[name]!r:.80}"
+            )
+
+
 class Saveable:
     """What can be saved: a frozen configuration, which builds it anew, and a state of plain data."""
 

@@ -211,7 +211,7 @@ def test_a_state_in_the_middle_of_nowhere_is_searched_alike(
     counts = {p: n for p, n in counts.items() if sum(n)}
     core, twin = tc.Arc(), twin_of(counts)
     zeros, ones = (np.array([n[side] for n in counts.values()], np.int64) for side in (0, 1))
-    core._restore(np.array(list(counts), float), zeros, ones, False)
+    core._restore({"forecasts": list(counts), "zeros": zeros, "ones": ones, "issued": False})
     for y in bits[: data.draw(st.integers(0, 6))]:
         p = core.predict()
         assert_forecast(p)
@@ -231,9 +231,8 @@ def test_the_finest_cells_are_reached(
     said = []
     for counts in steep:
         core, (of_low, of_high) = tc.Arc(), counts.values()
-        core._restore(
-            np.array([*counts]), np.array([0, of_high[0]]), np.array([of_low[1], 0]), False
-        )
+        zeros, ones = [0, of_high[0]], [of_low[1], 0]
+        core._restore({"forecasts": [*counts], "zeros": zeros, "ones": ones, "issued": False})
         said.append(core.predict())
         assert_forecast(said[-1])
         assert low < said[-1] < low + 1 / 8

@@ -327,7 +327,7 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         assert self.core._desk.bursts() == {
             name: float(value) for name, value in vars(self.plain.bursts).items()
         }
-        assert sorted(self.core._desk.events()[1].tolist()) == sorted(self.plain.made.values())
+        assert sorted(self.core._desk.table()["made"].tolist()) == sorted(self.plain.made.values())
 
     @invariant()
     def same_hint(self) -> None:

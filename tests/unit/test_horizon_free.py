@@ -10,7 +10,7 @@ import pytest
 import truecast as tc
 from truecast import _core
 
-N = _core.WHOLE
+N = _core.SPLIT_DENOMINATOR
 
 
 def over(numerators: np.ndarray, denominator: int) -> list[float]:

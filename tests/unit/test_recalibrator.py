@@ -298,15 +298,15 @@ def test_events_are_told_apart_by_their_names_and_numbers() -> None:
     names = [1, "1", "1#", "#1", "#", "", -1, "-1", 0, "0", np.int64(2), "2", "é"]
     for name in names:
         r.issue(0.5, event=name)
-    events, made = r._desk.events()
+    events, made = (r._desk.table()[name] for name in ("about", "made"))
     assert (len(set(events.tolist())), made.tolist()) == (len(names), [1] * len(names))
     assert 0 not in events
     r.issue(0.5, event=np.int64(1))
     r.issue(0.5, event=2)
-    assert sorted(r._desk.events()[1].tolist()) == [1] * (len(names) - 2) + [2, 2]
+    assert sorted(r._desk.table()["made"].tolist()) == [1] * (len(names) - 2) + [2, 2]
     for ticket in r.awaited:
         r.resolve(ticket, 1)
-    assert r._desk.events()[0].tolist() == []
+    assert r._desk.table()["about"].tolist() == []
 
 
 def test_forecasts_of_an_event_weigh_together_as_much_as_one() -> None:

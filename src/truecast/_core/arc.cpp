@@ -8,6 +8,7 @@
 #include "arc_tree.hpp"
 #include "arrays.hpp"
 #include "edge.hpp"
+#include "saving.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -15,11 +16,10 @@ using namespace nb::literals;
 namespace truecast {
 namespace {
 
-using Counts = Array<const std::int64_t, 1>;
-
 void observe(ArcTree& tree, nb::handle y) {
     const std::uint8_t bit = outcome(y);
-    if (!at_rest(tree).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    if (!at_rest(tree).issued)
+        refuse("observe() needs a forecast to judge: call predict() before each observe()");
     tree.observe(bit);
 }
 
@@ -30,28 +30,44 @@ void run(ArcTree& tree, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     });
 }
 
-void restore(ArcTree& tree, Array<const double, 1> p, Counts zeros, Counts ones, bool issued) {
-    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0), "there must be counts for each forecast");
-    ArcTree restored;
-    for (std::size_t i = 0; i < p.shape(0); ++i) {
-        const double place = std::ldexp(p.data()[i], 52);
-        require(place >= 1.0 && place < 0x1p52 && place == std::floor(place), "forecasts must be dyadic");
-        restored.add(p.data()[i], zeros.data()[i], ones.data()[i]);
-    }
-    if (issued) restored.predict();
-    at_rest(tree) = std::move(restored);
-}
-
 // The forecasts that were said and their counts, from the lowest to the highest.
-nb::tuple said(ArcTree& tree) {
-    std::vector<double> p;
+struct Said {
+    std::vector<double> forecasts;
     std::vector<std::int64_t> zeros, ones;
-    at_rest(tree).each([&](const Knot& knot) {
-        p.push_back(knot.p);
-        zeros.push_back(knot.zeros);
-        ones.push_back(knot.ones);
-    });
-    return nb::make_tuple(copy(p), copy(zeros), copy(ones));
+    bool issued = false;
+
+    Said() = default;
+    explicit Said(const ArcTree& tree) : issued(tree.issued) {
+        tree.each([&](const Knot& knot) {
+            forecasts.push_back(knot.p);
+            zeros.push_back(knot.zeros);
+            ones.push_back(knot.ones);
+        });
+    }
+
+    Entries entries() {
+        return {{"forecasts", forecasts, 0, 1, "those that were made, each once, increasing"},
+                {"zeros", zeros, 0, most_rounds / 2, "outcomes 0 of each"},
+                {"ones", ones, 0, most_rounds / 2, "outcomes 1 of each"},
+                {"issued", issued, 0, 1, "whether a forecast is out and its outcome awaited"}};
+    }
+};
+
+void restore(ArcTree& tree, const nb::dict& numbers) {
+    Said said;
+    load(said.entries(), numbers);
+    const std::size_t count = said.forecasts.size();
+    require(said.zeros.size() == count && said.ones.size() == count,
+            "there must be counts for each forecast");
+    ArcTree restored;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double place = std::ldexp(said.forecasts[i], 52);
+        require(place >= 1.0 && place < 0x1p52 && place == std::floor(place),
+                "forecasts must be dyadic");
+        restored.add(said.forecasts[i], said.zeros[i], said.ones[i]);
+    }
+    if (said.issued) restored.predict();
+    at_rest(tree) = std::move(restored);
 }
 
 }  // namespace
@@ -63,16 +79,24 @@ void bind_arc(nb::module_& m) {
             "predict", [](ArcTree& t) { return at_rest(t).predict(); },
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
-             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
+             "changed, if there was "
              "none.")
-        .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
+        .def("_run", &run, "outcomes"_a, "said"_a,
+             "Play a round for every outcome; write what was said.")
         .def(
             "_take", [](ArcTree& t, ArcTree& from) { at_rest(t) = at_rest(from); }, "other"_a,
             "Become a copy of another forecaster.")
-        .def("_restore", &restore, "p"_a, "zeros"_a, "ones"_a, "issued"_a)
-        .def("_said", &said, "Distinct forecasts, increasing, with their zeros and ones.")
+        .def(
+            "_entries", [](ArcTree& t) { return described(Said(t).entries()); },
+            "What a saved state has (saving.hpp).")
+        .def(
+            "_saved", [](ArcTree& t) { return saved(Said(at_rest(t)).entries()); },
+            "All that rounds change.")
+        .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
         .def_prop_ro(
-            "knots", [](ArcTree& t) { return at_rest(t).knots(); }, "Forecasts that the tree holds sums for.")
+            "knots", [](ArcTree& t) { return at_rest(t).knots(); },
+            "Forecasts that the tree holds sums for.")
         .def_prop_ro(
             "rounds", [](ArcTree& t) { return at_rest(t).rounds; }, "Outcomes observed so far.")
         .def_prop_ro(

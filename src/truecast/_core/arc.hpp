@@ -9,7 +9,8 @@
 
 namespace truecast {
 
-// Both factors are this function of 1 - p and of p. Its relative error is below 19 * 2^-53 (docs/arc.md, section 6).
+// Both factors are this function of 1 - p and of p. Its relative error is below 19 * 2^-53
+// (docs/arc.md, section 6).
 inline double arc_shape(double q) {
     const double x = 1.0 - std::sqrt(q), gap = 1.75 - x;
     return 121.0 / 123.0 * (4.0 + x * (6.0 + x * (45.0 * x - 30.0))) / (gap * gap);
@@ -21,7 +22,8 @@ struct Shape {
     Shape(double rise_, double fall_) : rise(rise_), fall(fall_) {}
 };
 
-// A stretch of forecasts, r being their residuals. The energy of two stretches is a sum of products: `then`.
+// A stretch of forecasts, r being their residuals. The energy of two stretches is a sum of
+// products: `then`.
 struct ArcEnergy {
     double near = 0.0, far = 0.0;              // sums of r rise and of r fall
     double energy = 0.0;                       // of all pairs
@@ -41,15 +43,18 @@ struct ArcEnergy {
     }
 };
 
-constexpr std::size_t arc_few = 32;        // forecasts that are summed one by one
-constexpr std::size_t arc_many = 1 << 18;  // forecasts from which on a second thread is worth starting
+constexpr std::size_t arc_few = 32;  // forecasts that are summed one by one
+constexpr std::size_t arc_many =
+    1 << 18;  // forecasts from which on a second thread is worth starting
 
 // The residuals of a tally, and what they would be squared on average.
 template <typename Count>
 struct TallyResiduals {
     const Count *zeros, *ones;
 
-    double residual(std::size_t i, double p) const { return truecast::residual(p, zeros[i], ones[i]); }
+    double residual(std::size_t i, double p) const {
+        return truecast::residual(p, zeros[i], ones[i]);
+    }
     double variance(std::size_t i, double p) const {
         return (static_cast<double>(zeros[i]) + static_cast<double>(ones[i])) * (p * (1.0 - p));
     }
@@ -77,7 +82,8 @@ ArcEnergy arc_energy_of_few(const double* p, const Residuals& of, std::size_t fr
     }
     ArcEnergy sum;
     for (std::size_t i = 0; i < n; ++i) {
-        const double in = r[i] * rise[i], out = r[i] * fall[i], size_in = std::fabs(in), size_out = std::fabs(out);
+        const double in = r[i] * rise[i], out = r[i] * fall[i], size_in = std::fabs(in),
+                     size_out = std::fabs(out);
         sum.energy += out * (2.0 * sum.near + in);
         sum.gross += size_out * (2.0 * sum.gross_near + size_in);
         sum.near += in;
@@ -89,10 +95,12 @@ ArcEnergy arc_energy_of_few(const double* p, const Residuals& of, std::size_t fr
     return sum;
 }
 
-// Of n forecasts from one on. By halves: a sum then passes few others, and its error is small (docs/arc.md, section 6).
-// They are the same halves whether a second thread takes one of them or not.
+// Of n forecasts from one on. By halves: a sum then passes few others, and its error is small
+// (docs/arc.md, section 6). They are the same halves whether a second thread takes one of them or
+// not.
 template <typename Residuals>
-ArcEnergy arc_energy(const double* p, const Residuals& of, std::size_t n, std::size_t from = 0, bool threads = true) {
+ArcEnergy arc_energy(const double* p, const Residuals& of, std::size_t n, std::size_t from = 0,
+                     bool threads = true) {
     if (n <= arc_few) return arc_energy_of_few(p, of, from, n);
     const std::size_t half = n / 2;
     ArcEnergy above;

@@ -21,23 +21,26 @@ namespace truecast {
     throw nanobind::python_error();
 }
 
-// 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1, False and True);
-// every other object goes through the checks in Python.
+// 0 or 1 at the cost of a pointer comparison (the interpreter has one object for each of 0, 1,
+// False and True); every other object goes through the checks in Python.
 inline std::uint8_t outcome(nanobind::handle y) {
     static PyObject* const zero = PyLong_FromLong(0);
     static PyObject* const one = PyLong_FromLong(1);
     if (y.ptr() == one || y.ptr() == Py_True) return 1;
     if (y.ptr() == zero || y.ptr() == Py_False) return 0;
-    return nanobind::cast<std::uint8_t>(nanobind::module_::import_("truecast._check").attr("outcome")(y));
+    return nanobind::cast<std::uint8_t>(
+        nanobind::module_::import_("truecast._check").attr("outcome")(y));
 }
 
-// A float from 0 to 1 at once; every other object goes through the checks in Python. A NaN fails both comparisons.
+// A float from 0 to 1 at once; every other object goes through the checks in Python. A NaN fails
+// both comparisons.
 inline double probability(const char* name, nanobind::handle x) {
     if (PyFloat_CheckExact(x.ptr())) {
         const double value = PyFloat_AS_DOUBLE(x.ptr());
         if (value >= 0.0 && value <= 1.0) return value + 0.0;  // -0.0 is 0.0
     }
-    return nanobind::cast<double>(nanobind::module_::import_("truecast._check").attr("probability")(name, x));
+    return nanobind::cast<double>(
+        nanobind::module_::import_("truecast._check").attr("probability")(name, x));
 }
 
 // A batch runs without the interpreter lock; until it ends nothing else may touch the state.
@@ -45,12 +48,14 @@ template <typename State>
 State& at_rest(State& state) {
     if (state.busy)
         refuse(
-            "in use by another thread (a batch runs on it in another thread): wait for it, or use an object for each "
+            "in use by another thread (a batch runs on it in another thread): wait for it, or use "
+            "an object for each "
             "thread");
     return state;
 }
 
-// Marks a state as busy while a batch runs, also if the batch ends by an exception (it can run out of memory).
+// Marks a state as busy while a batch runs, also if the batch ends by an exception (it can run out
+// of memory).
 template <typename State>
 class Busy {
     State* state;
@@ -65,9 +70,10 @@ class Busy {
     }
 };
 
-// Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals in every 50 ms and
-// at the end: what their handlers raise, such as KeyboardInterrupt, is thrown. The caller then restores the whole state,
-// so that an interrupted batch has learned nothing. If it `runs_python`, the lock is kept.
+// Plays rounds `from` to `to` for block after block without the interpreter lock, and lets signals
+// in every 50 ms and at the end: what their handlers raise, such as KeyboardInterrupt, is thrown.
+// The caller then restores the whole state, so that an interrupted batch has learned nothing. If it
+// `runs_python`, the lock is kept.
 template <typename Play>
 void in_blocks(std::size_t rounds, std::size_t block, Play play, bool runs_python = false) {
     using Clock = std::chrono::steady_clock;
@@ -102,9 +108,9 @@ inline double checked(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
 template <typename T>
 nanobind::object copy(const std::vector<T>& values) {
-    return nanobind::cast(
-        nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values.data(), {values.size()}),
-        nanobind::rv_policy::copy);
+    return nanobind::cast(nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(
+                              values.data(), {values.size()}),
+                          nanobind::rv_policy::copy);
 }
 
 inline nanobind::object as_int(const Wide& x) {
@@ -112,7 +118,8 @@ inline nanobind::object as_int(const Wide& x) {
 }
 
 inline nanobind::tuple as_tuple(const Sums& s) {
-    return nanobind::make_tuple(as_int(s.bias), as_int(s.left) + nanobind::int_(s.moved), s.rest, s.count);
+    return nanobind::make_tuple(as_int(s.bias), as_int(s.left) + nanobind::int_(s.moved), s.rest,
+                                s.count);
 }
 
 }  // namespace truecast

@@ -1,8 +1,9 @@
-// The field on the arc of residuals at sparse knots: a binary tree on the digits of their keys (docs/adaptive.md).
+// The field on the arc of residuals at sparse knots: a binary tree on the digits of their keys
+// (docs/adaptive.md).
 //
-// Residuals are integers, and every sum is made anew from those beneath it: nothing drifts, the order of additions does
-// not matter, and a saved field gives the same sums bit for bit. A knot whose residual is 0 adds zeros, as if it were
-// not there.
+// Residuals are integers, and every sum is made anew from those beneath it: nothing drifts, the
+// order of additions does not matter, and a saved field gives the same sums bit for bit. A knot
+// whose residual is 0 adds zeros, as if it were not there.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ constexpr Key arc_end = Key{1} << 40;
 // The forecast at a key. From both ends, so that it never falls as the key grows.
 inline double forecast_at(Key key) {
     if (key > arc_end / 2) return 1.0 - forecast_at(arc_end - key);
-    const double s = std::sin(static_cast<double>(key) * (3.14159265358979323846 / (2.0 * arc_end)));
+    const double s =
+        std::sin(static_cast<double>(key) * (3.14159265358979323846 / (2.0 * arc_end)));
     return s * s;
 }
 
@@ -55,10 +57,13 @@ class Field {
     // The way to a key, as long as nothing is added elsewhere.
     struct Path {
         Key key;
-        double up_to, beyond;  // sums of residual * rise up to the key, and of residual * fall above it
-        const Knot* knot;      // at this very key, if there is one
+        double up_to,
+            beyond;        // sums of residual * rise up to the key, and of residual * fall above it
+        const Knot* knot;  // at this very key, if there is one
 
-        Shape shape() const { return knot != nullptr ? Shape(knot->rise, knot->fall) : Shape(forecast_at(key)); }
+        Shape shape() const {
+            return knot != nullptr ? Shape(knot->rise, knot->fall) : Shape(forecast_at(key));
+        }
         double field(const Shape& shape) const { return shape.fall * up_to + shape.rise * beyond; }
 
       private:
@@ -85,7 +90,8 @@ class Field {
                 break;
             }
             const bool upper = key >> bit & 1;
-            sum[upper] += inner.aside[upper];  // no branch: it would be guessed wrong half of the time
+            sum[upper] +=
+                inner.aside[upper];  // no branch: it would be guessed wrong half of the time
             path.nodes[path.depth++] = path.last;
             path.last = inner.child[upper];
         }
@@ -132,7 +138,9 @@ class Field {
     struct Inner {
         std::int64_t digits;  // one of these keys, times 64, and the bit
         Node child[2];
-        double aside[2] = {0.0, 0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
+        double aside[2] = {
+            0.0,
+            0.0};  // what the way into a child leaves behind: the upper's far sum, the lower's near
         double other[2] = {0.0, 0.0};  // the lower's far sum, the upper's near
 
         Inner(Key key, int bit, Node low, Node high) : digits(key * 64 + bit), child{low, high} {}

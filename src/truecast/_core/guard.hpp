@@ -1,7 +1,8 @@
-// The guard: follows hints while the energy of what was said stays within a budget (docs/adaptive.md, theorem 6).
+// The guard: follows hints while the energy of what was said stays within a budget
+// (docs/adaptive.md, theorem 6).
 //
-// Energies, prices and what is reserved are integers over 2^20, rounded against us: their sums are exact, so rounds can
-// be undone, and saved and learned in any order.
+// Energies, prices and what is reserved are integers over 2^20, rounded against us: their sums are
+// exact, so rounds can be undone, and saved and learned in any order.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +22,12 @@ namespace truecast {
 
 constexpr double parts = 1048576.0;  // 2^20: energies are whole numbers of these parts
 
-constexpr double most_parts = 0x1p58;  // of one energy, so that sums of some are far from what an integer holds
+constexpr double most_parts =
+    0x1p58;  // of one energy, so that sums of some are far from what an integer holds
 
 inline std::int64_t parts_up(double energy) {
-    return static_cast<std::int64_t>(std::clamp(std::ceil(energy * parts), -most_parts, most_parts));
+    return static_cast<std::int64_t>(
+        std::clamp(std::ceil(energy * parts), -most_parts, most_parts));
 }
 inline std::int64_t parts_down(double energy) {
     return static_cast<std::int64_t>(std::min(std::floor(energy * parts), most_parts));
@@ -41,14 +44,20 @@ struct Counts {
     double squared_error = 0.0;
     Offset offset;
 
-    Entries entries() {
-        return {{"rounds", rounds, 0, most_rounds / 2, "outcomes learned"},
-                {"late", late, 0, half, "forecasts whose outcomes are awaited"},
-                {"lost", lost, 0, half, "forecasts whose outcomes are awaited no longer"},
-                {"energy", energy, -2 * half, 2 * half, "over 2^20: of the residuals, each round's part rounded up"},
-                {"hidden", hidden, 0, 2 * half, "over 2^40: what crediting forecasts to knots can hide of the energy"},
-                {"unknown", unknown, 0, 2 * half, "over 2^32: what forecasts without an outcome add at worst"},
-                {"squared_error", squared_error, 0, most_rounds / 2, "sum of (forecast - outcome)^2"}};
+    // `knots`: those of its residuals.
+    Entries entries(std::int64_t& knots) {
+        return {
+            {"rounds", rounds, 0, most_rounds / 2, "outcomes learned"},
+            {"late", late, 0, half_range, "forecasts whose outcomes are awaited"},
+            {"lost", lost, 0, half_range, "forecasts whose outcomes are awaited no longer"},
+            {"energy", energy, -2 * half_range, 2 * half_range,
+             "over 2^20: of the residuals, each round's part rounded up"},
+            {"hidden", hidden, 0, 2 * half_range,
+             "over 2^40: what crediting forecasts to knots can hide of the energy"},
+            {"unknown", unknown, 0, 2 * half_range,
+             "over 2^32: what forecasts without an outcome add at worst"},
+            {"squared_error", squared_error, 0, most_rounds / 2, "sum of (forecast - outcome)^2"},
+            {"knots", knots, 0, 0x1p28, "how many of the knots are its own"}};
     }
 };
 
@@ -72,8 +81,12 @@ struct Placed {
         for (double& note : notes) note = hints::rough(note);
     }
 
-    static double off_by(double angle, Key key) { return std::fabs(angle - static_cast<double>(key) * angle_of_key); }
-    static double price_of(double p, const Shape& shape) { return p * (1.0 - p) * (shape.rise * shape.fall); }
+    static double off_by(double angle, Key key) {
+        return std::fabs(angle - static_cast<double>(key) * angle_of_key);
+    }
+    static double price_of(double p, const Shape& shape) {
+        return p * (1.0 - p) * (shape.rise * shape.fall);
+    }
 };
 
 // What rounds change of a guard, but for its groups.
@@ -86,10 +99,13 @@ struct Balance {
 
     // Those that are not sums over groups.
     Entries entries() {
-        return {{"granted", granted, 0, half, "over 2^20: prices, each times one more than the forecasts outstanding"},
-                {"reserved", reserved, 0, half, "over 2^20: for outcomes that are awaited"},
-                {"excess", excess, 0, half, "over 2^20: what outcomes added beyond that, as others came in between"},
-                {"most_late", most_late, 0, half, "the most forecasts that were outstanding when one was made"}};
+        return {{"granted", granted, 0, half_range,
+                 "over 2^20: prices, each times one more than the forecasts outstanding"},
+                {"reserved", reserved, 0, half_range, "over 2^20: for outcomes that are awaited"},
+                {"excess", excess, 0, half_range,
+                 "over 2^20: what outcomes added beyond that, as others came in between"},
+                {"most_late", most_late, 0, half_range,
+                 "the most forecasts that were outstanding when one was made"}};
     }
     // What it has learned of hints.
     Entries aims() { return joined(nudge.entries(), offsets.entries()); }
@@ -99,10 +115,12 @@ struct Balance {
     Members asked_of;
 };
 
-struct Guarded : Balance {
-    static constexpr double start = 1000.0;  // t0: the budget before the first round is that of so many
-    static constexpr double boldness = 0.1;  // kappa: the share of what is left that a round may take,
-    static constexpr double crowd = 10.0;    // half of it if so many others are outstanding
+struct Guard : Balance {
+    static constexpr double start =
+        1000.0;  // t0: the budget before the first round is that of so many
+    static constexpr double boldness =
+        0.1;  // kappa: the share of what is left that a round may take,
+    static constexpr double crowd = 10.0;  // half of it if so many others are outstanding
 
     double budget;  // C
     bool nudges;
@@ -116,31 +134,37 @@ struct Guarded : Balance {
     };
     std::vector<Added>* log = nullptr;  // where to write what is added, if it may have to be undone
 
-    Guarded(double budget_, bool nudges_) : budget(budget_), nudges(nudges_), groups(1) {}
+    Guard(double budget_, bool nudges_) : budget(budget_), nudges(nudges_), groups(1) {}
 
     const Group& everyone() const { return groups[0]; }
 
-    // The distance of the keys that hints are credited to: the arc has 4096 such steps, and at least 2 t^(2/3).
+    // The distance of the keys that hints are credited to: the arc has 4096 such steps, and at
+    // least 2 t^(2/3).
     Key step() const {
-        const auto made = static_cast<double>(everyone().rounds + everyone().late + everyone().lost);
+        const auto made =
+            static_cast<double>(everyone().rounds + everyone().late + everyone().lost);
         int digits = 12;
         while (std::ldexp(1.0, 3 * (digits - 1)) < made * made) ++digits;
         return arc_end >> digits;
     }
 
-    // What the energies of all groups and what is reserved may come to: C times what was granted, and the excess, which
-    // later forecasts need not make up for.
+    // What the energies of all groups and what is reserved may come to: C times what was granted,
+    // and the excess, which later forecasts need not make up for.
     double allowance() const {
-        return budget * (start * static_cast<double>(1 + most_late) + static_cast<double>(granted) / parts) +
+        return budget * (start * static_cast<double>(1 + most_late) +
+                         static_cast<double>(granted) / parts) +
                static_cast<double>(excess) / parts;
     }
 
-    // Sums stay below 2^62. One that would pass it stays there, and from then on the account proves nothing.
+    // Sums stay below 2^62. One that would pass it stays there, and from then on the account proves
+    // nothing.
     static constexpr std::int64_t full = std::int64_t{1} << 62;
     static void grow(std::int64_t& sum, std::int64_t growth) {
         if (sum < full) sum = std::min(sum + growth, full);
     }
-    bool overflowed() const { return energy >= full || excess >= full || granted >= most_granted(); }
+    bool overflowed() const {
+        return energy >= full || excess >= full || granted >= most_granted();
+    }
 
     Placed place(double hint, const Members& of, bool beside_asked = false) const {
         Paths paths;
@@ -184,7 +208,8 @@ struct Guarded : Balance {
         return made;
     }
 
-    // How much an outcome counts for what is learned of it, and how many such outcomes make one observation, lately.
+    // How much an outcome counts for what is learned of it, and how many such outcomes make one
+    // observation, lately.
     struct Weight {
         double weight = 1.0, effect = 1.0;
     };
@@ -216,7 +241,8 @@ struct Guarded : Balance {
     // Over 2^32, rounded up.
     static std::uint64_t at_worst(double p) {
         const double scaled = p * Field::unit;
-        return static_cast<std::uint64_t>(std::max(std::ceil(scaled), Field::unit - std::floor(scaled)));
+        return static_cast<std::uint64_t>(
+            std::max(std::ceil(scaled), Field::unit - std::floor(scaled)));
     }
 
   private:
@@ -237,12 +263,14 @@ struct Guarded : Balance {
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
         if (energy >= full) return 0.0;
-        double left = allowance() - (static_cast<double>(energy) + static_cast<double>(reserved)) / parts;
+        double left =
+            allowance() - (static_cast<double>(energy) + static_cast<double>(reserved)) / parts;
         if (beside_asked && issued) {  // which may be dropped: then it brings nothing
             const double brings = budget * asked.price * static_cast<double>(asked_of.size());
             left += std::min(brings - static_cast<double>(asked.worst) / parts, 0.0);
         }
-        return boldness / (1.0 + static_cast<double>(everyone().late) / crowd) * std::max(left, 0.0);
+        return boldness / (1.0 + static_cast<double>(everyone().late) / crowd) *
+               std::max(left, 0.0);
     }
 
     Placed place(double hint, const Members& of, bool beside_asked, Paths& paths) const {
@@ -281,14 +309,16 @@ struct Guarded : Balance {
         return {worst, tilt, price, worst <= budget * members * price + more};
     }
 
-    // From a key that does not fit towards the root of the tilt, up or down: one that fits, and no more than a unit
-    // beyond one that does not. Invariant: the tilt points from `from` on, and back from `to`, or `to` is an end or fits.
+    // From a key that does not fit towards the root of the tilt, up or down: one that fits, and no
+    // more than a unit beyond one that does not. Invariant: the tilt points from `from` on, and
+    // back from `to`, or `to` is an end or fits.
     Key moved(Key from, Key unit, bool up, const Members& of, double more) const {
         Key to = up ? arc_end : 0, good = -1;
         Paths paths;
         const auto at = [&](Key key) { return judge(forecast_at(key), key, of, more, paths); };
         for (Key gap; (gap = std::abs(to - from)) > (good >= 0 ? unit : 1);) {
-            const Key whole = gap > unit ? unit : 1, half = std::max(whole, gap / 2 / whole * whole);
+            const Key whole = gap > unit ? unit : 1;
+            const Key half = std::max(whole, gap / 2 / whole * whole);
             const Key middle = up ? from + half : from - half;
             const Judged there = at(middle);
             if (there.fits) good = middle;
@@ -312,8 +342,9 @@ struct Guarded : Balance {
     double offset(Placed& made, const Members& of) const {
         double p = made.hint;
         if (of.size() > 1)
-            with_offsets(groups, of,
-                         [&](const Offset* const* all, std::size_t n) { p = offsets.apply(p, all, n, made.notes); });
+            with_offsets(groups, of, [&](const Offset* const* all, std::size_t n) {
+                p = offsets.apply(p, all, n, made.notes);
+            });
         return p;
     }
 
@@ -339,12 +370,14 @@ struct Guarded : Balance {
         });
     }
 
-    // With a million outcomes outstanding all along, sums would leave 64 bits after some million rounds. To grant less is
-    // always allowed.
+    // With a million outcomes outstanding all along, sums would leave 64 bits after some million
+    // rounds. To grant less is always allowed.
     void grant(const Placed& made, const Members& of) {
-        const auto times = static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
+        const auto times =
+            static_cast<double>(of.size()) * static_cast<double>(1 + everyone().late);
         most_late = std::max(most_late, everyone().late);
-        granted = std::min(granted + parts_down(std::min(made.price * times, 0x1p40)), most_granted());
+        granted =
+            std::min(granted + parts_down(std::min(made.price * times, 0x1p40)), most_granted());
         counted += static_cast<std::int64_t>(of.size());
     }
 
@@ -362,10 +395,12 @@ struct Guarded : Balance {
     // `at_once`: the ways to the key, if nothing has changed since the forecast was made.
     void learn(const Placed& made, const Members& of, bool y, Weight weight, Paths* at_once) {
         const std::int64_t before = energy;
-        const std::int64_t said = static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
+        const std::int64_t said =
+            static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
         const std::int64_t residual = (y ? std::int64_t{1} << 32 : 0) - said;
         const double miss = y ? 1.0 - made.said : made.said;
-        const auto hides = static_cast<std::uint64_t>(std::ceil(miss * (made.off + 0x1p-26) * 0x1p40));
+        const auto hides =
+            static_cast<std::uint64_t>(std::ceil(miss * (made.off + 0x1p-26) * 0x1p40));
         Paths looked;
         Paths& ways = at_once != nullptr ? *at_once : looked;
         if (at_once == nullptr) everyone().field.look(made.key, ways.of(0));
@@ -385,26 +420,27 @@ struct Guarded : Balance {
     }
 };
 
-// What a batch changes of a guard, to go back to: of every group copies, or if that is less, what was added to it.
+// What a batch changes of a guard, to go back to: of every group copies, or if that is less, what
+// was added to it.
 class Undo {
-    Guarded& guard;
+    Guard& guard;
     const Balance balance;
     const std::size_t count;  // of groups
     std::vector<std::pair<std::uint32_t, Counts>> counts;
     std::vector<std::pair<std::uint32_t, Field>> fields;
-    std::vector<Guarded::Added> added;
+    std::vector<Guard::Added> added;
     const bool copies;
 
-    static std::size_t knots(const Guarded& guard, const std::vector<std::uint32_t>& used) {
+    static std::size_t knots(const Guard& guard, const std::vector<std::uint32_t>& used) {
         std::size_t all = 0;
         for (const std::uint32_t g : used) all += guard.groups[g].field.knots();
         return all;
     }
 
   public:
-    // `used`: the groups that the batch may change; `additions`: how many residuals it adds to them at most. Groups that
-    // come to be later are dropped.
-    Undo(Guarded& of, const std::vector<std::uint32_t>& used, std::size_t additions)
+    // `used`: the groups that the batch may change; `additions`: how many residuals it adds to them
+    // at most. Groups that come to be later are dropped.
+    Undo(Guard& of, const std::vector<std::uint32_t>& used, std::size_t additions)
         : guard(of), balance(of), count(of.groups.size()), copies(4 * knots(of, used) < additions) {
         counts.reserve(used.size());
         for (const std::uint32_t g : used) counts.emplace_back(g, guard.groups[g]);
@@ -421,7 +457,7 @@ class Undo {
     ~Undo() { guard.log = nullptr; }
 
     void restore() {
-        for (const Guarded::Added& each : added)
+        for (const Guard::Added& each : added)
             if (each.group < count) guard.add(each.group, each.key, -each.residual);
         for (auto& [g, field] : fields) guard.groups[g].field = std::move(field);
         for (auto& [g, before] : counts) static_cast<Counts&>(guard.groups[g]) = before;

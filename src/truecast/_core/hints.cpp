@@ -1,4 +1,5 @@
-// Hints as Python sees them: one class for all kinds, and their numbers as one row, whose layout Python can ask for.
+// Hints as Python sees them: one class for all kinds, and their numbers as one row, whose layout
+// Python can ask for.
 #include "hints.hpp"
 
 #include <nanobind/nanobind.h>
@@ -24,17 +25,18 @@ namespace truecast {
 // A list of floats, as `issue` gave it, at once; everything else goes through the checks in Python.
 std::vector<double> notes_of(nb::handle notes, std::size_t count) {
     if (!PyList_CheckExact(notes.ptr()) || nb::len(notes) != count)
-        return nb::cast<std::vector<double>>(nb::module_::import_("truecast._check").attr("notes")(notes, count));
+        return nb::cast<std::vector<double>>(
+            nb::module_::import_("truecast._check").attr("notes")(notes, count));
     std::vector<double> kept;
     for (nb::handle note : notes) kept.push_back(probability("notes", note));
     return kept;
 }
 
-using hints::Held;
 using hints::Hint;
+using hints::HintHolder;
 
 // A number at once if it is a float in range; all other checks are Python's.
-hints::Score score_of(const Held& held, nb::handle score) {
+hints::Score score_of(const HintHolder& held, nb::handle score) {
     if (!held.logit) return held.score(probability("score", score));
     if (PyFloat_CheckExact(score.ptr()) && std::isfinite(PyFloat_AS_DOUBLE(score.ptr())))
         return held.score(PyFloat_AS_DOUBLE(score.ptr()));
@@ -43,13 +45,14 @@ hints::Score score_of(const Held& held, nb::handle score) {
 }
 
 // The scores of one round: a number, or a sequence with one of each model.
-void scores_of(const Held& held, nb::handle score, std::vector<hints::Score>& scores) {
+void scores_of(const HintHolder& held, nb::handle score, std::vector<hints::Score>& scores) {
     const std::size_t models = held.hint->inputs();
     scores.clear();
     scores.reserve(models);
     if (models == 1) return scores.push_back(score_of(held, score));
     const nb::object check = nb::module_::import_("truecast._check").attr("score_of_models");
-    for (const double one : nb::cast<std::vector<double>>(check("score", score, models, held.logit)))
+    for (const double one :
+         nb::cast<std::vector<double>>(check("score", score, models, held.logit)))
         scores.push_back(held.score(one));
 }
 
@@ -64,17 +67,19 @@ double weight_of(nb::handle weight) {
 
 namespace {
 
-std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, const std::vector<Held*>& members,
-                           std::size_t models) {
-    require(keep > 0.0 && keep <= 1.0 && prior > 0.0, "keep must be above 0 and at most 1, prior above 0");
+std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior,
+                           const std::vector<HintHolder*>& members, std::size_t models) {
+    require(keep > 0.0 && keep <= 1.0 && prior > 0.0,
+            "keep must be above 0 and at most 1, prior above 0");
     if (kind == "Identity") return std::make_unique<hints::Identity>();
     if (kind == "Platt") return std::make_unique<hints::Platt>(keep);
     if (kind == "BinMeans") return std::make_unique<hints::BinMeans>(keep, prior);
     if (kind == "Isotonic") return std::make_unique<hints::Isotonic>(keep, prior);
-    require(kind == "Mix" && models > 0 && !members.empty() && members.size() % models == 0, "there is no such hint");
+    require(kind == "Mix" && models > 0 && !members.empty() && members.size() % models == 0,
+            "there is no such hint");
     std::vector<std::unique_ptr<Hint>> own;
     std::vector<std::size_t> sees;  // as many members for each model
-    for (Held* member : members) {
+    for (HintHolder* member : members) {
         require(at_rest(*member).hint->inputs() == 1, "a member sees one score");
         sees.push_back(own.size() * models / members.size());
         own.push_back(member->hint->clone());
@@ -83,7 +88,7 @@ std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior, c
 }
 
 // The entries of the hint itself, then those of its members.
-nb::list entries(Held& held) {
+nb::list entries(HintHolder& held) {
     nb::list all;
     all.append(described(at_rest(held).hint->entries()));
     for (Hint* member : held.hint->members()) all.append(described(member->entries()));
@@ -107,14 +112,14 @@ bool take(Hint& hint, const nb::dict& state) {
 }
 
 // Returns whether these numbers fit together; changes nothing if they do not.
-bool restore(Held& held, const nb::dict& state) {
+bool restore(HintHolder& held, const nb::dict& state) {
     std::unique_ptr<Hint> changed = at_rest(held).hint->clone();
     if (!take(*changed, state)) return false;
     held.hint = std::move(changed);
     return true;
 }
 
-nb::tuple issue(Held& held, nb::handle score) {
+nb::tuple issue(HintHolder& held, nb::handle score) {
     std::vector<hints::Score> scores;
     scores_of(held, score, scores);
     std::vector<double> kept(at_rest(held).hint->notes());
@@ -122,7 +127,7 @@ nb::tuple issue(Held& held, nb::handle score) {
     return nb::make_tuple(p, kept);
 }
 
-void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes, nb::handle weight) {
+void learn(HintHolder& held, nb::handle score, nb::handle y, nb::handle notes, nb::handle weight) {
     std::vector<hints::Score> scores;
     scores_of(held, score, scores);
     const bool bit = outcome(y) != 0;
@@ -133,7 +138,8 @@ void learn(Held& held, nb::handle score, nb::handle y, nb::handle notes, nb::han
 }
 
 // Scores round by round, those of all models of a round together.
-void follow(Held& held, Array<const double, 1> numbers, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
+void follow(HintHolder& held, Array<const double, 1> numbers, Array<const std::uint8_t, 1> y,
+            Array<double, 1> said) {
     const std::size_t models = held.hint->inputs();
     require(numbers.shape(0) == y.shape(0) * models && said.shape(0) == y.shape(0),
             "there must be an entry for each outcome");
@@ -153,60 +159,75 @@ void follow(Held& held, Array<const double, 1> numbers, Array<const std::uint8_t
 void bind_hints(nb::module_& m) {
     nb::class_<hints::Bursts>(m, "Bursts")
         .def(nb::init<>())
-        .def("issued", &hints::Bursts::issued, "A forecast was made: what resolves from now on is another burst.")
-        .def("given_up", &hints::Bursts::given_up, "The outcome of a forecast is awaited no longer.")
+        .def("issued", &hints::Bursts::issued,
+             "A forecast was made: what resolves from now on is another burst.")
+        .def("given_up", &hints::Bursts::given_up,
+             "The outcome of a forecast is awaited no longer.")
         .def("weight", &hints::Bursts::weight, "residual"_a, "mates"_a,
              "How much of an observation the outcome is that resolves now.")
-        .def_prop_ro("effect", &hints::Bursts::effect, "How many outcomes make an observation, lately.")
+        .def_prop_ro("effect", &hints::Bursts::effect,
+                     "How many outcomes make an observation, lately.")
         .def("_saved", [](hints::Bursts& bursts) { return saved(bursts.entries()); })
         .def("_settle", &hints::Bursts::settle);
-    nb::class_<Held>(m, "Hint")
+    nb::class_<HintHolder>(m, "Hint")
         .def(
             "__init__",
-            [](Held* self, const std::string& kind, double keep, double prior, const std::vector<Held*>& members,
-               std::size_t models) { new (self) Held{make(kind, keep, prior, members, models)}; },
+            [](HintHolder* self, const std::string& kind, double keep, double prior,
+               const std::vector<HintHolder*>& members, std::size_t models) {
+                new (self) HintHolder{make(kind, keep, prior, members, models)};
+            },
             "kind"_a, "keep"_a, "prior"_a, "members"_a, "models"_a)
         .def(
             "__init__",
-            [](Held* self, nb::object calls) { new (self) Held{std::make_unique<hints::Open>(std::move(calls))}; },
+            [](HintHolder* self, nb::object calls) {
+                new (self) HintHolder{std::make_unique<hints::Open>(std::move(calls))};
+            },
             "calls"_a, "A hint that Python provides.")
         .def_prop_ro(
             "_calls",
-            [](const Held& held) {
+            [](const HintHolder& held) {
                 const auto* open = dynamic_cast<const hints::Open*>(held.hint.get());
                 return open == nullptr ? nb::object(nb::none()) : open->calls;
             },
             "What asks the hint, if Python provides it.")
         .def_prop_ro(
-            "_notes", [](const Held& held) { return held.hint->notes(); }, "How many notes `issue` gives.")
+            "_notes", [](const HintHolder& held) { return held.hint->notes(); },
+            "How many notes `issue` gives.")
         .def(
             "predict",
-            [](Held& held, nb::handle score) {
+            [](HintHolder& held, nb::handle score) {
                 std::vector<hints::Score> scores;
                 scores_of(held, score, scores);
                 return at_rest(held).hint->predict(scores.data());
             },
             "score"_a.none(), "A better probability than this score; nothing is learned.")
         .def("issue", &issue, "score"_a.none(),
-             "What `predict` says, and notes to keep and hand to `learn` if other rounds come before this outcome.")
+             "What `predict` says, and notes to keep and hand to `learn` if other rounds come "
+             "before this outcome.")
         .def("learn", &learn, "score"_a.none(), "outcome"_a.none(), "notes"_a = nb::none(),
              "weight"_a.none() = 1.0,
-             "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order. `weight`, above 0 "
+             "Learn the outcome, 0 or 1, of a round with this score; rounds may come in any order. "
+             "`weight`, above 0 "
              "and at most 1, is how much of an observation it is.")
         .def_prop_ro(
-            "_models", [](const Held& held) { return held.hint->inputs(); }, "How many scores a round has.")
+            "_models", [](const HintHolder& held) { return held.hint->inputs(); },
+            "How many scores a round has.")
         .def_prop_rw(
-            "_logit", [](const Held& held) { return held.logit; },
-            [](Held& held, bool logit) {
+            "_logit", [](const HintHolder& held) { return held.logit; },
+            [](HintHolder& held, bool logit) {
                 at_rest(held).hint->settle();
                 held.logit = logit;
             },
             "Whether scores are log-odds.")
-        .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a, "Predict and learn, round by round.")
-        .def("_entries", &entries, "What the state of the hint has, and then that of each member (saving.hpp).")
+        .def("_follow", &follow, "scores"_a, "outcomes"_a, "said"_a,
+             "Predict and learn, round by round.")
+        .def("_entries", &entries,
+             "What the state of the hint has, and then that of each member (saving.hpp).")
         .def(
-            "_saved", [](Held& held) { return state_of(*at_rest(held).hint); }, "All numbers of the state.")
-        .def("_restore", &restore, "state"_a, "Take these numbers if they fit together; say whether they did.");
+            "_saved", [](HintHolder& held) { return state_of(*at_rest(held).hint); },
+            "All numbers of the state.")
+        .def("_restore", &restore, "state"_a,
+             "Take these numbers if they fit together; say whether they did.");
 }
 
 }  // namespace truecast

@@ -1,8 +1,10 @@
-// Hints: better probabilities from a model's scores, learned from pairs of a score and its outcome as outcomes come.
+// Hints: better probabilities from a model's scores, learned from pairs of a score and its outcome
+// as outcomes come.
 //
-// A hint promises nothing: a guard follows it as far as its proof allows. Hints need no order of outcomes, no horizon,
-// a fixed amount of memory and O(1) a round; whatever the scores in [0, 1] and the outcomes, they say a number in
-// [0, 1]. All arithmetic is spelled out in truecast/reference/hints.py, in the same order.
+// A hint promises nothing: a guard follows it as far as its proof allows. Hints need no order of
+// outcomes, no horizon, a fixed amount of memory and O(1) a round; whatever the scores in [0, 1]
+// and the outcomes, they say a number in [0, 1]. All arithmetic is spelled out in
+// truecast/reference/hints.py, in the same order.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +21,12 @@
 
 namespace truecast::hints {
 
-constexpr double farthest = 16.0;  // logits are clipped there: scores of 0 and 1 are as good as 1e-7 from them
-constexpr double beyond = 40.0;    // bent ones are clipped there
+constexpr double farthest =
+    16.0;  // logits are clipped there: scores of 0 and 1 are as good as 1e-7 from them
+constexpr double beyond = 40.0;  // bent ones are clipped there
 constexpr std::size_t per_unit = 4;
-constexpr std::size_t knots = 2 * 16 * per_unit + 1;  // evenly spaced on the logit scale, so rare events have some too
+constexpr std::size_t knots =
+    2 * 16 * per_unit + 1;  // evenly spaced on the logit scale, so rare events have some too
 
 inline double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
 
@@ -37,8 +41,8 @@ inline double logit(double p) {
     return clip(std::log(p / (1.0 - p)), -farthest, farthest);
 }
 
-// A forecast in 16 bits: its logit, clipped, in steps of 1 / 2000. It changes by at most 1 / 4000 of
-// itself; 0 and 1 stay. Very many forecasts may await their outcomes, and have to be saved.
+// A forecast in 16 bits: its logit, clipped, in steps of 1 / 2000. It changes by at most 1 / 4000
+// of itself; 0 and 1 stay. Very many forecasts may await their outcomes, and have to be saved.
 constexpr double short_steps = 2000.0;
 constexpr std::uint16_t short_half = 1 << 15, short_one = 0xfffe, no_short = 0xffff;
 
@@ -56,7 +60,8 @@ inline double lengthened(std::uint16_t p) {
 
 inline double rough(double p) { return lengthened(shortened(p)); }
 
-// A logit, drawn together beyond 16 as a logarithm does: naive Bayes says 300 where it means 3. 6,454 becomes 40.
+// A logit, drawn together beyond 16 as a logarithm does: naive Bayes says 300 where it means 3.
+// 6,454 becomes 40.
 inline double bent(double z) {
     const double size = std::fabs(z);
     if (size <= farthest) return z;
@@ -70,7 +75,8 @@ struct Score {
     std::size_t left;
     double part;
 
-    explicit Score(double p) : Score(p + 0.0, p + 0.0, std::log(p / (1.0 - p))) {}  // -0.0 becomes 0.0
+    explicit Score(double p)
+        : Score(p + 0.0, p + 0.0, std::log(p / (1.0 - p))) {}  // -0.0 becomes 0.0
     static Score of_logit(double z) { return Score(z + 0.0, sigmoid(clip(z, -700.0, 700.0)), z); }
 
   private:
@@ -82,7 +88,8 @@ struct Score {
     }
 };
 
-// A hint is asked about `inputs()` scores a round: one, or one of each model. Callers hand over the first of them.
+// A hint is asked about `inputs()` scores a round: one, or one of each model. Callers hand over the
+// first of them.
 class Hint {
   public:
     explicit Hint(std::size_t inputs = 1) : last(inputs) {}
@@ -100,9 +107,9 @@ class Hint {
         return said;
     }
 
-    // Some numbers that a forecast is to be remembered by until its outcome comes, if that is late: a mix judges its
-    // members by what they said then. By what they say now, members good for the next round only would seem good for
-    // later rounds too.
+    // Some numbers that a forecast is to be remembered by until its outcome comes, if that is late:
+    // a mix judges its members by what they said then. By what they say now, members good for the
+    // next round only would seem good for later rounds too.
     virtual std::size_t notes() const { return 0; }
     virtual double issue(const Score* scores, double* kept) {
         const double p = predict(scores);
@@ -113,16 +120,18 @@ class Hint {
     // Make forecasts among these notes `rough`: they are kept where there may be very many.
     virtual void shorten(double*) const {}
 
-    // `weight`, above 0 and at most 1, is how much of an observation the outcome is: outcomes that come together may be
-    // one. Older ones fade in proportion.
-    virtual void learn(const Score* scores, bool y, const double* kept = nullptr, double weight = 1.0) {
+    // `weight`, above 0 and at most 1, is how much of an observation the outcome is: outcomes that
+    // come together may be one. Older ones fade in proportion.
+    virtual void learn(const Score* scores, bool y, const double* kept = nullptr,
+                       double weight = 1.0) {
         predict(scores);
         if (kept != nullptr) recall(kept);
         absorb(scores, said, y, weight);
         fresh = false;
     }
 
-    // Whether it needs the interpreter lock, and may throw. If so, `at` names the row of a batch, for its errors.
+    // Whether it needs the interpreter lock, and may throw. If so, `at` names the row of a batch,
+    // for its errors.
     virtual bool runs_python() const { return false; }
     virtual void at(std::int64_t) {}
 
@@ -162,9 +171,10 @@ class Identity final : public Hint {
     void absorb(const Score*, double, bool, double) override {}
 };
 
-// Platt scaling: sigmoid(offset + slope z), by Newton steps on the log loss so far, a loss t rounds ago counted
-// keep^t, plus a quadratic pull of constant strength towards the identity. The curvature of a loss is taken as
-// |y - p| / 2, which is p (1 - p) on average where p is right and never lets an outcome move z by more than 2.
+// Platt scaling: sigmoid(offset + slope z), by Newton steps on the log loss so far, a loss t rounds
+// ago counted keep^t, plus a quadratic pull of constant strength towards the identity. The
+// curvature of a loss is taken as |y - p| / 2, which is p (1 - p) on average where p is right and
+// never lets an outcome move z by more than 2.
 class Platt final : public Hint {
   public:
     explicit Platt(double keep_) : keep(keep_) {}
@@ -173,25 +183,32 @@ class Platt final : public Hint {
     Entries entries() override {
         return {{"offset", offset, -most_offset, most_offset, "of the line on the logit scale"},
                 {"slope", slope, -most_slope, most_slope, "of the line"},
-                {"curvature", row(curvature), -1e20, 1e20, "of the objective: a, b, c of the matrix (a, b; b, c)"}};
+                {"curvature", row(curvature), -1e20, 1e20,
+                 "of the objective: a, b, c of the matrix (a, b; b, c)"}};
     }
     bool settle() override {
         const auto [a, b, c] = curvature;
-        const double least = pull_slope * a + pull_offset * c - pull_offset * pull_slope;  // by Cauchy and Schwarz
-        return Hint::settle() && a >= pull_offset / 2.0 && c >= pull_slope / 2.0 && a * c - b * b >= least / 2.0;
+        const double least =
+            pull_slope * a + pull_offset * c - pull_offset * pull_slope;  // by Cauchy and Schwarz
+        return Hint::settle() && a >= pull_offset / 2.0 && c >= pull_slope / 2.0 &&
+               a * c - b * b >= least / 2.0;
     }
 
   protected:
-    double say(const Score* score) override { return sigmoid(clip(offset + slope * score->z, -farthest, farthest)); }
+    double say(const Score* score) override {
+        return sigmoid(clip(offset + slope * score->z, -farthest, farthest));
+    }
 
     void absorb(const Score* score, double p, bool y, double weight) override {
-        const double z = score->z, error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
+        const double z = score->z, error = weight * ((y ? 1.0 : 0.0) - p),
+                     bend = std::fabs(error) / 2.0;
         const double lost = weight * (1.0 - keep), kept = 1.0 - lost;
         auto& [a, b, c] = curvature;
         a = kept * a + lost * pull_offset + bend;
         b = kept * b + bend * z;
         c = kept * c + lost * pull_slope + bend * z * z;
-        const double u = error - lost * pull_offset * offset, v = error * z - lost * pull_slope * (slope - 1.0);
+        const double u = error - lost * pull_offset * offset,
+                     v = error * z - lost * pull_slope * (slope - 1.0);
         const double determinant = a * c - b * b;
         offset = clip(offset + (c * u - b * v) / determinant, -most_offset, most_offset);
         slope = clip(slope + (a * v - b * u) / determinant, -most_slope, most_slope);
@@ -205,8 +222,8 @@ class Platt final : public Hint {
     std::array<double, 3> curvature{pull_offset, 0.0, pull_slope};
 };
 
-// Weights of rounds that fade: the newest counts `unit`, which grows by 1 / keep a round instead of all others
-// shrinking; now and then all are scaled back.
+// Weights of rounds that fade: the newest counts `unit`, which grows by 1 / keep a round instead of
+// all others shrinking; now and then all are scaled back.
 struct Fading {
     double keep, unit = 1.0;
     static constexpr double most = 1e100;
@@ -227,8 +244,9 @@ struct Fading {
     static double at_most(double sum) { return sum * 1.000001 + 1e-290; }
 };
 
-// The score plus the mean residual (outcome - score) near it: a table of mean residuals at the knots, read and
-// written by linear interpolation, shrunk towards 0 as if each knot had seen `prior` residuals of 0.
+// The score plus the mean residual (outcome - score) near it: a table of mean residuals at the
+// knots, read and written by linear interpolation, shrunk towards 0 as if each knot had seen
+// `prior` residuals of 0.
 class BinMeans final : public Hint {
   public:
     BinMeans(double keep, double prior_) : fading{keep}, prior(prior_) {}
@@ -237,7 +255,8 @@ class BinMeans final : public Hint {
     Entries entries() override {
         return {fading.entry(),
                 {"weights", row(weights), 0.0, huge, "of the outcomes at each knot"},
-                {"residuals", row(residuals), -huge, huge, "weighted sums of outcome - score at each knot"}};
+                {"residuals", row(residuals), -huge, huge,
+                 "weighted sums of outcome - score at each knot"}};
     }
     bool settle() override {
         for (std::size_t k = 0; k < knots; ++k)
@@ -247,9 +266,10 @@ class BinMeans final : public Hint {
 
   protected:
     double say(const Score* score) override {
-        const double few = prior * fading.unit;
+        const double own_weight = prior * fading.unit;
         const std::size_t k = score->left;
-        const double lower = residuals[k] / (weights[k] + few), upper = residuals[k + 1] / (weights[k + 1] + few);
+        const double lower = residuals[k] / (weights[k] + own_weight);
+        const double upper = residuals[k + 1] / (weights[k + 1] + own_weight);
         return clip(score->x + (1.0 - score->part) * lower + score->part * upper, 0.0, 1.0);
     }
 
@@ -274,10 +294,10 @@ class BinMeans final : public Hint {
     std::array<double, knots> weights{}, residuals{};
 };
 
-// Isotonic regression: rates at knots, pooled where they would decrease, refitted from time to time; between the
-// centres of the pools it goes straight. As if each knot had seen `prior` rounds with its own probability, or a tenth
-// of them beyond 16. Its knots are those of bent logits: scores that are nearly 0 or 1 differ, and say different
-// things.
+// Isotonic regression: rates at knots, pooled where they would decrease, refitted from time to
+// time; between the centres of the pools it goes straight. As if each knot had seen `prior` rounds
+// with its own probability, or a tenth of them beyond 16. Its knots are those of bent logits:
+// scores that are nearly 0 or 1 differ, and say different things.
 class Isotonic final : public Hint {
   public:
     Isotonic(double keep, double prior_) : fading{keep}, prior(prior_) { refit(); }
@@ -296,11 +316,13 @@ class Isotonic final : public Hint {
     bool settle() override {
         for (std::size_t k = 0; k < wide; ++k) {
             const double most = Fading::at_most(weights[k]);
-            if (ones[k] > most || std::fabs(logits[k]) > beyond * most || (k > 0 && rates[k] < rates[k - 1]))
+            if (ones[k] > most || std::fabs(logits[k]) > beyond * most ||
+                (k > 0 && rates[k] < rates[k - 1]))
                 return false;
         }
         mark_ends();
-        return Hint::settle() && rounds == std::floor(rounds) && due > rounds && due <= rounds + longest;
+        return Hint::settle() && rounds == std::floor(rounds) && due > rounds &&
+               due <= rounds + longest;
     }
 
   protected:
@@ -337,7 +359,9 @@ class Isotonic final : public Hint {
         double weight, ones, logits;
         double rate() const { return ones / weight; }
         double centre() const { return logits / weight; }
-        void add(const Pool& next) { weight += next.weight, ones += next.ones, logits += next.logits; }
+        void add(const Pool& next) {
+            weight += next.weight, ones += next.ones, logits += next.logits;
+        }
     };
 
     static std::size_t nearest(const Score& score) {
@@ -347,18 +371,20 @@ class Isotonic final : public Hint {
 
     static std::array<double, wide> own_rates() {
         std::array<double, wide> all;
-        for (std::size_t k = 0; k < wide; ++k) all[k] = sigmoid(clip(place(k), -farthest, farthest));
+        for (std::size_t k = 0; k < wide; ++k)
+            all[k] = sigmoid(clip(place(k), -farthest, farthest));
         return all;
     }
 
     // Invariant: the pools so far are the regression of the knots so far.
     void refit() {
         static const std::array<double, wide> own = own_rates();
-        const double few = prior * fading.unit;
+        const double own_weight = prior * fading.unit;
         std::array<Pool, wide> pools;
         std::size_t count = 0;
         for (std::size_t k = 0; k < wide; ++k) {
-            const double z = place(k), faith = std::fabs(z) <= farthest ? few : few / 10.0;
+            const double z = place(k);
+            const double faith = std::fabs(z) <= farthest ? own_weight : own_weight / 10.0;
             Pool pool{k, weights[k] + faith, ones[k] + faith * own[k], logits[k] + faith * z};
             while (count > 0 && pools[count - 1].rate() >= pool.rate()) {
                 Pool wider = pools[--count];
@@ -379,8 +405,10 @@ class Isotonic final : public Hint {
 
     // Where the pool of each knot begins and ends: rates of pools differ.
     void mark_ends() {
-        for (std::size_t k = 0; k < wide; ++k) first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : k;
-        for (std::size_t k = wide; k-- > 0;) last[k] = k + 1 < wide && rates[k] == rates[k + 1] ? last[k + 1] : k;
+        for (std::size_t k = 0; k < wide; ++k)
+            first[k] = k > 0 && rates[k] == rates[k - 1] ? first[k - 1] : k;
+        for (std::size_t k = wide; k-- > 0;)
+            last[k] = k + 1 < wide && rates[k] == rates[k + 1] ? last[k + 1] : k;
     }
 
     static constexpr double longest = 256.0;  // rounds without a new fit
@@ -392,15 +420,17 @@ class Isotonic final : public Hint {
     std::array<std::size_t, wide> first{}, last{};  // knots of it
 };
 
-// A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same state on its own.
-struct Held {
+// A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same
+// state on its own.
+struct HintHolder {
     std::unique_ptr<Hint> hint;
     bool busy = false;   // a batch is running without the interpreter lock
     bool logit = false;  // scores are log-odds, not probabilities
 
-    Held copy() const { return {hint->clone(), false, logit}; }
+    HintHolder copy() const { return {hint->clone(), false, logit}; }
 
-    // Of a number that was checked: if it is an array's, another thread can have written to it since.
+    // Of a number that was checked: if it is an array's, another thread can have written to it
+    // since.
     Score score(double given) const {
         if (logit) return Score::of_logit(std::isfinite(given) ? given : 0.0);
         return Score(given > 0.0 ? (given < 1.0 ? given : 1.0) : 0.0);

@@ -1,7 +1,8 @@
-// The ladder: points 0 = g_0 < ... < g_m = 1 with a bias each, and the open cell the next forecast is made in.
+// The ladder: points 0 = g_0 < ... < g_m = 1 with a bias each, and the open cell the next forecast
+// is made in.
 //
-// All numbers of the proof are integers. Points and biases are numerators over one denominator N, forecasts and
-// deviations numerators over 2N (so that the middle of a cell is one too).
+// All numbers of the proof are integers. Points and biases are numerators over one denominator N,
+// forecasts and deviations numerators over 2N (so that the middle of a cell is one too).
 //
 // Invariant of every round (docs/theory.md, section 2), for the biases a and the cell i:
 //     a[0] = a[m] = 0;   a[j] <= 0 for j <= i;   a[j] >= 0 for j > i;   g_j - N <= a[j] <= g_j.
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "entries.hpp"
 #include "wide.hpp"
 
 namespace truecast {
@@ -49,17 +51,19 @@ struct Position {
     }
 };
 
-// The moves and the biases as the two outcomes see them: entry i belongs to cell i and to its end towards y.
-struct Sides {
-    const std::int64_t* gaps[2];  // credit - limit: the next cell is that above g if bias + gap < 0, else that below
+// The moves and the biases as the two outcomes see them: entry i belongs to cell i and to its end
+// towards y.
+struct ByOutcome {
+    const std::int64_t* gaps[2];  // credit - limit: the next cell is that above g if bias + gap <
+                                  // 0, else that below
     const Move* moves[2];         // apart from the gaps, which alone are on the chain
     std::int64_t* credited[2];
 };
 
-// One round; returns what was said. Only the last bit of y counts: the caller's memory was checked, but another thread
-// may have changed it since, and it must not become an index. Branch-free: the only chain from round to round is
-// cell -> bias of the credited point -> sign -> cell.
-inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
+// One round; returns what was said. Only the last bit of y counts: the caller's memory was checked,
+// but another thread may have changed it since, and it must not become an index. Branch-free: the
+// only chain from round to round is cell -> bias of the credited point -> sign -> cell.
+inline double step(const ByOutcome& sides, Running& at, std::uint8_t outcome) {
     const std::size_t y = outcome & 1;
     const std::int64_t i = at.cell;
     std::int64_t& bias = sides.credited[y][i];
@@ -67,8 +71,8 @@ inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
     const std::int64_t before = bias;
     const std::int64_t sign = before + sides.gaps[y][i];
     bias = before + move.credit;
-    at.cell =
-        (i + static_cast<std::int64_t>(y) - 1) + static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
+    at.cell = (i + static_cast<std::int64_t>(y) - 1) +
+              static_cast<std::int64_t>(static_cast<std::uint64_t>(sign) >> 63);
     at.paid += move.pay;
     const double error = move.says - static_cast<double>(y);
     at.squared_error += error * error;
@@ -76,7 +80,8 @@ inline double step(const Sides& sides, Running& at, std::uint8_t outcome) {
 }
 
 // The batch: forecast, then learn, for every outcome in turn.
-inline void play(const Sides& sides, Position& at, const std::uint8_t* y, std::size_t count, double* said) {
+inline void play(const ByOutcome& sides, Position& at, const std::uint8_t* y, std::size_t count,
+                 double* said) {
     for (std::size_t t = 0; t < count;) {
         const std::size_t end = std::min(count, t + block);
         Running now = at.start();
@@ -85,22 +90,37 @@ inline void play(const Sides& sides, Position& at, const std::uint8_t* y, std::s
     }
 }
 
-struct Ladder {
+// All that rounds change of a ladder.
+struct LadderState {
+    std::vector<std::int64_t> biases;
+    Position at;
+    std::int64_t rounds = 0;
+    bool issued = false;
+
+    Entries entries() {
+        const auto last_cell = static_cast<double>(biases.size()) - 2;
+        return {{"rounds", rounds, 0, half_range, "outcomes learned"},
+                {"open_cell", at.cell, 0, last_cell, "the cell that the next forecast is made in"},
+                {"issued", issued, 0, 1, "whether a forecast is out and its outcome awaited"},
+                {"deviation", at.deviation, 0, 0x1p127,
+                 "over 2N: of all forecasts from the points credited"},
+                {"squared_error", at.squared_error, 0, half_range, "sum of (forecast - outcome)^2"},
+                {"biases", row(biases), -half_range, half_range, "over N: of each point"}};
+    }
+};
+
+struct Ladder : LadderState {
     std::vector<std::int64_t> points;
     std::int64_t denominator;
     std::vector<std::int64_t> gaps;  // those of outcome 0 in every cell, then those of outcome 1
     std::vector<Move> moves;         // likewise
-
-    std::vector<std::int64_t> biases;
-    Position at;
-    std::int64_t rounds = 0;
-    bool issued = false;  // a forecast is out and its outcome is awaited
-    bool busy = false;    // a batch is running without the interpreter lock
+    bool busy = false;               // a batch is running without the interpreter lock
 
     // said (over 2N) and limits: 2 rows (outcome) of m columns (cell).
-    Ladder(const std::int64_t* points_, std::size_t count, std::int64_t denominator_, const std::int64_t* said,
-           const std::int64_t* limits, std::int64_t cell)
-        : points(points_, points_ + count), denominator(denominator_), biases(count, 0) {
+    Ladder(const std::int64_t* points_, std::size_t count, std::int64_t denominator_,
+           const std::int64_t* said, const std::int64_t* limits, std::int64_t cell)
+        : points(points_, points_ + count), denominator(denominator_) {
+        biases.assign(count, 0);
         at.cell = cell;
         gaps.reserve(2 * cells());
         moves.reserve(2 * cells());
@@ -117,9 +137,10 @@ struct Ladder {
 
     std::size_t cells() const { return points.size() - 1; }
 
-    Sides sides(std::int64_t* of_biases) const {
-        return {
-            {gaps.data(), gaps.data() + cells()}, {moves.data(), moves.data() + cells()}, {of_biases, of_biases + 1}};
+    ByOutcome sides(std::int64_t* of_biases) const {
+        return {{gaps.data(), gaps.data() + cells()},
+                {moves.data(), moves.data() + cells()},
+                {of_biases, of_biases + 1}};
     }
 
     double predict() {

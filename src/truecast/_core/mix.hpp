@@ -1,4 +1,5 @@
-// A mix of hints: weighted by how they did, together with one more member that is learned from what they say.
+// A mix of hints: weighted by how they did, together with one more member that is learned from what
+// they say.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +13,10 @@
 
 namespace truecast::hints {
 
-// sigmoid(sum of w_i logit(p_i)) of members that say p_i: logistic regression on what they say, by Newton steps as in
-// Platt, all rounds counted alike. The curvature is kept as L D L', L with ones on its diagonal, and only ever grows:
-// nothing is subtracted, so no number of rounds makes it lose its sign.
+// sigmoid(sum of w_i logit(p_i)) of members that say p_i: logistic regression on what they say, by
+// Newton steps as in Platt, all rounds counted alike. The curvature is kept as L D L', L with ones
+// on its diagonal, and only ever grows: nothing is subtracted, so no number of rounds makes it lose
+// its sign.
 class Stack {
   public:
     explicit Stack(std::size_t members)
@@ -37,14 +39,16 @@ class Stack {
         return sigmoid(clip(z, -farthest, farthest));
     }
 
-    // After `say` of the same round: C += bend z z', then weights += error C^-1 z, for the curvature C = L D L' and the
-    // logits z. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 / D_i, both take one pass down the columns of L and
-    // one back: D_j grows by bend x_j^2 / s_j, and (the new C)^-1 z = (the old C)^-1 z / s_n.
+    // After `say` of the same round: C += bend z z', then weights += error C^-1 z, for the
+    // curvature C = L D L' and the logits z. With x = L^-1 z and s_j = 1 + bend Sum_{i<j} x_i^2 /
+    // D_i, both take one pass down the columns of L and one back: D_j grows by bend x_j^2 / s_j,
+    // and (the new C)^-1 z = (the old C)^-1 z / s_n.
     void learn(double p, bool y, double weight) {
         const double error = weight * ((y ? 1.0 : 0.0) - p), bend = std::fabs(error) / 2.0;
         double* const z = logits.data();
         double* const from = lower.data();
-        double* part = left.data();  // of each column of L: what is left of z when the columns up to it are taken off
+        double* part = left.data();  // of each column of L: what is left of z when the columns up
+                                     // to it are taken off
         double s = 1.0;
         for (std::size_t j = 0; j < n; ++j) {
             const double x = z[j], over = bend / s;
@@ -53,7 +57,8 @@ class Stack {
             diagonal[j] += over * (x * x);
             inverse[j] = 1.0 / diagonal[j];
             share[j] = x * over * inverse[j];
-            for (std::size_t i = j + 1, at = j * (j + 1) / 2 + j; i < n; at += i++) *part++ = z[i] -= x * from[at];
+            for (std::size_t i = j + 1, at = j * (j + 1) / 2 + j; i < n; at += i++)
+                *part++ = z[i] -= x * from[at];
         }
         const double rate = error / s;
         for (std::size_t j = n; j-- > 0;) {
@@ -70,7 +75,8 @@ class Stack {
     }
 
     Entries entries() {
-        return {{"stack", row(weights), -most_weight, most_weight, "weights of the members' logits in the stack"},
+        return {{"stack", row(weights), -most_weight, most_weight,
+                 "weights of the members' logits in the stack"},
                 {"diagonal", row(diagonal), pull, 1e20, "D of the stack's curvature L D L'"},
                 {"lower", row(lower), -1e10, 1e10, "L below its diagonal, row by row"}};
     }
@@ -87,27 +93,30 @@ class Stack {
     std::vector<double> logits, step, share, left;  // of one round
 };
 
-// A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed share: in every round
-// a small part of the weight is handed out anew, so that the best member after a change is found again). It is
-// smaller where an outcome was no surprise: a constant part would bring poor members back faster than rare events can
-// put them down. The first member starts with three fifths of the weight, as scores that are right should not pay much
-// for members that are not needed, and the second with three twentieths; if there are several scores, the first and
+// A mix of hints and of their stack, weighted by how likely each made the outcomes so far (fixed
+// share: in every round a small part of the weight is handed out anew, so that the best member
+// after a change is found again). It is smaller where an outcome was no surprise: a constant part
+// would bring poor members back faster than rare events can put them down. The first member starts
+// with three fifths of the weight, as scores that are right should not pay much for members that
+// are not needed, and the second with three twentieths; if there are several scores, the first and
 // second members of each start with equal parts of that.
 //
-// Where outcomes come late, what they have in common would be taken for evidence once for each outstanding round, and be
-// stale by then: the later, the slower the weights and the stack change. With a stack that kept its pace, flights 250
-// late gained 4.0 % instead of 4.5 %.
+// Where outcomes come late, what they have in common would be taken for evidence once for each
+// outstanding round, and be stale by then: the later, the slower the weights and the stack change.
+// With a stack that kept its pace, flights 250 late gained 4.0 % instead of 4.5 %.
 class Mix final : public Hint {
   public:
     // Each member sees one of the scores: `sees` says which, of so many `inputs`.
-    Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_, std::size_t inputs)
+    Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_,
+        std::size_t inputs)
         : Hint(inputs),
           own(std::move(hints)),
           sees(std::move(sees_)),
           stack(own.size()),
           start(own.size() + 1),
           at{std::vector<double>(own.size() + 1)} {
-        const double models = static_cast<double>(inputs), likely = own.size() > inputs ? second : 0.0;
+        const double models = static_cast<double>(inputs),
+                     likely = own.size() > inputs ? second : 0.0;
         const std::size_t named = likely > 0.0 ? 2 * inputs : inputs;
         const double other = (1.0 - first - likely) / static_cast<double>(start.size() - named);
         std::fill(start.begin(), start.end(), other);
@@ -141,7 +150,8 @@ class Mix final : public Hint {
     }
     Entries entries() override {
         return joined({{"rounds", rounds, 0.0, most_rounds, "outcomes learned, by weight"},
-                       {"lag", lag, 0.0, most_rounds, "how much comes between a forecast and its outcome, lately"},
+                       {"lag", lag, 0.0, most_rounds,
+                        "how much comes between a forecast and its outcome, lately"},
                        {"weights", row(weights), 0.0, 1.0, "of the members, then of their stack"}},
                       stack.entries());
     }
@@ -168,7 +178,8 @@ class Mix final : public Hint {
         stack.learn(at.stacked, y, pace);
         reweigh(y, pace);
         rounds += weight;
-        for (std::size_t i = 0; i < own.size(); ++i) own[i]->learn(scores + sees[i], y, nullptr, weight);
+        for (std::size_t i = 0; i < own.size(); ++i)
+            own[i]->learn(scores + sees[i], y, nullptr, weight);
     }
 
     // The rounds are kept over a power of two: exact, and from 0 to 1 like the others.
@@ -189,7 +200,9 @@ class Mix final : public Hint {
         double stacked = 0.0;  // by the stack as it is now
     };
 
-    bool first_of_its_score(std::size_t i) const { return i == 0 || (i < own.size() && sees[i] != sees[i - 1]); }
+    bool first_of_its_score(std::size_t i) const {
+        return i == 0 || (i < own.size() && sees[i] != sees[i - 1]);
+    }
 
     void reweigh(bool y, double pace) {
         double total = 0.0, p = 0.0;
@@ -203,13 +216,15 @@ class Mix final : public Hint {
         const double surprise = y ? 1.0 - p : p;
         const double part = share * pace * clip(steep * surprise, least, 1.0);
         const double kept = (1.0 - part) / total;
-        for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = kept * at.said[i] + part * start[i];
+        for (std::size_t i = 0; i < weights.size(); ++i)
+            weights[i] = kept * at.said[i] + part * start[i];
     }
 
     static constexpr double first = 0.6, second = 0.15;  // of the weight, at the start
-    static constexpr double patience = 25.0;  // outcomes this late teach half as much
+    static constexpr double patience = 25.0;             // outcomes this late teach half as much
     static constexpr double share = 0.0003, steep = 50.0;
-    static constexpr double least = 0.0001;  // the best member is found again even where nothing surprises
+    static constexpr double least =
+        0.0001;  // the best member is found again even where nothing surprises
     std::vector<std::unique_ptr<Hint>> own;
     std::vector<std::size_t> sees;  // the score of each member
     Stack stack;

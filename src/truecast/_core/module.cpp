@@ -1,16 +1,16 @@
-// The compiled core as Python sees it (stub: kernels.pyi): the ladder; measures.cpp adds tally and measures. The Python
-// edge checks what users pass; here are checked the outcome of a single round, the order of calls, and, in O(1), all
-// that memory safety rests on. Names with an underscore are for this package alone.
+// The compiled core as Python sees it (stub: kernels.pyi): the ladder; measures.cpp adds tally and
+// measures. The Python edge checks what users pass; here are checked the outcome of a single round,
+// the order of calls, and, in O(1), all that memory safety rests on. Names with an underscore are
+// for this package alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/tuple.h>
 
-#include <tuple>
 #include <vector>
 
 #include "arrays.hpp"
 #include "edge.hpp"
 #include "ladder.hpp"
+#include "saving.hpp"
 #include "streams.hpp"
 #include "sums.hpp"
 
@@ -22,8 +22,8 @@ namespace {
 
 // With these the ends' biases stay 0 and the cell stays in range, whatever the outcomes.
 void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t denominator,
-                    const Array<const std::int64_t, 2>& says, const Array<const std::int64_t, 2>& limits,
-                    std::int64_t cell) {
+                    const Array<const std::int64_t, 2>& says,
+                    const Array<const std::int64_t, 2>& limits, std::int64_t cell) {
     require(points.shape(0) >= 2, "a ladder has two points or more");
     const std::size_t cells = points.shape(0) - 1;
     require(says.shape(0) == 2 && says.shape(1) == cells, "says must have shape (2, cells)");
@@ -37,54 +37,55 @@ void require_ladder(const Array<const std::int64_t, 1>& points, std::int64_t den
 
 void observe(Ladder& ladder, nb::handle y) {
     const std::uint8_t bit = outcome(y);
-    if (!at_rest(ladder).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    if (!at_rest(ladder).issued)
+        refuse("observe() needs a forecast to judge: call predict() before each observe()");
     ladder.settle(bit);
 }
 
 void run(Ladder& ladder, Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     require(y.shape(0) == said.shape(0), "said must have an entry for each outcome");
     const Busy working(ladder);
-    const auto before = std::make_tuple(ladder.biases, ladder.at, ladder.rounds, ladder.issued);
+    const LadderState before = ladder;
     try {
         in_blocks(y.shape(0), 64 * block, [&](std::size_t from, std::size_t to) {
             ladder.run(y.data() + from, to - from, said.data() + from);
         });
     } catch (...) {
-        std::tie(ladder.biases, ladder.at, ladder.rounds, ladder.issued) = before;
+        static_cast<LadderState&>(ladder) = before;
         throw;
     }
 }
 
-void restore(Ladder& ladder, Array<const std::int64_t, 1> biases, std::int64_t cell, std::int64_t rounds,
-             std::uint64_t high, std::uint64_t low, double squared_error, bool issued) {
-    const std::size_t points = ladder.points.size();
-    require(biases.shape(0) == points && biases.data()[0] == 0 && biases.data()[points - 1] == 0,
-            "these biases do not fit");
-    require(cell >= 0 && static_cast<std::size_t>(cell) < points - 1, "there is no such cell");
-    at_rest(ladder).biases.assign(biases.data(), biases.data() + biases.shape(0));
-    ladder.at.cell = cell;
-    ladder.at.deviation.high = high;
-    ladder.at.deviation.low = low;
-    ladder.at.squared_error = squared_error;
-    ladder.rounds = rounds;
-    ladder.issued = issued;
+void restore(Ladder& ladder, const nb::dict& numbers) {
+    LadderState read = at_rest(ladder);
+    load(read.entries(), numbers);
+    require(read.biases.front() == 0 && read.biases.back() == 0, "these biases do not fit");
+    require(read.at.cell >= 0 && static_cast<std::size_t>(read.at.cell) < ladder.cells(),
+            "there is no such cell");
+    static_cast<LadderState&>(ladder) = std::move(read);
 }
 
-void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2> said, Array<std::int64_t, 2> biases,
-                 Array<std::int64_t, 1> cells, Array<std::uint64_t, 2> deviations, Array<double, 1> squared_errors,
+void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2> said,
+                 Array<std::int64_t, 2> biases, Array<std::int64_t, 1> cells,
+                 Array<std::uint64_t, 2> deviations, Array<double, 1> squared_errors,
                  std::size_t threads) {
     at_rest(start);
     const std::size_t streams = y.shape(0), points = start.biases.size();
-    require(said.shape(0) == streams && said.shape(1) == y.shape(1), "said must have the shape of outcomes");
-    require(biases.shape(0) == streams && biases.shape(1) == points, "biases must have shape (streams, points)");
-    require(cells.shape(0) == streams && squared_errors.shape(0) == streams, "there must be an entry for each stream");
-    require(deviations.shape(0) == streams && deviations.shape(1) == 2, "deviations must have shape (streams, 2)");
+    require(said.shape(0) == streams && said.shape(1) == y.shape(1),
+            "said must have the shape of outcomes");
+    require(biases.shape(0) == streams && biases.shape(1) == points,
+            "biases must have shape (streams, points)");
+    require(cells.shape(0) == streams && squared_errors.shape(0) == streams,
+            "there must be an entry for each stream");
+    require(deviations.shape(0) == streams && deviations.shape(1) == 2,
+            "deviations must have shape (streams, 2)");
     std::vector<Position> positions(streams, start.at);
     for (std::size_t s = 0; s < streams; ++s)
         std::copy(start.biases.begin(), start.biases.end(), biases.data() + s * points);
     {
         nb::gil_scoped_release unlocked;
-        Streams{start, streams, y.shape(1), y.data(), said.data(), biases.data(), positions.data()}.run_on(threads);
+        Streams{start, streams, y.shape(1), y.data(), said.data(), biases.data(), positions.data()}
+            .run_on(threads);
     }
     for (std::size_t s = 0; s < streams; ++s) {
         cells.data()[s] = positions[s].cell;
@@ -94,14 +95,18 @@ void run_streams(Ladder& start, Array<const std::uint8_t, 2> y, Array<double, 2>
     }
 }
 
-void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases, Array<std::int64_t, 2> out) {
+void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases,
+                     Array<std::int64_t, 2> out) {
     const std::size_t points = ladder.points.size();
     require(biases.shape(1) == points, "biases must have shape (streams, points)");
-    require(out.shape(0) == biases.shape(0) && out.shape(1) == 4, "out must have shape (streams, 4)");
+    require(out.shape(0) == biases.shape(0) && out.shape(1) == 4,
+            "out must have shape (streams, 4)");
     for (std::size_t s = 0; s < biases.shape(0); ++s) {
-        const Sums row = sums(ladder.points.data(), biases.data() + s * points, points, ladder.denominator);
+        const Sums row =
+            sums(ladder.points.data(), biases.data() + s * points, points, ladder.denominator);
         std::int64_t* to = out.data() + 4 * s;
-        to[0] = static_cast<std::int64_t>(row.bias.low), to[1] = static_cast<std::int64_t>(row.left.low) + row.moved;
+        to[0] = static_cast<std::int64_t>(row.bias.low),
+        to[1] = static_cast<std::int64_t>(row.left.low) + row.moved;
         to[2] = row.rest, to[3] = row.count;
     }
 }
@@ -112,23 +117,27 @@ void sums_of_streams(const Ladder& ladder, Array<const std::int64_t, 2> biases, 
 NB_MODULE(kernels, m) {
     using namespace truecast;
 #ifdef NDEBUG
-    nb::set_leak_warnings(false);  // whoever holds a forecaster until the interpreter ends should not read of it
+    nb::set_leak_warnings(
+        false);  // whoever holds a forecaster until the interpreter ends should not read of it
 #endif
 
     nb::class_<Ladder>(m, "Ladder")
         .def(
             "__init__",
             [](Ladder* self, Array<const std::int64_t, 1> points, std::int64_t denominator,
-               Array<const std::int64_t, 2> says, Array<const std::int64_t, 2> limits, std::int64_t cell) {
+               Array<const std::int64_t, 2> says, Array<const std::int64_t, 2> limits,
+               std::int64_t cell) {
                 require_ladder(points, denominator, says, limits, cell);
-                new (self) Ladder(points.data(), points.shape(0), denominator, says.data(), limits.data(), cell);
+                new (self) Ladder(points.data(), points.shape(0), denominator, says.data(),
+                                  limits.data(), cell);
             },
             "points"_a, "denominator"_a, "says"_a, "limits"_a, "cell"_a)
         .def(
             "predict", [](Ladder& l) { return at_rest(l).predict(); },
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe, "outcome"_a.none(),
-             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
+             "changed, if there was "
              "none.")
         .def(
             "_settle",
@@ -137,20 +146,30 @@ NB_MODULE(kernels, m) {
                 return at_rest(l).settle(bit);
             },
             "outcome"_a.none(), "Play one round at once and return what was said in it.")
-        .def("_run", &run, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
-        .def("_restore", &restore, "biases"_a, "cell"_a, "rounds"_a, "high"_a, "low"_a, "squared_error"_a, "issued"_a)
+        .def("_run", &run, "outcomes"_a, "said"_a,
+             "Play a round for every outcome; write what was said.")
+        .def(
+            "_entries", [](Ladder& l) { return described(l.entries()); },
+            "What a saved state has (saving.hpp).")
+        .def(
+            "_saved", [](Ladder& l) { return saved(at_rest(l).entries()); },
+            "All that rounds change.")
+        .def("_restore", &restore, "numbers"_a, "Take over what `_saved` gave.")
         .def(
             "_sums",
             [](Ladder& l) {
-                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), l.denominator));
+                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(),
+                                     l.denominator));
             },
             "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
         .def_prop_ro(
-            "points", [](Ladder& l) { return copy(l.points); }, "Numerators of the points, over `denominator`.")
+            "points", [](Ladder& l) { return copy(l.points); },
+            "Numerators of the points, over `denominator`.")
         .def_prop_ro(
             "biases", [](Ladder& l) { return copy(at_rest(l).biases); },
             "Numerators of the biases, over `denominator`.")
-        .def_ro("denominator", &Ladder::denominator, "What the points and biases are numerators over.")
+        .def_ro("denominator", &Ladder::denominator,
+                "What the points and biases are numerators over.")
         .def_prop_ro(
             "cells", [](Ladder& l) { return l.cells(); }, "The number of cells, m.")
         .def_prop_ro(
@@ -159,16 +178,17 @@ NB_MODULE(kernels, m) {
         .def_prop_ro(
             "rounds", [](Ladder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
         .def_prop_ro(
-            "issued", [](Ladder& l) { return at_rest(l).issued; }, "Whether a forecast is out and its outcome awaited.")
+            "issued", [](Ladder& l) { return at_rest(l).issued; },
+            "Whether a forecast is out and its outcome awaited.")
         .def_prop_ro(
-            "squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; }, "Sum of (forecast - outcome)**2.")
+            "squared_error", [](Ladder& l) { return at_rest(l).at.squared_error; },
+            "Sum of (forecast - outcome)**2.")
         .def_prop_ro(
-            "_deviation_words",
-            [](Ladder& l) { return std::make_tuple(at_rest(l).at.deviation.high, l.at.deviation.low); },
-            "The deviation as high * 2**64 + low, over twice `denominator`.");
+            "_deviation", [](Ladder& l) { return as_int(at_rest(l).at.deviation); },
+            "The deviation over twice `denominator`.");
 
-    m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a, "deviations"_a,
-          "squared_errors"_a, "threads"_a);
+    m.def("run_streams", &run_streams, "start"_a, "outcomes"_a, "said"_a, "biases"_a, "cells"_a,
+          "deviations"_a, "squared_errors"_a, "threads"_a);
     m.def("sums_of_streams", &sums_of_streams, "ladder"_a, "biases"_a, "out"_a);
     bind_arc(m);
     bind_distance(m);

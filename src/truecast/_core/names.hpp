@@ -1,7 +1,7 @@
 // Names of groups, which are str and int objects, and their places in the order in which they came.
 //
-// A hash table in several parts: each grows on its own, so no single name takes long to add, however
-// many there are.
+// A hash table in several parts: each grows on its own, so no single name takes long to add,
+// however many there are.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,11 +1,12 @@
-// Offsets of groups: how far the hints for a group's rounds are off on the logit scale, learned for each group, and how
-// much groups differ, learned over all groups together.
+// Offsets of groups: how far the hints for a group's rounds are off on the logit scale, learned for
+// each group, and how much groups differ, learned over all groups together.
 //
-// A member of a mixture believes that offsets of groups are spread with one variance around 0: it shrinks what it sees
-// of a group accordingly. One more member says the hint. Members are weighted by how likely they made all outcomes so
-// far (Bayes, with a fixed share), so where groups do not differ the hint stands, and where they do a new group is
-// corrected by its first outcomes. Nothing is promised: the guard does that. The cost is O(groups of the round),
-// and the same calls give the same bits.
+// A member of a mixture believes that offsets of groups are spread with one variance around 0: it
+// shrinks what it sees of a group accordingly. One more member says the hint. Members are weighted
+// by how likely they made all outcomes so far (Bayes, with a fixed share), so where groups do not
+// differ the hint stands, and where they do a new group is corrected by its first outcomes. Nothing
+// is promised: the guard does that. The cost is O(groups of the round), and the same calls give the
+// same bits.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +22,20 @@ namespace truecast {
 namespace offsets {
 
 constexpr std::size_t scales = 3;  // members that correct
-// Standard deviations of offsets that they believe in, by factors of 2.5: against the right one, made groups of 50 rows
-// lose up to .3 % of Brier, of 200 rows .1 %, where they would gain 1 to 40 %.
+// Standard deviations of offsets that they believe in, by factors of 2.5: against the right one,
+// made groups of 50 rows lose up to .3 % of Brier, of 200 rows .1 %, where they would gain 1 to 40
+// %.
 constexpr std::array<double, scales> spread{0.25, 0.6, 1.5};
-// An offset's variance stays above this part of what it was at first, so that groups may change: where 20 groups change
-// half way through 100,000 rounds, 8.1 % are gained instead of 6.7 %; groups that never change lose .01 %.
+// An offset's variance stays above this part of what it was at first, so that groups may change:
+// where 20 groups change half way through 100,000 rounds, 8.1 % are gained instead of 6.7 %; groups
+// that never change lose .01 %.
 constexpr double fresh = 0.02;
-// Of all weight, handed out anew in a round, a third of what hints.Mix does. Ten times as much costs .1 %, a tenth
-// saves .01 %.
+// Of all weight, handed out anew in a round, a third of what hints.Mix does. Ten times as much
+// costs .1 %, a tenth saves .01 %.
 constexpr double share = 0.0001;
-// So many outstanding outcomes of a group halve what one of them teaches: they resemble each other, and an offset that
-// follows them comes too late. On flights 250 late 8 gains a little, 25 nothing, and without it offsets do harm.
+// So many outstanding outcomes of a group halve what one of them teaches: they resemble each other,
+// and an offset that follows them comes too late. On flights 250 late 8 gains a little, 25 nothing,
+// and without it offsets do harm.
 constexpr double patience = 10.0;
 constexpr double farthest = hints::farthest;  // of logits and offsets
 
@@ -64,11 +68,13 @@ struct Offset {
     }
 };
 
-// Offsets of a round's groups add. Each is learned given the others: of an outcome a group takes the part that its
-// variance has in that of the sum (a Kalman filter that forgets how offsets are correlated). No group twice in a round.
+// Offsets of a round's groups add. Each is learned given the others: of an outcome a group takes
+// the part that its variance has in that of the sum (a Kalman filter that forgets how offsets are
+// correlated). No group twice in a round.
 class Offsets {
   public:
-    // What a forecast is to be remembered by until its outcome comes, if that is late: what the members said, from 0 to
+    // What a forecast is to be remembered by until its outcome comes, if that is late: what the
+    // members said, from 0 to
     // 1. `apply` and `learn` do not look at them where the hint is 0 or 1 or there is no group.
     using Notes = std::array<double, offsets::scales>;
 
@@ -85,13 +91,14 @@ class Offsets {
         return std::min(p, 1.0);
     }
 
-    // The hint and what was kept are those of `apply`. `weight` in (0, 1]: how much of an observation the outcome is.
-    // `lag`: how many outcomes are outstanding when forecasts are made, lately; of these a group has its part of all
-    // rounds, `part`. Offsets are learned from what the members say of the hint now; the members are judged by what they
-    // said then: by what they say now, one that follows every swing would seem to have foreseen it.
-    // `at_once`: both are the same, as nothing was learned in between.
-    void learn(double hint, Offset* const* groups, const double* part, std::size_t n, bool y, double weight,
-               const Notes& kept, double lag, bool at_once) {
+    // The hint and what was kept are those of `apply`. `weight` in (0, 1]: how much of an
+    // observation the outcome is. `lag`: how many outcomes are outstanding when forecasts are made,
+    // lately; of these a group has its part of all rounds, `part`. Offsets are learned from what
+    // the members say of the hint now; the members are judged by what they said then: by what they
+    // say now, one that follows every swing would seem to have foreseen it. `at_once`: both are the
+    // same, as nothing was learned in between.
+    void learn(double hint, Offset* const* groups, const double* part, std::size_t n, bool y,
+               double weight, const Notes& kept, double lag, bool at_once) {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return;
         const double late = weight * lag / offsets::patience;
         const double z = at_once ? 0.0 : hints::logit(hint);
@@ -106,15 +113,20 @@ class Offsets {
             const double rate = 1.0 / (1.0 + bend * sum.variance);
             for (std::size_t i = 0; i < n; ++i) {
                 float &mean = groups[i]->mean[j], &variance = groups[i]->variance[j];
-                const double v = variance, step = late > 0.0 ? v * rate / (1.0 + late * part[i]) : v * rate;
-                mean = static_cast<float>(hints::clip(mean + step * miss, -offsets::farthest, offsets::farthest));
+                const double v = variance,
+                             step = late > 0.0 ? v * rate / (1.0 + late * part[i]) : v * rate;
+                mean = static_cast<float>(
+                    hints::clip(mean + step * miss, -offsets::farthest, offsets::farthest));
                 variance = std::max(static_cast<float>(v - step * v * bend), least[j]);
             }
         }
         reweigh(chance, weight / (1.0 + late));
     }
 
-    Entries entries() { return {{"weights", row(weights), 0.0, 1.0, "of the hint, then of the members that correct"}}; }
+    Entries entries() {
+        return {
+            {"weights", row(weights), 0.0, 1.0, "of the hint, then of the members that correct"}};
+    }
     // Whether numbers that were written to it fit together.
     bool settle() const {
         double total = 0.0;
@@ -136,7 +148,9 @@ class Offsets {
             }
         }
 
-        double of(double z) const { return hints::clip(z + mean, -offsets::farthest, offsets::farthest); }
+        double of(double z) const {
+            return hints::clip(z + mean, -offsets::farthest, offsets::farthest);
+        }
     };
 
     void reweigh(Weights& chance, double weight) {
@@ -148,7 +162,8 @@ class Offsets {
         if (!(total > 1e-300)) return;  // nobody thought it possible
         const Weights anew = start();
         const double part = offsets::share * weight, scale = (1.0 - part) / total;
-        for (std::size_t j = 0; j < chance.size(); ++j) weights[j] = scale * chance[j] + part * anew[j];
+        for (std::size_t j = 0; j < chance.size(); ++j)
+            weights[j] = scale * chance[j] + part * anew[j];
     }
 
     // The hint starts with half of the weight.

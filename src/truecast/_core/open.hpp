@@ -1,4 +1,5 @@
-// A hint that Python provides. Whoever uses it holds the interpreter lock, and expects any call to throw.
+// A hint that Python provides. Whoever uses it holds the interpreter lock, and expects any call to
+// throw.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,7 +20,9 @@ class Open final : public Hint {
         : Hint(nanobind::cast<std::size_t>(calls_.attr("models"))),
           calls(std::move(calls_)),
           count(nanobind::cast<std::size_t>(calls.attr("notes"))) {}
-    std::unique_ptr<Hint> clone() const override { return std::make_unique<Open>(calls.attr("copy")()); }
+    std::unique_ptr<Hint> clone() const override {
+        return std::make_unique<Open>(calls.attr("copy")());
+    }
 
     bool runs_python() const override { return true; }
     void at(std::int64_t number) override { row = number; }
@@ -55,7 +58,9 @@ class Open final : public Hint {
         for (std::size_t k = 0; k < inputs(); ++k) all.append(scores[k].given);
         return all;
     }
-    nanobind::object position() const { return row < 0 ? nanobind::none() : nanobind::object(nanobind::int_(row)); }
+    nanobind::object position() const {
+        return row < 0 ? nanobind::none() : nanobind::object(nanobind::int_(row));
+    }
 
     const std::size_t count;  // of notes
     std::int64_t row = -1;    // of a batch, to name it in errors

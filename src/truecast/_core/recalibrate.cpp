@@ -1,10 +1,13 @@
-// The recalibrator's desk: a hint, a guard with its groups, and the tickets of forecasts whose outcomes are awaited.
+// The recalibrator's desk: a hint, a guard with its groups, and the tickets of forecasts whose
+// outcomes are awaited.
 //
-// An operation is one call, and in it Python runs only before anything is changed, to check arguments. From then on no
-// byte code runs, so neither an interrupt nor another thread can come in between: the operation happened or it did not.
+// An operation is one call, and in it Python runs only before anything is changed, to check
+// arguments. From then on no byte code runs, so neither an interrupt nor another thread can come in
+// between: the operation happened or it did not.
 //
-// A hint that Python provides runs in the midst of it. Meanwhile the desk is busy, so that other calls are refused. It
-// is asked before the guard is, and learns before the guard does: if it throws, the desk and its guard are as before.
+// A hint that Python provides runs in the midst of it. Meanwhile the desk is busy, so that other
+// calls are refused. It is asked before the guard is, and learns before the guard does: if it
+// throws, the desk and its guard are as before.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
@@ -37,12 +40,13 @@ using namespace nb::literals;
 
 namespace truecast {
 
-void scores_of(const hints::Held& held, nb::handle score, std::vector<hints::Score>& scores);  // of hints.cpp
+void scores_of(const hints::HintHolder& held, nb::handle score,
+               std::vector<hints::Score>& scores);  // of hints.cpp
 
 namespace {
 
-using hints::Held;
 using hints::Hint;
+using hints::HintHolder;
 using Scores = std::vector<hints::Score>;
 
 constexpr std::int64_t no_event = 0;
@@ -55,7 +59,8 @@ struct Awaited {
     std::vector<double> kept;  // the scores, then the hint's notes
 };
 
-// By their numbers, so oldest first. A node each: there is never a table to copy, so no call takes long.
+// By their numbers, so oldest first. A node each: there is never a table to copy, so no call takes
+// long.
 using Tickets = std::map<std::int64_t, Awaited>;
 
 // Forecasts of one event: how many there were, and how many of them await their outcome.
@@ -70,16 +75,18 @@ struct Desk {
     std::size_t most_groups, most_tickets;
 
     nb::object hint;
-    Guarded guard;
+    Guard guard;
     Names names;  // of the groups from `first` on; 0 is everyone, 1 all others beyond `most_groups`
     std::size_t named = 0;  // of these, without those of a call that is under way
     Tickets tickets;
     std::int64_t issued = 0;
     Events events;
-    Events* changed = nullptr;  // where to write what events were before a batch, if it may have to be undone
+    Events* changed =
+        nullptr;  // where to write what events were before a batch, if it may have to be undone
     std::int64_t changed_since = 0;
     hints::Bursts bursts;
-    std::vector<double> asked;  // the scores that `observe` is about, if the guard awaits an outcome
+    std::vector<double>
+        asked;  // the scores that `observe` is about, if the guard awaits an outcome
 
     bool busy = false;         // a call is under way, such as a batch without the interpreter lock
     unsigned long reader = 0;  // the thread that reads the whole, in several calls: others wait
@@ -87,7 +94,8 @@ struct Desk {
 
     static constexpr std::uint32_t others = 1, first = 2;
 
-    Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups, std::size_t tickets_)
+    Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups,
+         std::size_t tickets_)
         : ticket_type(std::move(ticket_type_)),
           most_groups(groups),
           most_tickets(tickets_),
@@ -97,7 +105,7 @@ struct Desk {
     }
 
     bool full() const { return tickets.size() >= most_tickets; }
-    Held& held() const { return *nb::inst_ptr<Held>(hint); }
+    HintHolder& held() const { return *nb::inst_ptr<HintHolder>(hint); }
 };
 
 int process() {
@@ -115,8 +123,8 @@ int process() {
     throw nb::python_error();
 }
 
-// The desk when no other call is under way: while another thread reads the whole, wait for it, and let signals in; while
-// a batch runs, refuse.
+// The desk when no other call is under way: while another thread reads the whole, wait for it, and
+// let signals in; while a batch runs, refuse.
 Desk& at_rest(Desk& desk) {
     if (desk.reader != 0 && desk.reader_process != process()) desk.reader = 0;
     while (desk.reader != 0 && desk.reader != PyThread_get_thread_ident()) {
@@ -126,7 +134,8 @@ Desk& at_rest(Desk& desk) {
         }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
-    if (desk.reader != 0) refuse("in use: it is being saved or certified by the call that this one interrupts");
+    if (desk.reader != 0)
+        refuse("in use: it is being saved or certified by the call that this one interrupts");
     return truecast::at_rest<Desk>(desk);
 }
 
@@ -144,7 +153,8 @@ nb::object alone(Desk& desk, const nb::callable& read) {
     return read();
 }
 
-// A group as the desk takes it: None, a str or an int, or a tuple of these; none of them runs code when it is looked up.
+// A group as the desk takes it: None, a str or an int, or a tuple of these; none of them runs code
+// when it is looked up.
 nb::object group_of(nb::handle group) {
     const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
     if (group.is_none() || plain) return nb::borrow(group);
@@ -186,7 +196,8 @@ class Seating {
         Members members{0};
         for (nb::handle name : nb::borrow<nb::tuple>(group))
             members.push_back(number(name, Names::Mark(name)));
-        std::sort(members.begin(), members.end());  // so that sums over them do not depend on how they were named
+        std::sort(members.begin(),
+                  members.end());  // so that sums over them do not depend on how they were named
         members.erase(std::unique(members.begin(), members.end()), members.end());
         return members;
     }
@@ -201,11 +212,12 @@ class Seating {
     }
 };
 
-// The check may run Python, and another thread may load a state meanwhile: hold on to the hint that is asked.
+// The check may run Python, and another thread may load a state meanwhile: hold on to the hint that
+// is asked.
 Scores checked_scores(const Desk& desk, nb::handle score) {
     const nb::object hint = desk.hint;
     Scores scores;
-    scores_of(*nb::inst_ptr<Held>(hint), score, scores);
+    scores_of(*nb::inst_ptr<HintHolder>(hint), score, scores);
     return scores;
 }
 
@@ -217,7 +229,7 @@ std::vector<double> given(const Scores& scores, std::size_t notes = 0) {
     return all;
 }
 
-Scores again(const Held& held, const double* given) {
+Scores again(const HintHolder& held, const double* given) {
     Scores scores;
     for (std::size_t k = 0; k < held.hint->inputs(); ++k) scores.push_back(held.score(given[k]));
     return scores;
@@ -241,7 +253,7 @@ void observe(Desk& desk, nb::handle y) {
     const bool bit = outcome(y) != 0;
     if (!at_rest(desk).guard.issued)
         refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    Held& held = truecast::at_rest(desk.held());
+    HintHolder& held = truecast::at_rest(desk.held());
     const Busy working(desk);
     held.hint->learn(again(held, desk.asked.data()).data(), bit);
     desk.guard.observe(bit);
@@ -254,7 +266,8 @@ nb::object ticket(const Desk& desk, std::int64_t number, double p) {
     auto* type = reinterpret_cast<PyTypeObject*>(desk.ticket_type.ptr());
     nb::object made = nb::steal(PyLong_Type.tp_new(type, arguments.ptr(), nullptr));
     const nb::float_ said(p);
-    if (!made.is_valid() || PyObject_SetAttr(made.ptr(), name_of_p, said.ptr()) != 0) throw nb::python_error();
+    if (!made.is_valid() || PyObject_SetAttr(made.ptr(), name_of_p, said.ptr()) != 0)
+        throw nb::python_error();
     return made;
 }
 
@@ -312,7 +325,8 @@ class Issue {
 
     // Before it changes. What came with the batch need not come back.
     static void note(const Desk& desk, std::int64_t event, const Event& before) {
-        if (desk.changed != nullptr && before.since < desk.changed_since) desk.changed->emplace(event, before);
+        if (desk.changed != nullptr && before.since < desk.changed_since)
+            desk.changed->emplace(event, before);
     }
 };
 
@@ -335,14 +349,16 @@ nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle even
     return ticket(desk, number, said);
 }
 
-// A ticket as it was handed in: its number, and what it says was said, if it is not the plain number.
+// A ticket as it was handed in: its number, and what it says was said, if it is not the plain
+// number.
 struct Handed {
     std::int64_t number = -1;
     bool has_p;
     double p = 0.0;
 
     Handed(const Desk& desk, nb::handle given) {
-        has_p = PyObject_TypeCheck(given.ptr(), reinterpret_cast<PyTypeObject*>(desk.ticket_type.ptr()));
+        has_p = PyObject_TypeCheck(given.ptr(),
+                                   reinterpret_cast<PyTypeObject*>(desk.ticket_type.ptr()));
         if (PyLong_CheckExact(given.ptr()) || has_p) {
             int over = 0;
             number = PyLong_AsLongLongAndOverflow(given.ptr(), &over);
@@ -361,9 +377,11 @@ struct Handed {
         if (found == desk.tickets.end()) {
             if (number < desk.issued)
                 refuse_ticket("TicketError",
-                              nb::str("must be one whose outcome is awaited: this was resolved or given up before"),
+                              nb::str("must be one whose outcome is awaited: this was resolved or "
+                                      "given up before"),
                               nb::int_(number));
-            refuse_ticket("InputError", nb::str("must be one that was issued, below {}").format(desk.issued),
+            refuse_ticket("InputError",
+                          nb::str("must be one that was issued, below {}").format(desk.issued),
                           nb::int_(number));
         }
         if (has_p && p != found->second.made.said) refuse_other(given);
@@ -372,14 +390,15 @@ struct Handed {
 
   private:
     [[noreturn]] static void refuse_other(nb::handle given) {
-        refuse_ticket("InputError", nb::str("must be one of this recalibrator, not of another"), given);
+        refuse_ticket("InputError", nb::str("must be one of this recalibrator, not of another"),
+                      given);
     }
 };
 
 // How much an outcome counts for the hint: those that come together may be one observation.
 void settle(Desk& desk, Tickets::iterator found, bool y) {
     const Awaited& forecast = found->second;
-    const Held& held = desk.held();
+    const HintHolder& held = desk.held();
     const Scores scores = again(held, forecast.kept.data());
     const std::int64_t mates = forecast.event == no_event ? 0 : desk.events[forecast.event].made;
     hints::Bursts bursts = desk.bursts;
@@ -426,7 +445,8 @@ class Plan {
             additions = rounds;
             return;
         }
-        require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds, "each round needs a group");
+        require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds,
+                "each round needs a group");
         rows.reserve(rounds);
         nb::dict known;
         for (std::size_t from = 0, to; from < rounds; from = to) {
@@ -446,7 +466,7 @@ class Plan {
     }
 
     // Have what the rounds after t need fetched from memory: of many groups, few are in the cache.
-    void look_ahead(const Guarded& guard, std::size_t t) const {
+    void look_ahead(const Guard& guard, std::size_t t) const {
         const auto single = [&](std::size_t s) { return s < rows.size() && !is_several(rows[s]); };
         if (single(t + 1)) guard.groups[rows[t + 1]].field.fetch();
         if (single(t + 2)) fetch(&guard.groups[rows[t + 2]], sizeof(Group));
@@ -529,11 +549,14 @@ class Before {
     const hints::Bursts bursts;
     Events events;  // those that it changed, as they were
 
-    // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as there is no room for.
-    static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan, std::size_t rounds, bool late) {
+    // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as
+    // there is no room for.
+    static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan,
+                                              std::size_t rounds, bool late) {
         std::vector<std::uint32_t> all = plan.used;
         if (!late || desk.tickets.size() + rounds <= desk.most_tickets) return all;
-        std::size_t over = std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
+        std::size_t over =
+            std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
         for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest)
             all.insert(all.end(), oldest->second.of.begin(), oldest->second.of.end());
         std::sort(all.begin(), all.end());
@@ -568,7 +591,8 @@ class Before {
         const auto own = desk.tickets.lower_bound(issued);
         for (auto ticket = own; ticket != desk.tickets.end(); ++ticket) {
             const auto event = desk.events.find(ticket->second.event);
-            if (event != desk.events.end() && event->second.since >= issued) desk.events.erase(event);
+            if (event != desk.events.end() && event->second.since >= issued)
+                desk.events.erase(event);
         }
         for (const auto& [event, before] : events) desk.events[event] = before;
         desk.tickets.erase(own, desk.tickets.end());
@@ -578,8 +602,9 @@ class Before {
     }
 };
 
-// Which rounds become known after which: a ring of rounds for each, in their order. It grows as rounds are played, and
-// memory that is zero at first is there at once: a long log does not keep an interrupt waiting.
+// Which rounds become known after which: a ring of rounds for each, in their order. It grows as
+// rounds are played, and memory that is zero at first is there at once: a long log does not keep an
+// interrupt waiting.
 class Known {
     struct Release {
         void operator()(std::size_t* memory) const { std::free(memory); }
@@ -593,10 +618,12 @@ class Known {
     }
 
     const std::size_t rounds;
-    Numbers last, next;  // one more than the last round of a ring, 0 if there is none; and which comes after each
+    Numbers last, next;  // one more than the last round of a ring, 0 if there is none; and which
+                         // comes after each
 
   public:
-    explicit Known(std::size_t rounds_) : rounds(rounds_), last(zeros(rounds)), next(zeros(rounds)) {}
+    explicit Known(std::size_t rounds_)
+        : rounds(rounds_), last(zeros(rounds)), next(zeros(rounds)) {}
 
     void add(std::size_t t, std::int64_t known_at) {
         const auto at = static_cast<std::size_t>(known_at);
@@ -618,9 +645,11 @@ class Known {
     }
 };
 
-constexpr std::size_t block = 16;  // rounds, of up to half a millisecond each if they are of a hundred groups
+constexpr std::size_t block =
+    16;  // rounds, of up to half a millisecond each if they are of a hundred groups
 
-// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown, nothing.
+// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown,
+// nothing.
 template <typename Play>
 void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
     truecast::at_rest(at_rest(desk).held());
@@ -633,7 +662,8 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     const bool runs_python = desk.held().hint->runs_python();
     try {
         in_blocks(
-            rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); }, runs_python);
+            rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); },
+            runs_python);
         if (runs_python) desk.held().hint->at(-1);
         seating.keep();
     } catch (...) {
@@ -642,60 +672,69 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
     }
 }
 
-void run(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
-         Array<double, 1> said) {
+void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
+         Array<const std::uint8_t, 1> y, Array<double, 1> said) {
     const std::size_t rounds = y.shape(0), models = scores.shape(1);
-    require(scores.shape(0) == rounds && said.shape(0) == rounds, "there must be an entry for each outcome");
+    require(scores.shape(0) == rounds && said.shape(0) == rounds,
+            "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
-    play_whole(desk, groups, rounds, false, [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
-        const Held& held = desk.held();
-        Hint& hint = *held.hint;
-        const bool runs_python = hint.runs_python();
-        for (; t < end; ++t) {
-            const bool one = (y.data()[t] & 1) != 0;
-            plan.look_ahead(desk.guard, t);
-            if (runs_python) hint.at(static_cast<std::int64_t>(t));
-            const auto play = [&](const hints::Score* row) {
-                said.data()[t] = desk.guard.round(hint.predict(row), plan.of(t), one);
-                hint.learn(row, one);
-            };
-            if (models == 1) {
-                const hints::Score score = held.score(scores.data()[t]);
-                play(&score);
-            } else {
-                play(again(held, scores.data() + t * models).data());
-            }
-        }
-    });
+    play_whole(desk, groups, rounds, false,
+               [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
+                   const HintHolder& held = desk.held();
+                   Hint& hint = *held.hint;
+                   const bool runs_python = hint.runs_python();
+                   for (; t < end; ++t) {
+                       const bool one = (y.data()[t] & 1) != 0;
+                       plan.look_ahead(desk.guard, t);
+                       if (runs_python) hint.at(static_cast<std::int64_t>(t));
+                       const auto play = [&](const hints::Score* row) {
+                           said.data()[t] = desk.guard.round(hint.predict(row), plan.of(t), one);
+                           hint.learn(row, one);
+                       };
+                       if (models == 1) {
+                           const hints::Score score = held.score(scores.data()[t]);
+                           play(&score);
+                       } else {
+                           play(again(held, scores.data() + t * models).data());
+                       }
+                   }
+               });
 }
 
-// Issue every round, and resolve after it what is known then. An outcome that was given up is passed over.
-void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<const std::uint8_t, 1> y,
-            Array<const std::int64_t, 1> known_at, Array<const std::int64_t, 1> events, Array<double, 1> said) {
+// Issue every round, and resolve after it what is known then. An outcome that was given up is
+// passed over.
+void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
+            Array<const std::uint8_t, 1> y, Array<const std::int64_t, 1> known_at,
+            Array<const std::int64_t, 1> events, Array<double, 1> said) {
     const std::size_t rounds = y.shape(0), models = scores.shape(1);
     require(scores.shape(0) == rounds && said.shape(0) == rounds && known_at.shape(0) == rounds &&
                 (events.shape(0) == rounds || events.shape(0) == 0),
             "there must be an entry for each outcome");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     Known known(rounds);
-    play_whole(desk, groups, rounds, true, [&](Plan& plan, Before& before, std::size_t t, std::size_t end) {
-        Hint& hint = *desk.held().hint;
-        const bool runs_python = hint.runs_python();
-        for (; t < end; ++t) {
-            plan.look_ahead(desk.guard, t);
-            if (runs_python) hint.at(static_cast<std::int64_t>(t));
-            const std::int64_t event = events.shape(0) == 0 ? no_event : events.data()[t];
-            Issue forecast(desk, plan.of(t), again(desk.held(), scores.data() + t * models), event);
-            said.data()[t] = forecast.keep(desk, before.given_up);
-            before.forget_own();
-            known.add(t, known_at.data()[t]);
-            known.after(t, [&](std::size_t s) {
-                const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
-                if (runs_python) hint.at(static_cast<std::int64_t>(s));
-                if (found != desk.tickets.end()) settle(desk, found, (y.data()[s] & 1) != 0);
-            });
-        }
-    });
+    play_whole(desk, groups, rounds, true,
+               [&](Plan& plan, Before& before, std::size_t t, std::size_t end) {
+                   Hint& hint = *desk.held().hint;
+                   const bool runs_python = hint.runs_python();
+                   for (; t < end; ++t) {
+                       plan.look_ahead(desk.guard, t);
+                       if (runs_python) hint.at(static_cast<std::int64_t>(t));
+                       const std::int64_t event =
+                           events.shape(0) == 0 ? no_event : events.data()[t];
+                       Issue forecast(desk, plan.of(t),
+                                      again(desk.held(), scores.data() + t * models), event);
+                       said.data()[t] = forecast.keep(desk, before.given_up);
+                       before.forget_own();
+                       known.add(t, known_at.data()[t]);
+                       known.after(t, [&](std::size_t s) {
+                           const auto found =
+                               desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
+                           if (runs_python) hint.at(static_cast<std::int64_t>(s));
+                           if (found != desk.tickets.end())
+                               settle(desk, found, (y.data()[s] & 1) != 0);
+                       });
+                   }
+               });
 }
 
 // On copies, so that all other calls go on meanwhile.
@@ -706,7 +745,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     if (rounds == 0) return;
     truecast::at_rest(at_rest(desk).held());
     std::optional<Busy<Desk>> copying(std::in_place, desk);
-    Guarded guard(desk.guard.budget, desk.guard.nudges);
+    Guard guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
     std::optional<Seating> seating(std::in_place, desk);
     Plan plan(*seating, groups, rounds, true);
@@ -714,7 +753,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     for (const std::uint32_t g : plan.used) guard.groups.push_back(desk.guard.groups[g]);
     plan.renumber();
     seating.reset();
-    const Held hint = desk.held().copy();
+    const HintHolder hint = desk.held().copy();
     const bool runs_python = hint.hint->runs_python();
     copying.reset();
     in_blocks(
@@ -722,7 +761,8 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
         [&](std::size_t t, std::size_t end) {
             for (; t < end; ++t) {
                 if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
-                const double aim = hint.hint->predict(again(hint, scores.data() + t * models).data());
+                const double aim =
+                    hint.hint->predict(again(hint, scores.data() + t * models).data());
                 said.data()[t] = guard.place(aim, plan.of(t)).said;
             }
         },
@@ -756,8 +796,10 @@ nb::list names(const Desk& desk) {
 }
 
 nb::list awaited(Desk& desk) {
-    std::vector<std::pair<std::int64_t, double>> all;  // first: a finaliser can run while tickets are made
-    for (const auto& [number, forecast] : at_rest(desk).tickets) all.emplace_back(number, forecast.made.said);
+    std::vector<std::pair<std::int64_t, double>>
+        all;  // first: a finaliser can run while tickets are made
+    for (const auto& [number, forecast] : at_rest(desk).tickets)
+        all.emplace_back(number, forecast.made.said);
     nb::list tickets;
     for (const auto& [number, p] : all) tickets.append(ticket(desk, number, p));
     return tickets;
@@ -773,21 +815,24 @@ struct Table {
     std::vector<std::int64_t> whole, about, made;
 
     Entries entries() {
-        return {{"number", number, 0, half, "of each ticket, increasing"},
+        return {{"number", number, 0, half_range, "of each ticket, increasing"},
                 {"key", key, 0, arc_end, "where on the arc it is credited"},
-                {"worst", worst, 0, half, "over 2^20: what is reserved for it"},
-                {"event", event, 0, 2 * half, "that it is about, 0 if it has no name"},
+                {"worst", worst, 0, half_range, "over 2^20: what is reserved for it"},
+                {"event", event, 0, 2 * half_range, "that it is about, 0 if it has no name"},
                 {"members", members, 0, 0x1p28, "how many groups it is of, besides everyone"},
                 {"group", group, 1, 0x1p32, "the numbers of these groups, ticket by ticket"},
-                {"score", score, -huge, huge, "one of each model, ticket by ticket"},
+                {"score", score, -largest, largest, "one of each model, ticket by ticket"},
                 {"forecast", forecast, 0, 1, "what was said"},
                 {"aim", aim, 0, hints::short_one,
                  "of tickets with groups: the hint, and what their offsets said of it, in 16 bits"},
-                {"same", same, 0, 1, "whether the saved hint would give its notes again, or there are none"},
-                {"notes", notes, 0, hints::no_short, "of all other tickets, in 16 bits; 65535 if that changes them"},
-                {"whole", whole, -2 * half, 2 * half, "the notes that 16 bits would change: the bits of floats"},
-                {"about", about, 0, 2 * half, "the events that some ticket is of"},
-                {"made", made, 1, half, "how many forecasts there were of each"}};
+                {"same", same, 0, 1,
+                 "whether the saved hint would give its notes again, or there are none"},
+                {"notes", notes, 0, hints::no_short,
+                 "of all other tickets, in 16 bits; 65535 if that changes them"},
+                {"whole", whole, -2 * half_range, 2 * half_range,
+                 "the notes that 16 bits would change: the bits of floats"},
+                {"about", about, 0, 2 * half_range, "the events that some ticket is of"},
+                {"made", made, 1, half_range, "how many forecasts there were of each"}};
     }
 
     // A note in 16 bits if it is a rough forecast; else its 64 bits go to those written as a whole.
@@ -801,10 +846,10 @@ struct Table {
 // From which ticket on the notes of all are those that the hint would give now: mostly those issued
 // since the last outcome. A hint that Python provides is not asked.
 std::int64_t same_since(const Desk& desk) {
-    const Held& held = desk.held();
+    const HintHolder& held = desk.held();
     if (held.hint->notes() == 0) return 0;
     if (held.hint->runs_python()) return desk.issued;
-    const Held hint = held.copy();
+    const HintHolder hint = held.copy();
     std::vector<double> now(held.hint->notes());
     std::int64_t since = desk.issued;
     for (auto ticket = desk.tickets.rbegin(); ticket != desk.tickets.rend(); ++ticket) {
@@ -834,7 +879,8 @@ nb::dict table(Desk& desk) {
         if (ticket.of.size() > 1)
             for (const double p : aim_of(ticket.made)) table.aim.push_back(hints::shortened(p));
         table.same.push_back(number >= since);
-        if (number < since) std::for_each(notes, ticket.kept.end(), [&](double note) { table.write(note); });
+        if (number < since)
+            std::for_each(notes, ticket.kept.end(), [&](double note) { table.write(note); });
     }
     for (const auto& [event, count] : desk.events) {
         table.about.push_back(event);
@@ -860,7 +906,8 @@ class Reader {
         Members of{0};
         for (std::int64_t k = 0; k < table.members[row]; ++k) {
             const std::int64_t g = next(table.group, member);
-            require(g > 0 && static_cast<std::size_t>(g) < desk.guard.groups.size(), "no such group");
+            require(g > 0 && static_cast<std::size_t>(g) < desk.guard.groups.size(),
+                    "no such group");
             of.push_back(static_cast<std::uint32_t>(g));
         }
         return of;
@@ -879,14 +926,15 @@ class Reader {
     Reader(const Desk& of, const Table& from) : desk(of), table(from) {}
 
     Awaited ticket() {
-        const Held& held = desk.held();
+        const HintHolder& held = desk.held();
         const std::size_t models = held.hint->inputs(), each = held.hint->notes();
         const Scores scores = again(held, table.score.data() + row * models);
         Members of = members();
-        std::array<double, aims> from_hint{};
+        std::array<double, aim_size> from_hint{};
         if (of.size() > 1)
             for (double& p : from_hint) p = hints::lengthened(next(table.aim, aim));
-        const Placed made = placed(table.forecast[row], table.key[row], table.worst[row], from_hint.data());
+        const Placed made =
+            placed(table.forecast[row], table.key[row], table.worst[row], from_hint.data());
         Awaited found{std::move(of), made, table.event[row], given(scores, each)};
         double* notes = found.kept.data() + models;
         if (table.same[row] == 0) {
@@ -900,8 +948,8 @@ class Reader {
     }
 
     bool at_end() const {
-        return member == table.group.size() && note == table.notes.size() && whole == table.whole.size() &&
-               aim == table.aim.size();
+        return member == table.group.size() && note == table.notes.size() &&
+               whole == table.whole.size() && aim == table.aim.size();
     }
 };
 
@@ -913,12 +961,13 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
     for (const auto* column : {&table.key, &table.worst, &table.event, &table.members})
         require(column->size() == count, "columns must be of one length");
     const std::size_t models = truecast::at_rest(at_rest(desk).held()).hint->inputs();
-    require(table.score.size() == count * models && table.forecast.size() == count && table.same.size() == count &&
-                table.about.size() == table.made.size(),
+    require(table.score.size() == count * models && table.forecast.size() == count &&
+                table.same.size() == count && table.about.size() == table.made.size(),
             "columns must be of one length");
     Tickets tickets;
     Events events;
-    for (std::size_t k = 0; k < table.about.size(); ++k) events[table.about[k]].made = table.made[k];
+    for (std::size_t k = 0; k < table.about.size(); ++k)
+        events[table.about[k]].made = table.made[k];
     Reader reader(desk, table);
     for (const std::int64_t number : table.number) {
         const auto ticket = tickets.emplace_hint(tickets.end(), number, reader.ticket());
@@ -935,13 +984,15 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
 void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
     require(at_rest(desk).named == 0 && desk.tickets.empty(), "only a new desk can be furnished");
     load(desk.guard, numbers);
-    require(desk.guard.groups.size() == names.size() + Desk::first, "there must be a name for each group");
+    require(desk.guard.groups.size() == names.size() + Desk::first,
+            "there must be a name for each group");
     for (nb::handle name : names) desk.names.add(name, Names::Mark(name));
     desk.named = desk.names.size();
 }
 
 void ask(Desk& desk, Array<const double, 1> scores) {
-    require(scores.shape(0) == at_rest(desk).held().hint->inputs() && desk.guard.issued, "no outcome is awaited");
+    require(scores.shape(0) == at_rest(desk).held().hint->inputs() && desk.guard.issued,
+            "no outcome is awaited");
     desk.asked = given(again(desk.held(), scores.data()));
 }
 
@@ -978,54 +1029,72 @@ void bind_recalibrate(nb::module_& m) {
             "__init__",
             [](Desk* self, nb::handle hint, double budget, bool nudges, nb::type_object ticket_type,
                std::size_t most_groups, std::size_t most_tickets) {
-                require(nb::isinstance<Held>(hint) && most_tickets > 0, "a desk needs a hint and room for a ticket");
-                require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()), &PyLong_Type) != 0,
+                require(nb::isinstance<HintHolder>(hint) && most_tickets > 0,
+                        "a desk needs a hint and room for a ticket");
+                require(PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(ticket_type.ptr()),
+                                         &PyLong_Type) != 0,
                         "tickets must be ints");
-                new (self) Desk(nb::borrow(hint), budget, nudges, std::move(ticket_type), most_groups, most_tickets);
+                new (self) Desk(nb::borrow(hint), budget, nudges, std::move(ticket_type),
+                                most_groups, most_tickets);
             },
             "hint"_a, "budget"_a, "nudges"_a, "ticket_type"_a, "most_groups"_a, "most_tickets"_a)
-        .def("predict", &predict, "score"_a.none(), "group"_a.none(), "What to say where the model says this score.")
-        .def("observe", &observe, "outcome"_a.none(), "Learn the outcome that the last `predict` was about.")
+        .def("predict", &predict, "score"_a.none(), "group"_a.none(),
+             "What to say where the model says this score.")
+        .def("observe", &observe, "outcome"_a.none(),
+             "Learn the outcome that the last `predict` was about.")
         .def("issue", &issue, "score"_a.none(), "group"_a.none(), "event"_a.none(),
              "The ticket of a forecast whose outcome comes later.")
-        .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none(), "Learn the outcome of a ticket.")
+        .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a.none(),
+             "Learn the outcome of a ticket.")
         .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
         .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
-             "Play a round for every outcome; write what was said. All or, if it is interrupted, nothing.")
-        .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a, "events"_a, "said"_a,
-             "Issue every round and resolve it once it is known; write what was said. All or nothing.")
+             "Play a round for every outcome; write what was said. All or, if it is interrupted, "
+             "nothing.")
+        .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a,
+             "events"_a, "said"_a,
+             "Issue every round and resolve it once it is known; write what was said. All or "
+             "nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a,
              "Write what would be said of each score if it came next.")
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore, "issued"_a, "columns"_a, "Take over what `table` gave.")
-        .def("seat", &seat, "names"_a, "numbers"_a, "Give a new desk its groups, and the guard its numbers.")
+        .def("seat", &seat, "names"_a, "numbers"_a,
+             "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
         .def("number_of", &number_of, "group"_a.none(), "The number of a group, or KeyError.")
         .def(
-            "parts", [](const Desk& d, std::size_t number) { return group_parts(d.guard, number); }, "number"_a,
+            "parts", [](const Desk& d, std::size_t number) { return group_parts(d.guard, number); },
+            "number"_a,
             "What the certificate of a group is made of; 0 is everyone, 1 are all others.")
-        .def("saved", [](Desk& d) { return saved(d.guard); }, "All numbers of the guard, most in columns.")
+        .def(
+            "saved", [](Desk& d) { return saved(d.guard); },
+            "All numbers of the guard, most in columns.")
         .def(
             "bursts", [](Desk& d) { return saved(d.bursts.entries()); },
             "What is known of outcomes that come together.")
-        .def("set_bursts", &set_bursts, "numbers"_a, "Take over what `bursts` gave, if the numbers fit together.")
+        .def("set_bursts", &set_bursts, "numbers"_a,
+             "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
         .def_prop_ro("names", &names, "The groups, in order.")
         .def_prop_ro(
             "groups", [](const Desk& d) { return d.named; }, "How many groups there are.")
         .def_prop_ro(
-            "asked", [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
+            "asked",
+            [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
             "The scores that `observe` will learn of, if it may be called.")
         .def_prop_ro(
-            "rounds", [](Desk& d) { return at_rest(d).guard.everyone().rounds; }, "Outcomes learned so far.")
+            "rounds", [](Desk& d) { return at_rest(d).guard.everyone().rounds; },
+            "Outcomes learned so far.")
         .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
         .def_prop_ro(
-            "unresolved", [](Desk& d) { return at_rest(d).tickets.size(); }, "How many tickets await their outcomes.")
+            "unresolved", [](Desk& d) { return at_rest(d).tickets.size(); },
+            "How many tickets await their outcomes.")
         .def_prop_ro(
-            "issued", [](const Desk& d) { return d.issued; }, "How many tickets there were so far.");
+            "issued", [](const Desk& d) { return d.issued; },
+            "How many tickets there were so far.");
 }
 
 }  // namespace truecast

@@ -57,18 +57,20 @@ nb::dict saved(const Entries& entries) {
     nb::dict all;
     for (const Entry& entry : entries)
         all[entry.name] = std::visit(
-            Overloaded{[](const Wide* x) { return as_int(*x); },
-                       [](const Row& row) -> nb::object {
-                           nb::list values;
-                           for (std::size_t k = 0; k < row.count; ++k) values.append(row.values[k]);
-                           return values;
-                       },
-                       [](const auto* x) -> nb::object {
-                           if constexpr (is_vector<std::remove_const_t<std::remove_pointer_t<decltype(x)>>>)
-                               return copy(*x);
-                           else
-                               return nb::cast(*x);
-                       }},
+            Overloaded{
+                [](Wide* x) { return as_int(*x); },
+                [](const auto& row) -> nb::object {
+                    nb::list values;
+                    for (std::size_t k = 0; k < row.count; ++k) values.append(row.values[k]);
+                    return values;
+                },
+                [](auto* x) -> nb::object {
+                    if constexpr (is_vector<
+                                      std::remove_const_t<std::remove_pointer_t<decltype(x)>>>)
+                        return copy(*x);
+                    else
+                        return nb::cast(*x);
+                }},
             entry.place);
     return all;
 }
@@ -81,9 +83,11 @@ void load(const Entries& entries, const nb::dict& numbers) {
                                   read(whole >> word, x->high);
                                   read(whole - ((whole >> word) << word), x->low);
                               },
-                              [&](const Row& row) {
-                                  require(nb::len(from) == row.count, "there must be a value for every number");
-                                  for (std::size_t k = 0; k < row.count; ++k) read(from[k], row.values[k]);
+                              [&](const auto& row) {
+                                  require(nb::len(from) == row.count,
+                                          "as many numbers must fit as there are");
+                                  for (std::size_t k = 0; k < row.count; ++k)
+                                      read(from[k], row.values[k]);
                               },
                               [&](auto* x) { read(from, *x); }},
                    entry.place);
@@ -99,11 +103,11 @@ nb::list described(const Entries& entries) {
                 if (std::is_floating_point_v<T>) return nb::float_(x);
                 return nb::steal(PyLong_FromDouble(x));
             };
-            all.append(nb::make_tuple(entry.name, kind_of<T>(), length, limit(entry.least), limit(entry.most),
-                                      entry.meaning));
+            all.append(nb::make_tuple(entry.name, kind_of<T>(), length, limit(entry.least),
+                                      limit(entry.most), entry.meaning));
         };
-        std::visit(Overloaded{[&](const Row& row) { add(0.0, nb::int_(row.count)); },
-                              [&](const auto* x) {
+        std::visit(Overloaded{[&](const auto& row) { add(*row.values, nb::int_(row.count)); },
+                              [&](auto* x) {
                                   using T = std::remove_const_t<std::remove_pointer_t<decltype(x)>>;
                                   if constexpr (is_vector<T>)
                                       add(typename T::value_type{}, nb::int_(-1));
@@ -147,7 +151,8 @@ Columns::Columns(const nb::dict& numbers, const Entries& names) : columns(names.
 void Columns::add(const Entries& state) {
     columns.resize(state.size());
     for (std::size_t k = 0; k < state.size(); ++k)
-        with_word(state[k], [&](auto* x) { std::memcpy(&columns[k].emplace_back(), x, sizeof *x); });
+        with_word(state[k],
+                  [&](auto* x) { std::memcpy(&columns[k].emplace_back(), x, sizeof *x); });
 }
 
 void Columns::read(std::size_t row, const Entries& state) const {

@@ -14,12 +14,12 @@ namespace truecast {
 // Numbers, lists for rows that stay as long as they are, and arrays for all others.
 nanobind::dict saved(const Entries& entries);
 
-// Write what `saved` gave, or lists instead of arrays, to the places that the entries name. That it is in range, and fits together, is
-// for the caller to check; here is what memory safety rests on.
+// Write what `saved` gave, or lists instead of arrays, to the places that the entries name. That it
+// is in range, and fits together, is for the caller to check; here is what memory safety rests on.
 void load(const Entries& entries, const nanobind::dict& numbers);
 
-// (name, kind, length, least, most, meaning) of each entry. The kind is NumPy's, or "int" for integers of any size; the
-// length is None for a single number, and -1 for a row of any length.
+// (name, kind, length, least, most, meaning) of each entry. The kind is NumPy's, or "int" for
+// integers of any size; the length is None for a single number, and -1 for a row of any length.
 nanobind::list described(const Entries& entries);
 
 // The same entries of many states, a column each. All of them are single numbers of 64 bits.

@@ -3,12 +3,10 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
 
 #include "arrays.hpp"
 #include "edge.hpp"
+#include "saving.hpp"
 #include "sums.hpp"
 
 namespace nb = nanobind;
@@ -18,35 +16,18 @@ namespace truecast {
 
 namespace {
 
-using Points = Array<const std::int64_t, 1>;
-
-void require_points(const Points& points) {
-    require(points.shape(0) >= 2 && points.shape(0) <= most_cells + 1,
+void require_points(const std::int64_t* points, std::size_t count) {
+    require(count >= 2 && count <= most_cells + 1,
             "a ladder has 2 points or more, and not too many");
-    for (std::size_t j = 1; j < points.shape(0); ++j)
-        require(points.data()[j - 1] < points.data()[j], "points must increase");
-    require(points.data()[0] == 0 && points.data()[points.shape(0) - 1] == whole, "points must go from 0 to 1");
-}
-
-// All that a round changes and every such ladder has. Points before biases: they must fit.
-void restore(SplitLadder& ladder, Points points, Points biases, Array<const std::uint64_t, 1> spent,
-             std::int64_t rounds, std::uint64_t high, std::uint64_t low, double squared_error) {
-    require_points(points);
-    const std::size_t count = points.shape(0);
-    require(biases.shape(0) == count && spent.shape(0) == count - 1, "biases and spent must fit the points");
-    require(biases.data()[0] == 0 && biases.data()[count - 1] == 0, "the biases of 0 and 1 are 0");
-    at_rest(ladder).points.assign(points.data(), points.data() + count);
-    ladder.biases.assign(biases.data(), biases.data() + count);
-    ladder.spent.assign(spent.data(), spent.data() + count - 1);
-    ladder.rounds = rounds;
-    ladder.deviation.high = high;
-    ladder.deviation.low = low;
-    ladder.squared_error = squared_error;
+    for (std::size_t j = 1; j < count; ++j)
+        require(points[j - 1] < points[j], "points must increase");
+    require(points[0] == 0 && points[count - 1] == split_denominator, "points must go from 0 to 1");
 }
 
 void observe_walk(Walk& walk, nb::handle y) {
     const std::uint8_t bit = outcome(y);
-    if (!at_rest(walk).issued) refuse("observe() needs a forecast to judge: call predict() before each observe()");
+    if (!at_rest(walk).issued)
+        refuse("observe() needs a forecast to judge: call predict() before each observe()");
     walk.step(bit);
 }
 
@@ -57,25 +38,30 @@ void run_walk(Walk& walk, Array<const std::uint8_t, 1> y, Array<double, 1> said)
     });
 }
 
-void restore_walk(Walk& walk, Points points, Points biases, Array<const std::uint64_t, 1> spent, std::int64_t rounds,
-                  std::uint64_t high, std::uint64_t low, double squared_error, std::size_t cell, bool issued) {
-    require(cell + 1 < points.shape(0), "there is no such cell");
-    restore(walk, points, biases, spent, rounds, high, low, squared_error);
-    walk.cell = cell;
-    walk.issued = issued;
+void restore_walk(Walk& walk, const nb::dict& numbers) {
+    Walk read = at_rest(walk);
+    load(read.entries(), numbers);
+    const std::size_t count = read.points.size();
+    require_points(read.points.data(), count);
+    require(read.biases.size() == count && read.spent.size() == count - 1,
+            "biases and spent must fit the points");
+    require(read.biases.front() == 0 && read.biases.back() == 0, "the biases of 0 and 1 are 0");
+    require(read.cell + 1 < count, "there is no such cell");
+    walk = std::move(read);
 }
 
 }  // namespace
 
 void bind_split_ladder(nb::module_& m) {
-    m.attr("WHOLE") = whole;
+    m.attr("SPLIT_DENOMINATOR") = split_denominator;
     m.attr("MOST_CELLS") = most_cells;
 
     nb::class_<SplitLadder>(m, "SplitLadder")
         .def(
             "_sums",
             [](SplitLadder& l) {
-                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(), whole));
+                return as_tuple(sums(at_rest(l).points.data(), l.biases.data(), l.biases.size(),
+                                     split_denominator));
             },
             "A and B as integers: A = s[0] / N, B = (s[1] + s[2] / s[3]) / N.")
         .def_prop_ro(
@@ -86,13 +72,15 @@ void bind_split_ladder(nb::module_& m) {
             "Numerators of the biases, over `denominator`.")
         .def_prop_ro(
             "spent", [](SplitLadder& l) { return copy(at_rest(l).spent); },
-            "What the forecasts in each cell have deviated since it came to be, over twice `denominator`.")
+            "What the forecasts in each cell have deviated since it came to be, over twice "
+            "`denominator`.")
         .def_prop_ro(
             "cells", [](SplitLadder& l) { return at_rest(l).cells(); }, "The number of cells, m.")
         .def_prop_ro(
             "rounds", [](SplitLadder& l) { return at_rest(l).rounds; }, "Outcomes observed so far.")
         .def_prop_ro(
-            "squared_error", [](SplitLadder& l) { return at_rest(l).squared_error; }, "Sum of (forecast - outcome)**2.")
+            "squared_error", [](SplitLadder& l) { return at_rest(l).squared_error; },
+            "Sum of (forecast - outcome)**2.")
         .def_prop_ro(
             "_deviation", [](SplitLadder& l) { return as_int(at_rest(l).deviation); },
             "The deviation over twice `denominator`.");
@@ -100,8 +88,9 @@ void bind_split_ladder(nb::module_& m) {
     nb::class_<Walk, SplitLadder>(m, "Walk")
         .def(
             "__init__",
-            [](Walk* self, Points points, std::uint64_t threshold, bool middle) {
-                require_points(points);
+            [](Walk* self, Array<const std::int64_t, 1> points, std::uint64_t threshold,
+               bool middle) {
+                require_points(points.data(), points.shape(0));
                 require(threshold > 0, "the threshold must be positive");
                 new (self) Walk(points.data(), points.shape(0), threshold, middle);
             },
@@ -110,16 +99,24 @@ void bind_split_ladder(nb::module_& m) {
             "predict", [](Walk& w) { return at_rest(w).predict(); },
             "The probability that the next outcome is 1; the same until that outcome is observed.")
         .def("observe", &observe_walk, "outcome"_a.none(),
-             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing changed, if there was "
+             "Learn the outcome, 0 or 1, that the last forecast was about. Refused, with nothing "
+             "changed, if there was "
              "none.")
-        .def("_run", &run_walk, "outcomes"_a, "said"_a, "Play a round for every outcome; write what was said.")
-        .def("_restore", &restore_walk, "points"_a, "biases"_a, "spent"_a, "rounds"_a, "high"_a, "low"_a,
-             "squared_error"_a, "cell"_a, "issued"_a)
+        .def("_run", &run_walk, "outcomes"_a, "said"_a,
+             "Play a round for every outcome; write what was said.")
+        .def(
+            "_entries", [](Walk& w) { return described(w.entries()); },
+            "What a saved state has (saving.hpp).")
+        .def(
+            "_saved", [](Walk& w) { return saved(at_rest(w).entries()); },
+            "All that rounds change.")
+        .def("_restore", &restore_walk, "numbers"_a, "Take over what `_saved` gave.")
         .def_prop_ro(
             "open_cell", [](Walk& w) { return at_rest(w).cell; },
             "The open cell: the next forecast lies between the points of this number and the next.")
         .def_prop_ro(
-            "issued", [](Walk& w) { return at_rest(w).issued; }, "Whether a forecast is out and its outcome awaited.");
+            "issued", [](Walk& w) { return at_rest(w).issued; },
+            "Whether a forecast is out and its outcome awaited.");
 }
 
 }  // namespace truecast

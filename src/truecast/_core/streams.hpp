@@ -1,4 +1,5 @@
-// Many independent streams: a thread a core, two streams interleaved in each, since one alone waits on its own chain.
+// Many independent streams: a thread a core, two streams interleaved in each, since one alone waits
+// on its own chain.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace truecast {
 
-// Row-major blocks of `streams` rows. Each row of biases and each position holds its stream's state, in and out.
+// Row-major blocks of `streams` rows. Each row of biases and each position holds its stream's
+// state, in and out.
 struct Streams {
     const Ladder& ladder;
     std::size_t streams, rounds;
@@ -21,12 +23,12 @@ struct Streams {
     std::int64_t* biases;
     Position* positions;
 
-    Sides sides(std::size_t s) const { return ladder.sides(biases + s * ladder.points.size()); }
+    ByOutcome sides(std::size_t s) const { return ladder.sides(biases + s * ladder.points.size()); }
 
     void run(std::size_t first, std::size_t last) const {
         std::size_t s = first;
         for (; s + 1 < last; s += 2) {
-            const Sides sides_a = sides(s), sides_b = sides(s + 1);
+            const ByOutcome sides_a = sides(s), sides_b = sides(s + 1);
             const std::uint8_t *ya = outcomes + s * rounds, *yb = ya + rounds;
             double *pa = said + s * rounds, *pb = pa + rounds;
             for (std::size_t t = 0; t < rounds;) {
@@ -40,7 +42,8 @@ struct Streams {
                 positions[s + 1].stop(b);
             }
         }
-        if (s < last) play(sides(s), positions[s], outcomes + s * rounds, rounds, said + s * rounds);
+        if (s < last)
+            play(sides(s), positions[s], outcomes + s * rounds, rounds, said + s * rounds);
     }
 
     void run_on(std::size_t threads) const {

@@ -14,7 +14,7 @@ from truecast.certificate import ArcCertificate
 from truecast.errors import StateError
 from truecast.forecasters.base import OutcomeForecaster
 from truecast.splitting import splitting_gap
-from truecast.state import Saveable
+from truecast.state import Entry, Saveable, kinds_of, plain, require_entries
 from truecast.tally import Tally
 
 __all__ = ["Arc"]
@@ -87,7 +87,8 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     @property
     def tally(self) -> Tally:
         """What was said, and what came of it. O(knots)."""
-        return Tally(*self._said())
+        said = self._saved()
+        return Tally(said["forecasts"], said["zeros"], said["ones"])
 
     @property
     def energy(self) -> ArcEnergy:
@@ -125,30 +126,22 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        p, zeros, ones = self._said()
-        return {
-            "forecasts": p.tolist(),
-            "zeros": zeros.tolist(),
-            "ones": ones.tolist(),
-            "issued": self.issued,
-        }
+        return plain(self._saved())
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        kinds = {"forecasts": float, "zeros": int, "ones": int}
-        if not isinstance(state, dict) or set(state) != {*kinds, "issued"}:
-            raise StateError(
-                f"the saved state must have exactly the entries {', '.join(kinds)}, issued"
-            )
-        for name, kind in kinds.items():
-            _require_list(name, state[name], kind)
-            if len(state[name]) != len(state["forecasts"]):
-                rule = f"must be one for each of {len(state['forecasts'])} forecasts, got {len(state[name])}"
+        kinds = kinds_of(Entry(*each) for each in self._entries())
+        good = require_entries("state", state, kinds)
+        count = len(good["forecasts"]) if isinstance(good["forecasts"], list) else 0
+        for name in ("forecasts", "zeros", "ones"):
+            _require_list(name, good[name], float if kinds[name] == "<f8" else int)
+            if len(good[name]) != count:
+                rule = f"must be one for each of {count} forecasts, got {len(good[name])}"
                 raise StateError(f"the saved {name} {rule}")
-        if type(state["issued"]) is not bool:
-            raise StateError(f"the saved issued must be true or false, got {state['issued']!r:.80}")
-        tally = _tally(state["forecasts"], state["zeros"], state["ones"])
-        self._restore(tally.p, tally.zeros, tally.ones, state["issued"])
+        if type(good["issued"]) is not bool:
+            raise StateError(f"the saved issued must be true or false, got {good['issued']!r:.80}")
+        _require_possible(good["forecasts"], good["zeros"], good["ones"])
+        self._restore(good)
 
 
 def _most_energy(rounds: int) -> float:
@@ -161,8 +154,8 @@ def _require_list(name: str, values: object, kind: type) -> None:
         raise StateError(f"the saved {name} must be a list of {kind.__name__}, got {values!r:.80}")
 
 
-def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
-    """Return the tally in a saved state, if rounds of this forecaster can have led to it."""
+def _require_possible(forecasts: list[float], zeros: list[int], ones: list[int]) -> None:
+    """Refuse counts that no rounds of this forecaster can have led to."""
     for i, (p, of_zero, of_one) in enumerate(zip(forecasts, zeros, ones, strict=True)):
         if not (0.0 < p < 1.0 and (p * _FINEST).is_integer()):
             raise StateError(
@@ -185,7 +178,6 @@ def _tally(forecasts: list[float], zeros: list[int], ones: list[int]) -> Tally:
         raise StateError(
             "the saved counts have more energy than any rounds of this forecaster can have led to"
         )
-    return tally
 
 
 def _brier(tally: Tally) -> float:

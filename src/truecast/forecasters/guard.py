@@ -19,7 +19,7 @@ __all__ = ["BUDGETS", "Guard"]
 BUDGETS = 1.05, 1000.0  # docs/adaptive.md, theorem 6
 
 
-class Guard(_core.Guarded, Saveable):
+class Guard(_core.Guard, Saveable):
     r"""Follow any model's probabilities, the hints, and keep a proof of calibration.
 
     It says the hint as long as no outcome can take the energy of the forecasts beyond a budget,

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from truecast import _check, _core
-from truecast.errors import StateError
 from truecast.forecasters.base import OutcomeForecaster
-from truecast.split_ladder import WHOLE, SplitLadder, claimed, core_state, entries, number
+from truecast.ladder import require_bias
+from truecast.split_ladder import DENOMINATOR, SplitLadder, checked, claimed
+from truecast.state import plain
 
 __all__ = ["HorizonFree"]
 
@@ -77,7 +78,7 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
         _check.choice("at", at, ("outer", "middle"))
         self._at, self._split = at, _check.option("split", split, SPLITS)
         super().__init__(
-            np.array([0, WHOLE], np.int64), int(2 * WHOLE * self._split), at == "middle"
+            np.array([0, DENOMINATOR], np.int64), int(2 * DENOMINATOR * self._split), at == "middle"
         )
 
     @property
@@ -110,21 +111,15 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
-        return super().state() | {"open_cell": self.open_cell, "issued": self.issued}
+        return plain(self._saved())
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        good = entries(state, {"open_cell": int, "issued": bool})
-        core = core_state(good, int(2 * WHOLE * self._split))
-        cell, biases, points = good["open_cell"], good["biases"], good["points"]
-        number(good, "open_cell", 0, len(points) - 2)
-        for j, (point, bias) in enumerate(zip(points, biases, strict=True)):
-            least, most = (point - WHOLE, 0) if j <= cell else (0, point)
-            if not least <= bias <= most:
-                raise StateError(
-                    f"the saved bias of point {j} must be from {least} to {most}, got {bias}"
-                )
-        self._restore(**core, cell=cell, issued=good["issued"])
+        good = checked(state, self._entries(), int(2 * DENOMINATOR * self._split))
+        for j, (point, bias) in enumerate(zip(good["points"], good["biases"], strict=True)):
+            below = j <= good["open_cell"]
+            require_bias(j, bias, point - DENOMINATOR if below else 0, 0 if below else point)
+        self._restore(good)
 
 
 #: docs/adaptive.md, theorem 4: what a ladder that splits at 1/4 can earn if a round costs so much, at most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
 from truecast.recalibrate.groups import GroupRecord, Groups
 from truecast.recalibrate.hints import Hint, Mix
-from truecast.recalibrate.hints.base import is_compiled
+from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
 from truecast.recalibrate.tickets import Ticket, is_score, load_tickets, tickets_state
 from truecast.state import Saveable, require_entries
@@ -499,17 +499,13 @@ def _built(hint: Any, *, logit: bool) -> Hint | OpenHint:
 
 
 def _ours(hint: Any) -> Hint | None:
-    """One of truecast: new, a copy of the given one, or as `config` describes it; None if it is none of truecast."""
+    """One of truecast: new, a copy of the given one, or as `config` describes it; else None."""
     if hint is None:
         return Mix()
-    if isinstance(hint, dict) and isinstance(kind := hint.get("kind"), str) and kind in Hint._kinds:
-        try:
-            return Hint._kinds[kind](
-                **{name: value for name, value in hint.items() if name != "kind"}
-            )
-        except TypeError as error:
-            raise InputError("hint", f"must have the options of {kind}", hint) from error
-    return copy.copy(hint) if isinstance(hint, Hint) and is_compiled(hint) else None
+    made = from_config(hint, "hint")
+    if made is hint:
+        return copy.copy(hint) if is_compiled(hint) else None
+    return cast("Hint", made)
 
 
 def _saved_names(names: object, most: int) -> list[Group]:

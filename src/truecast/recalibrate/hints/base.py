@@ -174,23 +174,25 @@ def check_prior(prior: object) -> float:
     return _check.between("prior", prior, 0.0, MAX_PRIOR)
 
 
+def from_config(description: Any, argument: str, position: int | None = None) -> Any:
+    """Return a new hint if this is how `config` describes one; anything else as it is."""
+    kind = description.get("kind") if isinstance(description, dict) else None
+    if not isinstance(kind, str) or kind not in Hint._kinds:
+        return description
+    options = {name: value for name, value in description.items() if name != "kind"}
+    try:
+        return Hint._kinds[kind](**options)
+    except TypeError as error:
+        rule = f"must have the options of {kind}"
+        raise InputError(argument, rule, description, position) from error
+
+
 def build(description: object, position: int) -> Hint:
-    """Return a member of a mix: the given one, or a new one from how a mix's `config` describes it."""
-    if (
-        isinstance(description, dict)
-        and isinstance(kind := description.get("kind"), str)
-        and kind in Hint._kinds
-    ):
-        options = {name: value for name, value in description.items() if name != "kind"}
-        try:
-            description = Hint._kinds[kind](**options)
-        except TypeError as error:
-            raise InputError(
-                "hints", f"must have the options of {kind}", description, position
-            ) from error
-    if isinstance(description, Hint) and not is_compiled(description):
+    """Return a member of a mix: the given one, or a new one as a mix's `config` describes it."""
+    hint = from_config(description, "hints", position)
+    if isinstance(hint, Hint) and not is_compiled(hint):
         rule = "must be hints of truecast: a mix would not use the methods of a subclass"
-        raise InputError("hints", rule, description, position)
-    if not isinstance(description, Hint) or description._members:
-        raise InputError("hints", "must be hints, none of them a mix", description, position)
-    return description
+        raise InputError("hints", rule, hint, position)
+    if not isinstance(hint, Hint) or hint._members:
+        raise InputError("hints", "must be hints, none of them a mix", hint, position)
+    return hint

@@ -375,20 +375,3 @@ def search_chains(
     state: NDArray[np.float64],
     heavy: int,
 ) -> dict[str, Any]: ...
-def solve_game(
-    points: NDArray[np.int64],
-    denominator: int,
-    rounds: int,
-    determined: bool,
-    values: NDArray[np.float64],
-) -> None: ...
-def bound_game(
-    points: NDArray[np.int64],
-    denominator: int,
-    rounds: int,
-    determined: bool,
-    values: NDArray[np.float64],
-    first: NDArray[np.int64],
-    said: NDArray[np.int64],
-    chances: NDArray[np.float64],
-) -> float: ...

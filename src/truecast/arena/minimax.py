@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast._core import bound_game, solve_game
+from truecast.arena._core import bound_game, solve_game
 from truecast.errors import InputError
 
 if TYPE_CHECKING:  # forecasters import this module

@@ -1,4 +1,5 @@
-// Many independent streams: a thread a core, two streams interleaved in each, since one alone waits on its own chain.
+// Many independent streams: a thread a core, two streams interleaved in each, since one alone waits
+// on its own chain.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace truecast {
 
-// Row-major blocks of `streams` rows. Each row of biases and each position holds its stream's state, in and out.
+// Row-major blocks of `streams` rows. Each row of biases and each position holds its stream's
+// state, in and out.
 struct Streams {
     const Ladder& ladder;
     std::size_t streams, rounds;
@@ -40,7 +42,8 @@ struct Streams {
                 positions[s + 1].stop(b);
             }
         }
-        if (s < last) play(sides(s), positions[s], outcomes + s * rounds, rounds, said + s * rounds);
+        if (s < last)
+            play(sides(s), positions[s], outcomes + s * rounds, rounds, said + s * rounds);
     }
 
     void run_on(std::size_t threads) const {

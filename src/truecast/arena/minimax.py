@@ -219,7 +219,7 @@ def minimax_value(
 def short_sighted(
     solution: Solution, ends: Sequence[Fraction]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return what an adversary gets who sees only the cells between `ends`, and his chances of a one.
+    """Return what an adversary gets who sees only cells between `ends`, and his chances of a one.
 
     The chances stand in order of rounds, of the multiset of (cell, outcome) before, and, if the
     game is deterministic, of the present cell. They are good, not always the best; the bound is

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from truecast._core import SearchLimits
 from truecast.distance import Distance, calibration_distance, search, verify_witness
-from truecast.distance.problem import NO_BOUNDS, Bounds, Found, Limits, Problem
+from truecast.distance.problem import Bounds, Found, Problem
 from truecast.reference import distance as plain
 
 Rounds = tuple[np.ndarray, np.ndarray]
@@ -232,7 +233,7 @@ class Lockstep:
     def __init__(self, y: np.ndarray, p: np.ndarray, prices: Prices) -> None:
         self.problem = Problem.of(tc.Tally.from_predictions(y, p), *prices)
         self.ends = [self.problem, self.problem.mirrored()]
-        self.rounds, self.limits = len(y), dict[int, Limits]()
+        self.rounds, self.limits = len(y), dict[int, SearchLimits]()
         self.heavy = 1 + 7 * len(y) % 5  # few values with data between their parents are heavy
         self.least = self.reduced(self.problem)
         assert self.reduced(self.ends[1]) == self.least
@@ -250,17 +251,17 @@ class Lockstep:
         end: int,
         budget: float,
         cut: float,
-        bounds: Bounds = NO_BOUNDS,
+        bounds: Bounds | None = None,
         profile: bool = True,
         memory: int = 10**9,
     ) -> Found:
-        limits = self.limits[end] = Limits(memory, 600.0, np.zeros(1, np.uint8), np.zeros(2))
+        limits = self.limits[end] = SearchLimits(memory, 600.0)
         found = self.ends[end].search(
             limits, budget=budget, cut=cut, bounds=bounds, profile=profile, heavy=self.heavy
         )
         most_loss = Fraction(1.25 * cut * self.rounds)
         assert found.loss <= float(most_loss) * (1 + 1e-8)
-        assert Fraction(min(limits.state[1], budget)) - most_loss <= self.least
+        assert Fraction(min(limits.progress[1], budget)) - most_loss <= self.least
         assert all(Fraction(min(x, budget)) <= self.least for x in found.bounds.lengths.tolist())
         if not found.ended:
             assert Fraction(min(found.length, budget)) - Fraction(found.loss) <= self.least
@@ -294,7 +295,7 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
     """Bounds from one end lose nothing in a search from the other end."""
     upper = least * (1 + float(rng.choice([0, rng.random()])))
     loss = float(rng.choice([1e-9, 1e-3, 0.05, 1])) * max(upper, 1e-6) * rng.random()
-    bounds = [NO_BOUNDS, NO_BOUNDS]
+    bounds = [None, None]
     for _ in range(3):
         found = [
             one.search(end, upper + 2 * loss, loss / (1.25 * one.rounds), bounds[end])

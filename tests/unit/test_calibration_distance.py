@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from truecast._core import SearchLimits
 from truecast.distance import Distance, calibration_distance, search, verify_witness
-from truecast.distance.problem import Limits, Problem
+from truecast.distance.problem import Problem
 from truecast.measures.prices import best_prices
 
 Y, P = [1, 0, 1, 1], [0.6, 0.6, 0.7, 0.9]
@@ -175,9 +176,10 @@ def test_kernel_stops_when_told(ended: str, memory: int, seconds: float, stop: i
     y, p = many(300)
     problem = Problem.of(tc.Tally.from_predictions(y, p), np.array([0.0, 1.0]), np.zeros((2, 2)))
     for end in (problem, problem.mirrored()):
-        found = end.search(
-            Limits(memory, seconds, np.array([stop], np.uint8), np.zeros(2)), cut=1e-4
-        )
+        limits = SearchLimits(memory, seconds)
+        if stop:
+            limits.stop()
+        found = end.search(limits, cut=1e-4)
         assert found.ended == ended
         assert found.peak <= max(memory, 0)
         assert (found.witness is None) == bool(ended)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truecast as tc
-from truecast._core import bound_game, solve_game
+from truecast.arena._core import bound_game, solve_game
 from truecast.arena.adversaries import Adversary, Coins, Constant, EarlyStop, Periodic, Threshold
 from truecast.arena.forecasters.minimax import Minimax
 from truecast.arena.game import play

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.metadata
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import truecast as tc
-from truecast._core import kernels
 
 
 def test_public_names_exist_and_are_documented() -> None:
@@ -108,8 +108,10 @@ def test_typed() -> None:
     assert files("truecast").joinpath("py.typed").is_file()
 
 
-def test_stub_has_the_names_and_parameters_of_the_kernels() -> None:
-    tree = ast.parse(Path(str(files("truecast._core").joinpath("kernels.pyi"))).read_text())
+@pytest.mark.parametrize("core", ["truecast._core", "truecast.arena._core"])
+def test_stub_has_the_names_and_parameters_of_the_kernels(core: str) -> None:
+    kernels = importlib.import_module(f"{core}.kernels")
+    tree = ast.parse(Path(str(files(core).joinpath("kernels.pyi"))).read_text())
 
     def check(owner: object, body: list[ast.stmt]) -> None:
         functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}

@@ -1,13 +1,17 @@
-// What the bindings share: arrays as the kernels take them, and the check of what memory safety rests on.
+// What the bindings share: arrays as the kernels take them, and the check of what memory safety
+// rests on.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
+
 namespace truecast {
 
-template <typename T, int Dimensions>
-using Array = nanobind::ndarray<T, nanobind::ndim<Dimensions>, nanobind::c_contig, nanobind::device::cpu>;
+template <typename T, std::size_t Dimensions>
+using Array =
+    nanobind::ndarray<T, nanobind::ndim<Dimensions>, nanobind::c_contig, nanobind::device::cpu>;
 
 inline void require(bool holds, const char* otherwise) {
     if (!holds) throw nanobind::value_error(otherwise);
@@ -18,7 +22,6 @@ void bind_distance(nanobind::module_& m);
 void bind_guard(nanobind::module_& m);
 void bind_hints(nanobind::module_& m);
 void bind_measures(nanobind::module_& m);
-void bind_minimax(nanobind::module_& m);
 void bind_recalibrate(nanobind::module_& m);
 void bind_split_ladder(nanobind::module_& m);
 

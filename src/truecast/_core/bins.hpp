@@ -1,5 +1,5 @@
-// Zeros, ones and the sum of forecasts in bins [e_k, e_{k+1}), the last one closed. Forecasts are summed as multiples
-// of 2^-62, cut off below: integers, so the order of rounds does not matter.
+// Zeros, ones and the sum of forecasts in bins [e_k, e_{k+1}), the last one closed. Forecasts are
+// summed as multiples of 2^-62, cut off below: integers, so the order of rounds does not matter.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,26 @@
 namespace truecast {
 
 // By way of a signed integer, which machines convert to at once.
-inline std::uint64_t fixed_point(double p) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(p * 0x1p62)); }
+inline std::uint64_t fixed_point(double p) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(p * 0x1p62));
+}
 
-// Each round straight to its bin of equal width, with edges k / bins as doubles. `out` has a row (zeros, ones, low
-// word, high word) for each bin. False if some round is invalid.
+// Each round straight to its bin of equal width, with edges k / bins as doubles. `out` has a row
+// (zeros, ones, low word, high word) for each bin. False if some round is invalid.
 template <typename Y>
-bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins, std::uint64_t* out) {
+bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges, std::size_t bins,
+                std::uint64_t* out) {
     const double scale = static_cast<double>(bins);
     const std::int64_t last = static_cast<std::int64_t>(bins) - 1;
-    std::vector<std::uint64_t> starts(bins + 1, ~std::uint64_t{0});  // bits of the edges; the last bin has no upper one
-    for (std::size_t k = 0; k < bins; ++k) starts[k] = bits_of(edges[k]);
+    std::vector<std::uint64_t> bits(
+        bins + 1, ~std::uint64_t{0});  // of the edges; the last bin has no upper one
+    for (std::size_t k = 0; k < bins; ++k) bits[k] = bits_of(edges[k]);
+    const std::uint64_t* const starts = bits.data();
     for (std::size_t i = 0; i < n; ++i) {
         const Round round(p[i], y[i]);
         if (round.invalid()) return false;
-        std::int64_t k = static_cast<std::int64_t>(p[i] * scale);  // off by one at the most, by rounding
+        std::int64_t k =
+            static_cast<std::int64_t>(p[i] * scale);  // off by one at the most, by rounding
         k -= k > last;
         k -= round.forecast < starts[k];
         k += round.forecast >= starts[k + 1];

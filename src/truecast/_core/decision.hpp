@@ -1,5 +1,5 @@
-// What trusting the forecasts can cost, over all decisions at once (docs/measures.md, theorem 5): twice the height at
-// 1/2 of the concave envelope of the cost of threshold decisions.
+// What trusting the forecasts can cost, over all decisions at once (docs/measures.md, theorem 5):
+// twice the height at 1/2 of the concave envelope of the cost of threshold decisions.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ class Envelope {
             points_.pop_back();
         }
         const Point next{x, height};
-        while (points_.size() > 1 && !turns_right(points_[points_.size() - 2], points_.back(), next))
+        while (points_.size() > 1 &&
+               !turns_right(points_[points_.size() - 2], points_.back(), next))
             points_.pop_back();
         points_.push_back(next);
     }
@@ -45,8 +46,8 @@ class Envelope {
     std::vector<Point> points_;
 };
 
-// Regret against the best constant: at a threshold c, total (rate - c)^+ less the sum of y - c over the forecasts
-// above c; at a forecast, the worse of counting it as above and not.
+// Regret against the best constant: at a threshold c, total (rate - c)^+ less the sum of y - c over
+// the forecasts above c; at a forecast, the worse of counting it as above and not.
 template <typename Count>
 double u_calibration(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
     double above = 0.0, ones_above = 0.0;  // rounds, and ones, at this forecast and beyond
@@ -58,7 +59,8 @@ double u_calibration(const double* p, const Count* zeros, const Count* ones, std
     Envelope envelope;
     envelope.add(0.0, 0.0);
     for (std::size_t i = 0; i < n; ++i) {
-        const double best = std::max(all_ones - total * p[i], 0.0), with = ones_above - p[i] * above;
+        const double best = std::max(all_ones - total * p[i], 0.0),
+                     with = ones_above - p[i] * above;
         above -= static_cast<double>(zeros[i] + ones[i]);
         ones_above -= static_cast<double>(ones[i]);
         envelope.add(p[i], best - std::min(with, ones_above - p[i] * above));
@@ -67,8 +69,9 @@ double u_calibration(const double* p, const Count* zeros, const Count* ones, std
     return 2.0 * envelope.at(0.5);
 }
 
-// Swap regret: a threshold c between a forecast and its rate, ends included, costs weight |rate - c|. The cost of all
-// is a line between neighbouring places; forecasts enter and leave the sum as c grows.
+// Swap regret: a threshold c between a forecast and its rate, ends included, costs weight |rate -
+// c|. The cost of all is a line between neighbouring places; forecasts enter and leave the sum as c
+// grows.
 template <typename Count>
 double decision_loss(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
     std::vector<double> rate(n);
@@ -76,7 +79,8 @@ double decision_loss(const double* p, const Count* zeros, const Count* ones, std
         rate[i] = static_cast<double>(ones[i]) / static_cast<double>(zeros[i] + ones[i]);
     const auto order = order_of(rate);
     double constant = 0.0, slope = 0.0;
-    const auto change = [&](std::size_t i, double sign) {  // of the line ones - weight c, or its opposite
+    const auto change = [&](std::size_t i,
+                            double sign) {  // of the line ones - weight c, or its opposite
         const double side = rate[i] >= p[i] ? sign : -sign;
         constant += side * static_cast<double>(ones[i]);
         slope -= side * static_cast<double>(zeros[i] + ones[i]);

@@ -1,8 +1,16 @@
-// The search for the nearest calibrated forecasts as Python sees it. Names and checks as in module.cpp.
+// The search for the nearest calibrated forecasts as Python sees it. Names and checks as in
+// module.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
-#include <new>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "arrays.hpp"
 #include "chains.hpp"
@@ -15,94 +23,105 @@ namespace {
 
 using Doubles = Array<const double, 1>;
 using Integers = Array<const std::int64_t, 1>;
+using BoundsColumns = std::pair<Doubles, Doubles>;  // values, lengths
+using TubeColumns =
+    std::tuple<Doubles, Doubles, double, Integers, Integers>;  // values, zeros, reach, low, high
 
+// A problem, and the arrays that it looks at.
+class ChainProblem {
+  public:
+    ChainProblem(Integers zeros, Integers zero_prices, Integers ones, Integers one_prices,
+                 int shift, Doubles nodes, Array<const double, 2> prices, bool mirrored)
+        : zeros_(std::move(zeros)),
+          ones_(std::move(ones)),
+          nodes_(std::move(nodes)),
+          prices_(std::move(prices)) {
+        const std::size_t n = nodes_.shape(0);
+        require(zeros_.shape(0) == zero_prices.shape(0) && ones_.shape(0) == one_prices.shape(0),
+                "a price for each forecast");
+        require(zeros_.shape(0) + ones_.shape(0) < (std::size_t{1} << 31),
+                "fewer than 2^31 rounds");
+        require(shift >= 2 && shift <= 60, "shift must be between 2 and 60");
+        require(n >= 2 && prices_.shape(0) == 2 && prices_.shape(1) == n,
+                "prices at two nodes at least");
+        const nb::gil_scoped_release unlocked;
+        problem_ = std::make_unique<chains::Problem>(
+            chains::Problem{chains::Side(zeros_.data(), zero_prices.data(), zeros_.shape(0), shift),
+                            chains::Side(ones_.data(), one_prices.data(), ones_.shape(0), shift),
+                            {nodes_.data(), prices_.data(), prices_.data() + n, n, mirrored},
+                            shift});
+    }
+
+    chains::Found search(chains::Limits& limits, double budget, double cut, bool profile,
+                         double slop, std::int64_t heavy,
+                         const std::optional<BoundsColumns>& bounds,
+                         const std::optional<TubeColumns>& tube) const {
+        require(heavy >= 1, "heavy must be positive");
+        chains::Request request{budget, cut, profile, slop, heavy, {}, {}};
+        if (bounds) request.bounds = bounds_of(*bounds);
+        if (tube) request.tube = tube_of(*tube);
+        const nb::gil_scoped_release unlocked;
+        return chains::Search(*problem_, request, limits).run();
+    }
+
+  private:
+    Integers zeros_, ones_;
+    Doubles nodes_;
+    Array<const double, 2> prices_;
+    std::unique_ptr<const chains::Problem> problem_;
+
+    static chains::Bounds bounds_of(const BoundsColumns& columns) {
+        const auto& [values, lengths] = columns;
+        require(values.shape(0) == lengths.shape(0), "a bound for each value");
+        return {values.data(), lengths.data(), values.shape(0)};
+    }
+
+    chains::Tube tube_of(const TubeColumns& columns) const {
+        const auto& [values, zeros, reach, low, high] = columns;
+        require(values.shape(0) + 1 == zeros.shape(0),
+                "a place before and after each value of the tube");
+        require(low.shape(0) > zeros_.shape(0) && high.shape(0) > zeros_.shape(0),
+                "a range for each row of the tube");
+        return {values.data(), zeros.data(), values.shape(0), reach, low.data(), high.data()};
+    }
+};
+
+// A list of what was found, without copying it.
 template <typename T>
-nb::object column(const std::vector<T>& values) {
-    auto* kept = new std::vector<T>(values);
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
-}
-
-nb::dict search_chains(const Integers& zeros, const Integers& zero_prices, const Integers& ones,
-                       const Integers& one_prices, int shift, const Doubles& nodes, const Doubles& prices_zero,
-                       const Doubles& prices_one, bool mirrored, double budget, double cut, bool profile, double slop,
-                       const Doubles& bound_values, const Doubles& bound_lengths, const Doubles& guide_values,
-                       const Doubles& guide_zeros, double reach, const Integers& tube_low, const Integers& tube_high,
-                       std::int64_t memory, double seconds, const Array<const std::uint8_t, 1>& stop,
-                       const Array<double, 1>& state, std::int64_t heavy) {
-    require(zeros.shape(0) == zero_prices.shape(0) && ones.shape(0) == one_prices.shape(0),
-            "a price for each forecast");
-    require(zeros.shape(0) + ones.shape(0) < (std::size_t(1) << 31), "fewer than 2^31 rounds");
-    require(shift >= 2 && shift <= 60, "shift must be between 2 and 60");
-    require(heavy >= 1, "heavy must be positive");
-    require(nodes.shape(0) >= 2 && nodes.shape(0) == prices_zero.shape(0) && nodes.shape(0) == prices_one.shape(0),
-            "prices at two nodes at least");
-    require(bound_values.shape(0) == bound_lengths.shape(0), "a bound for each value");
-    require(guide_values.shape(0) + 1 == guide_zeros.shape(0), "a place before and after each value of the guide");
-    require(!guide_values.shape(0) || (tube_low.shape(0) > zeros.shape(0) && tube_high.shape(0) > zeros.shape(0)),
-            "a range for each row of the tube");
-    require(stop.shape(0) == 1 && state.shape(0) == 2, "stop must have one element, state two");
-    const Request ask{budget,
-                      cut,
-                      profile,
-                      slop,
-                      std::int64_t(bound_values.shape(0)),
-                      bound_values.data(),
-                      bound_lengths.data(),
-                      std::int64_t(guide_values.shape(0)),
-                      guide_values.data(),
-                      guide_zeros.data(),
-                      reach,
-                      tube_low.data(),
-                      tube_high.data(),
-                      memory,
-                      seconds,
-                      stop.data(),
-                      state.data(),
-                      heavy};
-    std::unique_ptr<Search> search;
-    {
-        nb::gil_scoped_release unlocked;
-        search = std::make_unique<Search>(
-            Side(std::int64_t(zeros.shape(0)), zeros.data(), zero_prices.data(), shift),
-            Side(std::int64_t(ones.shape(0)), ones.data(), one_prices.data(), shift),
-            PriceCurve{std::int64_t(nodes.shape(0)), nodes.data(), prices_zero.data(), prices_one.data(), mirrored},
-            shift, ask);
-        try {
-            search->run();
-        } catch (const std::bad_alloc&) {
-            search->outcome = Search::kOutOfMemory;
-        }
-    }
-    std::vector<std::int64_t> group_zeros, group_ones;
-    for (const auto& [r, s] : search->chain) {
-        group_zeros.push_back(r - s);
-        group_ones.push_back(s);
-    }
-    std::vector<double> sample_values, sample_lengths;
-    for (const auto& sample : search->samples) {
-        sample_values.push_back(sample.value);
-        sample_lengths.push_back(sample.length);
-    }
-    nb::dict found;
-    found["outcome"] = int(search->outcome);
-    found["length"] = search->length;
-    found["loss"] = search->loss;
-    found["zeros"] = column(group_zeros);
-    found["ones"] = column(group_ones);
-    found["values"] = column(sample_values);
-    found["lengths"] = column(sample_lengths);
-    found["peak"] = search->peak;
-    return found;
+auto column(std::vector<T> chains::Found::* list) {
+    return [list](chains::Found& found) {
+        std::vector<T>& values = found.*list;
+        return nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()},
+                                                      nb::find(found));
+    };
 }
 
 }  // namespace
 
 void bind_distance(nb::module_& m) {
-    m.def("search_chains", &search_chains, "zeros"_a, "zero_prices"_a, "ones"_a, "one_prices"_a, "shift"_a, "nodes"_a,
-          "prices_zero"_a, "prices_one"_a, "mirrored"_a, "budget"_a, "cut"_a, "profile"_a, "slop"_a, "bound_values"_a,
-          "bound_lengths"_a, "guide_values"_a, "guide_zeros"_a, "reach"_a, "tube_low"_a, "tube_high"_a, "memory"_a,
-          "seconds"_a, "stop"_a, "state"_a, "heavy"_a);
+    using chains::Found;
+    using chains::Limits;
+    nb::class_<Limits>(m, "SearchLimits")
+        .def(nb::init<std::int64_t, double>(), "memory"_a, "seconds"_a)
+        .def("stop", &Limits::stop, "Make the search end soon.")
+        .def_prop_ro("progress", &Limits::progress);
+    nb::class_<Found>(m, "FoundChain")
+        .def_prop_ro("outcome", [](const Found& found) { return static_cast<int>(found.outcome); })
+        .def_ro("length", &Found::length)
+        .def_ro("loss", &Found::loss)
+        .def_ro("peak", &Found::peak)
+        .def_prop_ro("zeros", column(&Found::zeros))
+        .def_prop_ro("ones", column(&Found::ones))
+        .def_prop_ro("values", column(&Found::values))
+        .def_prop_ro("lengths", column(&Found::lengths));
+    nb::class_<ChainProblem>(m, "ChainProblem")
+        .def(nb::init<Integers, Integers, Integers, Integers, int, Doubles, Array<const double, 2>,
+                      bool>(),
+             "zeros"_a, "zero_prices"_a, "ones"_a, "one_prices"_a, "shift"_a, "nodes"_a, "prices"_a,
+             "mirrored"_a)
+        .def("search", &ChainProblem::search, "limits"_a, "budget"_a, "cut"_a, "profile"_a,
+             "slop"_a, "heavy"_a, "bounds"_a.none(), "tube"_a.none(),
+             "Find the shortest chain within the budget.");
 }
 
 }  // namespace truecast

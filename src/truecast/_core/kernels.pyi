@@ -215,6 +215,57 @@ class Desk:
     @property
     def issued(self) -> int: ...
 
+class SearchLimits:
+    def __init__(self, memory: int, seconds: float) -> None: ...
+    def stop(self) -> None: ...
+    @property
+    def progress(self) -> tuple[float, float]: ...
+
+class FoundChain:
+    @property
+    def outcome(self) -> int: ...
+    @property
+    def length(self) -> float: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def peak(self) -> int: ...
+    @property
+    def zeros(self) -> NDArray[np.int64]: ...
+    @property
+    def ones(self) -> NDArray[np.int64]: ...
+    @property
+    def values(self) -> NDArray[np.float64]: ...
+    @property
+    def lengths(self) -> NDArray[np.float64]: ...
+
+class ChainProblem:
+    def __init__(
+        self,
+        zeros: NDArray[np.int64],
+        zero_prices: NDArray[np.int64],
+        ones: NDArray[np.int64],
+        one_prices: NDArray[np.int64],
+        shift: int,
+        nodes: NDArray[np.float64],
+        prices: NDArray[np.float64],
+        mirrored: bool,
+    ) -> None: ...
+    def search(
+        self,
+        limits: SearchLimits,
+        budget: float,
+        cut: float,
+        profile: bool,
+        slop: float,
+        heavy: int,
+        bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+        tube: tuple[
+            NDArray[np.float64], NDArray[np.float64], float, NDArray[np.int64], NDArray[np.int64]
+        ]
+        | None,
+    ) -> FoundChain: ...
+
 def run_streams(
     start: Ladder,
     outcomes: NDArray[np.uint8],
@@ -330,47 +381,3 @@ def spread_residuals(
     nodes: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None: ...
-def search_chains(
-    zeros: NDArray[np.int64],
-    zero_prices: NDArray[np.int64],
-    ones: NDArray[np.int64],
-    one_prices: NDArray[np.int64],
-    shift: int,
-    nodes: NDArray[np.float64],
-    prices_zero: NDArray[np.float64],
-    prices_one: NDArray[np.float64],
-    mirrored: bool,
-    budget: float,
-    cut: float,
-    profile: bool,
-    slop: float,
-    bound_values: NDArray[np.float64],
-    bound_lengths: NDArray[np.float64],
-    guide_values: NDArray[np.float64],
-    guide_zeros: NDArray[np.float64],
-    reach: float,
-    tube_low: NDArray[np.int64],
-    tube_high: NDArray[np.int64],
-    memory: int,
-    seconds: float,
-    stop: NDArray[np.uint8],
-    state: NDArray[np.float64],
-    heavy: int,
-) -> dict[str, Any]: ...
-def solve_game(
-    points: NDArray[np.int64],
-    denominator: int,
-    rounds: int,
-    determined: bool,
-    values: NDArray[np.float64],
-) -> None: ...
-def bound_game(
-    points: NDArray[np.int64],
-    denominator: int,
-    rounds: int,
-    determined: bool,
-    values: NDArray[np.float64],
-    first: NDArray[np.int64],
-    said: NDArray[np.int64],
-    chances: NDArray[np.float64],
-) -> float: ...

@@ -28,8 +28,10 @@ using AnyArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 // Outcomes come as bytes, integers or doubles.
 template <typename Function>
 auto with_outcomes(const AnyArray& y, Function function) {
-    if (y.dtype() == nb::dtype<std::uint8_t>()) return function(static_cast<const std::uint8_t*>(y.data()));
-    if (y.dtype() == nb::dtype<std::int64_t>()) return function(static_cast<const std::int64_t*>(y.data()));
+    if (y.dtype() == nb::dtype<std::uint8_t>())
+        return function(static_cast<const std::uint8_t*>(y.data()));
+    if (y.dtype() == nb::dtype<std::int64_t>())
+        return function(static_cast<const std::int64_t*>(y.data()));
     require(y.dtype() == nb::dtype<double>(), "outcomes must be uint8, int64 or float64");
     return function(static_cast<const double*>(y.data()));
 }
@@ -37,25 +39,32 @@ auto with_outcomes(const AnyArray& y, Function function) {
 // Counts are integers, or doubles in a weighted tally.
 template <typename Function>
 auto with_counts(const Doubles& p, const AnyArray& zeros, const AnyArray& ones, Function function) {
-    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0), "there must be counts for each forecast");
+    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0),
+            "there must be counts for each forecast");
     require(zeros.dtype() == ones.dtype(), "zeros and ones must be of one type");
     nb::gil_scoped_release unlocked;
     if (zeros.dtype() == nb::dtype<std::int64_t>())
-        return function(static_cast<const std::int64_t*>(zeros.data()), static_cast<const std::int64_t*>(ones.data()));
+        return function(static_cast<const std::int64_t*>(zeros.data()),
+                        static_cast<const std::int64_t*>(ones.data()));
     require(zeros.dtype() == nb::dtype<double>(), "counts must be int64 or float64");
-    return function(static_cast<const double*>(zeros.data()), static_cast<const double*>(ones.data()));
+    return function(static_cast<const double*>(zeros.data()),
+                    static_cast<const double*>(ones.data()));
 }
 
-std::ptrdiff_t pack_rounds(Doubles p, AnyArray y, double pivot, bool below, Array<std::uint64_t, 1> keys) {
-    require(y.shape(0) == p.shape(0) && keys.shape(0) == p.shape(0), "arrays must be of one length");
+std::ptrdiff_t pack_rounds(Doubles p, AnyArray y, double pivot, bool below,
+                           Array<std::uint64_t, 1> keys) {
+    require(y.shape(0) == p.shape(0) && keys.shape(0) == p.shape(0),
+            "arrays must be of one length");
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
         return pack(p.data(), outcomes, p.shape(0), pivot, below, keys.data());
     });
 }
 
-std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros, Array<std::int64_t, 1> ones) {
-    require(zeros.shape(0) == keys.shape(0) && ones.shape(0) == keys.shape(0), "arrays must be of one length");
+std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> zeros,
+                          Array<std::int64_t, 1> ones) {
+    require(zeros.shape(0) == keys.shape(0) && ones.shape(0) == keys.shape(0),
+            "arrays must be of one length");
     nb::gil_scoped_release unlocked;
     return unpack(keys.data(), keys.shape(0), zeros.data(), ones.data());
 }
@@ -66,21 +75,24 @@ nb::tuple weigh_rounds(Doubles p, AnyArray y, Array<const W, 1> weights, double 
                        Array<double, 1> forecasts, Array<W, 1> zeros, Array<W, 1> ones) {
     const std::size_t n = p.shape(0);
     require(y.shape(0) == n && weights.shape(0) == n, "arrays must be of one length");
-    require(forecasts.shape(0) == n && zeros.shape(0) == n && ones.shape(0) == n, "there must be room for all rounds");
+    require(forecasts.shape(0) == n && zeros.shape(0) == n && ones.shape(0) == n,
+            "there must be room for all rounds");
     const auto [start, size] = with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
-        return weigh(p.data(), outcomes, weights.data(), n, pivot, below, forecasts.data(), zeros.data(), ones.data());
+        return weigh(p.data(), outcomes, weights.data(), n, pivot, below, forecasts.data(),
+                     zeros.data(), ones.data());
     });
     return nb::make_tuple(start, size);
 }
 
 // How many distinct forecasts there are, if few; -1 if too many, -2 if some round is invalid.
 template <typename W>
-std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights, Array<double, 1> forecasts,
-                         Array<W, 1> zeros, Array<W, 1> ones) {
+std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights,
+                         Array<double, 1> forecasts, Array<W, 1> zeros, Array<W, 1> ones) {
     const std::size_t n = p.shape(0), most = FewForecasts::most;
     require(y.shape(0) == n && weights.shape(0) == n, "arrays must be of one length");
-    require(forecasts.shape(0) >= most && zeros.shape(0) >= most && ones.shape(0) >= most, "there must be room");
+    require(forecasts.shape(0) >= most && zeros.shape(0) >= most && ones.shape(0) >= most,
+            "there must be room");
     return with_outcomes(y, [&](const auto* outcomes) -> std::ptrdiff_t {
         nb::gil_scoped_release unlocked;
         FewWeighed<W> few;
@@ -97,15 +109,18 @@ std::ptrdiff_t weigh_few(Doubles p, AnyArray y, Array<const W, 1> weights, Array
 
 template <typename W>
 void bind_weighing(nb::module_& m) {
-    m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "pivot"_a, "below"_a, "forecasts"_a,
+    m.def("weigh_rounds", &weigh_rounds<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "pivot"_a,
+          "below"_a, "forecasts"_a, "zeros"_a, "ones"_a);
+    m.def("weigh_few", &weigh_few<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "forecasts"_a,
           "zeros"_a, "ones"_a);
-    m.def("weigh_few", &weigh_few<W>, "p"_a, "y"_a, "weights"_a.noconvert(), "forecasts"_a, "zeros"_a, "ones"_a);
 }
 
-std::ptrdiff_t count_few(Doubles p, AnyArray y, Array<double, 1> forecasts, Array<std::int64_t, 2> counts) {
+std::ptrdiff_t count_few(Doubles p, AnyArray y, Array<double, 1> forecasts,
+                         Array<std::int64_t, 2> counts) {
     require(y.shape(0) == p.shape(0), "arrays must be of one length");
     require(forecasts.shape(0) >= FewForecasts::most, "there must be room for the forecasts");
-    require(counts.shape(0) == 2 && counts.shape(1) == forecasts.shape(0), "counts must have shape (2, forecasts)");
+    require(counts.shape(0) == 2 && counts.shape(1) == forecasts.shape(0),
+            "counts must have shape (2, forecasts)");
     return with_outcomes(y, [&](const auto* outcomes) -> std::ptrdiff_t {
         nb::gil_scoped_release unlocked;
         FewForecasts few;
@@ -124,21 +139,25 @@ std::ptrdiff_t count_few(Doubles p, AnyArray y, Array<double, 1> forecasts, Arra
 }
 
 template <typename Count>
-std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const Count, 1> ones1, Doubles p2,
-                          Array<const Count, 1> zeros2, Array<const Count, 1> ones2, Array<double, 1> p,
-                          Array<Count, 1> zeros, Array<Count, 1> ones) {
+std::size_t merge_tallies(Doubles p1, Array<const Count, 1> zeros1, Array<const Count, 1> ones1,
+                          Doubles p2, Array<const Count, 1> zeros2, Array<const Count, 1> ones2,
+                          Array<double, 1> p, Array<Count, 1> zeros, Array<Count, 1> ones) {
     const std::size_t n1 = p1.shape(0), n2 = p2.shape(0), room = p.shape(0);
-    require(zeros1.shape(0) == n1 && ones1.shape(0) == n1, "there must be counts for each forecast");
-    require(zeros2.shape(0) == n2 && ones2.shape(0) == n2, "there must be counts for each forecast");
-    require(room >= n1 + n2 && zeros.shape(0) == room && ones.shape(0) == room, "there must be room for the result");
+    require(zeros1.shape(0) == n1 && ones1.shape(0) == n1,
+            "there must be counts for each forecast");
+    require(zeros2.shape(0) == n2 && ones2.shape(0) == n2,
+            "there must be counts for each forecast");
+    require(room >= n1 + n2 && zeros.shape(0) == room && ones.shape(0) == room,
+            "there must be room for the result");
     nb::gil_scoped_release unlocked;
-    return merge(p1.data(), zeros1.data(), ones1.data(), n1, p2.data(), zeros2.data(), ones2.data(), n2, p.data(),
-                 zeros.data(), ones.data());
+    return merge(p1.data(), zeros1.data(), ones1.data(), n1, p2.data(), zeros2.data(), ones2.data(),
+                 n2, p.data(), zeros.data(), ones.data());
 }
 
 bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::uint64_t, 2> out) {
     require(y.shape(0) == p.shape(0), "arrays must be of one length");
-    require(out.shape(0) >= 1 && out.shape(1) == 4 && edges.shape(0) == out.shape(0) + 1, "out must have a row a bin");
+    require(out.shape(0) >= 1 && out.shape(1) == 4 && edges.shape(0) == out.shape(0) + 1,
+            "out must have a row a bin");
     return with_outcomes(y, [&](const auto* outcomes) {
         nb::gil_scoped_release unlocked;
         return bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), out.shape(0), out.data());
@@ -148,7 +167,8 @@ bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::uint64_t, 2> out) 
 void sum_bins(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::int64_t, 1> ones,
               Array<const std::int64_t, 1> starts, Array<std::uint64_t, 2> out) {
     const std::size_t bins = out.shape(0);
-    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0), "there must be counts for each forecast");
+    require(zeros.shape(0) == p.shape(0) && ones.shape(0) == p.shape(0),
+            "there must be counts for each forecast");
     require(starts.shape(0) == bins + 1 && out.shape(1) == 2, "out must have a row a bin");
     for (std::size_t k = 0; k <= bins; ++k)
         require(starts.data()[k] >= (k ? starts.data()[k - 1] : 0) &&
@@ -158,34 +178,45 @@ void sum_bins(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::in
 }
 
 template <typename Count>
-std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> ones, Array<std::int64_t, 1> starts,
-                            Array<Count, 1> block_zeros, Array<Count, 1> block_ones) {
+std::size_t isotonic_blocks(Array<const Count, 1> zeros, Array<const Count, 1> ones,
+                            Array<std::int64_t, 1> starts, Array<Count, 1> block_zeros,
+                            Array<Count, 1> block_ones) {
     const std::size_t n = zeros.shape(0);
-    require(ones.shape(0) == n && starts.shape(0) == n && block_zeros.shape(0) == n && block_ones.shape(0) == n,
+    require(ones.shape(0) == n && starts.shape(0) == n && block_zeros.shape(0) == n &&
+                block_ones.shape(0) == n,
             "arrays must be of one length");
     nb::gil_scoped_release unlocked;
-    return isotonic(zeros.data(), ones.data(), n, starts.data(), block_zeros.data(), block_ones.data());
+    return isotonic(zeros.data(), ones.data(), n, starts.data(), block_zeros.data(),
+                    block_ones.data());
 }
 
-double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total, Array<double, 1> witness) {
+double smooth_error(Doubles p, AnyArray zeros, AnyArray ones, double total,
+                    Array<double, 1> witness) {
     const std::size_t n = p.shape(0);
     require(n >= 1 && n < 0xffffffff, "there must be from 1 to 2**32 - 2 forecasts");
-    require(witness.shape(0) == n || witness.shape(0) == 0, "the witness must have an entry for each forecast");
+    require(witness.shape(0) == n || witness.shape(0) == 0,
+            "the witness must have an entry for each forecast");
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
         std::vector<double> c(n);
-        for (std::size_t i = 0; i < n; ++i) c[i] = residual(p.data()[i], of_zero[i], of_one[i]) / total;
+        for (std::size_t i = 0; i < n; ++i)
+            c[i] = residual(p.data()[i], of_zero[i], of_one[i]) / total;
         const SmoothError error(p.data(), c.data(), n, witness.shape(0) != 0);
         if (witness.shape(0) != 0) error.witness(witness.data());
         return error.value();
     });
 }
 
-// The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts are right.
+// The energy, the energy of the residuals' magnitudes, and the mean of the energy if the forecasts
+// are right.
 nb::tuple energy_on_arc(Doubles p, AnyArray zeros, AnyArray ones) {
-    const ArcEnergy found = with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return arc_energy(p.data(), TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero, of_one},
-                          p.shape(0));
-    });
+    const ArcEnergy found =
+        with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+            return arc_energy(
+                p.data(),
+                TallyResiduals<std::remove_cv_t<std::remove_pointer_t<decltype(of_zero)>>>{of_zero,
+                                                                                           of_one},
+                p.shape(0));
+        });
     return nb::make_tuple(found.energy, found.gross, found.expected);
 }
 
@@ -227,7 +258,8 @@ double log_sum(Doubles p, AnyArray zeros, AnyArray ones) {
 }
 
 double transport_cost(Doubles x, Doubles from, Doubles v, Doubles to) {
-    require(from.shape(0) == x.shape(0) && to.shape(0) == v.shape(0), "arrays must be of one length");
+    require(from.shape(0) == x.shape(0) && to.shape(0) == v.shape(0),
+            "arrays must be of one length");
     nb::gil_scoped_release unlocked;
     return transport(x.data(), from.data(), x.shape(0), v.data(), to.data(), v.shape(0));
 }
@@ -238,26 +270,29 @@ void spread_counts(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Arra
     with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
         const std::size_t n = p.shape(0), m = nodes.shape(0);
         spread(
-            p.data(), [&](std::size_t i) { return static_cast<double>(of_zero[i]); }, n, nodes.data(), m, out.data());
+            p.data(), [&](std::size_t i) { return static_cast<double>(of_zero[i]); }, n,
+            nodes.data(), m, out.data());
         spread(
-            p.data(), [&](std::size_t i) { return static_cast<double>(of_one[i]); }, n, nodes.data(), m,
-            out.data() + m);
+            p.data(), [&](std::size_t i) { return static_cast<double>(of_one[i]); }, n,
+            nodes.data(), m, out.data() + m);
         return 0;
     });
 }
 
-void spread_residuals(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes, Array<double, 1> out) {
-    require(nodes.shape(0) >= 2 && out.shape(0) == nodes.shape(0), "out must have an entry for each node");
+void spread_residuals(Doubles p, AnyArray zeros, AnyArray ones, Doubles nodes,
+                      Array<double, 1> out) {
+    require(nodes.shape(0) >= 2 && out.shape(0) == nodes.shape(0),
+            "out must have an entry for each node");
     with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
         spread(
-            p.data(), [&](std::size_t i) { return residual(p.data()[i], of_zero[i], of_one[i]); }, p.shape(0),
-            nodes.data(), nodes.shape(0), out.data());
+            p.data(), [&](std::size_t i) { return residual(p.data()[i], of_zero[i], of_one[i]); },
+            p.shape(0), nodes.data(), nodes.shape(0), out.data());
         return 0;
     });
 }
 
-std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double tolerance, std::size_t most,
-                         Array<double, 2> prices, Array<double, 1> atoms) {
+std::size_t solve_prices(Doubles nodes, Array<const double, 2> masses, double tolerance,
+                         std::size_t most, Array<double, 2> prices, Array<double, 1> atoms) {
     const std::size_t n = nodes.shape(0);
     require(n >= 2, "there must be two nodes or more");
     require(masses.shape(0) == 2 && masses.shape(1) == n, "masses must have shape (2, nodes)");
@@ -278,16 +313,18 @@ void bind_measures(nb::module_& m) {
     bind_weighing<std::int64_t>(m);
     bind_weighing<double>(m);
     m.def("count_few", &count_few, "p"_a, "y"_a, "forecasts"_a, "counts"_a);
-    m.def("merge_tallies", &merge_tallies<std::int64_t>, "p1"_a, "zeros1"_a.noconvert(), "ones1"_a.noconvert(), "p2"_a,
-          "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a, "zeros"_a, "ones"_a);
-    m.def("merge_tallies", &merge_tallies<double>, "p1"_a, "zeros1"_a.noconvert(), "ones1"_a.noconvert(), "p2"_a,
-          "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a, "zeros"_a, "ones"_a);
+    m.def("merge_tallies", &merge_tallies<std::int64_t>, "p1"_a, "zeros1"_a.noconvert(),
+          "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
+          "zeros"_a, "ones"_a);
+    m.def("merge_tallies", &merge_tallies<double>, "p1"_a, "zeros1"_a.noconvert(),
+          "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
+          "zeros"_a, "ones"_a);
     m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "out"_a);
     m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
-    m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(), "starts"_a,
-          "block_zeros"_a, "block_ones"_a);
-    m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(), "starts"_a,
-          "block_zeros"_a, "block_ones"_a);
+    m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
+          "starts"_a, "block_zeros"_a, "block_ones"_a);
+    m.def("isotonic", &isotonic_blocks<double>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
+          "starts"_a, "block_zeros"_a, "block_ones"_a);
     m.def("smooth_error", &smooth_error, "p"_a, "zeros"_a, "ones"_a, "total"_a, "witness"_a);
     m.def("laplace_sum", &laplace_sum, "p"_a, "zeros"_a, "ones"_a, "scale"_a);
     m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
@@ -296,7 +333,8 @@ void bind_measures(nb::module_& m) {
     m.def("brier_sum", &brier_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("log_sum", &log_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);
-    m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a, "atoms"_a);
+    m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
+          "atoms"_a);
     m.def("spread_counts", &spread_counts, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
     m.def("spread_residuals", &spread_residuals, "p"_a, "zeros"_a, "ones"_a, "nodes"_a, "out"_a);
 }

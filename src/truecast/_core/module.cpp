@@ -197,5 +197,4 @@ NB_MODULE(kernels, m) {
     bind_guard(m);
     bind_hints(m);
     bind_measures(m);
-    bind_minimax(m);
 }

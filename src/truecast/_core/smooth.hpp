@@ -1,4 +1,5 @@
-// The smooth calibration error and its witness (docs/measures.md): a shortest flow on a path, solved exactly.
+// The smooth calibration error and its witness (docs/measures.md): a shortest flow on a path,
+// solved exactly.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +53,8 @@ class Ranks {
     std::size_t next(std::size_t x) const {
         std::size_t depth = 0;
         for (;; ++depth, x /= 64) {
-            const std::uint64_t above = x % 64 == 63 ? 0 : levels_[depth][x / 64] >> (x % 64 + 1) << (x % 64 + 1);
+            const std::uint64_t above =
+                x % 64 == 63 ? 0 : levels_[depth][x / 64] >> (x % 64 + 1) << (x % 64 + 1);
             if (above == 0) continue;
             x = x / 64 * 64 + lowest(above);
             while (depth > 0) x = x * 64 + lowest(levels_[--depth][x]);
@@ -82,8 +84,12 @@ class Ranks {
     }
 
 #if defined(__GNUC__) || defined(__clang__)
-    static unsigned lowest(std::uint64_t word) { return static_cast<unsigned>(__builtin_ctzll(word)); }
-    static unsigned highest(std::uint64_t word) { return 63 - static_cast<unsigned>(__builtin_clzll(word)); }
+    static unsigned lowest(std::uint64_t word) {
+        return static_cast<unsigned>(__builtin_ctzll(word));
+    }
+    static unsigned highest(std::uint64_t word) {
+        return 63 - static_cast<unsigned>(__builtin_clzll(word));
+    }
 #else
     static unsigned lowest(std::uint64_t word) {
         unsigned place = 0;
@@ -103,15 +109,17 @@ class Ranks {
     std::size_t least_ = ~std::size_t{0}, greatest_ = 0;
 };
 
-// The value function of the flow, W(u) = -u + constant + sum of mass_k (u - x_k)^+, in the coordinate in which its
-// breakpoints x_k = -S_k never move (S_k: the sum of the first k residuals).
+// The value function of the flow, W(u) = -u + constant + sum of mass_k (u - x_k)^+, in the
+// coordinate in which its breakpoints x_k = -S_k never move (S_k: the sum of the first k
+// residuals).
 //
-// Step i adds gap_i |u - x_i| and cuts the slopes back to [-1, 1]: mass 2 gap_i enters at x_i, gap_i leaves at each
-// end. Masses are integers, multiples of 2^-62, as in bins.hpp. Invariant: they sum to 2. Every breakpoint enters
-// once and leaves once: O(n log n) in all.
+// Step i adds gap_i |u - x_i| and cuts the slopes back to [-1, 1]: mass 2 gap_i enters at x_i,
+// gap_i leaves at each end. Masses are integers, multiples of 2^-62, as in bins.hpp. Invariant:
+// they sum to 2. Every breakpoint enters once and leaves once: O(n log n) in all.
 class SmoothError {
   public:
-    // Residuals c at sorted places p. With `ends`, keeps the least and greatest breakpoint after each step.
+    // Residuals c at sorted places p. With `ends`, keeps the least and greatest breakpoint after
+    // each step.
     SmoothError(const double* p, const double* c, std::size_t n, bool ends)
         : p_(p), n_(n), sums_(n + 1, 0.0), least_(ends ? n : 0), greatest_(ends ? n : 0) {
         Total sum;
@@ -124,13 +132,15 @@ class SmoothError {
 
     double value() const { return value_; }
 
-    // Writes f with |f| <= 1 and |f_i - f_j| <= |p_i - p_j| that attains the value; needs the ends. Walking back, the
-    // flow's potential u is clipped between the ends; where it is, f is 1 or -1; where flow crosses a gap, f falls or
-    // rises by the whole gap. What is left free is settled by intervals, forward, then back.
+    // Writes f with |f| <= 1 and |f_i - f_j| <= |p_i - p_j| that attains the value; needs the ends.
+    // Walking back, the flow's potential u is clipped between the ends; where it is, f is 1 or -1;
+    // where flow crosses a gap, f falls or rises by the whole gap. What is left free is settled by
+    // intervals, forward, then back.
     void witness(double* f) const {
         std::vector<double> u(n_ + 1), low(n_ + 1), high(n_ + 1);
         u[n_] = -sums_[n_];
-        for (std::size_t i = n_; i-- > 1;) u[i] = std::min(std::max(u[i + 1], least_[i]), greatest_[i]);
+        for (std::size_t i = n_; i-- > 1;)
+            u[i] = std::min(std::max(u[i + 1], least_[i]), greatest_[i]);
         u[0] = 0.0;
         low[0] = -1.0, high[0] = 1.0;
         for (std::size_t i = 1; i <= n_; ++i) {
@@ -176,7 +186,9 @@ class SmoothError {
         Ranks present(n_);
         std::vector<std::uint64_t> mass(n_, 0);
         Total constant;
-        const auto times = [](std::uint64_t units, double place) { return static_cast<double>(units) * unit * place; };
+        const auto times = [](std::uint64_t units, double place) {
+            return static_cast<double>(units) * unit * place;
+        };
         present.insert(rank[0]);
         mass[rank[0]] = fixed_point(1.0) * 2;
         for (std::size_t i = 1; i < n_; ++i) {

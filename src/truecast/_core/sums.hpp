@@ -8,8 +8,9 @@
 
 namespace truecast {
 
-// A = bias / N and B = (left + moved + rest / count) / N with 0 <= rest < count. moved fits in 64 bits while
-// m * N <= 2^62, and so do bias and left if no bias is above 1, as on a ladder that was played.
+// A = bias / N and B = (left + moved + rest / count) / N with 0 <= rest < count. moved fits in 64
+// bits while m * N <= 2^62, and so do bias and left if no bias is above 1, as on a ladder that was
+// played.
 struct Sums {
     Wide bias;  // of all points
     Wide left;  // of the groups left behind when one round of the majority error is taken out
@@ -18,9 +19,12 @@ struct Sums {
     std::int64_t count = 1;
 };
 
-inline std::uint64_t magnitude(std::int64_t x) { return static_cast<std::uint64_t>(x < 0 ? -x : x); }
+inline std::uint64_t magnitude(std::int64_t x) {
+    return static_cast<std::uint64_t>(x < 0 ? -x : x);
+}
 
-inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::size_t size, std::int64_t denominator) {
+inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::size_t size,
+                 std::int64_t denominator) {
     Sums out;
     std::int64_t negative = 0, positive = 0;
     for (std::size_t j = 0; j < size; ++j) {
@@ -33,18 +37,19 @@ inline Sums sums(const std::int64_t* points, const std::int64_t* biases, std::si
     const std::int64_t count = negative + positive;
     if (count == 0) return out;
 
-    // the pooled rounds meet at v = negative / count; N v = whole + rest / count
-    const std::int64_t whole = negative * denominator / count, rest = negative * denominator % count;
+    // the pooled rounds meet at v = negative / count; N v = meeting + rest / count
+    const std::int64_t meeting = negative * denominator / count,
+                       rest = negative * denominator % count;
     std::int64_t below = 0;  // points at or below v, less those above
     for (std::size_t j = 0; j < size; ++j) {
         if (biases[j] == 0) continue;
-        const bool under = points[j] <= whole;
+        const bool under = points[j] <= meeting;
         below += under ? 1 : -1;
         out.moved += under ? -points[j] : points[j];
     }
     const std::int64_t part = rest * below;
     const std::int64_t floor = part / count - (part % count < 0);
-    out.moved += whole * below + floor;
+    out.moved += meeting * below + floor;
     out.rest = part - floor * count;
     out.count = count;
     return out;

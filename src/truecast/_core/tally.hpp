@@ -1,4 +1,5 @@
-// From rounds to the tally: the distinct forecasts in increasing order, each with its zeros and ones.
+// From rounds to the tally: the distinct forecasts in increasing order, each with its zeros and
+// ones.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace truecast {
 
-// Forecasts in [0, 1] are ordered like their bits, so that forecast and outcome fit in one integer that sorts by
-// both. Adding 0.0 makes 0.0 of -0.0.
+// Forecasts in [0, 1] are ordered like their bits, so that forecast and outcome fit in one integer
+// that sorts by both. Adding 0.0 makes 0.0 of -0.0.
 inline std::uint64_t bits_of(double p) {
     std::uint64_t bits;
     p += 0.0;
@@ -33,7 +34,8 @@ inline std::uint64_t outcome_of(double y) {
 inline std::uint64_t outcome_of(std::int64_t y) { return static_cast<std::uint64_t>(y); }
 inline std::uint64_t outcome_of(std::uint8_t y) { return y; }
 
-// A round in integers: all comparisons are of bits, which negative forecasts, NaN and those above 1 exceed.
+// A round in integers: all comparisons are of bits, which negative forecasts, NaN and those above 1
+// exceed.
 struct Round {
     std::uint64_t forecast, outcome;
 
@@ -42,16 +44,20 @@ struct Round {
     bool invalid() const { return (forecast > bits_of_one) | (outcome > 1); }
 };
 
-// Write the rounds with forecasts on one side of the pivot as keys: those below it from the front, or the others from
-// the back, so that two threads can do a side each. Returns how many; -1 if some round, on either side, is invalid.
+// Write the rounds with forecasts on one side of the pivot as keys: those below it from the front,
+// or the others from the back, so that two threads can do a side each. Returns how many; -1 if some
+// round, on either side, is invalid.
 template <typename Y>
-std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, bool below, std::uint64_t* keys) {
+std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, bool below,
+                    std::uint64_t* keys) {
     constexpr std::size_t room = 512;
-    std::uint64_t held[room];  // keys that go over together: no write may touch what is the other thread's
+    std::uint64_t
+        held[room];  // keys that go over together: no write may touch what is the other thread's
     std::size_t holding = 0, written = 0;
     const auto flush = [&] {
         written += holding;
-        std::memcpy(below ? keys + written - holding : keys + n - written, held, holding * sizeof *held);
+        std::memcpy(below ? keys + written - holding : keys + n - written, held,
+                    holding * sizeof *held);
         holding = 0;
     };
     bool bad = false;
@@ -68,7 +74,8 @@ std::ptrdiff_t pack(const double* p, const Y* y, std::size_t n, double pivot, bo
 }
 
 // Sorted keys to distinct forecasts (in place) with their counts; returns how many.
-inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zeros, std::int64_t* ones) {
+inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zeros,
+                          std::int64_t* ones) {
     if (n == 0) return 0;
     std::size_t distinct = 0;
     std::uint64_t present = keys[0] >> 1;
@@ -91,7 +98,8 @@ inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zero
     return distinct + 1;
 }
 
-// Counts rounds with few distinct forecasts without sorting them all: an open table that gives up when it is full.
+// Counts rounds with few distinct forecasts without sorting them all: an open table that gives up
+// when it is full.
 struct FewForecasts {
     static constexpr std::size_t most = 1 << 12, slots = most << 2;
     static constexpr std::uint64_t none = ~std::uint64_t{0};  // no forecast has these bits
@@ -99,9 +107,11 @@ struct FewForecasts {
     std::vector<std::int64_t> counts = std::vector<std::int64_t>(2 * slots, 0);
     std::size_t distinct = 0;
 
-    // Where the forecast is, or would be; `slots` if that takes too long to find, as someone may wish.
+    // Where the forecast is, or would be; `slots` if that takes too long to find, as someone may
+    // wish.
     std::size_t slot_of(std::uint64_t bits) const {
-        std::size_t slot = static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15ULL >> 50);  // 64 - 50 = log2(slots)
+        std::size_t slot =
+            static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15ULL >> 50);  // 64 - 50 = log2(slots)
         if (forecasts[slot] == bits) return slot;
         for (int tries = 0; tries < 64; ++tries, slot = (slot + 1) % slots)
             if (forecasts[slot] == bits || forecasts[slot] == none) return slot;
@@ -129,8 +139,9 @@ struct FewForecasts {
 
 // Two tallies to one; returns the number of distinct forecasts. The outputs have room for all.
 template <typename Count>
-std::size_t merge(const double* p1, const Count* zeros1, const Count* ones1, std::size_t n1, const double* p2,
-                  const Count* zeros2, const Count* ones2, std::size_t n2, double* p, Count* zeros, Count* ones) {
+std::size_t merge(const double* p1, const Count* zeros1, const Count* ones1, std::size_t n1,
+                  const double* p2, const Count* zeros2, const Count* ones2, std::size_t n2,
+                  double* p, Count* zeros, Count* ones) {
     std::size_t i = 0, j = 0, k = 0;
     while (i < n1 || j < n2) {
         const bool first = j == n2 || (i < n1 && p1[i] <= p2[j]);

@@ -1,4 +1,5 @@
-// Sums over a tally, compensated (Neumaier): the order is fixed, the error a few units in the last place.
+// Sums over a tally, compensated (Neumaier): the order is fixed, the error a few units in the last
+// place.
 #pragma once
 
 #include <cmath>
@@ -53,10 +54,10 @@ double log_losses(const double* p, const Count* zeros, const Count* ones, std::s
     return sum.value();
 }
 
-// What it costs to move `from`, at sorted places x, to `to`, at sorted places v, of the same total: the integral of
-// the distance between the two cumulative sums.
-inline double transport(const double* x, const double* from, std::size_t n, const double* v, const double* to,
-                        std::size_t m) {
+// What it costs to move `from`, at sorted places x, to `to`, at sorted places v, of the same total:
+// the integral of the distance between the two cumulative sums.
+inline double transport(const double* x, const double* from, std::size_t n, const double* v,
+                        const double* to, std::size_t m) {
     Total cost, surplus;  // surplus: what has started less what has arrived, left of here
     double here = 0.0;
     std::size_t i = 0, k = 0;
@@ -70,10 +71,11 @@ inline double transport(const double* x, const double* from, std::size_t n, cons
     return cost.value();
 }
 
-// Each weight, at sorted places p within the range of the sorted nodes, to the two nodes around it, in shares that keep
-// its place on average.
+// Each weight, at sorted places p within the range of the sorted nodes, to the two nodes around it,
+// in shares that keep its place on average.
 template <typename Weight>
-void spread(const double* p, Weight weight, std::size_t n, const double* nodes, std::size_t m, double* out) {
+void spread(const double* p, Weight weight, std::size_t n, const double* nodes, std::size_t m,
+            double* out) {
     std::size_t k = 0;  // p lies in [nodes[k], nodes[k + 1]]
     for (std::size_t i = 0; i < n; ++i) {
         while (k + 2 < m && nodes[k + 1] <= p[i]) ++k;

@@ -1,5 +1,5 @@
-// From weighted rounds to the tally. Sums of weights are exact until they are rounded, once, to a double, so the order
-// of the rounds changes nothing.
+// From weighted rounds to the tally. Sums of weights are exact until they are rounded, once, to a
+// double, so the order of the rounds changes nothing.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ struct Sum<std::int64_t> {
     std::int64_t rounded() { return static_cast<std::int64_t>(value); }
 };
 
-// Of doubles from 1e-100 to 1e100: digits of 32 bits in words of 64, so that carries can wait for 2^32 additions.
+// Of doubles from 1e-100 to 1e100: digits of 32 bits in words of 64, so that carries can wait for
+// 2^32 additions.
 template <>
 struct Sum<double> {
     static constexpr int lowest = 690;        // the exponent field of 1e-100
@@ -38,7 +39,8 @@ struct Sum<double> {
     void add(double weight) {
         const std::uint64_t bits = bits_of(weight), low = 0xffffffff;
         const std::uint64_t mantissa = (bits & 0xfffffffffffff) | std::uint64_t{1} << 52;
-        const unsigned place = std::min(static_cast<unsigned>(bits >> 52) - unsigned{lowest}, highest);
+        const unsigned place =
+            std::min(static_cast<unsigned>(bits >> 52) - unsigned{lowest}, highest);
         const unsigned shift = place & 31;
         std::uint64_t* digit = &digits[place >> 5];
         digit[0] += mantissa << shift & low;
@@ -58,10 +60,12 @@ struct Sum<double> {
         carry();
         std::size_t top = size - 1;
         while (top > 0 && digits[top] == 0) --top;
-        const auto two = [&](std::size_t at) {  // digits at and below a place, of which there may be none
-            const std::uint64_t first = at < size ? digits[at] : 0, second = at - 1 < size ? digits[at - 1] : 0;
-            return first << 32 | second;
-        };
+        const auto two =
+            [&](std::size_t at) {  // digits at and below a place, of which there may be none
+                const std::uint64_t first = at < size ? digits[at] : 0,
+                                    second = at - 1 < size ? digits[at - 1] : 0;
+                return first << 32 | second;
+            };
         const std::uint64_t high = two(top), low = two(top - 2);
         if (high == 0) return 0.0;
         int zeros = 0;
@@ -79,7 +83,8 @@ struct Sum<double> {
 template <typename W>
 struct FewWeighed {
     FewForecasts table;
-    std::vector<std::uint32_t> places = std::vector<std::uint32_t>(FewForecasts::slots);  // of the slots' sums
+    std::vector<std::uint32_t> places =
+        std::vector<std::uint32_t>(FewForecasts::slots);  // of the slots' sums
     std::vector<double> forecasts;
     std::vector<Sum<W>> sums;  // two for each forecast, in order of appearance: of zeros, of ones
 
@@ -113,18 +118,21 @@ struct Weighed {
     W weight;
 };
 
-// Sort by key: three passes by its leading bits, after which rounds of other keys are rarely in between.
+// Sort by key: three passes by its leading bits, after which rounds of other keys are rarely in
+// between.
 template <typename W>
 void sort_by_key(std::vector<Weighed<W>>& items) {
-    constexpr int width = 11, lowest = 63 - 3 * width;
+    constexpr std::size_t width = 11, lowest = 63 - 3 * width;
     constexpr std::size_t buckets = std::size_t{1} << width;
     const std::size_t n = items.size();
     std::vector<Weighed<W>> sorted(n);
     std::vector<std::size_t> counts(3 * buckets, 0);
-    const auto digit = [](const Weighed<W>& item, int d) { return item.key >> (lowest + d * width) & (buckets - 1); };
+    const auto digit = [](const Weighed<W>& item, std::size_t d) {
+        return item.key >> (lowest + d * width) & (buckets - 1);
+    };
     for (const Weighed<W>& item : items)
-        for (int d = 0; d < 3; ++d) ++counts[d * buckets + digit(item, d)];
-    for (int d = 0; d < 3; ++d) {
+        for (std::size_t d = 0; d < 3; ++d) ++counts[d * buckets + digit(item, d)];
+    for (std::size_t d = 0; d < 3; ++d) {
         std::size_t *const count = &counts[d * buckets], before = 0;
         if (n == 0 || count[digit(items[0], d)] == n) continue;
         for (std::size_t b = 0; b < buckets; ++b) before += std::exchange(count[b], before);
@@ -132,21 +140,24 @@ void sort_by_key(std::vector<Weighed<W>>& items) {
         items.swap(sorted);
     }
     const auto by_key = [](const Weighed<W>& a, const Weighed<W>& b) { return a.key < b.key; };
-    for (std::size_t start = 0, end = 0; start < n; start = end) {  // items before start are in their places
+    for (std::size_t start = 0, end = 0; start < n;
+         start = end) {  // items before start are in their places
         const std::uint64_t leading = items[start].key >> lowest;
         bool ordered = true;
         for (end = start + 1; end < n && items[end].key >> lowest == leading; ++end)
             ordered &= items[end - 1].key <= items[end].key;
-        if (!ordered) std::sort(items.begin() + start, items.begin() + end, by_key);
+        if (!ordered) std::sort(items.data() + start, items.data() + end, by_key);
     }
 }
 
-// Rounds with forecasts on one side of the pivot to distinct forecasts with their sums of weights, written from the
-// front, or so that with one entry a round they would reach the back: two threads can do a side each. Returns where
-// they begin and how many there are; {0, -1} if some round, on either side, is invalid.
+// Rounds with forecasts on one side of the pivot to distinct forecasts with their sums of weights,
+// written from the front, or so that with one entry a round they would reach the back: two threads
+// can do a side each. Returns where they begin and how many there are; {0, -1} if some round, on
+// either side, is invalid.
 template <typename W, typename Y>
-std::pair<std::size_t, std::ptrdiff_t> weigh(const double* p, const Y* y, const W* weights, std::size_t n, double pivot,
-                                             bool below, double* forecasts, W* zeros, W* ones) {
+std::pair<std::size_t, std::ptrdiff_t> weigh(const double* p, const Y* y, const W* weights,
+                                             std::size_t n, double pivot, bool below,
+                                             double* forecasts, W* zeros, W* ones) {
     std::vector<Weighed<W>> items;
     items.reserve(n);
     bool bad = false;

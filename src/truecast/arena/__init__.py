@@ -1,4 +1,4 @@
-"""The arena: forecasters and adversaries of the literature, side by side, measured by the same yardstick.
+"""The arena: forecasters and adversaries of the literature, measured by one yardstick.
 
 For experiments. Nothing else in truecast needs it, and it is imported when first asked for.
 """

@@ -83,7 +83,7 @@ class Course:
         )
 
     def draw(self, figure: Any = None) -> Any:
-        """Draw forecasts and distance, one above the other, on a matplotlib figure, or on a new one; return it."""
+        """Draw forecasts above, distance below, on a matplotlib figure or a new one; return it."""
         figure = blank() if figure is None else figure
         above, below = figure.subplots(2, 1, sharex=True)
         self.draw_forecasts(above)

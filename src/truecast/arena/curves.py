@@ -126,7 +126,7 @@ class Curves:
         return figure
 
     def draw_overview(self, axes: Any, *, legend: bool = True) -> None:
-        """Draw the worst distance of every forecaster on matplotlib axes; in the legend the worst come first."""
+        """Draw every forecaster's worst distance on matplotlib axes; the legend is sorted."""
         order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
         labels = short_names(
             (panel.forecaster for panel in order), lambda text: width_of(text, _SIZE) <= _NAME
@@ -201,7 +201,10 @@ def _large_enough(figure: Any, lines: int) -> None:
     width, height = figure.bbox.width / figure.dpi, figure.bbox.height / figure.dpi
     if width < _WIDE or height < _HIGH * lines:
         size = f"at least {_WIDE:g} by {_HIGH * lines:g} inches for {lines} lines of panels"
-        rule = f"must be {size}; to draw less, use curves().draw_overview(axes) or draw_panel(axes, panel)"
+        rule = (
+            f"must be {size}; to draw less, use curves().draw_overview(axes) "
+            "or draw_panel(axes, panel)"
+        )
         raise InputError("figure", rule, f"{width:.3g} by {height:.3g} inches")
 
 

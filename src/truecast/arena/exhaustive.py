@@ -55,7 +55,7 @@ class Worst:
 
 
 class History(NamedTuple):
-    """Outcomes, the state that they leave the forecaster in, and the forecasts of the zeros and ones, sorted."""
+    """Outcomes, the state that they lead to, and the sorted forecasts of zeros and of ones."""
 
     state: Any
     zeros: tuple[float, ...]
@@ -64,7 +64,7 @@ class History(NamedTuple):
 
 
 def exhaustive(forecaster: Any, rounds: int) -> Worst:
-    """Find the largest distance to calibration that any outcomes can lead a deterministic forecaster to.
+    """Find the largest distance to calibration that outcomes can force on a forecaster.
 
     Two histories with the same state of the forecaster and the same tally have the same future, so
     these pairs are gone through round by round, not the 2**T strings. Distances are found in floats
@@ -107,7 +107,7 @@ def exhaustive(forecaster: Any, rounds: int) -> Worst:
 
 
 def copied(forecaster: Any) -> Any:
-    """Return a copy that goes on from the same state; refuse a forecaster that draws or that cannot be saved."""
+    """Return a copy in the same state; refuse a forecaster that draws or cannot be saved."""
     if hasattr(forecaster, "seed"):
         raise InputError(
             "forecaster",
@@ -180,7 +180,7 @@ def _fraction(f: Any, said: float) -> Fraction:
 
 
 def certified(f: Any) -> Fraction | None:
-    """The forecaster's own bound on the distance so far, if it keeps one; of a ladder not rounded."""
+    """The forecaster's own bound on the distance so far, if any; not rounded for a ladder."""
     if isinstance(f, LadderForecaster | SplitLadder):
         return Fraction(f.deviation + min(f.bias_sums))
     return Fraction(f.certificate.bound) if hasattr(f, "certificate") else None

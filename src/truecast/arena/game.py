@@ -25,7 +25,10 @@ _CHOICE = "must choose 0 or 1 in every round"
 
 
 class Player(Protocol):
-    """What a game needs of a forecaster; ``distribution``, ``scored``, ``certificate`` are used where it has them."""
+    """What a game needs of a forecaster.
+
+    ``distribution``, ``scored`` and ``certificate`` are used if it has them.
+    """
 
     def predict(self) -> float: ...  # noqa: D102
 
@@ -56,7 +59,7 @@ class Round:
 
     @property
     def distribution(self) -> Distribution:
-        """What may be said in this round, and how likely; what is said, if the adversary sees that."""
+        """The possible forecasts, with probabilities; or the forecast, if the adversary sees it."""
         if self._sees == "forecast":
             return ((self._forecaster.predict(), 1.0),)
         self._need("distribution")
@@ -154,7 +157,7 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
 
 
 def can_play(forecaster: object) -> bool:
-    """Whether it forecasts from past outcomes alone, as far as one can tell; a class, for one, does not."""
+    """Whether it forecasts from past outcomes alone, as far as one can tell; a class does not."""
     named = all(callable(getattr(forecaster, name, None)) for name in ("predict", "observe"))
     return named and not isinstance(forecaster, type | Guard | Recalibrator)
 

@@ -35,7 +35,7 @@ class Journal:
 
     @classmethod
     def open(cls, path: str | Path, settings: dict[str, Any]) -> Self:
-        """Open a file or begin one; one that is not of this kind, or was made by other settings, is left alone."""
+        """Open a file or begin one; never touch one of another kind or other settings."""
         path = _path(path)
         head = _line({"truecast": "tournament", "format": _FORMAT, **settings})
         try:
@@ -66,7 +66,7 @@ class Journal:
 
 
 def _path(given: str | Path) -> Path:
-    """Return a path to a file, there or not yet: what has no end, such as a device, is not to be read."""
+    """Return a path to a file, there or not yet; refuse what has no end, such as a device."""
     try:
         path = Path(given)
     except TypeError as error:
@@ -89,7 +89,10 @@ def _refusal(found: bytes, settings: dict[str, Any]) -> str:
     if not isinstance(head, dict) or head.get("truecast") != "tournament":
         return "must be a file of a tournament, or not exist yet"
     if head.get("format") != _FORMAT:
-        return f"must be of format {_FORMAT}, which this truecast reads; its is {head.get('format')!r:.20}"
+        return (
+            f"must be of format {_FORMAT}, which this truecast reads; "
+            f"its is {head.get('format')!r:.20}"
+        )
     asked = ", ".join(f"{name} {value}" for name, value in settings.items())
     made = ", ".join(f"{name} {head.get(name)!s:.40}" for name in settings)
     return f"must be of a tournament with {asked}; it was made with {made}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast._core import bound_game, solve_game
+from truecast.arena._core import bound_game, solve_game
 from truecast.errors import InputError
 
 if TYPE_CHECKING:  # forecasters import this module
@@ -219,7 +219,7 @@ def minimax_value(
 def short_sighted(
     solution: Solution, ends: Sequence[Fraction]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return what an adversary gets who sees only the cells between `ends`, and his chances of a one.
+    """Return what an adversary gets who sees only cells between `ends`, and his chances of a one.
 
     The chances stand in order of rounds, of the multiset of (cell, outcome) before, and, if the
     game is deterministic, of the present cell. They are good, not always the best; the bound is

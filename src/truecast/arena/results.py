@@ -67,7 +67,7 @@ class Results:
         return games
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the rows as columns, for a data frame: ``polars.DataFrame(results.columns())``, or pandas'."""
+        """Return the rows as columns, for a data frame: ``polars.DataFrame(results.columns())``."""
         return {name: [getattr(row, name) for row in self.rows] for name in COLUMNS}
 
     def to_csv(self, path: str | Path) -> None:
@@ -82,7 +82,7 @@ class Results:
         return tuple(Summary.of(games.values()) for games in self._games.values())
 
     def table(self) -> Table:
-        """Return each forecaster's worst distance against the number of rounds, and more of the longest games.
+        """Return each forecaster's worst distance by number of rounds, and more of the longest.
 
         The exponent is that of the power of T through the last two columns.
         """
@@ -101,7 +101,7 @@ class Results:
         return Table(tuple(names), tuple(rows))
 
     def against(self, rounds: int) -> Table:
-        """Return the distance of every forecaster against every adversary over so many rounds: means over seeds."""
+        """Return every forecaster's distance against every adversary: means over seeds."""
         if rounds not in self.horizons:
             raise InputError(
                 "rounds", f"must be one of {', '.join(map(str, self.horizons))}", rounds
@@ -123,7 +123,7 @@ class Results:
         return Curves.of(self)
 
     def draw(self, figure: Any = None) -> Any:
-        """Draw distances against the number of rounds: a panel for all forecasters, and one for each.
+        """Draw distances by number of rounds: a panel for all forecasters, and one for each.
 
         Parameters
         ----------
@@ -151,7 +151,8 @@ class Results:
     def _caption(self) -> str:
         return (
             "CalDist, the distance to calibration in total, of each forecaster's worst game, "
-            f"of {len(self):,} in all: an upper bound,\nknown to {self.rtol:.2g} relative; <= if less closely. "
+            f"of {len(self):,} in all: an upper bound,\n"
+            f"known to {self.rtol:.2g} relative; <= if less closely. "
             f"From the exponent of T on, columns are of T={self.horizons[-1]:,}."
         )
 

@@ -113,7 +113,7 @@ def _options(player: object) -> str:
 def _promise(
     forecaster: Any, adversary: Adversary, rounds: int
 ) -> tuple[float | None, Measure | None]:
-    """Return the bound that is proved before the first round, and the measure it is about; our own is the distance."""
+    """Return the bound proved before the first round, and its measure: ours is the distance."""
     measure: Measure | None = getattr(forecaster, "bounds", "distance")
     seen = adversary.sees == "forecast" and _draws(forecaster)
     if measure is None or seen or not hasattr(forecaster, "a_priori"):

@@ -23,11 +23,10 @@ from truecast.errors import InputError
 __all__ = ["Response", "best_response"]
 
 MAX_ROUNDS = 1 << 20
-_FEW, _MANY = (
-    40,
-    2_000,
-)  # rounds up to which many distances are found at once, and one within some 20 ms
-_PARENTS, _CHILDREN = 16, 128
+_FEW = 40  # up to as many rounds, many distances are found at once
+_MANY = 2_000  # up to as many rounds, one distance takes about 20 ms
+_PARENTS = 16  # strings that a generation is bred from
+_CHILDREN = 128  # strings of a generation
 _HEAT = 0.15  # by how much of the best a worse string may pass for better, at first
 
 Tell = Callable[[float, int, float], None]
@@ -58,7 +57,7 @@ class Response:
 
     @property
     def ratio(self) -> float | None:
-        """How much of the bound is reached, at least: 1 would show that the bound cannot be improved."""
+        """How much of the bound is reached, at least: 1 would show that the bound is tight."""
         return None if not self.bound else self.distance.totals[0] / self.bound
 
 
@@ -113,7 +112,8 @@ def best_response(
     >>> found = best_response(tc.AlmostOneStepAhead(horizon=400), 400, width=2, tries=10)
     >>> 0.9 < found.ratio < 1
     True
-    >>> game = tc.arena.play(tc.AlmostOneStepAhead(horizon=400), tc.arena.Given(found.outcomes), 400)
+    >>> again = tc.arena.Given(found.outcomes)
+    >>> game = tc.arena.play(tc.AlmostOneStepAhead(horizon=400), again, 400)
     >>> game.distance().upper == found.distance.upper
     True
 
@@ -134,17 +134,16 @@ def best_response(
     given = [_given(start, rounds) for start in starts]
     if not (progress is None or callable(progress)):
         raise InputError("progress", "must be a function or None", progress)
-    search = _Search(copied(fresh), rounds, tries, time_limit, progress)
-    search.consider(given)
+    trials = _Trials(copied(fresh), rounds, tries, time_limit, progress)
+    trials.consider(given)
     if 2**rounds <= tries:
-        search.consider(np.array(y, np.uint8) for y in product((0, 1), repeat=rounds))
-        return search.result(_proved(fresh, rounds))
-    search.consider(search.promising(_constructed(fresh, rounds)))
-    search.consider(
-        search.promising(_beam(copied(fresh), rounds, width, search.start + time_limit / 3))
-    )
-    search.evolve(np.random.default_rng([seed, 2]))
-    return search.result(_proved(fresh, rounds))
+        trials.consider(np.array(y, np.uint8) for y in product((0, 1), repeat=rounds))
+        return trials.result(_proved(fresh, rounds))
+    trials.consider(trials.promising(_constructed(fresh, rounds)))
+    beam = _beam(copied(fresh), rounds, width, trials.start + time_limit / 3)
+    trials.consider(trials.promising(beam))
+    trials.evolve(np.random.default_rng([seed, 2]))
+    return trials.result(_proved(fresh, rounds))
 
 
 def _given(start: ArrayLike, rounds: int) -> Outcomes:
@@ -155,7 +154,7 @@ def _given(start: ArrayLike, rounds: int) -> Outcomes:
 
 
 def _proved(f: Any, rounds: int) -> float | None:
-    """Return what is proved of CalDist; a bound on the error by value is one, as its q are calibrated."""
+    """Return the proved bound on CalDist; one on the error by value is one on CalDist, too."""
     if not hasattr(f, "a_priori") or getattr(f, "bounds", "distance") not in (
         "distance",
         "by value",
@@ -165,11 +164,14 @@ def _proved(f: Any, rounds: int) -> float | None:
     return bound if bound < float("inf") else None
 
 
-class _Search:
+class _Trials:
     """The strings tried so far and how far they lead; the best of them."""
 
     def __init__(self, f: Any, rounds: int, tries: int, seconds: float, tell: Tell | None) -> None:
-        self.f, self.rounds, self.tries, self.tell = f, rounds, tries, tell
+        self.f = f
+        self.rounds = rounds
+        self.tries = tries
+        self.tell = tell
         self.fresh = remembered(f)
         self.start = time.monotonic()
         self.deadline = self.start + seconds
@@ -192,7 +194,7 @@ class _Search:
         return said
 
     def promising(self, strings: Iterable[Outcomes]) -> list[Outcomes]:
-        """Return those with the largest sum of y - p if it takes long to look at all more closely."""
+        """Return those with the largest sum of y - p, if looking at all takes long."""
         if self.rounds <= _FEW:
             return list(strings)
         errors: dict[bytes, float] = {}
@@ -213,23 +215,20 @@ class _Search:
         """Look how far these outcomes lead."""
         new = {y.tobytes(): y for y in strings if y.tobytes() not in self.found}
         if self.rounds <= _FEW:
-            self.take(
-                dict(
-                    zip(new, distances([self.tally(y) for y in new.values()]).tolist(), strict=True)
-                )
-            )
+            found = distances([self.tally(y) for y in new.values()])
+            self.take(dict(zip(new, found.tolist(), strict=True)))
             return
         for name, y in new.items():
             if self.over():
                 return
-            self.take({name: self.far(y)})
+            self.take({name: self.distance_of(y)})
 
     def tally(self, y: Outcomes) -> tuple[tuple[float, ...], tuple[float, ...]]:
         p = self.said(y)
         return tuple(np.sort(p[y == 0]).tolist()), tuple(np.sort(p[y == 1]).tolist())
 
-    def far(self, y: Outcomes) -> float:
-        """The distance, rounded so that it is the same in every run; of long games, what it is not below."""
+    def distance_of(self, y: Outcomes) -> float:
+        """The distance, rounded to be the same in every run; a lower bound for long games."""
         if self.rounds > _MANY:
             return self.error(y)
         left = max(self.deadline - time.monotonic(), 1.0)
@@ -244,9 +243,10 @@ class _Search:
                 self.tell(best, len(self.found), time.monotonic() - self.start)
 
     def evolve(self, rng: np.random.Generator) -> None:
-        """Change outcomes here and there; go on from the best of old and new, at first not too strictly."""
+        """Change outcomes here and there; continue from the best, at first not too strictly."""
         while not self.over():
-            names, values = list(self.found), np.array(list(self.found.values()))
+            names = list(self.found)
+            values = np.array(list(self.found.values()))
             heat = _HEAT * self.best * (1 - len(names) / self.tries)
             parents = np.argsort(values + heat * rng.random(len(values)), kind="stable")[-_PARENTS:]
             chosen = rng.choice(parents, _CHILDREN).tolist()
@@ -261,7 +261,10 @@ class _Search:
 
 
 def _changed(y: Outcomes, rng: np.random.Generator) -> Outcomes:
-    """Return outcomes with one to three changes: an outcome or a stretch flipped, moved, repeated or made constant."""
+    """Return outcomes with one to three changes.
+
+    A change flips an outcome or a stretch, or moves, repeats or levels a stretch.
+    """
     y = y.copy()
     for _ in range(rng.integers(1, 4)):
         low, high = np.sort(rng.integers(0, len(y) + 1, 2)).tolist()
@@ -282,7 +285,7 @@ def _changed(y: Outcomes, rng: np.random.Generator) -> Outcomes:
 
 
 def _constructed(f: Any, rounds: int) -> Iterator[Outcomes]:
-    """Yield constants and, for a ladder, what `LeaveBiased` does with options that use up the rounds or nearly so."""
+    """Yield constants and, for a ladder, `LeaveBiased` with options that use up the rounds."""
     yield np.zeros(rounds, np.uint8)
     yield np.ones(rounds, np.uint8)
     if not LeaveBiased().plays(f):
@@ -316,7 +319,7 @@ class _Branch(NamedTuple):
 
 
 def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes]:
-    """Yield the histories that are left in the end; if the time is over before, with constants after them."""
+    """Yield the histories left in the end, filled up with constants if the time is over."""
     layer = [_Branch(remembered(f), (), {}, 0.0)]
     for _ in range(rounds):
         if time.monotonic() > deadline:
@@ -326,7 +329,8 @@ def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes
         rest = nlargest(width, found, key=lambda name: found[name].certificate)
         layer = [found[name] for name in list(dict.fromkeys([*half, *rest]))[:width]]
     for branch, bit in product(layer, (0, 1)):
-        y, outcomes = [], branch.outcomes
+        y = []
+        outcomes = branch.outcomes
         while outcomes:
             outcomes, last = outcomes
             y.append(last)

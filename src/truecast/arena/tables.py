@@ -21,9 +21,10 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def text(self, width: int = 120) -> str:
-        """Return lines of at most `width` letters if possible: parts one below the other, each with the first column.
+        """Return lines of at most `width` letters if possible.
 
-        The words of a name stand one above the other.
+        What is too wide goes into parts, one below the other, each with the first column. The words
+        of a name stand one above the other.
         """
         parts = [[0]]
         for at in range(1, len(self.names)):
@@ -49,7 +50,7 @@ class Table:
         return max(map(len, _words(self.names[at]) + [row[at] for row in self.rows]))
 
     def _part(self, columns: list[int]) -> str:
-        """Return these columns, the words of their names in as many lines as the longest name has."""
+        """Return these columns, with the words of every name in equally many lines."""
         height = max(len(_words(self.names[at])) for at in columns)
         filled = []
         for at in columns:
@@ -63,7 +64,7 @@ def _words(name: str) -> list[str]:
 
 
 def number(value: float | None, *, at_most: bool = False) -> str:
-    """Return four digits of a number, marked if it is but known to be at most that; nothing for None."""
+    """Return four digits of a number, marked if it is an upper bound; nothing for None."""
     if value is None:
         return ""
     return "<=" * at_most + (f"{value:,.0f}" if value >= 1000 else f"{value:.4g}")

@@ -60,7 +60,7 @@ class Transcript:
         return measures.measure(self.y, self.p)
 
     def distance(self, **options: Any) -> Distance:
-        """The distance to calibration a round, as `truecast.calibration_distance` finds it, with its options.
+        """The distance to calibration, by `truecast.calibration_distance` with its options.
 
         The certificate, and what is proved of forecasters, are about totals: compare them with
         ``distance().totals``.
@@ -88,7 +88,7 @@ class Transcript:
         )
 
     def draw(self, figure: Any = None, **options: Any) -> Any:
-        """Draw the game in time: forecasts and share of ones above, distance to calibration and bounds below.
+        """Draw the game in time: forecasts and share of ones above, distance and bounds below.
 
         The share of ones is of the rounds around, so it knows the future; a forecaster cannot be
         expected to follow it at once. Needs matplotlib.

@@ -18,7 +18,8 @@ Task = TypeVar("Task")
 Done = TypeVar("Done")
 
 _LOST = (
-    "a process has died, or could not start. In a script, call this under `if __name__ == '__main__':`; what is played "
+    "a process has died, or could not start. In a script, call this under "
+    "`if __name__ == '__main__':`; what is played "
     "must be defined in a file that can be imported, not in a notebook. Or pass workers=1"
 )
 
@@ -87,7 +88,7 @@ def _stop(process: Any, pipe: Any) -> None:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Have Ctrl-C ignored, also by processes that are started meanwhile, until they say otherwise."""
+    """Ignore Ctrl-C, also in processes that are started meanwhile, until they say otherwise."""
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield

@@ -10,7 +10,7 @@ __all__ = ["distance"]
 
 
 def distance(*judged: Any, **options: Any) -> Distance:
-    """The distance to calibration, unless Ctrl-C ends more than the search, which would return what it has."""
+    """The distance to calibration; Ctrl-C raises instead of returning what was found."""
     found = calibration_distance(*judged, **options)
     if found.ended == "interrupted":
         raise KeyboardInterrupt

@@ -14,10 +14,9 @@ from truecast.distance.witness import Witness, grouped
 
 __all__ = ["rounded"]
 
-_UNITS, _PARTS = (
-    1 << 60,
-    1 << 40,
-)  # of a value and of a round: sums of them are exact, in Python's integers
+# Values and rounds are counted in small parts: sums of these are exact, in Python's integers.
+_UNITS = 1 << 60  # of a value
+_PARTS = 1 << 40  # of a round
 
 
 class _Cell(NamedTuple):
@@ -38,10 +37,10 @@ class _Cell(NamedTuple):
 def rounded(
     values: NDArray[np.float64], masses: NDArray[np.float64], zeros: int, ones: int, finest: float
 ) -> Witness:
-    """Return calibrated forecasts of whole rounds near a calibrated splitting of them (docs/distance.md, theorem 11).
+    """Return calibrated forecasts of whole rounds near a calibrated splitting of them.
 
     They cost at most 1.96 T^(1/3) more than the splitting, for T rounds and the `finest` of
-    `splitting.finest_cells`.
+    `splitting.finest_cells` (docs/distance.md, theorem 11).
 
     Parameters
     ----------
@@ -62,7 +61,8 @@ def rounded(
     log(finest)) at most.
     """
     tree = _Tree(values, masses)
-    cells, most = [_Cell((0, 1), (1, 1), 0, 1, 0, len(values))], math.ceil(finest) - 1
+    cells = [_Cell((0, 1), (1, 1), 0, 1, 0, len(values))]
+    most = math.ceil(finest) - 1
     while cells:
         cell = cells.pop()
         if cell.u[1] * cell.w[1] <= most:
@@ -75,12 +75,12 @@ def _mirrored(of: tuple[int, int]) -> tuple[int, int]:
 
 
 def _spine(u: tuple[int, int], w: tuple[int, int], last: int, most: int, equal: int = 1) -> int:
-    """Return how many nodes v follow each other from w towards u until one is below `last`, the greatest value.
+    """Return how many nodes v follow each other from w towards u until one is below `last`.
 
-    As long as all values are left of v, its tent is the same function of them: each node's groups
-    go on to the next one, and only the last keeps any. Cells are split while the product of their
-    denominators is at most `most`. A value that equals v counts as left of it, or not if `equal` is
-    0.
+    `last` is the greatest value. As long as all values are left of v, its tent is the same function
+    of them: each node's groups go on to the next one, and only the last keeps any. Cells are split
+    while the product of their denominators is at most `most`. A value that equals v counts as left
+    of it, or not if `equal` is 0.
     """
     split = (most // u[1] - w[1]) // u[1] + 1
     return min(split, (w[0] * _UNITS - last * w[1] - 1 + equal) // (last * u[1] - u[0] * _UNITS))
@@ -102,11 +102,11 @@ class _Tree:
         self._groups = [0, 0]
 
     def split(self, cell: _Cell, most: int) -> list[_Cell]:
-        """Add the node between two neighbours, and return the cells on its sides; nothing where it gets no group.
+        """Add the node between two neighbours, and return the cells on its sides.
 
-        Then nothing below it gets one either: the tent of a node is nowhere lower than those of its
-        children together. Cells are split while the product of their denominators is at most
-        `most`.
+        Returns nothing where it gets no group. Then nothing below it gets one either: the tent of a
+        node is nowhere lower than those of its children together. Cells are split while the product
+        of their denominators is at most `most`.
         """
         u, w = cell.u, cell.w
         v = u[0] + w[0], u[1] + w[1]
@@ -116,7 +116,7 @@ class _Tree:
         if not groups:
             return []
         here = len(self._fractions)
-        below, above = 1, 1  # how many nodes take their groups from either end
+        below = above = 1  # how many nodes take their groups from either end
         if middle == cell.end:
             below = _spine(u, w, self._values[middle - 1], most)
         elif middle == cell.start:

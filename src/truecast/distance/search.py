@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.distance.problem import NO_BOUNDS, Found, Limits, Problem, Tube
+from truecast._core import SearchLimits
+from truecast.distance.problem import Bounds, Found, Problem, Tube
 from truecast.distance.rounding import rounded
 from truecast.distance.witness import Witness, cost, grouped
 from truecast.errors import InputError
@@ -30,15 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Distance", "calibration_distance"]
 
-_TUBES = (
-    (0.1, 0.5, 12),
-    (0.1, 0.5, 24),
-    (0.01, 1.0, 24),
-)  # how closely and how far around a path to look, in turn
+# how closely, how far, and how wide around a path to look, in turn
+_TUBES = ((0.1, 0.5, 12), (0.1, 0.5, 24), (0.01, 1.0, 24))
 _FINER = 4.0  # cells of the tree, in T^(2/3), that have no better bound but are often nearer
 _MOST_ROUNDS = 1 << 26  # doubles tell all values of groups apart
 _BYTES = 128  # that a round takes in a search, whatever it finds
-_GLANCE, _HEARTBEAT = 0.05, 5.0  # seconds between looking how far searches have come, and saying so
+_GLANCE = 0.05  # seconds between looks at how far searches have come
+_HEARTBEAT = 5.0  # seconds between reports of progress
 
 Tell = Callable[[float, float, float], None]
 
@@ -170,15 +169,18 @@ def calibration_distance(
         raise InputError("progress", "must be True, False or a function", progress)
     tally = as_tally(y_true, y_prob, sample_weight)
     if tally.weighted:
-        rule = "must be integers, which count as repeated rounds: with real weights the problem is NP-hard"
+        rule = (
+            "must be integers, which count as repeated rounds: "
+            "with real weights the problem is NP-hard"
+        )
         raise InputError("sample_weight" if sample_weight is not None else "y_true", rule, tally)
     tell = progress if callable(progress) else _written if progress else _silent
-    search = _Search(tally, rtol, time_limit, memory_limit, tell, total)
+    bracket = _Bracket(tally, rtol, time_limit, memory_limit, tell, total)
     try:
-        search.run()
+        bracket.run()
     except KeyboardInterrupt:
-        search.ended = "interrupted"
-    return search.result()
+        bracket.ended = "interrupted"
+    return bracket.result()
 
 
 def _per_round(totals: tuple[float, float], rounds: int) -> tuple[float, float]:
@@ -205,19 +207,18 @@ def _tolerance(rtol: float) -> float:
         ) from error
 
 
-class _Search:
+class _Bracket:
     """Bounds that get closer, and the witness of the upper one. All in totals."""
 
     def __init__(
         self, tally: Tally, rtol: float, seconds: float, memory: float, tell: Tell, total: bool
     ) -> None:
-        self.tally, self.rounds, self.rtol, self.memory = (
-            tally,
-            int(tally.total),
-            rtol,
-            int(min(memory, 2.0**60)),
-        )
-        self.tell, self.total = tell, total
+        self.tally = tally
+        self.rounds = int(tally.total)
+        self.rtol = rtol
+        self.memory = int(min(memory, 2.0**60))
+        self.tell = tell
+        self.total = total
         self.start = time.monotonic()
         self.deadline = self.start + seconds
         self.ended = ""
@@ -248,7 +249,7 @@ class _Search:
             self.certify(pool, problem)
 
     def split(self, pool: ThreadPoolExecutor) -> None:
-        """Take what needs no search: bounds from the best splitting of rounds, and from whole ones near it."""
+        """Take what needs no search: bounds from the best splitting and whole rounds near it."""
         [splitting] = self.wait(
             [pool.submit(lower_calibration_distance, self.tally, total=True)], []
         )
@@ -260,7 +261,7 @@ class _Search:
     def round_down(
         self, pool: ThreadPoolExecutor, values: NDArray[np.float64], sizes: NDArray[np.float64]
     ) -> None:
-        """Make whole rounds of the best splitting: near it, whatever their number (docs/distance.md, theorem 12)."""
+        """Make whole rounds of the best splitting, near it (docs/distance.md, theorem 12)."""
         zeros, ones = int(self.tally.zeros.sum()), int(self.tally.ones.sum())
         tasks = [
             pool.submit(rounded, values, sizes, zeros, ones, finest)
@@ -281,40 +282,43 @@ class _Search:
         for closely, far, width in itertools.chain(_TUBES, itertools.repeat(_TUBES[-1])):
             if self.done() or self.ended:
                 return
-            # groups have some T^(1/3) rounds, and their values are T^(-2/3) apart
-            cut, reach = closely * self.rounds ** (-2 / 3), far * self.rounds ** (-1 / 3)
+            # groups have about T^(1/3) rounds, and their values are T^(-2/3) apart
+            cut = closely * self.rounds ** (-2 / 3)
+            reach = far * self.rounds ** (-1 / 3)
             zeros, ones = (np.cumsum(np.append(0.0, part * sizes)) for part in (1 - values, values))
             edges = [
                 (np.interp(rows + side * width, zeros, ones) + side * width).astype(np.int64)
                 for side in (-1, 1)
             ]
-            before, limits = self.upper, self.limits(1)
-            task = pool.submit(
-                problem.search, limits, cut=cut, tube=Tube(values, zeros, reach, *edges)
-            )
+            before = self.upper
+            limits = self.limits(1)
+            tube = Tube(values, zeros, reach, *edges)
+            task = pool.submit(problem.search, limits, cut=cut, tube=tube)
             self.take(self.wait([task], [limits]))
-            if (closely, far, width) == _TUBES[-1] and before - self.upper < 0.05 * (
-                self.upper - self.lower
-            ):
+            gained_little = before - self.upper < 0.05 * (self.upper - self.lower)
+            if (closely, far, width) == _TUBES[-1] and gained_little:
                 return
-            values, sizes = (
-                self.witness.values,
-                (self.witness.zeros + self.witness.ones).astype(float),
-            )
+            values = self.witness.values
+            sizes = (self.witness.zeros + self.witness.ones).astype(float)
 
     def certify(self, pool: ThreadPoolExecutor, problem: Problem) -> None:
-        """Search everything within budget from both ends, ever more closely (docs/distance.md, theorem 8)."""
-        loss, bounds, holds = (self.upper - self.lower) / 16, [NO_BOUNDS, NO_BOUNDS], 0.0
+        """Search everything within budget from both ends, ever more closely.
+
+        What one end finds bounds the other's next search (docs/distance.md, theorem 8), within
+        the budget that those bounds hold for.
+        """
+        loss = (self.upper - self.lower) / 16
+        bounds: list[Bounds | None] = [None, None]
+        holds = 0.0
         ends = [problem, problem.mirrored()]
         while not (self.done() or self.ended):
             enough = max(self.rounding, self.rtol) * self.upper
             last = loss <= enough
             loss = enough / 2 if last else loss
-            # in the end, all that is left to show is that no chain is much shorter than the best so
-            # far
+            # in the end, it is enough to show that no chain is much shorter than the best so far
             budget = self.upper - self.worth + (1.05 * loss - enough if last else 2 * loss)
             if budget > holds:
-                bounds = [NO_BOUNDS, NO_BOUNDS]
+                bounds = [None, None]
             limits = [self.limits(2), self.limits(2)]
             tasks = [
                 pool.submit(
@@ -331,24 +335,25 @@ class _Search:
             self.take(found)
             if last and not self.done():
                 self.ended = self.ended or "rounding"
-            bounds, holds = (
-                [found[1].bounds, found[0].bounds],
-                budget - max(one.loss for one in found),
-            )
+            bounds = [found[1].bounds, found[0].bounds]
+            holds = budget - max(one.loss for one in found)
             loss /= 64
 
-    def limits(self, searches: int) -> Limits:
+    def limits(self, searches: int) -> SearchLimits:
         memory = self.memory // searches - self.rounds * _BYTES
         seconds = max(0.0, self.deadline - time.monotonic())
-        return Limits(memory, seconds, np.zeros(1, np.uint8), np.zeros(2))
+        return SearchLimits(memory, seconds)
 
     def wait(
         self,
         tasks: list[Future[Any]],
-        limits: list[Limits],
+        limits: list[SearchLimits],
         length: Callable[[], float] | None = None,
     ) -> list[Any]:
-        """Wait for searches; stop them when what they have found on the way is enough, at Ctrl-C, or if they lag."""
+        """Wait for searches; stop them if they have found enough on the way, lag, or at Ctrl-C.
+
+        `length` says what chains cost at least, as far as the searches have come.
+        """
         from concurrent.futures import wait
 
         start = said = first = time.monotonic()
@@ -357,10 +362,11 @@ class _Search:
                 now = time.monotonic()
                 if length is not None:
                     self.bounded(length())
-                first = first if length is not None and any(map(_over, tasks)) else now
-                if (
-                    self.done() or now - start > 1.5 * (first - start) + 10 * _GLANCE
-                ):  # one end is often far easier
+                if length is None or not any(map(_over, tasks)):
+                    first = now
+                # one end is often far easier: when it is over, the other has half as long again
+                lags = now - start > 1.5 * (first - start) + 10 * _GLANCE
+                if self.done() or lags:
                     self.stop(limits)
                 if now > said + _HEARTBEAT:
                     said = now
@@ -370,14 +376,14 @@ class _Search:
         except KeyboardInterrupt:
             self.stop(limits)
             self.ended = "interrupted"
-        except BaseException:  # of a function that was to be told of progress
+        except BaseException:  # raised by the caller's progress function
             self.stop(limits)
             raise
         return [task.result() for task in tasks]
 
-    def stop(self, limits: list[Limits]) -> None:
+    def stop(self, limits: list[SearchLimits]) -> None:
         for limit in limits:
-            limit.stop[:] = 1
+            limit.stop()
 
     def take(self, found: list[Found]) -> None:
         """Take the chains that were found; if all searches gave up, note why."""
@@ -404,7 +410,8 @@ class _Search:
         gap = self.upper - self.lower
         if gap < -1e-12 * self.rounds:
             raise RuntimeError(
-                f"a lower bound, {self.lower}, above the upper one, {self.upper}: please report this"
+                f"a lower bound, {self.lower}, above the upper one, {self.upper}: "
+                "please report this"
             )
         if gap <= max(self.rounding * self.upper, 1e-12 * self.rounds):
             self.ended = "exact"
@@ -435,18 +442,20 @@ def _by_value(tally: Tally) -> Witness:
 
 
 def _isotonic(tally: Tally) -> Witness:
-    """Return the witness of isotonic regression: neighbouring forecasts are pooled until their rates increase."""
+    """Return the witness of isotonic regression: neighbours are pooled until rates increase."""
     return grouped(*isotonic_blocks(tally.zeros, tally.ones)[1:])
 
 
-def _so_far(tasks: list[Future[Found]], limits: list[Limits], budget: float, loss: float) -> float:
-    """Return what chains cost at least, if searches from both ends have come this far (docs/distance.md, theorem 8).
+def _so_far(
+    tasks: list[Future[Found]], limits: list[SearchLimits], budget: float, loss: float
+) -> float:
+    """Return what chains cost at least, if searches from both ends have come this far.
 
-    What is known of the parts before and after may be added while the parts do not overlap. Lengths
-    are read before values: they hold from the value on at which they were found.
+    What is known of the parts before and after may be added while the parts do not overlap
+    (docs/distance.md, theorem 8).
     """
-    lengths = [float(limit.state[1]) for limit in limits]
-    before, after = (float(limit.state[0]) for limit in limits)
+    (before, length_before), (after, length_after) = (limit.progress for limit in limits)
+    lengths = (length_before, length_after)
     known = min(budget, sum(lengths) if before <= 1 - after else max(lengths)) - loss
     over = [found for found in (task.result() for task in tasks if task.done()) if not found.ended]
     return max(known, *(min(found.length, budget) - found.loss for found in over), -math.inf)

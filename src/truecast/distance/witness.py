@@ -39,7 +39,7 @@ class Witness:
         return self.ones / (self.zeros + self.ones)
 
     def forecasts(self, y_true: Any, y_prob: Any) -> NDArray[np.float64]:
-        """Return the calibrated forecast of every round, in the order in which the rounds are given."""
+        """Return the calibrated forecast of every round, in the order of the rounds given."""
         tally = as_tally(y_true, y_prob)
         groups = _checked(self, int(tally.zeros.sum()), int(tally.ones.sum()))
         y, p = _check.predictions(y_true, y_prob)
@@ -50,7 +50,9 @@ class Witness:
         return q
 
     def moves(self, tally: Tally) -> list[tuple[float, int, float, int]]:
-        """Return which forecasts become which: a forecast, an outcome, the calibrated forecast, and how many rounds.
+        """Return which forecasts become which.
+
+        Each entry is a forecast, an outcome, the calibrated forecast, and how many rounds.
 
         Examples
         --------
@@ -80,13 +82,16 @@ class Witness:
 
 
 def grouped(zeros: NDArray[np.int64], ones: NDArray[np.int64]) -> Witness:
-    """Return the witness of a chain of steps: in order of value, which costs no more, and one group for each value.
+    """Return the witness of a chain of steps: in order of value, one group for each value.
 
-    See docs/distance.md, theorem 1. With fewer than 2^26 rounds, doubles tell all values apart.
+    Order costs nothing: see docs/distance.md, theorem 1. With fewer than 2^26 rounds, doubles tell
+    all values apart.
     """
     order = np.argsort(ones / (zeros + ones), kind="stable")
-    zeros, ones = zeros[order], ones[order]
-    new, common = np.ones(len(zeros), bool), np.gcd(zeros, ones)
+    zeros = zeros[order]
+    ones = ones[order]
+    common = np.gcd(zeros, ones)
+    new = np.ones(len(zeros), bool)
     new[1:] = np.diff(zeros // common).astype(bool) | np.diff(ones // common).astype(bool)
     starts = np.flatnonzero(new)
     sums = [np.add.reduceat(side, starts) if len(side) else side for side in (zeros, ones)]
@@ -136,10 +141,12 @@ def verify_witness(
     """
     tally = as_tally(y_true, y_prob)
     if isinstance(witness, Witness):
-        far = cost(tally, _checked(witness, int(tally.zeros.sum()), int(tally.ones.sum())))
+        distance = cost(tally, _checked(witness, int(tally.zeros.sum()), int(tally.ones.sum())))
     else:
-        far = _far(y_true, y_prob, witness)
-    return far if total else math.nextafter(far / tally.total, math.inf) if far else 0.0
+        distance = _distance_of(y_true, y_prob, witness)
+    if total or not distance:
+        return distance
+    return math.nextafter(distance / tally.total, math.inf)
 
 
 def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
@@ -171,7 +178,7 @@ def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
     return checked
 
 
-def _far(y_true: Any, y_prob: Any, forecasts: Any) -> float:
+def _distance_of(y_true: Any, y_prob: Any, forecasts: Any) -> float:
     if isinstance(y_true, Tally):
         raise InputError(
             "witness",
@@ -183,9 +190,8 @@ def _far(y_true: Any, y_prob: Any, forecasts: Any) -> float:
     except InputError as error:
         raise InputError("witness", error.rule, error.value, error.position) from None
     _, q = _check.predictions(y_true, forecasts)
-    wrong = np.flatnonzero(
-        groups.ones / groups.weights != groups.p
-    )  # a quotient is correctly rounded
+    # a quotient is correctly rounded
+    wrong = np.flatnonzero(groups.ones / groups.weights != groups.p)
     if len(wrong):
         value, ones, size = (
             float(column[wrong[0]]) for column in (groups.p, groups.ones, groups.weights)
@@ -207,18 +213,20 @@ def cost(tally: Tally, witness: Witness) -> float:
     what is summed, none of it negative, every term is off by less than 2^-51 of itself.
     """
     classes = ((tally.zeros, witness.zeros), (tally.ones, witness.ones))
-    far = sum(
+    distance = sum(
         _core.transport_cost(tally.p, n.astype(float), witness.values, to.astype(float))
         for n, to in classes
     )
-    return _rounded_up(far, witness)
+    return _rounded_up(distance, witness)
 
 
-def _rounded_up(far: float, witness: Witness) -> float:
+def _rounded_up(distance: float, witness: Witness) -> float:
     sizes = witness.zeros + witness.ones
-    if not far and all(map(_same, witness.values.tolist(), witness.ones.tolist(), sizes.tolist())):
+    if not distance and all(
+        map(_same, witness.values.tolist(), witness.ones.tolist(), sizes.tolist())
+    ):
         return 0.0  # calibrated as they are, and not just nearly, as 1/3 would be
-    return far * (1 + 2.0**-49) + int(sizes.sum()) * 2.0**-52
+    return distance * (1 + 2.0**-49) + int(sizes.sum()) * 2.0**-52
 
 
 def _same(value: float, ones: int, size: int) -> bool:

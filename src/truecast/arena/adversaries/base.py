@@ -18,16 +18,18 @@ Sees = Literal["nothing", "distribution", "forecast"]
 
 
 class Adversary(ABC):
-    """Chooses the outcomes of a game. It knows the rounds before, and of the present one as much as it `sees`.
+    """Chooses the outcomes of a game.
+
+    It knows the rounds before, and of the present one as much as it `sees`.
 
     A subclass says what it `sees` and yields the outcomes one by one, looking at the `Round` it is
     given, which is brought up to date before each. It keeps nothing between games.
     """
 
-    #: of the present forecast: "nothing", its "distribution" (what proofs of randomised forecasters allow), or the
-    #: "forecast" itself and the forecaster that makes it
+    #: of the present forecast: "nothing", its "distribution" (what proofs of randomised
+    #: forecasters allow), or the "forecast" itself and the forecaster that makes it
     sees: Sees = "nothing"
-    #: whether it tosses coins: if not, one game says it all against a forecaster that does not either
+    #: whether it tosses coins; if neither player does, one game is enough
     random: bool = False
 
     def plays(self, forecaster: object) -> bool:
@@ -63,7 +65,7 @@ class Stream(Adversary):
 
 
 class LadderAdversary(Adversary):
-    """An adversary that looks at the ladder which the forecast comes from, and plays against ladders only."""
+    """An adversary that sees the forecaster's ladder, and plays against ladders only."""
 
     sees: Sees = "forecast"
 

@@ -12,14 +12,14 @@ __all__ = ["EarlyStop"]
 
 
 class EarlyStop(Adversary):
-    r"""Tosses fair coins until the forecasts are off by `enough` in sum, then keeps them off for ever.
+    r"""Tosses fair coins until the forecasts are off by `enough` in sum, then keeps them off.
 
     From the proof of Qiao and Zheng (2024) that no forecaster's expected distance to calibration
     grows slower than the cube root of T: while the coins last the forecasts must stay near 1/2, so
-    their signed error,
-    :math:`\sum_t (p_t - y_t)`, is a random walk; once it has gone far enough, constant outcomes of the other kind
-    than would pay it back are forecast well, and leave it. What is summed and when it is enough are our reading of that
-    proof, of which the text could not be had. Sees nothing of the present forecast; the past ones it does.
+    their signed error, :math:`\sum_t (p_t - y_t)`, is a random walk; once it has gone far enough,
+    constant outcomes of the other kind than would pay it back are forecast well, and leave it. What
+    is summed and when it is enough are our reading of that proof, of which the text could not be
+    had. Sees nothing of the present forecast; the past ones it does.
 
     Parameters
     ----------

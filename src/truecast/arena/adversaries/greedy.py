@@ -45,7 +45,7 @@ class GreedyBias(Adversary):
 
 
 class GreedyCertificate(LadderAdversary):
-    """Takes the outcome after which D + A of the forecaster's certificate is larger; a one if neither is.
+    """Takes the outcome that makes D + A of the certificate larger; a one if neither does.
 
     Sees the forecast and the ladder that it comes from, so it plays against ladders only.
     """

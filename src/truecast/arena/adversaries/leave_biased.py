@@ -16,7 +16,9 @@ __all__ = ["LeaveBiased"]
 
 
 class LeaveBiased(LadderAdversary):
-    """Goes down a ladder and up again, and leaves every point with as many ones too many as it can; then ones.
+    """Goes down a ladder and up again, and leaves every point biased.
+
+    Every point is left with as many ones too many as possible; then come ones only.
 
     On the way up it goes to and fro across a point, so that nothing but the point's bias changes,
     and goes on when that is as low as it becomes (docs/theory.md, section 5). All biases have one
@@ -85,7 +87,7 @@ class LeaveBiased(LadderAdversary):
 
 
 def _falls(whole: int, point: int, bias: int, look: int) -> bool:
-    """Whether going to and fro across a point, from above it, makes its bias lower than it is within some rounds."""
+    """Whether crossing a point to and fro, from above, lowers its bias within some rounds."""
     now, above = bias, True
     for _ in range(look):
         now += point if above else point - whole

@@ -55,7 +55,7 @@ class Coins(Stream):
 
 
 class Drift(Stream):
-    """Independent outcomes of a rate that goes from 0 up to 1 and down again in each period. Sees nothing."""
+    """Independent outcomes of a rate that rises and falls in each period. Sees nothing."""
 
     random = True
 
@@ -80,7 +80,7 @@ class Blocks(Stream):
         )
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the outcomes of so many rounds; without a length, it is the root of their number."""
+        """Return the outcomes of n rounds; without a length, it is the root of n."""
         length = self._length or max(round(rounds**0.5), 1)
         return (np.arange(rounds) // length % 2).astype(np.uint8)
 

@@ -13,7 +13,9 @@ __all__ = ["Threshold"]
 
 
 class Threshold(Adversary):
-    """Contradicts: 1 if the forecast is at most 1/2, else 0. Sees the forecast, or its distribution's mean.
+    """Contradicts: 1 if the forecast is at most 1/2, else 0.
+
+    Sees the forecast, or its distribution's mean.
 
     If it sees the forecast, the outcomes at each value are all the same and at least 1/2 away, so
     the error by value is T/2 or more, whoever forecasts (Oakes 1985, Dawid 1985): that is why no

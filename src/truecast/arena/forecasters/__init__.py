@@ -1,4 +1,4 @@
-"""Forecasters of the literature, one a file, each with its reference and, where it has one, its guarantee as code."""
+"""Forecasters of the literature, one a file, each with its reference and its guarantee, if any."""
 
 from truecast.arena.forecasters.calibeating import Calibeating
 from truecast.arena.forecasters.climatology import Climatology

@@ -1,4 +1,4 @@
-"""What the forecasters of the literature share: the order of calls, saving, and draws that a seed repeats."""
+"""What the forecasters of the literature share: order of calls, saving, seeded draws."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MOST_SEED = 2**63
 
 
 class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
-    """A deterministic forecaster in plain Python: a subclass says what it forecasts and how it learns.
+    """A deterministic forecaster in plain Python; a subclass says how it forecasts and learns.
 
     All it remembers between rounds are the lists and arrays in `_memory`, changed in place.
     """
 
-    #: of which measure, in total, `a_priori` is a bound; None if nothing is proved about one of these
+    #: the measure that `a_priori` bounds, in total; None if nothing is proved
     bounds: ClassVar[Measure | None] = None
 
     def __init__(self, **memory: list[int] | list[float] | NDArray[np.float64]) -> None:
@@ -42,7 +42,7 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
         return self._rounds
 
     def a_priori(self, rounds: int) -> float:
-        """The bound on the measure that `bounds` names, in total, proved before the first of so many rounds.
+        """The bound on the measure `bounds`, in total, proved before the first of `rounds` rounds.
 
         For a forecaster that draws it is a bound on the expectation, against whoever does not see
         the draws.
@@ -87,11 +87,11 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
 
     @property
     def distribution(self) -> Distribution:
-        """What may be said in this round, and how likely: one forecast, unless the forecaster draws."""
+        """The possible forecasts of this round, with probabilities: one, unless it draws."""
         return ((self.predict(), 1.0),)
 
     def scored(self, outcome: int) -> float:
-        """What this round's forecast is judged by: the forecast itself, except for forecasters of intervals."""
+        """What this round's forecast is judged by: itself, except for forecasters of intervals."""
         return self.predict()
 
     def _run(self, outcomes: NDArray[np.uint8], said: NDArray[np.float64]) -> None:
@@ -102,7 +102,7 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
             self._said = None
 
     def _refuse(self, state: dict[str, Any]) -> None:
-        """Raise StateError if no rounds lead to these entries, all of the right kind; for subclasses that can tell."""
+        """Raise StateError if no rounds lead to these entries; for subclasses that can tell."""
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -139,7 +139,7 @@ def _alike(found: object, present: object) -> bool:
 
 
 class Planned:
-    """What forecasters on a grid share that is chosen for a number of rounds, unless it is given."""
+    """A forecaster on a grid that is given, or chosen for a number of rounds."""
 
     _horizon: int | None
     _grid: int

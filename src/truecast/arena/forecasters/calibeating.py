@@ -49,10 +49,11 @@ class Calibeating(Follower):
     -----
     A round costs O(log bins) and one of the base.
 
-    Proof (the argument of Foster and Hart's section 4, the constant ours): in one bin let :math:`a_k` be the mean of
-    the first k outcomes, :math:`A_k` the sum of their squared distances to it, and :math:`a_0` what is said first. Then
-    :math:`A_k = A_{k-1} + (1 - 1/k)(y_k - a_{k-1})^2`, so :math:`\sum_k (y_k - a_{k-1})^2 = A_n + \sum_k (y_k -
-    a_{k-1})^2/k \le A_n + 1 + \ln n`.
+    Proof (the argument of Foster and Hart's section 4, the constant ours): in one bin let
+    :math:`a_k` be the mean of the first k outcomes, :math:`A_k` the sum of their squared distances
+    to it, and :math:`a_0` what is said first. Then :math:`A_k = A_{k-1} + (1 - 1/k)(y_k -
+    a_{k-1})^2`, so :math:`\sum_k (y_k - a_{k-1})^2 = A_n + \sum_k (y_k - a_{k-1})^2/k \le A_n + 1 +
+    \ln n`.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Calibeating(Follower):
 
     @property
     def brier_bound(self) -> float:
-        """What the sum of (y - p)**2 so far is at most, up to the rounding of doubles. Costs O(bins)."""
+        """A bound on the sum of (y - p)**2 so far, up to the rounding of doubles. Costs O(bins)."""
         used = [
             (n0, n1)
             for n0, n1 in zip(self._memory["zeros"], self._memory["ones"], strict=True)

@@ -15,7 +15,9 @@ _SLOPE = math.sqrt(19 / 6)
 
 
 class Defensive(RootedForecaster):
-    r"""Forecasts where no bet on the errors so far would win: defensive forecasting, K29 (Vovk, Takemura, Shafer 2005).
+    r"""Forecasts where no bet on the errors so far would win: defensive forecasting.
+
+    K29 of Vovk, Takemura and Shafer (2005).
 
     The forecast is a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`; 0 where S(0) <= 0, and
     else 1 where S(1) >= 0 (K29 asks for a root also then, if there is one: what is proved needs
@@ -55,19 +57,19 @@ class Defensive(RootedForecaster):
     .. math:: \|f\|^2 = \tfrac12\big(f(0)^2 + f(1)^2\big) + \tfrac12 \int_0^1 f^2 + f'^2
 
     (on [0, x], :math:`K_x' = K_x` and :math:`fK_x + f'K_x' = (fK_x)'`; on [x, 1], :math:`K_x' =
-    -K_x` and it is
-    :math:`-(fK_x)'`; so the product of f and :math:`K_x` is f(x)). Thus :math:`\|f\|^2 \le 2` if f has slopes of at
-    most 1 and values in [-1, 1], and no other width does better: with :math:`e^{-|x - y|/s}` the bound is
-    1 + (s + 1/s)/2.
+    -K_x` and it is :math:`-(fK_x)'`; so the product of f and :math:`K_x` is f(x)). Thus
+    :math:`\|f\|^2 \le 2` if f has slopes of at most 1 and values in [-1, 1], and no other width
+    does better: with :math:`e^{-|x - y|/s}` the bound is 1 + (s + 1/s)/2.
 
-    The proof is ours, by Vovk's argument. Write r for the sum of the (y - p) w(p), where w(p) are the weights of the
-    grid points in p, and V for the sum of (y - p)**2. (1) A round adds 2 S(p)(y - p) <= 0 and
-    :math:`(y - p)^2 w^T K w \le (y - p)^2` to :math:`r^T K r`, so it stays at most V. (2) For the values v of f on the
-    grid, :math:`v^T K^{-1} v \le \|f\|^2`, the least norm of all functions with these values, so
-    :math:`v^T r \le \sqrt{2V}`. (3) f differs from its interpolation by at most 1/(2m), and the sum of the |y - p| is
-    at most :math:`\sqrt{TV}`. (4) (y - p)**2 = p(1 - p) + (1 - 2p)(y - p), and the norm of 1 - 2p is g, so
-    :math:`V \le T/4 + g\sqrt V`. K29*, which adds K(p, p)(1 - 2p)/2 to S, has T/4 itself. `a_priori` adds what
-    rounding may do: less than 1 % up to 10**8 rounds.
+    The proof is ours, by Vovk's argument. Write r for the sum of the (y - p) w(p), where w(p) are
+    the weights of the grid points in p, and V for the sum of (y - p)**2. (1) A round adds 2 S(p)(y
+    - p) <= 0 and :math:`(y - p)^2 w^T K w \le (y - p)^2` to :math:`r^T K r`, so it stays at most V.
+    (2) For the values v of f on the grid, :math:`v^T K^{-1} v \le \|f\|^2`, the least norm of all
+    functions with these values, so :math:`v^T r \le \sqrt{2V}`. (3) f differs from its
+    interpolation by at most 1/(2m), and the sum of the |y - p| is at most :math:`\sqrt{TV}`. (4) (y
+    - p)**2 = p(1 - p) + (1 - 2p)(y - p), and the norm of 1 - 2p is g, so :math:`V \le T/4 + g\sqrt
+    V`. K29*, which adds K(p, p)(1 - 2p)/2 to S, has T/4 itself. `a_priori` adds what rounding may
+    do: less than 1 % up to 10**8 rounds.
 
     Examples
     --------

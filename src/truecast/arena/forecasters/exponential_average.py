@@ -17,21 +17,20 @@ _ULP = Fraction(1, 2**52)  # more than one round in doubles is off
 
 
 class ExponentialAverage(LiteratureForecaster):
-    r"""Moves its forecast towards each outcome by 1/m of the way, from 1/2: one line, and one number to remember.
+    r"""Moves its forecast towards each outcome by 1/m of the way, starting at 1/2.
 
     .. math:: p \leftarrow p + (y - p)/m
 
     What everybody does, with the m that has a proof: :math:`m = 1 + \sqrt{T/2}` for a horizon of T
-    rounds, and
-    :math:`1 + \sqrt{t/2}` in round t without one. Whatever the outcomes, after T rounds the lower distance to
-    calibration and the smooth calibration error are, in total, at most
+    rounds, and :math:`1 + \sqrt{t/2}` in round t without one. Whatever the outcomes, after T rounds
+    the lower distance to calibration and the smooth calibration error are, in total, at most
 
-    ==================  ====================  ==================  ======================================
-    .                   horizon=T             no horizon          for every m > 1, if it stays the same
-    ==================  ====================  ==================  ======================================
-    lower distance      sqrt(T/2) + 1/2       sqrt(2T)            m/2 + T/(4(m - 1))
-    smooth error        0.5304 sqrt(T) + 1/2  1.0607 sqrt(T)      m/2 + T/(8(m - 1))
-    ==================  ====================  ==================  ======================================
+    ================  ====================  ================  ======================================
+    .                 horizon=T             no horizon        for every m > 1, if it stays the same
+    ================  ====================  ================  ======================================
+    lower distance    sqrt(T/2) + 1/2       sqrt(2T)          m/2 + T/(4(m - 1))
+    smooth error      0.5304 sqrt(T) + 1/2  1.0607 sqrt(T)    m/2 + T/(8(m - 1))
+    ================  ====================  ================  ======================================
 
     (docs/theory.md, theorem 9). `a_priori` is the first line. The distance to calibration, which
     does not split rounds, is larger than the lower distance by at most 1.96 T\ :sup:`1/3`
@@ -87,7 +86,7 @@ class ExponentialAverage(LiteratureForecaster):
         return 1 + math.sqrt((self._horizon or round_number) / 2)
 
     def _bound(self, rounds: int) -> float:
-        """Theorem 9, with what doubles add to it at most; every forecast is within 1 of its outcome, too."""
+        """Theorem 9 plus what doubles add; also, every forecast is within 1 of its outcome."""
         m = Fraction(self._m(rounds))
         if self._horizon is None:
             proved = Fraction(math.nextafter(math.sqrt(2 * rounds), math.inf))

@@ -92,7 +92,7 @@ class Follower(LiteratureForecaster):
 
 
 def _build(base: object) -> Any:
-    """Return a copy of the given forecaster, or a new one from how a follower's `config` describes it."""
+    """Return a copy of the given forecaster, or build one from a follower's `config`."""
     kinds = _kinds()
     if isinstance(base, dict) and (kind := kinds.get(str(base.get("kind")))):
         try:

@@ -85,11 +85,12 @@ class FosterVohra(Planned, RandomForecaster):
     once: if the round turns b_i round, the x_ij^+ that appears on the other side is at most what
     its change exceeds x_ij^+ by on this one.
 
-    Since |b_i| exceeds n_i/(2m) by at most the x_ij^+ of its neighbour, the sum of |b_i| is at most T/(2m) + sqrt((m +
-    1) P), with P at most the sum of mu_i^2 q_i over all rounds, whoever chooses the outcomes. What was drawn differs
-    from this by the sum over i of |sum over t of (1[v_i drawn] - mu_i)(y - v_i)|: martingales, together in expectation
-    at most the root of m + 1 times the expected sum of mu_i (1 - mu_i)(y - v_i)^2. By Cauchy and Schwarz the two roots
-    are at most sqrt((m + 1)(1 + 1/S_2) sum of mu_i q_i). That is the first bound, and the second follows as for
+    Since |b_i| exceeds n_i/(2m) by at most the x_ij^+ of its neighbour, the sum of |b_i| is at most
+    T/(2m) + sqrt((m + 1) P), with P at most the sum of mu_i^2 q_i over all rounds, whoever chooses
+    the outcomes. What was drawn differs from this by the sum over i of |sum over t of (1[v_i drawn]
+    - mu_i)(y - v_i)|: martingales, together in expectation at most the root of m + 1 times the
+    expected sum of mu_i (1 - mu_i)(y - v_i)^2. By Cauchy and Schwarz the two roots are at most
+    sqrt((m + 1)(1 + 1/S_2) sum of mu_i q_i). That is the first bound, and the second follows as for
     `Foster`.
 
     A round costs O(log m).
@@ -145,12 +146,15 @@ class FosterVohra(Planned, RandomForecaster):
         return (low / self.grid, lower), (high / self.grid, 1 - lower)
 
     def _off(self, i: int) -> float:
-        """Positive if point i regrets not having been the next one, negative if the one before, else 0."""
+        """Positive if point i regrets not being the next, negative if the one before, else 0."""
         bias, half = self._biases[i], self._counts[i] / 2
         return max(bias - half, 0.0) or min(bias + half, 0.0)
 
     def _pull(self, i: int, room: int) -> float:
-        """The g_i of the rule, up to a factor: the sum over k = 1, ..., room of k^(2 - decay) (2 m |b_i| - n_i k)^+."""
+        """The g_i of the rule, up to a factor.
+
+        That is the sum over k = 1, ..., room of k^(2 - decay) (2 m |b_i| - n_i k)^+.
+        """
         bias, count = 2 * abs(self._biases[i]), self._counts[i]
         most = room if bias >= room * count else int(bias / count)
         return bias * self._powers[0][most] - count * self._powers[1][most]

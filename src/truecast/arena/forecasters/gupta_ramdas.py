@@ -1,4 +1,4 @@
-"""Two neighbouring points, of which the one nearer to the outcome counts (Gupta and Ramdas 2022)."""
+"""Two neighbouring points; the one nearer to the outcome counts (Gupta and Ramdas 2022)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ __all__ = ["GuptaRamdas"]
 
 
 class GuptaRamdas(Planned, LiteratureForecaster):
-    """Names two neighbouring points, or one, and is judged by the one nearer to the outcome: no draws are needed.
+    """Names two neighbouring points, or one, without drawing.
+
+    It is judged by the one nearer to the outcome.
 
     Excess and deficit of the intervals [i/m, (i + 1)/m] are those of `Foster`. An interval at rest
     is said alone, by its middle. Otherwise two neighbours, the lower in excess and the upper in
@@ -78,7 +80,7 @@ class GuptaRamdas(Planned, LiteratureForecaster):
         return self.scored(0), self.scored(1)
 
     def scored(self, outcome: int) -> float:
-        """Which of the two points the round counts for: the upper if the outcome is 1, else the lower."""
+        """Which of the two points the round counts for: the upper if y is 1, else the lower."""
         return self._intervals.middle(self._credited(self.predict(), _check.outcome(outcome)))
 
     def _bound(self, rounds: int) -> float:
@@ -89,7 +91,10 @@ class GuptaRamdas(Planned, LiteratureForecaster):
         return (low + high + 1) / (2 * self.grid)
 
     def _credited(self, p: float, y: int) -> int:
-        """The interval that the round counts for: 2mp is 2i + 1 for interval i alone, and 2i + 2 for i and i + 1."""
+        """The interval that the round counts for.
+
+        2mp is 2i + 1 for interval i alone, and 2i + 2 for i and i + 1.
+        """
         return (round(2 * self.grid * p) - 1 + y) // 2
 
     def _learn(self, p: float, y: int) -> None:

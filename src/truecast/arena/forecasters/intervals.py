@@ -1,4 +1,4 @@
-"""What the forecasters with intervals share: excess and deficit of each, the two to look at, and the best number."""
+"""What forecasters with intervals share: excesses, deficits, the choice of two, the best grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 class Intervals:
-    """The intervals [i/m, (i + 1)/m], each with its excess and its deficit over the rounds it was said in.
+    """The intervals [i/m, (i + 1)/m], each with the excess and deficit of its rounds.
 
     The excess is the sum of (outcome - upper end), the deficit that of (lower end - outcome): how
     far the ones are above what the upper end, or below what the lower end, would have made of these
@@ -57,7 +57,8 @@ class Intervals:
             rounds += said
         if rounds != state["rounds"]:
             raise StateError(
-                f"the saved excesses and deficits must be of {state['rounds']} rounds, are of {rounds}"
+                f"the saved excesses and deficits must be of {state['rounds']} rounds, "
+                f"are of {rounds}"
             )
 
 
@@ -85,7 +86,7 @@ def chosen_grid(horizon: int | None, grid: int | None, best: Callable[[int], int
 
 
 def least(bounds: Callable[[int, int], Array], rounds: int) -> int:
-    """Return the grid with the least of the `bounds(rounds, most)`, which are those of the grids 1 to `most`.
+    """Return the grid with the least of `bounds(rounds, most)`, those of the grids 1 to `most`.
 
     They are close to T/(2m) + sqrt(c mT) with c >= 1/4, which falls until m = (T/c)^(1/3) and rises
     from there.

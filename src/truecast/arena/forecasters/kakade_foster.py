@@ -10,7 +10,9 @@ __all__ = ["KakadeFoster"]
 
 
 class KakadeFoster(RootedForecaster):
-    r"""Forecasts where the errors so far, shared out between grid points, cancel (Kakade and Foster, 2004 and 2008).
+    r"""Forecasts where the errors so far, shared out between grid points, cancel.
+
+    Kakade and Foster (2004 and 2008).
 
     A tent on each point j/m of a grid weighs the errors near it: :math:`S_j = \sum_s w_j(p_s)(y_s -
     p_s)`. The forecast is a root of :math:`S(p) = \sum_j w_j(p) S_j`; 0 where S(0) <= 0, and else 1
@@ -53,9 +55,8 @@ class KakadeFoster(RootedForecaster):
         \frac{T}{2m^2}\Big) V}
 
     as 2u <= 1/2. (4) (y - p)**2 = p(1 - p) + (1 - 2p)(y - p), and 1 - 2p is its own interpolation,
-    so
-    :math:`V \le T/4 + g\sqrt V`, where g**2 is the sum of (1 - 2j/m)**2. `a_priori` adds what rounding may do: less
-    than 1 % up to 10**8 rounds.
+    so :math:`V \le T/4 + g\sqrt V`, where g**2 is the sum of (1 - 2j/m)**2. `a_priori` adds what
+    rounding may do: less than 1 % up to 10**8 rounds.
 
     Examples
     --------

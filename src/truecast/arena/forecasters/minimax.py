@@ -18,7 +18,9 @@ _NONE = -1
 
 
 class Minimax(RandomForecaster):
-    """Plays the calibration game of Qiao and Zheng (2024) by its solution, and a new one every `horizon` rounds.
+    """Plays the calibration game of Qiao and Zheng (2024) by its solution.
+
+    A new game starts every `horizon` rounds.
 
     In each round it draws from one or two points, which make the worst outcome as cheap as it can
     be: see `truecast.arena.minimax.solve`. In a game of up to 4 rounds no forecaster does better
@@ -100,7 +102,7 @@ class Minimax(RandomForecaster):
 
 @cache
 def _solution(horizon: int, rounds: int) -> Solution:
-    """So many rounds with the points of this horizon."""
+    """The game of `rounds` rounds with the points of this horizon."""
     return solve(rounds, farey(_ORDERS[horizon]))
 
 
@@ -116,7 +118,7 @@ def _mixture(horizon: int, items: tuple[int, ...]) -> Distribution:
 
 @lru_cache(maxsize=1 << 14)
 def _most(horizon: int, rounds: int, items: tuple[int, ...]) -> float:
-    """The greatest expected distance, from these items on, if the game is left after so many rounds."""
+    """The greatest expected distance, from these items on, if the game is left after `rounds`."""
     if len(items) == rounds:
         return _solution(horizon, rounds).value(items)
     mixture = [(2 * _number(horizon, p), weight) for p, weight in _mixture(horizon, items)]

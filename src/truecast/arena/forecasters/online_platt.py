@@ -15,7 +15,9 @@ __all__ = ["OnlinePlatt"]
 
 
 class OnlinePlatt(Follower):
-    """Passes another's forecasts through a line on the logit scale, fitted as outcomes come (after Platt, 1999).
+    """Passes another's forecasts through a line on the logit scale (after Platt, 1999).
+
+    The line is fitted as outcomes come.
 
     The line is that of `truecast.hints.Platt`: Newton steps on the log loss so far, from the
     identity. Gupta and Ramdas (2023), who made Platt scaling online, take online Newton steps

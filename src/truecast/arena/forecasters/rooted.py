@@ -1,4 +1,4 @@
-"""Forecasts at a root of the weighted errors so far: what Kakade and Foster's rule and defensive forecasting share."""
+"""Forecasts at a root of the weighted errors so far: for two rules of the literature."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ _ROUNDING = 2.0**-48
 
 
 class RootedForecaster(Planned, LiteratureForecaster):
-    r"""Forecasts a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`, where K is linear between grid points.
+    r"""Forecasts a root of :math:`S(p) = \sum_s K(p, p_s)(y_s - p_s)`.
+
+    K is linear between grid points.
 
     Let :math:`w(p)` be the weights of the grid points j/m in p: at most two are positive, they sum
     to 1 and have the mean p. The kernel is :math:`K(p, q) = w(p)^T K w(q)` for a matrix K that is
     positive, with ones on its diagonal and nothing above; so S is linear between its values at the
-    grid points, the vector :math:`K r` with
-    :math:`r = \sum_s (y_s - p_s) w(p_s)`, which is all that is kept. A subclass says how a round changes them.
+    grid points, the vector :math:`K r` with :math:`r = \sum_s (y_s - p_s) w(p_s)`, which is all
+    that is kept. A subclass says how a round changes them.
 
     The forecast is 0 if S(0) <= 0, else 1 if S(1) >= 0, else a root between neighbours, found by
     halving. Then S(p)(y - p) <= 0, whether y is 0 or 1, and a round adds at most :math:`(y - p)^2
@@ -83,7 +85,7 @@ class RootedForecaster(Planned, LiteratureForecaster):
         self._add(cell, (1 - weight) * (y - p), weight * (y - p))
 
     def _bound_by(self, rounds: int, slope: float, factor: float) -> float:
-        """Bound the smooth calibration error by `factor` times the root of V, the sum of (y - p)**2.
+        """Bound the smooth error by `factor` times the root of V, the sum of (y - p)**2.
 
         `slope` is the norm of 1 - 2p: since (y - p)**2 = p(1 - p) + (1 - 2p)(y - p), and the sum of
         the last is at most slope times the root of V, V <= T/4 + slope sqrt(V).

@@ -42,5 +42,6 @@ class RunningMean(LiteratureForecaster):
     def _refuse(self, state: dict[str, Any]) -> None:
         if not 0 <= state["ones"][0] <= state["rounds"]:
             raise StateError(
-                f"the saved ones must be from 0 to the {state['rounds']} rounds, got {state['ones'][0]}"
+                f"the saved ones must be from 0 to the {state['rounds']} rounds, "
+                f"got {state['ones'][0]}"
             )

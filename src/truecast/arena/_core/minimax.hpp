@@ -1,4 +1,5 @@
-// The game of docs/minimax.md solved backwards: states are multisets of (forecast, outcome), each a game of two rows.
+// The game of docs/minimax.md solved backwards: states are multisets of (forecast, outcome), each a
+// game of two rows.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +29,8 @@ class Pause {
     std::size_t calls_ = 0;
 };
 
-// Multisets of `items` kinds of things, as increasing sequences; those of one size are numbered in colexicographic
-// order, sequence s by the sum of C(s[j] + j, j + 1).
+// Multisets of `items` kinds of things, as increasing sequences; those of one size are numbered in
+// colexicographic order, sequence s by the sum of C(s[j] + j, j + 1).
 class Multisets {
   public:
     using Sequence = std::array<std::size_t, most_game_rounds + 1>;
@@ -38,13 +39,19 @@ class Multisets {
         const std::size_t rows = items + most + 1, columns = most + 2;
         choose_.assign(rows * columns, 0);
         for (std::size_t n = 0; n < rows; ++n)
-            for (std::size_t k = 0; k < columns && k <= n; ++k)  // saturated: too many to store is enough to know
-                choose_[n * columns + k] = k == 0 ? 1 : std::min(choose(n - 1, k - 1) + choose(n - 1, k), many);
+            for (std::size_t k = 0; k < columns && k <= n;
+                 ++k)  // saturated: too many to store is enough to know
+                choose_[n * columns + k] =
+                    k == 0 ? 1 : std::min(choose(n - 1, k - 1) + choose(n - 1, k), many);
     }
 
     std::size_t items() const { return items_; }
-    std::size_t count(std::size_t size) const { return size == 0 ? 1 : choose(items_ + size - 1, size); }
-    std::size_t before(std::size_t size) const { return size == 0 ? 0 : choose(items_ + size - 1, size - 1); }
+    std::size_t count(std::size_t size) const {
+        return size == 0 ? 1 : choose(items_ + size - 1, size);
+    }
+    std::size_t before(std::size_t size) const {
+        return size == 0 ? 0 : choose(items_ + size - 1, size - 1);
+    }
 
     std::size_t rank(const Sequence& s, std::size_t size) const {
         std::size_t sum = 0;
@@ -57,7 +64,8 @@ class Multisets {
         std::size_t sum = 0, k = 0;
         for (std::size_t j = 0; j < size; ++j) sum += choose(s[j] + j + 1, j + 2);
         for (std::size_t item = 0; item < items_; ++item) {
-            for (; k < size && s[k] <= item; ++k) sum = sum - choose(s[k] + k + 1, k + 2) + choose(s[k] + k, k + 1);
+            for (; k < size && s[k] <= item; ++k)
+                sum = sum - choose(s[k] + k + 1, k + 2) + choose(s[k] + k, k + 1);
             to[item] = sum + choose(item + k, k + 1);
         }
     }
@@ -80,8 +88,9 @@ class Multisets {
     std::vector<std::size_t> choose_;
 };
 
-// A game in which one side picks a column, the other a row, and column i costs zero[i] or one[i]. With the second row
-// played at chance nu, column i costs a line in nu, and the value is the top of the lower envelope of all lines.
+// A game in which one side picks a column, the other a row, and column i costs zero[i] or one[i].
+// With the second row played at chance nu, column i costs a line in nu, and the value is the top of
+// the lower envelope of all lines.
 struct Columns {
     std::vector<double> zero, one;
 
@@ -102,8 +111,8 @@ struct Columns {
         return best;
     }
 
-    // Newton's steps from both sides: the top lies between a rising line and a falling one, which are replaced by
-    // lower ones at the point where they meet, until there are none.
+    // Newton's steps from both sides: the top lies between a rising line and a falling one, which
+    // are replaced by lower ones at the point where they meet, until there are none.
     double value() const {
         std::size_t rising = cheapest(0), falling = cheapest(1);
         if (slope(rising) <= 0) return zero[rising];
@@ -115,7 +124,8 @@ struct Columns {
             if (slope(i) == 0) return zero[i];
             (slope(i) > 0 ? rising : falling) = i;
         }
-        return (zero[rising] * -slope(falling) + zero[falling] * slope(rising)) / (slope(rising) - slope(falling));
+        return (zero[rising] * -slope(falling) + zero[falling] * slope(rising)) /
+               (slope(rising) - slope(falling));
     }
 
     // The middle of the chances at which no column costs less than the value.
@@ -129,12 +139,14 @@ struct Columns {
     }
 };
 
-// Points to forecast, as numerators over a denominator that all means of up to `rounds` outcomes have too.
+// Points to forecast, as numerators over a denominator that all means of up to `rounds` outcomes
+// have too.
 struct Board {
     std::vector<std::int64_t> points;
     std::int64_t denominator;
     std::size_t rounds;
-    Multisets states{2 * points.size(), rounds};  // item 2 i + y: point i was said, the outcome was y
+    Multisets states{2 * points.size(),
+                     rounds};  // item 2 i + y: point i was said, the outcome was y
 
     // CalDist by docs/distance.md, theorem 1: primitive steps in order of value.
     struct Step {
@@ -146,9 +158,11 @@ struct Board {
         for (std::size_t i = 0; i <= rounds; ++i)
             for (std::size_t j = i == 0 ? 1 : 0; i + j <= rounds; ++j)
                 if (std::gcd(i, j) == 1)
-                    found.push_back(
-                        {i, j, static_cast<std::int64_t>(j) * denominator / static_cast<std::int64_t>(i + j)});
-        std::sort(found.begin(), found.end(), [](const Step& a, const Step& b) { return a.value < b.value; });
+                    found.push_back({i, j,
+                                     static_cast<std::int64_t>(j) * denominator /
+                                         static_cast<std::int64_t>(i + j)});
+        std::sort(found.begin(), found.end(),
+                  [](const Step& a, const Step& b) { return a.value < b.value; });
         return found;
     }
 
@@ -156,26 +170,30 @@ struct Board {
         constexpr std::size_t width = most_game_rounds + 1;
         std::array<std::int64_t, width> zero{}, one{}, sum0{}, sum1{};
         std::size_t zeros = 0, ones = 0;
-        for (std::size_t t = 0; t < rounds; ++t) (s[t] % 2 ? one[ones++] : zero[zeros++]) = points[s[t] / 2];
+        for (std::size_t t = 0; t < rounds; ++t)
+            (s[t] % 2 ? one[ones++] : zero[zeros++]) = points[s[t] / 2];
         std::array<std::int64_t, width * width> length;
         std::fill_n(length.begin(), (zeros + 1) * width, std::int64_t{1} << 60);
         length[0] = 0;
         for (const Step& step : steps) {
             if (step.zeros > zeros || step.ones > ones) continue;
-            for (std::size_t i = 0; i < zeros; ++i) sum0[i + 1] = sum0[i] + std::abs(zero[i] - step.value);
-            for (std::size_t j = 0; j < ones; ++j) sum1[j + 1] = sum1[j] + std::abs(one[j] - step.value);
+            for (std::size_t i = 0; i < zeros; ++i)
+                sum0[i + 1] = sum0[i] + std::abs(zero[i] - step.value);
+            for (std::size_t j = 0; j < ones; ++j)
+                sum1[j + 1] = sum1[j] + std::abs(one[j] - step.value);
             for (std::size_t i = step.zeros; i <= zeros; ++i)
                 for (std::size_t j = step.ones; j <= ones; ++j) {
                     const std::size_t i0 = i - step.zeros, j0 = j - step.ones;
-                    const std::int64_t cost = length[i0 * width + j0] + sum0[i] - sum0[i0] + sum1[j] - sum1[j0];
+                    const std::int64_t cost =
+                        length[i0 * width + j0] + sum0[i] - sum0[i0] + sum1[j] - sum1[j0];
                     length[i * width + j] = std::min(length[i * width + j], cost);
                 }
         }
         return static_cast<double>(length[zeros * width + ones]) / static_cast<double>(denominator);
     }
 
-    // Values of all states, those after t rounds from states.before(t) on. Against a `determined` forecaster the
-    // outcome is chosen after the forecast.
+    // Values of all states, those after t rounds from states.before(t) on. Against a `determined`
+    // forecaster the outcome is chosen after the forecast.
     void solve(bool determined, double* values, void (*look)()) const {
         Pause pause(look);
         const std::vector<Step> all = steps();
@@ -197,8 +215,8 @@ struct Board {
     }
 
     // What each forecast leads to from a state, for either outcome.
-    void look_ahead(const Multisets::Sequence& s, std::size_t t, const double* values, std::vector<std::size_t>& next,
-                    Columns& columns) const {
+    void look_ahead(const Multisets::Sequence& s, std::size_t t, const double* values,
+                    std::vector<std::size_t>& next, Columns& columns) const {
         states.ranks_with(s, t, next);
         const double* from = values + states.before(t + 1);
         for (std::size_t i = 0; i < points.size(); ++i) {
@@ -207,17 +225,20 @@ struct Board {
         }
     }
 
-    Columns blank() const { return {std::vector<double>(points.size()), std::vector<double>(points.size())}; }
+    Columns blank() const {
+        return {std::vector<double>(points.size()), std::vector<double>(points.size())};
+    }
 };
 
-// A lower bound on the value with forecasts anywhere in [0, 1], docs/minimax.md, theorem 3: the adversary sees no more
-// of a forecast than a cell, and the forecaster may as well say a point of it. A move is a cell and a point of it; the
-// moves of a cell stand together. Whatever chances the adversary plays, the best answer to them is a bound; these are
-// chosen so that no state loses more, against its value on the points, than what its column has to spare.
+// A lower bound on the value with forecasts anywhere in [0, 1], docs/minimax.md, theorem 3: the
+// adversary sees no more of a forecast than a cell, and the forecaster may as well say a point of
+// it. A move is a cell and a point of it; the moves of a cell stand together. Whatever chances the
+// adversary plays, the best answer to them is a bound; these are chosen so that no state loses
+// more, against its value on the points, than what its column has to spare.
 class Hidden {
   public:
-    Hidden(const Board& board, bool determined, const double* values, std::vector<std::size_t> first,
-           std::vector<std::size_t> said, void (*look)())
+    Hidden(const Board& board, bool determined, const double* values,
+           std::vector<std::size_t> first, std::vector<std::size_t> said, void (*look)())
         : pause_(look),
           board_(board),
           determined_(determined),
@@ -233,9 +254,12 @@ class Hidden {
     }
 
     // How many chances the adversary's play has: one for all he sees before an outcome.
-    std::size_t sights() const { return seen_.before(board_.rounds) * (determined_ ? first_.size() - 1 : 1); }
+    std::size_t sights() const {
+        return seen_.before(board_.rounds) * (determined_ ? first_.size() - 1 : 1);
+    }
 
-    // Writes the chances of a one: in order of rounds, of the cells before, and of the present cell if he sees it.
+    // Writes the chances of a one: in order of rounds, of the cells before, and of the present cell
+    // if he sees it.
     double bound(double* chances) {
         spare();
         std::vector<double> later;
@@ -251,9 +275,10 @@ class Hidden {
     }
 
   private:
-    // The cells are known: fix the chances, and store what then is the cheapest for every choice of points.
-    double* settle(const Multisets::Sequence& cells, std::size_t t, const std::vector<double>& later,
-                   std::vector<double>& now, double* to) {
+    // The cells are known: fix the chances, and store what then is the cheapest for every choice of
+    // points.
+    double* settle(const Multisets::Sequence& cells, std::size_t t,
+                   const std::vector<double>& later, std::vector<double>& now, double* to) {
         ranks_.clear();
         targets_.clear();
         all_.zero.clear();
@@ -263,7 +288,8 @@ class Hidden {
         const std::size_t width = all_.size() / ranks_.size();
         least_.assign(ranks_.size(), std::numeric_limits<double>::infinity());
         for (std::size_t cell = 0; cell + 1 < (determined_ ? first_.size() : 2); ++cell)
-            *to++ = determined_ ? play(width, first_[cell], first_[cell + 1]) : play(width, 0, width);
+            *to++ =
+                determined_ ? play(width, first_[cell], first_[cell + 1]) : play(width, 0, width);
         for (std::size_t k = 0; k < ranks_.size(); ++k) now[ranks_[k]] = least_[k] + targets_[k];
         return to;
     }
@@ -286,12 +312,13 @@ class Hidden {
     }
 
     // All ways to hold points in these cells, those of equal cell and outcome in increasing order.
-    void choose(const Multisets::Sequence& cells, std::size_t t, std::size_t k, Multisets::Sequence& held,
-                const std::vector<double>& later) {
+    void choose(const Multisets::Sequence& cells, std::size_t t, std::size_t k,
+                Multisets::Sequence& held, const std::vector<double>& later) {
         if (k == t) return collect(held, t, later);
         const std::size_t cell = cells[k] / 2, moves = first_[cell + 1] - first_[cell];
         const std::size_t start = 2 * first_[cell] + cells[k] % 2 * moves;
-        for (held[k] = k > 0 && cells[k] == cells[k - 1] ? held[k - 1] : start; held[k] < start + moves; ++held[k])
+        for (held[k] = k > 0 && cells[k] == cells[k - 1] ? held[k - 1] : start;
+             held[k] < start + moves; ++held[k])
             choose(cells, t, k + 1, held, later);
     }
 
@@ -305,14 +332,16 @@ class Hidden {
         targets_.push_back(values_[state] - spare_[state]);
         if (t + 1 < board_.rounds) return look_further(held, t, later);
         board_.look_ahead(points, t, values_, next_, columns_);
-        const std::size_t width = determined_ ? said_.size() : columns_.size();  // if he does not see, the point is all
+        const std::size_t width =
+            determined_ ? said_.size() : columns_.size();  // if he does not see, the point is all
         for (std::size_t i = 0; i < width; ++i) {
             all_.zero.push_back(columns_.zero[determined_ ? said_[i] : i]);
             all_.one.push_back(columns_.one[determined_ ? said_[i] : i]);
         }
     }
 
-    void look_further(const Multisets::Sequence& held, std::size_t t, const std::vector<double>& later) {
+    void look_further(const Multisets::Sequence& held, std::size_t t,
+                      const std::vector<double>& later) {
         held_.ranks_with(held, t, next_held_);
         for (std::size_t cell = 0; cell + 1 < first_.size(); ++cell) {
             const std::size_t start = 2 * first_[cell], moves = first_[cell + 1] - first_[cell];
@@ -323,8 +352,8 @@ class Hidden {
         }
     }
 
-    // What each state may lose without harm to the first: what its parents may, and what its column costs above theirs.
-    // An outcome that nobody would choose may lose all.
+    // What each state may lose without harm to the first: what its parents may, and what its column
+    // costs above theirs. An outcome that nobody would choose may lose all.
     void spare() {
         const Multisets& states = board_.states;
         spare_.assign(states.before(board_.rounds + 1), static_cast<double>(board_.rounds));
@@ -356,7 +385,8 @@ class Hidden {
     bool determined_;
     const double* values_;
     std::vector<std::size_t> first_, said_;
-    Multisets seen_, held_;  // seen: item 2 cell + y; held: the moves of a cell with outcome 0, then those with 1
+    Multisets seen_, held_;  // seen: item 2 cell + y; held: the moves of a cell with outcome 0,
+                             // then those with 1
     std::vector<std::size_t> item_;
     std::vector<double> spare_, targets_, least_;
     std::vector<std::size_t> ranks_, next_ = std::vector<std::size_t>(board_.states.items());

@@ -104,16 +104,19 @@ void bind_distance(nb::module_& m) {
     nb::class_<Limits>(m, "SearchLimits")
         .def(nb::init<std::int64_t, double>(), "memory"_a, "seconds"_a)
         .def("stop", &Limits::stop, "Make the search end soon.")
-        .def_prop_ro("progress", &Limits::progress);
+        .def_prop_ro("progress", &Limits::progress,
+                     "A value, and what chains cost at least up to there.");
     nb::class_<Found>(m, "FoundChain")
-        .def_prop_ro("outcome", [](const Found& found) { return static_cast<int>(found.outcome); })
-        .def_ro("length", &Found::length)
-        .def_ro("loss", &Found::loss)
-        .def_ro("peak", &Found::peak)
-        .def_prop_ro("zeros", column(&Found::zeros))
-        .def_prop_ro("ones", column(&Found::ones))
-        .def_prop_ro("values", column(&Found::values))
-        .def_prop_ro("lengths", column(&Found::lengths));
+        .def_prop_ro(
+            "outcome", [](const Found& found) { return static_cast<int>(found.outcome); },
+            "0 if the search is complete; else 1 for time, 2 for memory, 3 for a stop.")
+        .def_ro("length", &Found::length, "Of the shortest chain; infinite if there is none.")
+        .def_ro("loss", &Found::loss, "What leaving out values costs at most.")
+        .def_ro("peak", &Found::peak, "The most bytes in use.")
+        .def_prop_ro("zeros", column(&Found::zeros), "The zeros of each step.")
+        .def_prop_ro("ones", column(&Found::ones), "The ones of each step.")
+        .def_prop_ro("values", column(&Found::values), "Where lengths were bounded on the way.")
+        .def_prop_ro("lengths", column(&Found::lengths), "What chains cost at least up to there.");
     nb::class_<ChainProblem>(m, "ChainProblem")
         .def(nb::init<Integers, Integers, Integers, Integers, int, Doubles, Array<const double, 2>,
                       bool>(),

@@ -32,7 +32,8 @@ _COLOURS: dict[Sees, str] = {"nothing": COLORS[0], "distribution": COLORS[1], "f
 _NAME = 100  # points: the longest name of a forecaster in a legend
 _SIZE = 9  # points: all words, which a page that makes the figure smaller would make too small
 _PAGE = 7.2  # inches: the figure if there is none, about as wide as a column of a page
-_WIDE, _HIGH = 7.0, 1.5  # inches: the narrowest figure, and the lowest line of panels
+_WIDE = 7.0  # inches of the narrowest figure
+_HIGH = 1.5  # inches of the lowest line of panels
 _SEEN = (
     "adversaries, who see nothing (blue),",
     "what may be forecast and how likely (green), or the forecast (orange)",
@@ -101,7 +102,8 @@ class Curves:
             figure = new_figure(_PAGE, 1.75 * lines + 1.2)
         _large_enough(figure, lines)
         grid = figure.add_gridspec(lines, columns)
-        overview, names = figure.add_subplot(grid[:2, :3]), figure.add_subplot(grid[:2, 3])
+        overview = figure.add_subplot(grid[:2, :3])
+        names = figure.add_subplot(grid[:2, 3])
         self.draw_overview(overview, legend=False)
         names.axis("off")
         names.legend(

@@ -99,7 +99,7 @@ def exhaustive(forecaster: Any, rounds: int) -> Worst:
     """
     f = copied(forecaster)
     rounds = _check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS)
-    layer = [History(remembered(f), (), (), ())]
+    layer = [History(snapshot_of(f), (), (), ())]
     for _ in range(rounds):
         layer = _next_layer(f, layer)
     distance, outcomes = _farthest(f, layer)
@@ -122,12 +122,12 @@ def copied(forecaster: Any) -> Any:
     return forecaster.from_json(forecaster.to_json())
 
 
-def remembered(f: Any) -> Any:
+def snapshot_of(f: Any) -> Any:
     """All that the forecaster's future depends on."""
     return f.state() if hasattr(f, "load") else f.to_json()
 
 
-def returned(f: Any, state: Any) -> Any:
+def restored(f: Any, state: Any) -> Any:
     """Return the forecaster in that state; the same object if it can load one."""
     if not hasattr(f, "load"):
         return f.from_json(state)
@@ -146,13 +146,13 @@ def _next_layer(f: Any, layer: list[History]) -> list[History]:
     found: dict[Any, History] = {}
     for before in layer:
         for y in (0, 1):
-            f = returned(f, before.state)
+            f = restored(f, before.state)
             p = f.predict()
             said = p if not hasattr(f, "scored") else f.scored(y)
             f.observe(y)
             sides = [list(before.zeros), list(before.ones)]
             insort(sides[y], said)
-            after = History(remembered(f), tuple(sides[0]), tuple(sides[1]), (*before.outcomes, y))
+            after = History(snapshot_of(f), tuple(sides[0]), tuple(sides[1]), (*before.outcomes, y))
             found.setdefault((key(f, after.state), *after[1:3]), after)
     return list(found.values())
 
@@ -187,7 +187,7 @@ def certified(f: Any) -> Fraction | None:
 
 
 def _most_certified(f: Any, layer: list[History]) -> Fraction | None:
-    found = (certified(returned(f, history.state)) for history in layer)
+    found = (certified(restored(f, history.state)) for history in layer)
     return max((each for each in found if each is not None), default=None)
 
 

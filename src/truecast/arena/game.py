@@ -55,7 +55,8 @@ class Round:
         self.rng = rng
         self.said: list[float] = []
         self.outcomes: list[int] = []
-        self._forecaster, self._sees = forecaster, sees
+        self._forecaster = forecaster
+        self._sees = sees
 
     @property
     def distribution(self) -> Distribution:

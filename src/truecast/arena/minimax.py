@@ -98,7 +98,8 @@ class Solution:
 
     def _place(self, items: Iterable[int]) -> int:
         found = sorted(items)
-        kinds, t = 2 * len(self.points), len(found)
+        kinds = 2 * len(self.points)
+        t = len(found)
         before = comb(kinds + t - 1, t - 1) if t else 0
         return before + sum(comb(item + j, j + 1) for j, item in enumerate(found))
 
@@ -225,7 +226,8 @@ def short_sighted(
     game is deterministic, of the present cell. They are good, not always the best; the bound is
     that of the best answer to them.
     """
-    points, rounds = solution.points, solution.rounds
+    points = solution.points
+    rounds = solution.rounds
     numerators, denominator = _over_one_denominator(rounds, points)
     at = [points.index(end) for end in ends]
     cells = [range(a, b + 1) for a, b in pairwise(at)]
@@ -236,7 +238,8 @@ def short_sighted(
         len(cells) if solution.deterministic else 1
     )
     chances = np.empty(_few("ends", sights))
-    values, seen = solution._values, solution.deterministic
+    values = solution._values
+    seen = solution.deterministic
     return bound_game(numerators, denominator, rounds, seen, values, first, said, chances), chances
 
 

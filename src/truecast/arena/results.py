@@ -174,7 +174,8 @@ class Results:
         return "" if one is None else number(one.worst, at_most=self._wide(one.at_least, one.worst))
 
     def _mean(self, games: list[Row]) -> str:
-        lower, upper = fmean(row.lower for row in games), fmean(row.upper for row in games)
+        lower = fmean(row.lower for row in games)
+        upper = fmean(row.upper for row in games)
         return number(upper, at_most=self._wide(lower, upper))
 
     def _wide(self, lower: float, upper: float) -> bool:

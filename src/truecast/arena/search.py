@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
 from truecast.arena.adversaries.leave_biased import LeaveBiased
-from truecast.arena.exhaustive import certified, copied, distances, key, remembered, returned
+from truecast.arena.exhaustive import certified, copied, distances, key, restored, snapshot_of
 from truecast.arena.game import play
 from truecast.arena.yardstick import distance
 from truecast.distance import Distance
@@ -172,7 +172,7 @@ class _Trials:
         self.rounds = rounds
         self.tries = tries
         self.tell = tell
-        self.fresh = remembered(f)
+        self.fresh = snapshot_of(f)
         self.start = time.monotonic()
         self.deadline = self.start + seconds
         self.found: dict[bytes, float] = {}
@@ -185,7 +185,7 @@ class _Trials:
 
     def said(self, y: Outcomes) -> NDArray[np.float64]:
         """What the forecasts are judged by."""
-        f = returned(self.f, self.fresh)
+        f = restored(self.f, self.fresh)
         said = np.empty(len(y))
         for t, bit in enumerate(y.tolist()):
             p = f.predict()
@@ -320,7 +320,7 @@ class _Branch(NamedTuple):
 
 def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes]:
     """Yield the histories left in the end, filled up with constants if the time is over."""
-    layer = [_Branch(remembered(f), (), {}, 0.0)]
+    layer = [_Branch(snapshot_of(f), (), {}, 0.0)]
     for _ in range(rounds):
         if time.monotonic() > deadline:
             break
@@ -339,11 +339,11 @@ def _beam(f: Any, rounds: int, width: int, deadline: float) -> Iterator[Outcomes
 
 def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
     for y in (0, 1):
-        f = returned(f, before.state)
+        f = restored(f, before.state)
         p = f.predict()
         said = f.scored(y) if hasattr(f, "scored") else p
         f.observe(y)
         errors = before.errors | {said: before.errors.get(said, 0.0) + y - said}
         bound = certified(f)
         far = sum(map(abs, errors.values())) if bound is None else float(bound)
-        yield _Branch(remembered(f), (before.outcomes, y), errors, far)
+        yield _Branch(snapshot_of(f), (before.outcomes, y), errors, far)

@@ -57,7 +57,8 @@ class GreedyCertificate(LadderAdversary):
         while True:
             cell = f.open_cell
             said = round(2 * whole * game.forecast)  # exact: forecasts are ends or middles of cells
-            points, biases = f.points[cell : cell + 2].tolist(), f.biases[cell : cell + 2].tolist()
+            points = f.points[cell : cell + 2].tolist()
+            biases = f.biases[cell : cell + 2].tolist()
             zero, one = (
                 abs(said - 2 * points[y])
                 + 2 * abs(biases[y] + points[y] - whole * y)

@@ -50,7 +50,8 @@ class LeaveBiased(LadderAdversary):
 
     def outcomes(self, game: Round) -> Iterator[int]:
         """Yield an outcome for every round."""
-        f, passed, stayed = game.forecaster, 0, 0
+        f = game.forecaster
+        passed = stayed = 0
         whole = f.denominator
         while True:
             points, biases, cell = self._seen(f)
@@ -63,7 +64,8 @@ class LeaveBiased(LadderAdversary):
                 and point < whole
                 and self._leaves(whole, point, int(biases[at]), int(points[at - 1]), stayed)
             ):
-                passed, stayed = point, 0
+                passed = point
+                stayed = 0
                 continue
             y = int(cell < at)
             stayed += cell + y == at
@@ -78,7 +80,8 @@ class LeaveBiased(LadderAdversary):
         if bias >= 0:
             return False
         if 2 * point <= whole:
-            g, width = point / whole, (point - below) / whole
+            g = point / whole
+            width = (point - below) / whole
             if stayed < self._stay or (
                 self._fine is not None and width * g * (1.25 - g) > self._fine
             ):
@@ -88,7 +91,8 @@ class LeaveBiased(LadderAdversary):
 
 def _falls(whole: int, point: int, bias: int, look: int) -> bool:
     """Whether crossing a point to and fro, from above, lowers its bias within some rounds."""
-    now, above = bias, True
+    now = bias
+    above = True
     for _ in range(look):
         now += point if above else point - whole
         above = now <= 0 if above else now < 0

@@ -60,7 +60,8 @@ class SignPreservation(Adversary):
                 off += game.outcomes[-1] - game.said[-1]
                 if off * off >= length:
                     break
-            board, moves = after(board, cell, 1 if off > 0 else -1), moves - 1
+            board = after(board, cell, 1 if off > 0 else -1)
+            moves -= 1
         while (
             True
         ):  # ones lift forecasts out of the cells and leave each plus behind; zeros each minus

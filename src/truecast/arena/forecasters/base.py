@@ -124,7 +124,8 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
         self._refuse(state)
         for name, values in self._memory.items():
             values[:] = state[name]
-        self._rounds, self._said = state["rounds"], None
+        self._rounds = state["rounds"]
+        self._said = None
         if state["issued"]:
             self.predict()
 

@@ -128,7 +128,8 @@ class Foster(Planned, RandomForecaster):
 def _bounds(rounds: int, most: int) -> Array:
     """Bounds on the expected error by value with 1, 2, ..., `most` intervals."""
     m = np.arange(1.0, most + 1)
-    half, tilt = 1 / (2 * m), 1 - m**-2
+    half = 1 / (2 * m)
+    tilt = 1 - m**-2
     coarse = (1 - 1 / m) * np.sqrt(m * rounds)
     fine = largest(m * tilt, m * rounds * ((0.5 + half) ** 2 + tilt * half))
     bound: Array = rounds * half + np.minimum(coarse, fine)

@@ -147,7 +147,8 @@ class FosterVohra(Planned, RandomForecaster):
 
     def _off(self, i: int) -> float:
         """Positive if point i regrets not being the next, negative if the one before, else 0."""
-        bias, half = self._biases[i], self._counts[i] / 2
+        bias = self._biases[i]
+        half = self._counts[i] / 2
         return max(bias - half, 0.0) or min(bias + half, 0.0)
 
     def _pull(self, i: int, room: int) -> float:
@@ -155,7 +156,8 @@ class FosterVohra(Planned, RandomForecaster):
 
         That is the sum over k = 1, ..., room of k^(2 - decay) (2 m |b_i| - n_i k)^+.
         """
-        bias, count = 2 * abs(self._biases[i]), self._counts[i]
+        bias = 2 * abs(self._biases[i])
+        count = self._counts[i]
         most = room if bias >= room * count else int(bias / count)
         return bias * self._powers[0][most] - count * self._powers[1][most]
 
@@ -176,7 +178,8 @@ def _bounds(decay: int, rounds: int, most: int) -> Array:
     """Bounds on the expected error by value with grids of 1, 2, ..., `most` steps."""
     m = np.arange(1.0, most + 1)
     near, far, farther = (np.cumsum(m ** (e - decay)) for e in (2, 3, 4))
-    scale, slope = (m + 1) * (1 + 1 / near), near + far / m
+    scale = (m + 1) * (1 + 1 / near)
+    slope = near + far / m
     square = near / 4 + far / (2 * m) + farther / (4 * m**2)
     coarse = np.sqrt((m + 1) * (1 + near) * rounds)
     fine = largest(scale * slope, scale * rounds * (square + slope / (2 * m)))

@@ -79,7 +79,8 @@ class Minimax(RandomForecaster):
         )
 
     def _learn(self, p: float, y: int) -> None:
-        game, at = self._memory["game"], self._rounds % self._horizon
+        game = self._memory["game"]
+        at = self._rounds % self._horizon
         game[at] = 2 * _number(self._horizon, p) + y
         if at + 1 == self._horizon:
             game[:] = [_NONE] * self._horizon
@@ -89,11 +90,9 @@ class Minimax(RandomForecaster):
         return games * self.solution.value() + (_most(self._horizon, rest, ()) if rest else 0.0)
 
     def _refuse(self, state: dict[str, Any]) -> None:
-        game, played, kinds = (
-            state["game"],
-            state["rounds"] % self._horizon,
-            2 * len(farey(_ORDERS[self._horizon])),
-        )
+        game = state["game"]
+        played = state["rounds"] % self._horizon
+        kinds = 2 * len(farey(_ORDERS[self._horizon]))
         if any(not 0 <= item < kinds for item in game[:played]) or any(
             item != _NONE for item in game[played:]
         ):

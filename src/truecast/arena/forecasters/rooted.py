@@ -44,7 +44,8 @@ class RootedForecaster(Planned, LiteratureForecaster):
             m = _check.whole_number("grid", grid, least=1, most=MAX_GRID)
         else:
             m = min(self._best_grid(cast("int", rounds)), MAX_GRID)
-        self._horizon, self._grid = rounds, m
+        self._horizon = rounds
+        self._grid = m
         self._sums = self._start(m)
         super().__init__(sums=self._sums)
 
@@ -63,7 +64,8 @@ class RootedForecaster(Planned, LiteratureForecaster):
         """Take in what a round adds to r at the ends of a cell."""
 
     def _forecast(self) -> float:
-        sums, m = self._sums, self._grid
+        sums = self._sums
+        m = self._grid
         if sums[0] <= 0:
             return 0.0
         if sums[m] >= 0:

@@ -121,7 +121,7 @@ def arena(
     Examples:
       truecast arena --rounds 100,1000,10000 --resume games.jsonl
       truecast arena --forecaster aosa --adversary early-stop --no-plot
-    """  # noqa: D205, D301 (click wants the character itself, to leave the lines of a paragraph alone)
+    """  # noqa: D205, D301 (click wants the character itself)
     picture = None if only_list else _picture(plot, no_plot)
     with (
         errors({"horizons": "--rounds", "path": "--resume"}),

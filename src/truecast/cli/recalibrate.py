@@ -284,10 +284,7 @@ def _write_page(
     done: RecalibrationResult,
     title: str | None,
 ) -> None:
-    """Write about all rows of the output, or all that are known by their ids.
-
-    Rows of earlier runs are included.
-    """
+    """Write about all rows of the output, of earlier runs too, or all that are known by ids."""
     from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report

@@ -209,10 +209,7 @@ def _for_terminal(text: str) -> str:
 
 
 def fitted(text: str, width: int = WIDTH, indent: str = "", after: str = "") -> str:
-    """Return a text in lines that fit.
-
-    Lines after the first of a paragraph are indented by `after`, or by two more than the first.
-    """
+    """Return a text in lines that fit, those after the first indented by `after`, or two more."""
     import textwrap
 
     wrap = textwrap.TextWrapper(
@@ -417,10 +414,7 @@ def check_outputs(outputs: Mapping[str, Path | None], file: str = "-") -> None:
 
 
 def _refuse_same(files: Mapping[str, Path | None]) -> None:
-    """Refuse a file that would be written over another, or over FILE.
-
-    What is made beside it meanwhile counts, too.
-    """
+    """Refuse a file that would be written over another, itself or what is made beside it."""
     seen: dict[Path, str] = {}
     for option, file in files.items():
         target = None if file is None else Path(os.path.realpath(file))

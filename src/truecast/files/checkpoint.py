@@ -224,10 +224,7 @@ class Checkpoint:
         return run.output == self._output
 
     def continues(self, run: RunRecord | None, columns: list[str]) -> bool:
-        """Return whether this run adds to the output of a complete one.
-
-        That must be unchanged since then.
-        """
+        """Return whether this run adds to the output of a complete one, which must be unchanged."""
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:

@@ -101,10 +101,7 @@ class Prints:
             self.step = self.step * 2
 
     def sums(self, step: int) -> Words:
-        """Return the sums at every `step` rows, a multiple of the own step.
-
-        Of the columns, and of how many rows change.
-        """
+        """Return the sums of columns and of changes at every `step` rows, a multiple of the own."""
         return self._sums[:, :: step // self.step]
 
     @property
@@ -132,10 +129,7 @@ class Prints:
         return -math.log(chance) * changed
 
     def _alike(self, lanes: list[int]) -> tuple[float, int]:
-        """Return how likely a row that changes is like another in some columns.
-
-        And how many of the first rows change.
-        """
+        """Return how likely a changing row is like another in some columns, and how many change."""
         head = np.hstack(self._head)
         changes = _changed(head[lanes])
         p = head[3].view(np.float64)
@@ -306,10 +300,7 @@ def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float6
 
 
 class _Elsewhere:
-    """Whether long stretches of the rows before are found anywhere.
-
-    A log may have lost its oldest rows.
-    """
+    """Whether long stretches of the rows before are found anywhere: old rows may be gone."""
 
     def __init__(self, before: Prints) -> None:
         self.found = False

@@ -102,10 +102,7 @@ class Records:
             self._more()
 
     def holds(self, line: int, last: bytes) -> bool:
-        """Whether to leave out what stands after the last line break.
-
-        If that has several lines, it is no line that was cut.
-        """
+        """Whether to leave out what stands after the last line break, if that is a single line."""
         if self.hold and last and b"\n" not in last.strip(_BLANK):
             self.held = f"line {line + last.count(_END, 0, len(last) - len(last.lstrip(_BLANK)))}"
         return self.held is not None

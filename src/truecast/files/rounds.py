@@ -274,10 +274,7 @@ class _RoundsReader:
     def _bad_rows(
         self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the place of each bad row, and what is wrong with it.
-
-        Of those that are no rows at all, only the first.
-        """
+        """Yield place and reason of each bad row; of those that are no rows at all, the first."""
         before, *first = chunk.bad.first
         unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
         for row in np.flatnonzero(~keep).tolist():

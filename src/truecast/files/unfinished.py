@@ -82,10 +82,7 @@ def mark(path: Path, amount: int | None = None) -> Mark:
 
 
 def reaches(part: Path, marked: Mark) -> bool:
-    """Return whether a file, or a folder of pieces, has come as far as was marked.
-
-    And was written by the same run.
-    """
+    """Return whether a file, or a folder of pieces, has come as far as the same run marked."""
     amount, tail = marked
     if not amount or part.is_symlink():  # a run has always written something before it is marked
         return False

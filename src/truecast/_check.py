@@ -457,7 +457,7 @@ def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArra
 
 
 def counts(name: str, values: Any, size: int) -> NDArray[Any]:
-    """Return `size` counts or weights, none negative or extreme: int64 if integers, else float64."""
+    """Return `size` counts or weights, not negative or extreme: int64 if whole, else float64."""
     low, high = WEIGHTS
     rule = f"must be 0, or from {low:g} to {high:g}"
     array = _column(name, values, rule)

@@ -186,6 +186,7 @@ class Checkpoint:
         self._put_in_place(saved.run)
 
     def _put_in_place(self, run: RunRecord) -> None:
+        # the output first: while PATH.part is there, this can be done again
         with writing(Path(self._output), "-o"):
             put_in_place(Path(self._output), run.written)
         with self._writing():
@@ -261,6 +262,7 @@ class Checkpoint:
         """Save the end of the run: its output and the state take their places."""
         if self._checksum() != self._base:
             raise FileError(self._name, "was changed by another run while this one was under way")
+        # from here on, whatever happens, the next run only has to put the files in their places
         self.save(recalibrator, replace(run, complete=True))
         self._put_in_place(run)
         with self._writing():

@@ -253,7 +253,7 @@ class _Play:
                 "nothing",
             )
         if math.isnan(outcome):
-            self._play_waiting()
+            self._play_waiting()  # they came before
             ticket = self._recalibrator.issue(
                 score, group=self._members[row], event=self._events[row]
             )

@@ -240,7 +240,7 @@ class _TextOutput(Output):
             self._packer = None
         self._raw.flush()
         if self.path is None:
-            return 0, 0
+            return 0, 0  # nobody continues standard output
         os.fsync(self._raw.fileno())
         return mark(part_path(self.path), self._raw.tell())
 

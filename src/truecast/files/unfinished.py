@@ -152,10 +152,11 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
             raise in_the_way(place, option)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # the run that held the lock removes the file: ours may be gone already
             there = place.exists() and os.path.samestat(os.fstat(file.fileno()), place.stat())
         except BlockingIOError:
             there = False
-        if not there:  # or the other has just ended, and taken the lock away
+        if not there:
             raise FileError(str(path), "is being written by another run: wait until that has ended")
         try:
             yield

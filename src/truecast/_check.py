@@ -271,7 +271,7 @@ def group(value: Any, position: int | None = None) -> Group:
 
 def _name(value: Any, position: int | None, argument: str = "group") -> Name:
     """Return the name or number of one group."""
-    where = argument if position is None else f"{argument}s"
+    named = argument if position is None else f"{argument}s"
     if isinstance(value, str):
         name = str.__str__(value)  # that of an enumeration would be the name of its member
         if not _PAIR.search(name):
@@ -280,12 +280,12 @@ def _name(value: Any, position: int | None, argument: str = "group") -> Name:
             "must have no pair of surrogates, which is saved as one letter: encode it as UTF-16 "
             "and decode it"
         )
-        raise InputError(where, rule, ascii(name), position)
+        raise InputError(named, rule, ascii(name), position)
     if (type(value) is int or isinstance(value, np.integer)) and -(2**63) <= value < 2**63:
         return int(value)
     several = ", or a tuple of these" if argument == "group" else ""
     raise InputError(
-        where, f"must be a str or an int of 64 bits{several}, or None", value, position
+        named, f"must be a str or an int of 64 bits{several}, or None", value, position
     )
 
 
@@ -457,10 +457,7 @@ def sample_weight(weights: Any, y_true: Any, y_prob: Any, rounds: int) -> NDArra
 
 
 def counts(name: str, values: Any, size: int) -> NDArray[Any]:
-    """Return `size` counts or weights: int64 if they are integers, else float64.
-
-    None is negative or extreme.
-    """
+    """Return `size` counts or weights, not negative or extreme: int64 if whole, else float64."""
     low, high = WEIGHTS
     rule = f"must be 0, or from {low:g} to {high:g}"
     array = _column(name, values, rule)

@@ -57,7 +57,7 @@ def main() -> None:
       1    the machine would not: disk full, folder not writable
       2    something in the options or the file is wrong; a line says what
       130  stopped by Ctrl-C
-    """  # noqa: D205, D301 (click wants the character itself, to leave the lines of a paragraph alone)
+    """  # noqa: D205, D301 (click wants the character itself)
 
 
 for command in (measure, report, recalibrate, distance, forecast, arena):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,13 +12,13 @@ import click
 from truecast.cli.shared import (
     WIDTH,
     Once,
+    check_outputs,
     echo,
     errors,
     file_type,
     fitted,
+    interruptible,
     progress,
-    refuse_folder,
-    refuse_twice,
     say,
 )
 from truecast.errors import shown, writing
@@ -122,13 +121,13 @@ def arena(
     Examples:
       truecast arena --rounds 100,1000,10000 --resume games.jsonl
       truecast arena --forecaster aosa --adversary early-stop --no-plot
-    """  # noqa: D205, D301 (click wants the character itself, to leave the lines of a paragraph alone)
+    """  # noqa: D205, D301 (click wants the character itself)
     picture = None if only_list else _picture(plot, no_plot)
-    files = {"--plot": picture, "--csv": csv, "--resume": resume}
-    with errors({"horizons": "--rounds", "path": "--resume"}), _resumable(resume):
-        for option, path in files.items():
-            refuse_folder(option, path)
-        refuse_twice(files)
+    with (
+        errors({"horizons": "--rounds", "path": "--resume"}),
+        interruptible(f"stopped; {_kept(resume)}"),
+    ):
+        check_outputs({"--plot": picture, "--csv": csv, "--resume": resume})
         from truecast.arena import ADVERSARIES, FORECASTERS, tournament
 
         chosen = _chosen("--forecaster", FORECASTERS, forecasters)
@@ -198,21 +197,14 @@ def _picture(plot: Path | None, no_plot: bool) -> Path | None:
     return plot or _PICTURE
 
 
-@contextmanager
-def _resumable(file: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = "to be able to go on from where you stop, use --resume FILE"
-        if file is not None:
-            import shlex
+def _kept(file: Path | None) -> str:
+    """Return what is left when the games are stopped."""
+    if file is None:
+        return "to be able to go on from where you stop, use --resume FILE"
+    import shlex
 
-            kept = (
-                f"the games that were over are in {shlex.quote(str(file))}; the same command goes "
-                "on from there"
-            )
-        say(f"stopped; {kept}")
-        raise click.exceptions.Exit(130) from None
+    name = shlex.quote(str(file))
+    return f"the games that were over are in {name}; the same command goes on from there"
 
 
 def _print(results: Results, markdown: bool) -> None:

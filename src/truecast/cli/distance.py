@@ -12,14 +12,13 @@ from truecast.cli.measure import tallied
 from truecast.cli.shared import (
     Once,
     arguments,
+    check_outputs,
     echo,
     echo_json,
     errors,
     file_type,
     fitted,
     progress,
-    refuse_folder,
-    refuse_twice,
     say,
 )
 from truecast.errors import shown, writing
@@ -98,18 +97,10 @@ def distance(
       truecast distance scores.parquet --rtol 0.01 --witness nearest.csv
     """  # noqa: D301
     with errors():
-        refuse_folder("--witness", witness)
-        refuse_twice({"FILE": None if file == "-" else Path(file), "--witness": witness})
+        check_outputs({"--witness": witness}, file)
         scores = () if score is None else (score,)
-        found = tallied(
-            file,
-            outcome=outcome,
-            scores=scores,
-            weight=weight,
-            group=None,
-            skip_bad=skip_bad,
-            **cells,
-        )
+        columns = {"outcome": outcome, "scores": scores, "weight": weight}
+        found = tallied(file, skip_bad=skip_bad, **columns, **cells)
         ((name, tally),) = found.scores.items()
         if tally.weighted:
             raise click.UsageError(

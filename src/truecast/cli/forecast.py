@@ -13,14 +13,13 @@ from truecast._names import counted
 from truecast.cli.shared import (
     Once,
     arguments,
+    check_outputs,
     echo,
     echo_json,
     errors,
     opened,
     plain,
     progress,
-    refuse_folder,
-    refuse_twice,
     say,
 )
 from truecast.errors import shown, writing
@@ -102,8 +101,7 @@ def forecast(
     out = None if output in (None, "-") else Path(output)
     options = {"horizon": horizon, "grid": grid, "at": at, "cell": cell}
     with errors():
-        refuse_folder("-o", out)
-        refuse_twice({"FILE": None if file == "-" else Path(file), "-o": out})
+        check_outputs({"-o": out}, file)
         y, skipped = _outcomes(file, outcome, skip_bad, cells)
         f = _built(forecaster, options, len(y))
         p = f.forecast_many(y)

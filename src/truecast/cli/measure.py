@@ -69,15 +69,8 @@ def measure(
       zcat scores.csv.gz | truecast measure - --json
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     with errors():
-        found = tallied(
-            file,
-            outcome=outcome,
-            scores=scores,
-            weight=weight,
-            group=by,
-            skip_bad=skip_bad,
-            **cells,
-        )
+        columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
+        found = tallied(file, skip_bad=skip_bad, **columns, **cells)
         from truecast.measures import measure as measure_all
 
         judged = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,15 @@ from truecast.cli.shared import (
     Once,
     Reopened,
     arguments,
+    check_outputs,
     echo,
     echo_json,
     errors,
     file_type,
+    interruptible,
     opened,
     plain,
     progress,
-    refuse_folder,
-    refuse_twice,
     say,
 )
 from truecast.errors import shown, writing
@@ -167,15 +166,21 @@ def recalibrate(
     """  # noqa: D301
     with errors({"max_groups": "--max-groups"}):
         out = None if output == "-" else Path(output)
-        _refuse(file, out, state, page)
-        with_state = {"--complete": complete, "--again": again}
-        _refuse_options(state, page, time, with_state, sort=sort, title=title)
+        if out is None and (state is not None or page is not None):
+            raise click.UsageError("--state and --report need a file to write to: -o OUT")
+        check_outputs({"-o": out, "--state": state, "--report": page}, file)
+        for option, given in {"--complete": complete, "--again": again}.items():
+            if given and state is None:
+                raise click.UsageError(f"{option} needs --state: without it, every run starts anew")
+        if title is not None and page is None:
+            raise click.UsageError("--title is for the page: it needs --report FILE")
+        if sort and time is None:
+            raise click.UsageError("--sort needs the column to sort by: --time NAME")
         if again and ids is not None:
             raise click.UsageError("--again is for runs without --id: rows are known by their ids")
         if event is not None and ids is None:
-            raise click.UsageError(
-                "--event needs --id: without it, each outcome comes before the next row"
-            )
+            reason = "without it, each outcome comes before the next row"
+            raise click.UsageError(f"--event needs --id: {reason}")
         for column_of_groups in by:
             if by.count(column_of_groups) > 1:
                 raise click.UsageError(
@@ -186,7 +191,10 @@ def recalibrate(
         reopened = Reopened(
             file, outcome=outcome, scores=scores, group=first, overlapping=others, **cells
         )
-        with _resumable(state, ids), progress("recalibrating", rows=out is None) as show:
+        kept = "nothing was written"
+        if state is not None and ids is None:
+            kept = "the same command continues from there"
+        with interruptible(f"stopped; {kept}"), progress("recalibrating", rows=out is None) as show:
             from truecast.files import Recalibration
             from truecast.recalibrate import Recalibrator
             from truecast.recalibrate.recalibrator import MAX_UNRESOLVED
@@ -213,49 +221,6 @@ def recalibrate(
         _say_what_is_left(done, file)
         if page is not None and out is not None:
             _write_page(page, out, reopened.names, column, time, done, title)
-
-
-def _refuse(file: str, out: Path | None, state: Path | None, page: Path | None) -> None:
-    """Refuse what cannot be written, before any work is done."""
-    if out is None and (state is not None or page is not None):
-        raise click.UsageError("--state and --report need a file to write to: -o OUT")
-    files = {"-o": out, "--state": state, "--report": page}
-    for option, path in files.items():
-        refuse_folder(option, path)
-    refuse_twice({"FILE": None if file == "-" else Path(file)} | files)
-
-
-def _refuse_options(
-    state: Path | None,
-    page: Path | None,
-    time: str | None,
-    with_state: dict[str, bool],
-    *,
-    sort: bool,
-    title: str | None,
-) -> None:
-    """Refuse options that need another one."""
-    for option, given in with_state.items():
-        if given and state is None:
-            raise click.UsageError(f"{option} needs --state: without it, every run starts anew")
-    if title is not None and page is None:
-        raise click.UsageError("--title is for the page: it needs --report FILE")
-    if sort and time is None:
-        raise click.UsageError("--sort needs the column to sort by: --time NAME")
-
-
-@contextmanager
-def _resumable(state: Path | None, ids: str | None) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = (
-            "nothing was written"
-            if state is None or ids
-            else "the same command continues from there"
-        )
-        say(f"stopped; {kept}")
-        raise click.exceptions.Exit(130) from None
 
 
 def _print(done: RecalibrationResult, out: Path | None, as_json: bool) -> None:
@@ -319,10 +284,7 @@ def _write_page(
     done: RecalibrationResult,
     title: str | None,
 ) -> None:
-    """Write about all rows of the output, or all that are known by their ids.
-
-    Rows of earlier runs are included.
-    """
+    """Write about all rows of the output, of earlier runs too, or all that are known by ids."""
     from truecast.cli.course import course_of_file
     from truecast.files import rounds, tallies
     from truecast.report import html_report

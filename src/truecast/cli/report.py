@@ -11,11 +11,10 @@ from truecast.cli.measure import tallied, titled
 from truecast.cli.shared import (
     Once,
     arguments,
+    check_outputs,
     echo,
     errors,
     file_type,
-    refuse_folder,
-    refuse_twice,
     say,
 )
 from truecast.errors import shown, writing
@@ -59,17 +58,9 @@ def report(
       truecast report scores.parquet --score old --score new -o late.html
     """  # noqa: D205, D301
     with errors():
-        refuse_folder("-o", output)
-        refuse_twice({"FILE": None if file == "-" else Path(file), "-o": output})
-        found = tallied(
-            file,
-            outcome=outcome,
-            scores=scores,
-            weight=weight,
-            group=by,
-            skip_bad=skip_bad,
-            **cells,
-        )
+        check_outputs({"-o": output}, file)
+        columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
+        found = tallied(file, skip_bad=skip_bad, **columns, **cells)
         from truecast.cli.course import course_of_file
         from truecast.report import html_report
 

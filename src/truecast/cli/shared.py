@@ -27,17 +27,17 @@ __all__ = [
     "Refusal",
     "Reopened",
     "arguments",
+    "check_outputs",
     "echo",
     "echo_json",
     "errors",
     "file_type",
     "fitted",
+    "interruptible",
     "opened",
     "plain",
     "progress",
     "readable",
-    "refuse_folder",
-    "refuse_twice",
     "say",
 ]
 
@@ -209,10 +209,7 @@ def _for_terminal(text: str) -> str:
 
 
 def fitted(text: str, width: int = WIDTH, indent: str = "", after: str = "") -> str:
-    """Return a text in lines that fit.
-
-    Lines after the first of a paragraph are indented by `after`, or by two more than the first.
-    """
+    """Return a text in lines that fit, those after the first indented by `after`, or two more."""
     import textwrap
 
     wrap = textwrap.TextWrapper(
@@ -251,7 +248,8 @@ class Refusal(click.ClickException):
 def errors(options: dict[str, str] | None = None) -> Iterator[None]:
     """Say in a line what is wrong, arguments by the names that the command has for them."""
     try:
-        yield
+        with interruptible("stopped"):
+            yield
     except InputError as error:
         option = (options or {}).get(error.argument, f"--{error.argument.replace('_', '-')}")
         raise Refusal(option + str(error).removeprefix(error.argument)) from error
@@ -261,8 +259,15 @@ def errors(options: dict[str, str] | None = None) -> Iterator[None]:
         if error.errno == errno.EPIPE:
             raise  # the reader has gone: click ends quietly
         raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def interruptible(message: str) -> Iterator[None]:
+    """At Ctrl-C, say this and end with exit code 130."""
+    try:
+        yield
     except KeyboardInterrupt:
-        say("stopped")
+        say(message)
         raise click.exceptions.Exit(130) from None
 
 
@@ -398,11 +403,18 @@ def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
 _BESIDE = {"FILE": ("",), "--state": ("", ".part", ".lock", ".part.part")}
 
 
-def refuse_twice(files: Mapping[str, Path | None]) -> None:
-    """Refuse a file that would be written over another, or over FILE.
+def check_outputs(outputs: Mapping[str, Path | None], file: str = "-") -> None:
+    """Refuse outputs, by their options, that cannot be written, before the work is done.
 
-    What is made beside it meanwhile counts, too.
+    Nor must one be written over another, or over FILE.
     """
+    for option, path in outputs.items():
+        _refuse_unwritable(option, path)
+    _refuse_same({"FILE": None if file == "-" else Path(file), **outputs})
+
+
+def _refuse_same(files: Mapping[str, Path | None]) -> None:
+    """Refuse a file that would be written over another, itself or what is made beside it."""
     seen: dict[Path, str] = {}
     for option, file in files.items():
         target = None if file is None else Path(os.path.realpath(file))
@@ -416,8 +428,7 @@ def refuse_twice(files: Mapping[str, Path | None]) -> None:
                 )
 
 
-def refuse_folder(option: str, file: Path | None) -> None:
-    """Refuse a file that cannot be written, before the work is done."""
+def _refuse_unwritable(option: str, file: Path | None) -> None:
     if file is None:
         return
     with writing(file, option):

@@ -162,10 +162,7 @@ def _with_points(text: pl.Series, points: bool) -> pl.Series:
 
 
 def hint(value: object, column: pl.Series, cells: CellFormat, *, outcome: bool) -> str:
-    """Return which option would accept a value that is refused, if one would.
-
-    Judged by the value and the rest of its column.
-    """
+    """Return which option would accept a refused value, judged by it and the rest of its column."""
     text = str(value)
     if _COMMA.fullmatch(text) and cells.decimal == ".":
         percent = f" {cells.spelled('percent', True)}" if "%" in text and not cells.percent else ""

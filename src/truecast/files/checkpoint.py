@@ -186,6 +186,7 @@ class Checkpoint:
         self._put_in_place(saved.run)
 
     def _put_in_place(self, run: RunRecord) -> None:
+        # the output first: while PATH.part is there, this can be done again
         with writing(Path(self._output), "-o"):
             put_in_place(Path(self._output), run.written)
         with self._writing():
@@ -224,10 +225,7 @@ class Checkpoint:
         return run.output == self._output
 
     def continues(self, run: RunRecord | None, columns: list[str]) -> bool:
-        """Return whether this run adds to the output of a complete one.
-
-        That must be unchanged since then.
-        """
+        """Return whether this run adds to the output of a complete one, which must be unchanged."""
         if run is None or not self._is_of(run):
             return False
         if run.columns != columns:
@@ -264,6 +262,7 @@ class Checkpoint:
         """Save the end of the run: its output and the state take their places."""
         if self._checksum() != self._base:
             raise FileError(self._name, "was changed by another run while this one was under way")
+        # from here on, whatever happens, the next run only has to put the files in their places
         self.save(recalibrator, replace(run, complete=True))
         self._put_in_place(run)
         with self._writing():

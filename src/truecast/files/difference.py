@@ -18,10 +18,7 @@ __all__ = ["differing_block", "first_difference"]
 def first_difference(
     now: Iterator[Rounds], was: Iterator[Rounds], names: Names, before: int
 ) -> tuple[str | None, str] | None:
-    """Return where rows first differ from those before, and how.
-
-    None if these begin with all of those.
-    """
+    """Return where rows first differ from those before, and how; None if they begin with those."""
     rows = 0
     new = next(now, None)
     old = next(was, None)
@@ -62,10 +59,7 @@ def _described(part: Rounds, row: int, names: Names) -> str:
 def differing_block(
     parts: Iterator[Rounds], comparison: Comparison, before: int
 ) -> tuple[str | None, str]:
-    """Return between which rows a file first differs from the last run.
-
-    It is one row if that is known.
-    """
+    """Return between which rows, or at which one, a file first differs from the last run."""
     start = comparison.first
     rows = 0
     places = list[str]()

@@ -117,10 +117,7 @@ class ForecastsById:
         )
 
     def names(self, part: Rounds, file: str) -> list[str]:
-        """Return the ids of some rows as text.
-
-        An id is the same in another type: 1 and 1.0, a time in other units.
-        """
+        """Return the ids of some rows as text: an id is the same in another type, as 1 and 1.0."""
         try:
             ids = _as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
@@ -256,7 +253,7 @@ class _Play:
                 "nothing",
             )
         if math.isnan(outcome):
-            self._play_waiting()
+            self._play_waiting()  # they came before
             ticket = self._recalibrator.issue(
                 score, group=self._members[row], event=self._events[row]
             )

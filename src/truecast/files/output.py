@@ -161,10 +161,7 @@ def _first_line(path: Path) -> bytes:
 
 
 def _signature(path: Path, first: bytes) -> bytes:
-    """Return by what a file of ours is known.
-
-    Its header, the last name in a JSON object, or how it is packed.
-    """
+    """Return what tells our file: its header, its last JSON name, or how it is packed."""
     if packed_by(path):
         return first[:2]
     if path.suffix.lower() in _ENDINGS["json"]:
@@ -243,7 +240,7 @@ class _TextOutput(Output):
             self._packer = None
         self._raw.flush()
         if self.path is None:
-            return 0, 0
+            return 0, 0  # nobody continues standard output
         os.fsync(self._raw.fileno())
         return mark(part_path(self.path), self._raw.tell())
 

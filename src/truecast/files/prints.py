@@ -81,8 +81,9 @@ class Prints:
                 np.vstack([hashes, part.p[0].view(np.uint64)])[:, : _HEAD_ROWS - self.rows]
             )
         before = self.rows
-        self.rows = self.rows + len(part)
+        self.rows += len(part)
         self._thin()
+        # of the new rows, those after which a sum is kept
         at = np.arange(before // self.step + 1, self.rows // self.step + 1) * self.step - before - 1
         self._sums = np.hstack([self._sums, sums[:, at]])
         if len(part):
@@ -98,13 +99,10 @@ class Prints:
     def _thin(self) -> None:
         while self.rows // self.step > _MOST_SUMS:
             self._sums = self._sums[:, ::2]
-            self.step = self.step * 2
+            self.step *= 2
 
     def sums(self, step: int) -> Words:
-        """Return the sums at every `step` rows, a multiple of the own step.
-
-        Of the columns, and of how many rows change.
-        """
+        """Return the sums of columns and of changes at every `step` rows, a multiple of the own."""
         return self._sums[:, :: step // self.step]
 
     @property
@@ -132,15 +130,13 @@ class Prints:
         return -math.log(chance) * changed
 
     def _alike(self, lanes: list[int]) -> tuple[float, int]:
-        """Return how likely a row that changes is like another in some columns.
-
-        And how many of the first rows change.
-        """
+        """Return how likely a changing row is like another in some columns, and how many change."""
         head = np.hstack(self._head)
         changes = _changed(head[lanes])
         p = head[3].view(np.float64)
         rows = len(p)
         changed = int(changes.sum())
+        # a word for each row, the same for rows that are alike in these columns
         kinds = np.bitwise_xor.reduce(head[lanes] * np.array([[1], [3], [5]], np.uint64)[lanes])
         _, which, times = np.unique(kinds, return_inverse=True, return_counts=True)
         alike = int((times[which] - 1)[changes].sum())
@@ -306,10 +302,7 @@ def _beyond_chance(alike: NDArray[np.bool_], first: int, nats: NDArray[np.float6
 
 
 class _Elsewhere:
-    """Whether long stretches of the rows before are found anywhere.
-
-    A log may have lost its oldest rows.
-    """
+    """Whether long stretches of the rows before are found anywhere: old rows may be gone."""
 
     def __init__(self, before: Prints) -> None:
         self.found = False
@@ -317,6 +310,7 @@ class _Elsewhere:
         sums = before.sums(before.step)[:2]
         steps = self._rows // before.step
         stretches = sums[:, steps:] - sums[:, : max(sums.shape[1] - steps, 0)]
+        # divided by the power that a stretch begins with, so that it is the same anywhere
         starts = _powers(pow(_INVERSE, before.step, _WORD), 0, stretches.shape[1])
         wanted, times = np.unique(_joined(stretches * starts), return_counts=True)
         self._wanted = wanted[times == 1]  # what came twice comes again

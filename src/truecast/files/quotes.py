@@ -24,10 +24,7 @@ class Quotes:
         self._stop = re.compile(f"[{re.escape(separator)}\n]")
 
     def any(self, text: bytes) -> bool:
-        """Whether any field may begin with a quote; if not, all quotes are plain letters.
-
-        The text begins with a row.
-        """
+        """Whether any field of a text that begins with a row may begin with a quote."""
         return text.startswith(b'"') or b'\n"' in text or f'{self._separator}"'.encode() in text
 
     def tidy(self, text: bytes) -> bool:
@@ -86,10 +83,7 @@ class Quotes:
             at = end + 1
 
     def _row(self, text: str, at: int) -> Row | None:
-        """Where the row that begins there ends, and its fields as in `rows`.
-
-        None if a quoted field does not end.
-        """
+        """Where a row ends, and its fields as in `rows`; None if a quoted field does not end."""
         fields: list[str] = []
         sound = True
         while True:

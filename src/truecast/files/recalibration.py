@@ -151,6 +151,7 @@ class Recalibration:
                 yield stopped
                 if not self.repeatable:
                     return
+            # the file does not begin with its rows, or it was a run with ids
             checkpoint.drop()
         if last is None:
             yield Saved(self.new)
@@ -163,7 +164,7 @@ class Recalibration:
         """Play the rows after those that were learned from before."""
         read = rows.read
         start = rows.start
-        first = next(rows.rest, None)
+        first = next(rows.rest, None)  # without one, a complete output stays as it is
         written = None  # how far the output has come
         if start.stopped and start.run is not None:
             written = start.run.written[0]

@@ -62,18 +62,21 @@ class Records:
         The bytes are empty if there is none.
         """
         while True:
-            start = len(self._rest) - len(self._rest.lstrip(_BLANK))
-            self._line = self._line + self._rest.count(b"\n", 0, start)
-            self._rest = self._rest[start:]
+            self._take(len(self._rest) - len(self._rest.lstrip(_BLANK)))
             end = self._end_of_row()
             if end or self._over:
                 self.whole = bool(end)
-                line = self._line
-                row = self._rest[: end or None]
-                self._line = line + row.count(b"\n")
-                self._rest = self._rest[len(row) :]
+                line, row = self._take(end or len(self._rest))
                 return line, row.rstrip(b"\r\n")
             self._more()
+
+    def _take(self, size: int) -> tuple[int, bytes]:
+        """Take bytes off what was read; return the number of their first line, and them."""
+        line = self._line
+        taken = self._rest[:size]
+        self._line += taken.count(b"\n")
+        self._rest = self._rest[size:]
+        return line, taken
 
     def next(self) -> tuple[int, bytes]:
         """Return the rows that come next, some of them if there are any, without taking them."""
@@ -86,11 +89,7 @@ class Records:
         while True:
             cut = self._cut()
             if cut:
-                line = self._line
-                block = self._rest[:cut]
-                self._line = line + block.count(b"\n")
-                self._rest = self._rest[cut:]
-                yield line, block
+                yield self._take(cut)
             elif self._over:
                 last = self._rest if self._rest.strip(_BLANK) else b""
                 if self.holds(self._line, last):
@@ -102,10 +101,7 @@ class Records:
             self._more()
 
     def holds(self, line: int, last: bytes) -> bool:
-        """Whether to leave out what stands after the last line break.
-
-        If that has several lines, it is no line that was cut.
-        """
+        """Whether to leave out what stands after the last line break, if that is a single line."""
         if self.hold and last and b"\n" not in last.strip(_BLANK):
             self.held = f"line {line + last.count(_END, 0, len(last) - len(last.lstrip(_BLANK)))}"
         return self.held is not None

@@ -61,39 +61,36 @@ class Rounds:
         return len(self.y)
 
     def known(self) -> Rounds:
-        """Return those whose outcome is known."""
-        known = ~np.isnan(self.y)
-        return Rounds(
-            self.y[known],
-            tuple(p[known] for p in self.p),
-            None if self.weight is None else self.weight[known],
-            None if self.group is None else self.group.filter(known),
-            None,
-            self.skipped,
-            tuple(column.filter(known) for column in self.also),
-            _places_of(self.place, known),
-        )
+        """Return those whose outcome is known, without all else that is in the rows."""
+        known = np.flatnonzero(~np.isnan(self.y))
+        return replace(self, whole=None).at(known, self.skipped)
 
     def first(self, rows: int) -> Rounds:
         """Return the first rows of these."""
-        return self._part(0, rows, self.skipped)
+        return self.at(slice(rows), self.skipped)
 
     def after(self, rows: int) -> Rounds:
         """Return these without the first rows."""
-        return self._part(rows, len(self), 0)
+        return self.at(slice(rows, None), 0)
 
-    def _part(self, start: int, end: int, skipped: int) -> Rounds:
-        at = slice(start, end)
+    def at(self, rows: slice | NDArray[np.int64], skipped: int) -> Rounds:
+        """Return some of these rows, in this order, and say how many bad ones are among them."""
         place = self.place
+        positions = np.arange(len(self))[rows]
+        whole = self.whole
+        if isinstance(whole, list):
+            whole = [whole[row] for row in positions.tolist()]
+        elif whole is not None:
+            whole = whole[rows]
         return Rounds(
-            self.y[at],
-            tuple(p[at] for p in self.p),
-            None if self.weight is None else self.weight[at],
-            None if self.group is None else self.group[at],
-            None if self.whole is None else self.whole[at],
+            self.y[rows],
+            tuple(p[rows] for p in self.p),
+            None if self.weight is None else self.weight[rows],
+            None if self.group is None else self.group[rows],
+            whole,
             skipped,
-            tuple(column[at] for column in self.also),
-            lambda row: place(start + row),
+            tuple(column[rows] for column in self.also),
+            lambda row: place(int(positions[row])),
         )
 
 
@@ -130,9 +127,9 @@ def rounds(
         no good ones, or more than half had to be skipped.
     """
     rows = skipped = 0
-    reading = _Reading(table, names, unknown)
+    reader = _RoundsReader(table, names, unknown)
     for chunk in table.chunks(names.all, everything=whole):
-        part = reading.rounds(chunk, bool(skip_bad))
+        part = reader.rounds(chunk, bool(skip_bad))
         rows = rows + len(part)
         skipped = skipped + part.skipped
         yield part
@@ -141,10 +138,10 @@ def rounds(
             raise NoRowsError(table.name, "has a header but no rows")
         raise FileError(table.name, f"has no good row: all {skipped:,} were skipped")
     if skipped > rows and skip_bad < _SKIP_ANY:
-        raise FileError(table.name, reading.too_many(skipped, rows + skipped))
+        raise FileError(table.name, reader.too_many(skipped, rows + skipped))
 
 
-class _Reading:
+class _RoundsReader:
     """The rows of a file as they come, and the first that were bad."""
 
     def __init__(self, table: OpenTable, names: Names, unknown: bool | None) -> None:
@@ -163,34 +160,34 @@ class _Reading:
         if chunk.bad.rows or not keep.all():
             self._refuse_or_remember(chunk, good, keep, skip_bad)
         skipped = chunk.bad.rows + int(len(keep) - keep.sum())
-        group = self._group(chunk.frame)
-        whole = chunk.whole
-        also = tuple(self._column(chunk.frame, name) for name in self._names.also)
-        place = chunk.place
-        if not keep.all():
-            also = tuple(column.filter(keep) for column in also)
-            place = _places_of(chunk.place, keep)
-            columns = {name: values[keep] for name, values in columns.items()}
-            group = None if group is None else group.filter(keep)
-            whole = None if whole is None else _filtered(whole, keep)
-        weight = None if self._names.weight is None else _whole_or_real(columns[self._names.weight])
-        if weight is not None and weight.dtype == np.int64:
-            self._refuse_heavy(chunk, keep, weight)
-        scores = tuple(columns[name] for name in self._names.scores)
-        return Rounds(
-            columns[self._names.outcome], scores, weight, group, whole, skipped, also, place
+        names = self._names
+        found = Rounds(
+            columns[names.outcome],
+            tuple(columns[name] for name in names.scores),
+            None if names.weight is None else columns[names.weight],
+            self._group(chunk.frame),
+            chunk.whole,
+            skipped,
+            tuple(self._column(chunk.frame, name) for name in names.also),
+            chunk.place,
         )
+        if not keep.all():
+            found = found.at(np.flatnonzero(keep), skipped)
+        if found.weight is None:
+            return found
+        weight = _whole_or_real(found.weight)
+        if weight.dtype == np.int64:
+            self._refuse_heavy(found.place, weight)
+        return replace(found, weight=weight)
 
-    def _refuse_heavy(self, chunk: Chunk, keep: NDArray[np.bool_], weight: NDArray[Any]) -> None:
+    def _refuse_heavy(self, place: Callable[[int], str], weight: NDArray[Any]) -> None:
         """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
         total = self._total + weight.sum(dtype=np.float64)
         if total >= MOST_ROUNDS:
             row = int(np.argmax(self._total + np.cumsum(weight, dtype=np.float64) >= MOST_ROUNDS))
             name = f"{shown(str(self._names.weight))} ({self._cells.spelled('weight')})"
             rule = f"must sum to less than {MOST_ROUNDS:,}: divide the weights by a constant"
-            raise FileError(
-                self._table.name, f"{name} {rule}", chunk.place(int(np.flatnonzero(keep)[row]))
-            )
+            raise FileError(self._table.name, f"{name} {rule}", place(row))
         self._total = total
 
     def too_many(self, skipped: int, rows: int) -> str:
@@ -277,10 +274,7 @@ class _Reading:
     def _bad_rows(
         self, chunk: Chunk, good: dict[str, NDArray[np.bool_]], keep: NDArray[np.bool_]
     ) -> Iterator[tuple[str, str]]:
-        """Yield the place of each bad row, and what is wrong with it.
-
-        Of those that are no rows at all, only the first.
-        """
+        """Yield place and reason of each bad row; of those that are no rows at all, the first."""
         before, *first = chunk.bad.first
         unread = [(place, reason) for place, reason in [first] if chunk.bad.rows]
         for row in np.flatnonzero(~keep).tolist():
@@ -349,19 +343,6 @@ class _Reading:
         except pl.exceptions.PolarsError as error:
             reason = f"has no names of groups in column {name!r}: it is of type {column.dtype}"
             raise FileError(self._table.name, reason) from error
-
-
-def _filtered(
-    rows: pl.DataFrame | list[bytes], keep: NDArray[np.bool_]
-) -> pl.DataFrame | list[bytes]:
-    if isinstance(rows, pl.DataFrame):
-        return rows.filter(keep)
-    return [row for row, kept in zip(rows, keep.tolist(), strict=True) if kept]
-
-
-def _places_of(place: Callable[[int], str], keep: NDArray[np.bool_]) -> Callable[[int], str]:
-    """Where the rows stand that were kept."""
-    return lambda row: place(int(np.flatnonzero(keep)[row]))
 
 
 def _whole_or_real(weights: NDArray[np.float64]) -> NDArray[Any]:

@@ -88,16 +88,10 @@ class OpenTable(Protocol):
         """How much of it was read; None if that cannot be told."""
 
     def sample(self, wanted: Sequence[str]) -> pl.DataFrame:
-        """Return the first rows of these columns; `chunks` gives them again.
-
-        The frame calls columns by their numbers.
-        """
+        """Return the first rows of these columns, called by number; `chunks` gives them again."""
 
     def chunks(self, wanted: Sequence[str], *, everything: bool = False) -> Iterator[Chunk]:
-        """Read the rows, once: these columns, and with `everything` all of them, too.
-
-        The frame calls columns by their numbers.
-        """
+        """Read the rows, once: these columns, called by number; with `everything` all, too."""
 
 
 @contextmanager

@@ -106,10 +106,7 @@ def tallies(
 
 
 def _weighted_like(tally: Tally, whole: Tally) -> Tally:
-    """Return the tally of a group, weighted if that of all rounds is.
-
-    Its own weights may happen to be whole numbers.
-    """
+    """Return the tally of a group, weighted if that of all is, even if its weights are whole."""
     if not whole.weighted or tally.weighted:
         return tally
     return Tally(tally.p, tally.zeros.astype(np.float64), tally.ones.astype(np.float64))

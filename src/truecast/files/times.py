@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -144,8 +145,8 @@ def _sorted(parts: list[Rounds], times: Times) -> Iterator[Rounds]:
     order = np.argsort(values, kind="stable")
     whole = _joined(parts)
     for start in range(0, len(order), _BLOCK_ROWS):
-        yield _rows_at(whole, order[start : start + _BLOCK_ROWS])
-        whole = _without_skipped(whole)
+        yield whole.at(order[start : start + _BLOCK_ROWS], whole.skipped)
+        whole = replace(whole, skipped=0)
 
 
 def _joined(parts: list[Rounds]) -> Rounds:
@@ -170,29 +171,6 @@ def _joined(parts: list[Rounds]) -> Rounds:
         ),
         place,
     )
-
-
-def _rows_at(rows: Rounds, at: NDArray[np.int64]) -> Rounds:
-    """Return these of the rows, in this order."""
-    whole = (
-        rows.whole[at]
-        if isinstance(rows.whole, pl.DataFrame)
-        else [(rows.whole or [])[i] for i in at.tolist()]
-    )
-    return Rounds(
-        rows.y[at],
-        tuple(p[at] for p in rows.p),
-        None,
-        None if rows.group is None else rows.group[at],
-        whole,
-        rows.skipped,
-        tuple(column[at] for column in rows.also),
-        lambda row: rows.place(int(at[row])),
-    )
-
-
-def _without_skipped(rows: Rounds) -> Rounds:
-    return Rounds(rows.y, rows.p, None, rows.group, rows.whole, 0, rows.also, rows.place)
 
 
 def _kinds_and_values(column: pl.Series) -> tuple[list[str], NDArray[Any]]:

@@ -82,10 +82,7 @@ def mark(path: Path, amount: int | None = None) -> Mark:
 
 
 def reaches(part: Path, marked: Mark) -> bool:
-    """Return whether a file, or a folder of pieces, has come as far as was marked.
-
-    And was written by the same run.
-    """
+    """Return whether a file, or a folder of pieces, has come as far as the same run marked."""
     amount, tail = marked
     if not amount or part.is_symlink():  # a run has always written something before it is marked
         return False
@@ -155,10 +152,11 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
             raise in_the_way(place, option)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # the run that held the lock removes the file: ours may be gone already
             there = place.exists() and os.path.samestat(os.fstat(file.fileno()), place.stat())
         except BlockingIOError:
             there = False
-        if not there:  # or the other has just ended, and taken the lock away
+        if not there:
             raise FileError(str(path), "is being written by another run: wait until that has ended")
         try:
             yield

@@ -102,10 +102,7 @@ class CertificateCourse:
 
     @property
     def at_most(self) -> NDArray[np.float64]:
-        """The least upper bound of the distance, where it was computed.
-
-        That is `upper`, or the certificate if that is smaller.
-        """
+        """The least upper bound of the distance where computed: `upper`, or the certificate."""
         return np.minimum(self.upper, self.certificate[np.searchsorted(self.rounds, self.measured)])
 
     def _draw_distances(self, axes: Any, least: float, label: str) -> None:

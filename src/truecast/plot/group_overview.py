@@ -255,10 +255,7 @@ class _GroupFigures:
         self.chance = self.chance_high = self.p_value = math.nan
 
     def standardized_error(self) -> float:
-        """The error in standard deviations of mean outcome less mean forecast.
-
-        With real weights, the error as it is.
-        """
+        """The error in standard deviations of the mean gap; with real weights, as it is."""
         if self.tally.weighted or not self.error:
             return self.error
         variance = float((self.tally.weights * self.tally.p) @ (1 - self.tally.p))

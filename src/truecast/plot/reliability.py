@@ -329,10 +329,7 @@ def diagram_of(
     random_state: int | np.random.Generator | None,
     found: Stretches | None = None,
 ) -> ReliabilityDiagram:
-    """Return the diagram of a tally whose forecasts are all between the edges.
-
-    What was `found` is not computed again.
-    """
+    """Return the diagram of a tally between the edges, by what was `found` already."""
     level = _check.between("level", level, 0, 1)
     band = None
     if not tally.weighted:

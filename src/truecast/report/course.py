@@ -118,6 +118,7 @@ class RunningCourse:
             self._widen()
         steps = np.floor(np.ldexp(seconds, -self._power)).astype(np.int64)
         order = np.argsort(steps, kind="stable")
+        # rounds of a step stand together: add up each such run
         firsts = np.flatnonzero(np.diff(steps[order], prepend=steps[order[0]] - 1))
         for step, rows in zip(
             steps[order][firsts].tolist(), np.split(columns[order], firsts[1:]), strict=True
@@ -144,6 +145,7 @@ class RunningCourse:
         number = min(_BLOCKS, int(total / _FEWEST))
         if number < 2 or len(rows) < 2:
             return None
+        # by the middle of each step, in rounds, so that blocks have about as many
         block = np.minimum(
             ((np.cumsum(rows[:, 0]) - rows[:, 0] / 2) / total * number).astype(int), number - 1
         )

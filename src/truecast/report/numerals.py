@@ -118,9 +118,7 @@ def probability(value: float, digits: int = 3) -> str:
 
 
 def between(low: float, high: float, span: float = 1.0) -> tuple[str, ...]:
-    """Return the ends of a range, or the one value, as different as they are.
-
-    The range is among others that are spread over `span`.
+    """Return the ends of a range among others over `span`, as different as they are; or one value.
 
     Examples
     --------

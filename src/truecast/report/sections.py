@@ -190,10 +190,7 @@ def _list(items: Sequence[str]) -> list[Markup]:
 
 
 def _where(finding: Finding) -> list[Markup]:
-    """Return where it is off.
-
-    With recalibrated forecasts the diagram stands beside theirs, in another section.
-    """
+    """Return where it is off; with recalibrated forecasts, the diagram is in another section."""
     sentences = where_sentences(finding)
     base = ", its base included," if finding.miscalibration.base else ""
     caption = tag(

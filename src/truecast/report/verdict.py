@@ -112,9 +112,7 @@ def _kind(finding: Finding, smooth_error: Uncertainty) -> str:
 
 
 def proved_kind(rounds: float, p_value: float) -> str:
-    """Return the kind of verdict by a p-value alone: for millions of scores.
-
-    Chance was not simulated then.
+    """Return the kind of verdict by a p-value alone, without simulation: for millions of scores.
 
     It cannot tell "slight" from "off", nor that an error that matters could hide, unless there are
     hardly any rounds.
@@ -210,9 +208,7 @@ def place(part: Stretch) -> tuple[str, ...]:
 
 
 def turned(finding: Finding) -> bool:
-    """Return whether low forecasts came true more often than high ones, beyond chance.
-
-    By three times what chance does.
+    """Return whether low forecasts came true more often than high ones, by three times chance.
 
     If they do, they are off, too: never where nothing is marked.
     """

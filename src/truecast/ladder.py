@@ -11,7 +11,7 @@ Points and biases are integers over one denominator, so that no number of rounds
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,8 @@ class Ladder(_core.Ladder):
         for j, (point, bias) in enumerate(zip(self.points.tolist(), biases, strict=True)):
             least = 0 if j > open_cell or j == 0 else point - self.denominator
             most = 0 if j <= open_cell or j == self.cells else point
-            require_bias(j, bias, least, most)
+            if not least <= bias <= most:
+                refuse_bias(j, bias, least, most)
 
 
 def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fraction, Fraction]:
@@ -105,9 +106,8 @@ def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fracti
     return Fraction(bias, denominator), Fraction(pooled * count + rest, count * denominator)
 
 
-def require_bias(point: int, bias: int, least: int, most: int) -> None:
-    """Refuse a saved bias outside of a range."""
-    if not least <= bias <= most:
-        raise StateError(
-            f"the saved bias of point {point} must be from {least} to {most}, got {bias!s:.80}"
-        )
+def refuse_bias(point: int, bias: int, least: int, most: int) -> NoReturn:
+    """Refuse a saved bias, which is outside of this range."""
+    raise StateError(
+        f"the saved bias of point {point} must be from {least} to {most}, got {bias!s:.80}"
+    )

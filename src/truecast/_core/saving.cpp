@@ -1,5 +1,6 @@
 #include "saving.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
@@ -44,11 +45,20 @@ void read(nb::handle from, T& to) {
     require(nb::try_cast(from, to), "a number must be of its type");
 }
 
+// Of an array, or a list.
 template <typename T>
 void read(nb::handle from, std::vector<T>& to) {
     const nb::object array = nb::module_::import_("numpy").attr("asarray")(from, kind_of<T>());
     const auto values = nb::cast<Array<const T, 1>>(array);
     to.assign(values.data(), values.data() + values.shape(0));
+}
+
+template <typename T>
+void read(nb::handle from, Row<T> to) {
+    std::vector<T> values;
+    read(from, values);
+    require(values.size() == to.count, "as many numbers must fit as there are");
+    std::copy(values.begin(), values.end(), to.values);
 }
 
 }  // namespace
@@ -60,9 +70,7 @@ nb::dict saved(const Entries& entries) {
             Overloaded{
                 [](Wide* x) { return as_int(*x); },
                 [](const auto& row) -> nb::object {
-                    nb::list values;
-                    for (std::size_t k = 0; k < row.count; ++k) values.append(row.values[k]);
-                    return values;
+                    return copy(row.values, row.count).attr("tolist")();
                 },
                 [](auto* x) -> nb::object {
                     if constexpr (is_vector<
@@ -78,19 +86,14 @@ nb::dict saved(const Entries& entries) {
 void load(const Entries& entries, const nb::dict& numbers) {
     for (const Entry& entry : entries) {
         const nb::object from = numbers[entry.name];
-        std::visit(Overloaded{[&](Wide* x) {
-                                  const nb::int_ whole(from), word(64);
-                                  read(whole >> word, x->high);
-                                  read(whole - ((whole >> word) << word), x->low);
-                              },
-                              [&](const auto& row) {
-                                  require(nb::len(from) == row.count,
-                                          "as many numbers must fit as there are");
-                                  for (std::size_t k = 0; k < row.count; ++k)
-                                      read(from[k], row.values[k]);
-                              },
-                              [&](auto* x) { read(from, *x); }},
-                   entry.place);
+        std::visit(
+            Overloaded{[&](Wide* x) {
+                           const nb::int_ whole(from), word(64);
+                           read(whole >> word, x->high);
+                           read(whole - ((whole >> word) << word), x->low);
+                       },
+                       [&](const auto& row) { read(from, row); }, [&](auto* x) { read(from, *x); }},
+            entry.place);
     }
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from truecast import _check, _core
 from truecast.forecasters.base import OutcomeForecaster
-from truecast.ladder import require_bias
+from truecast.ladder import refuse_bias
 from truecast.split_ladder import DENOMINATOR, SplitLadder, checked, claimed
 from truecast.state import plain
 
@@ -117,8 +117,9 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         good = checked(state, self._entries(), int(2 * DENOMINATOR * self._split))
         for j, (point, bias) in enumerate(zip(good["points"], good["biases"], strict=True)):
-            below = j <= good["open_cell"]
-            require_bias(j, bias, point - DENOMINATOR if below else 0, 0 if below else point)
+            least, most = (point - DENOMINATOR, 0) if j <= good["open_cell"] else (0, point)
+            if not least <= bias <= most:
+                refuse_bias(j, bias, least, most)
         self._restore(good)
 
 

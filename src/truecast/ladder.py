@@ -1,4 +1,4 @@
-"""The ladder: the one state that every forecaster here is a small file over (docs/theory.md, section 2).
+"""The ladder: the state of the forecasters with a fixed grid (docs/theory.md, section 2).
 
 Points 0 = g_0 < g_1 < ... < g_m = 1, each with a bias; a *cell* is a pair of neighbours, *open*
 when the bias of its left end is <= 0 and that of its right end >= 0. A forecast is made inside an
@@ -26,9 +26,10 @@ MAX_ROUNDS = 1 << 62
 
 CellRule = Literal["walk", "lowest", "highest"]
 
-#: rule -> the bias at which the walk leaves a left end (outcome 0) and a right end (outcome 1) behind, over the
-#: denominator. Where a bias returns to exactly 0 two cells are open: "lowest" takes the lower, "highest" the higher
-#: and "walk" stays. Theorem 2 of docs/theory.md: these walks find the lowest and the highest open cell.
+#: rule -> the bias at which the walk leaves a left end (outcome 0) and a right end (outcome 1)
+#: behind, over the denominator. Where a bias returns to exactly 0 two cells are open: "lowest"
+#: takes the lower, "highest" the higher and "walk" stays. Theorem 2 of docs/theory.md: these walks
+#: find the lowest and the highest open cell.
 CELL_RULES: dict[str, tuple[int, int]] = {"walk": (1, 0), "lowest": (0, 0), "highest": (1, 1)}
 
 

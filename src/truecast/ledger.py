@@ -1,4 +1,4 @@
-"""What a guard keeps of its forecasts, group by group: the certificate made of it, and how it is saved and read."""
+"""What a guard keeps of its forecasts, by group: the certificate, and how it is saved."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def certify(parts: tuple[Any, ...]) -> ArcCertificate:
 
 
 def promised(rounds: int, budget: float) -> float:
-    """The bound on the distance that is proved before the first of so many rounds, all outcomes coming at once.
+    """The bound on the distance after `rounds` rounds, proved before the first.
+
+    For outcomes that come at once.
 
     docs/adaptive.md, theorem 10.
     """
@@ -76,7 +78,7 @@ def promised(rounds: int, budget: float) -> float:
 
 
 def _most_hidden(rounds: int) -> float:
-    """What crediting forecasts to knots can hide at most (docs/adaptive.md, theorem 7, and section 6)."""
+    """The most that crediting to knots can hide (docs/adaptive.md, theorem 7, section 6)."""
     total, made, digits = 0.0, 0, 12
     while made < rounds:
         until = min(
@@ -93,13 +95,14 @@ def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbers_of(state: object, *, most: int) -> dict[str, Any]:
-    """Return the numbers that `ledger_state` saved, of at most `most` groups, or raise StateError."""
+    """Return what `ledger_state` saved, of at most `most` groups, or raise StateError."""
     names = sorted(kinds_of(ENTRIES["guard"]).keys() | _KINDS.keys() | {"aims", "asked"})
     saved = require_entries("guard", state, names)
     for name, _, _, least, _, _ in ENTRIES["guard"]:
         if type(saved[name]) is not int or not least <= saved[name] <= _HALF:
             raise StateError(
-                f"the saved {name} must be an integer from {least} to 2**62, got {saved[name]!r:.80}"
+                f"the saved {name} must be an integer from {least} to 2**62, "
+                f"got {saved[name]!r:.80}"
             )
     aims = saved["aims"]
     if not isinstance(aims, list) or not all(
@@ -127,7 +130,7 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
 
 
 def is_placed(said: NDArray[np.float64], key: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether these can be forecasts from 0 to 1, each beside a key of the arc that it is credited to."""
+    """Whether these can be forecasts from 0 to 1, each near the key that it is credited to."""
     good = (said >= 0) & (said <= 1) & (key >= 0) & (key <= _core.ARC_END)
     p = np.where(good, said, 0.5)
     angle = 2 * np.arctan2(np.sqrt(p), np.sqrt(1 - p))

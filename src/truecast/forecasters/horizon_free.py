@@ -1,4 +1,4 @@
-"""The forecaster without a horizon: its ladder splits its own cells (docs/adaptive.md, sections 1 and 2)."""
+"""The forecaster without a horizon: its ladder splits its cells (docs/adaptive.md, 1 and 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ SPLITS = tuple(2.0**-k for k in range(11))
 
 
 class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
-    r"""Needs no number of rounds, and its certificate stays small on easy outcomes. `Arc` has the smaller bound.
+    r"""Needs no number of rounds, and its certificate stays small on easy outcomes.
+
+    `Arc` has the smaller bound.
 
     It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it
     have deviated by `split` from what One-Step-Ahead would have said. So the grid becomes fine
@@ -123,7 +125,7 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
         self._restore(good)
 
 
-#: docs/adaptive.md, theorem 4: what a ladder that splits at 1/4 can earn if a round costs so much, at most
+#: docs/adaptive.md, theorem 4: price of a round -> the most that a ladder that splits at 1/4 earns
 _PROFITS = {
     Fraction(price): Fraction(profit)
     for price, profit in {
@@ -166,7 +168,7 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
 
 
 def _quarter(rounds: int) -> Fraction:
-    """docs/adaptive.md, theorem 4: the same for c = 1/4, at the best of the prices 1/n, or one next to it."""
+    """docs/adaptive.md, theorem 4: the same for c = 1/4, at about the best of the prices 1/n."""
     best = max(67, math.isqrt(64 * rounds // 29))  # the price is 1/64 at the most
     return min(Fraction(rounds, n) + _quarter_profit(n) for n in range(best - 3, best + 4))
 

@@ -60,7 +60,10 @@ def tickets_state(desk: _core.Desk) -> dict[str, Any]:
 def load_tickets(
     desk: _core.Desk, state: Any, numbers: dict[str, Any], *, most: int, scale: str
 ) -> None:
-    """Take over what `tickets_state` gave, or raise StateError; `numbers` are the guard's, who awaits just these."""
+    """Take over what `tickets_state` gave, or raise StateError.
+
+    `numbers` are those of the guard, which awaits just these tickets.
+    """
     if not isinstance(state, dict) or set(state) != {"issued", "awaited"}:
         raise StateError("the saved tickets must have exactly the entries issued and awaited")
     issued = state["issued"]
@@ -104,7 +107,8 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
     order = (np.diff(numbers, prepend=-1) > 0) & _within(numbers, 0, issued - 1)
     if not order.all():
         raise StateError(
-            f"the saved tickets must be in order, below {issued}, got {numbers[int(order.argmin())]}"
+            f"the saved tickets must be in order, below {issued}, "
+            f"got {numbers[int(order.argmin())]}"
         )
     good = np.isfinite(scores) if scale == "logit" else _within(scores, 0, 1)
     if not good.all():
@@ -159,7 +163,7 @@ def _check_events(columns: Columns) -> None:
 
 
 def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
-    """Refuse a guard that awaits other tickets, or counts them at less or more than they are worth."""
+    """Refuse a guard that awaits other tickets, or counts them at another worth."""
     awaited = numbers["groups"]
     groups = len(awaited["late"])
     owner = np.repeat(np.arange(len(columns["number"])), columns["members"])

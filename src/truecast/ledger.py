@@ -16,7 +16,16 @@ from truecast.errors import StateError
 from truecast.splitting import splitting_gap
 from truecast.state import Entry, kinds_of, require_entries
 
-__all__ = ["ENTRIES", "START", "certify", "is_placed", "ledger_state", "numbers_of", "promised"]
+__all__ = [
+    "AIM",
+    "ENTRIES",
+    "START",
+    "certify",
+    "is_placed",
+    "ledger_state",
+    "numbers_of",
+    "promised",
+]
 
 START = 1000.0  # the budget before the first round is that of so many
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
@@ -33,7 +42,7 @@ _FARTHEST = (
 ENTRIES = {table: [Entry(*each) for each in listed] for table, listed in _core.GUARD.items()}
 _KINDS = {table: kinds_of(ENTRIES[table]) for table in ("groups", "offsets", "knots")}
 _OFFSETS = 6  # numbers a group
-_AIM = 4  # numbers that a forecast was made from
+AIM = 4  # numbers that a forecast was made from
 
 
 def certify(parts: tuple[Any, ...]) -> ArcCertificate:
@@ -155,7 +164,7 @@ def _check_asked(asked: object, groups: int) -> None:
     known = all(type(member) is int and 0 <= member < groups for member in members)
     if not known or members[:1] != [0] or members != sorted(set(members)):
         raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
-    if len(aim) != _AIM or not all(type(number) is float and 0 <= number <= 1 for number in aim):
+    if len(aim) != AIM or not all(type(number) is float and 0 <= number <= 1 for number in aim):
         raise StateError(f"the saved asked must be made from a hint, got {aim!r:.80}")
 
 

@@ -55,7 +55,8 @@ State& at_rest(State& state) {
 }
 
 // Marks a state as busy while a batch runs, also if the batch ends by an exception (it can run out
-// of memory).
+// of memory). The mark is set, read and taken away under the interpreter lock: it need not be
+// atomic.
 template <typename State>
 class Busy {
     State* state;

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from truecast import _core
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
-from truecast.ledger import is_placed
+from truecast.ledger import AIM, is_placed
 from truecast.state import Entry, kinds_of
 
 __all__ = ["ENTRIES", "Ticket", "is_score", "load_tickets", "tickets_state"]
@@ -48,7 +48,6 @@ ENTRIES = [Entry(*each) for each in _core.TICKETS]
 _KINDS = kinds_of(ENTRIES)
 _ONE_EACH = "key", "worst", "event", "members", "forecast", "same"
 _IN_FULL = 0xFFFF  # the note is among those that are saved as whole floats
-_AIMS = 4  # numbers that a forecast of a group was made from
 _MOST = 1 << 28  # numbers in a column
 
 
@@ -116,7 +115,7 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
             f"the saved tickets must have a score each, got {scores[int(good.argmin())]}"
         )
     aims = columns["aim"]
-    if len(aims) != _AIMS * int((columns["members"] > 0).sum()):
+    if len(aims) != AIM * int((columns["members"] > 0).sum()):
         raise StateError(
             "the saved tickets of groups must have a hint and what their offsets said of it"
         )

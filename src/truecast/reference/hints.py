@@ -220,12 +220,12 @@ class PlainIsotonic(PlainHint):
 
         As if knots had seen `prior` more rounds with their probability.
         """
-        few = self.prior * self.unit
+        own_weight = self.prior * self.unit
         pools: list[tuple[int, float, float, float]] = []
         for k, (weight, ones, logits) in enumerate(self.bins):
             z = k / PER_UNIT - BEYOND
             own = clip(z, -FARTHEST, FARTHEST)
-            faith = few if z == own else few / 10.0
+            faith = own_weight if z == own else own_weight / 10.0
             pool = k, weight + faith, ones + faith * sigmoid(own), logits + faith * z
             while pools and pools[-1][2] / pools[-1][1] >= pool[2] / pool[1]:
                 start, *last = pools.pop()

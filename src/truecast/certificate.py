@@ -91,15 +91,12 @@ class Certificate(_Proved):
         return "\n".join(
             [
                 f"after {_rounds(self.rounds)}",
-                f"  distance to calibration   <= {self.bound:,.4f} in total, "
-                f"{self.per_round:.6f} a round (proved)",
+                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
                 f"    and bias                   {max(self.bound - self.deviation, 0.0):,.4f}",
-                f"  proved before the start   <= {self.a_priori:,.4f} "
-                f"for {_rounds(self.promised_rounds)}",
+                f"  proved before the start   <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
-                f"  Brier score                  {self.brier:.6f} "
-                "(lower is better; sharpness counts)",
+                f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
             ]
         )
 
@@ -159,8 +156,7 @@ class ArcCertificate(_Proved):
         return "\n".join(
             [
                 f"after {_rounds(self.rounds)}{late}",
-                f"  distance to calibration   <= {self.bound:,.4f} in total, "
-                f"{self.per_round:.6f} a round (so far)",
+                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (so far)",
                 f"    if rounds may be split  <= {self.lower_distance:,.4f}",
                 f"    smooth error            <= {self.smooth_error:,.4f}",
                 *(
@@ -168,11 +164,9 @@ class ArcCertificate(_Proved):
                     if self.unresolved
                     else []
                 ),
-                f"  its budget allows         <= {self.a_priori:,.4f} "
-                f"for {_rounds(self.promised_rounds)}",
+                f"  its budget allows         <= {self.a_priori:,.4f} for {_rounds(self.promised_rounds)}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
-                f"  Brier score                  {self.brier:.6f} "
-                "(lower is better; sharpness counts)",
+                f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
             ]
         )
 

@@ -61,7 +61,7 @@ def _unit(tally: Tally) -> float:
 
 
 def root_of(energy: float, gross: float) -> float:
-    """Return the root of an energy, rounded up; `gross` is the energy of the residuals' magnitudes."""
+    """Return the root of an energy, rounded up; `gross` is that of the residuals' magnitudes."""
     return math.sqrt(max(energy, 0.0) + _RELATIVE * gross) * _UP
 
 

@@ -28,7 +28,7 @@ class _Proved:
 
     @property
     def per_round(self) -> float:
-        """`bound` divided by the number of forecasts: the mean change that suffices (0 before the first outcome)."""
+        """`bound` divided by the number of forecasts; 0 before the first outcome."""
         return self.bound / max(self.rounds + self.unresolved, 1)
 
     @property

@@ -1,4 +1,4 @@
-"""The ladder: the one state that every forecaster here is a small file over (docs/theory.md, section 2).
+"""The ladder: the state of the forecasters with a fixed grid (docs/theory.md, section 2).
 
 Points 0 = g_0 < g_1 < ... < g_m = 1, each with a bias; a *cell* is a pair of neighbours, *open*
 when the bias of its left end is <= 0 and that of its right end >= 0. A forecast is made inside an
@@ -11,7 +11,7 @@ Points and biases are integers over one denominator, so that no number of rounds
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,10 @@ MAX_ROUNDS = 1 << 62
 
 CellRule = Literal["walk", "lowest", "highest"]
 
-#: rule -> the bias at which the walk leaves a left end (outcome 0) and a right end (outcome 1) behind, over the
-#: denominator. Where a bias returns to exactly 0 two cells are open: "lowest" takes the lower, "highest" the higher
-#: and "walk" stays. Theorem 2 of docs/theory.md: these walks find the lowest and the highest open cell.
+#: rule -> the bias at which the walk leaves a left end (outcome 0) and a right end (outcome 1)
+#: behind, over the denominator. Where a bias returns to exactly 0 two cells are open: "lowest"
+#: takes the lower, "highest" the higher and "walk" stays. Theorem 2 of docs/theory.md: these walks
+#: find the lowest and the highest open cell.
 CELL_RULES: dict[str, tuple[int, int]] = {"walk": (1, 0), "lowest": (0, 0), "highest": (1, 1)}
 
 
@@ -96,7 +97,8 @@ class Ladder(_core.Ladder):
         for j, (point, bias) in enumerate(zip(self.points.tolist(), biases, strict=True)):
             least = 0 if j > open_cell or j == 0 else point - self.denominator
             most = 0 if j <= open_cell or j == self.cells else point
-            require_bias(j, bias, least, most)
+            if not least <= bias <= most:
+                refuse_bias(j, bias, least, most)
 
 
 def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fraction, Fraction]:
@@ -105,9 +107,8 @@ def fractions(sums: tuple[int, int, int, int], denominator: int) -> tuple[Fracti
     return Fraction(bias, denominator), Fraction(pooled * count + rest, count * denominator)
 
 
-def require_bias(point: int, bias: int, least: int, most: int) -> None:
-    """Refuse a saved bias outside of a range."""
-    if not least <= bias <= most:
-        raise StateError(
-            f"the saved bias of point {point} must be from {least} to {most}, got {bias!s:.80}"
-        )
+def refuse_bias(point: int, bias: int, least: int, most: int) -> NoReturn:
+    """Refuse a saved bias, which is outside of this range."""
+    raise StateError(
+        f"the saved bias of point {point} must be from {least} to {most}, got {bias!s:.80}"
+    )

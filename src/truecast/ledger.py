@@ -1,4 +1,4 @@
-"""What a guard keeps of its forecasts, group by group: the certificate made of it, and how it is saved and read."""
+"""What a guard keeps of its forecasts, by group: the certificate, and how it is saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from truecast.errors import StateError
 from truecast.splitting import splitting_gap
 from truecast.state import Entry, kinds_of, require_entries
 
-__all__ = ["ENTRIES", "START", "certify", "is_placed", "ledger_state", "numbers_of", "promised"]
+__all__ = [
+    "AIM",
+    "ENTRIES",
+    "START",
+    "certify",
+    "is_placed",
+    "ledger_state",
+    "numbers_of",
+    "promised",
+]
 
 START = 1000.0  # the budget before the first round is that of so many
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
@@ -33,7 +42,7 @@ _FARTHEST = (
 ENTRIES = {table: [Entry(*each) for each in listed] for table, listed in _core.GUARD.items()}
 _KINDS = {table: kinds_of(ENTRIES[table]) for table in ("groups", "offsets", "knots")}
 _OFFSETS = 6  # numbers a group
-_AIM = 4  # numbers that a forecast was made from
+AIM = 4  # numbers that a forecast was made from
 
 
 def certify(parts: tuple[Any, ...]) -> ArcCertificate:
@@ -63,7 +72,9 @@ def certify(parts: tuple[Any, ...]) -> ArcCertificate:
 
 
 def promised(rounds: int, budget: float) -> float:
-    """The bound on the distance that is proved before the first of so many rounds, all outcomes coming at once.
+    """The bound on the distance after `rounds` rounds, proved before the first.
+
+    For outcomes that come at once.
 
     docs/adaptive.md, theorem 10.
     """
@@ -76,7 +87,7 @@ def promised(rounds: int, budget: float) -> float:
 
 
 def _most_hidden(rounds: int) -> float:
-    """What crediting forecasts to knots can hide at most (docs/adaptive.md, theorem 7, and section 6)."""
+    """The most that crediting to knots can hide (docs/adaptive.md, theorem 7, section 6)."""
     total, made, digits = 0.0, 0, 12
     while made < rounds:
         until = min(
@@ -93,13 +104,14 @@ def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbers_of(state: object, *, most: int) -> dict[str, Any]:
-    """Return the numbers that `ledger_state` saved, of at most `most` groups, or raise StateError."""
+    """Return what `ledger_state` saved, of at most `most` groups, or raise StateError."""
     names = sorted(kinds_of(ENTRIES["guard"]).keys() | _KINDS.keys() | {"aims", "asked"})
     saved = require_entries("guard", state, names)
     for name, _, _, least, _, _ in ENTRIES["guard"]:
         if type(saved[name]) is not int or not least <= saved[name] <= _HALF:
             raise StateError(
-                f"the saved {name} must be an integer from {least} to 2**62, got {saved[name]!r:.80}"
+                f"the saved {name} must be an integer from {least} to 2**62, "
+                f"got {saved[name]!r:.80}"
             )
     aims = saved["aims"]
     if not isinstance(aims, list) or not all(
@@ -127,7 +139,7 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
 
 
 def is_placed(said: NDArray[np.float64], key: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether these can be forecasts from 0 to 1, each beside a key of the arc that it is credited to."""
+    """Whether these can be forecasts from 0 to 1, each near the key that it is credited to."""
     good = (said >= 0) & (said <= 1) & (key >= 0) & (key <= _core.ARC_END)
     p = np.where(good, said, 0.5)
     angle = 2 * np.arctan2(np.sqrt(p), np.sqrt(1 - p))
@@ -152,7 +164,7 @@ def _check_asked(asked: object, groups: int) -> None:
     known = all(type(member) is int and 0 <= member < groups for member in members)
     if not known or members[:1] != [0] or members != sorted(set(members)):
         raise StateError(f"the saved asked must be of everyone and of groups, got {members!r:.80}")
-    if len(aim) != _AIM or not all(type(number) is float and 0 <= number <= 1 for number in aim):
+    if len(aim) != AIM or not all(type(number) is float and 0 <= number <= 1 for number in aim):
         raise StateError(f"the saved asked must be made from a hint, got {aim!r:.80}")
 
 

@@ -1,4 +1,4 @@
-"""The ladder that splits its own cells: its exact sums, what is proved of them, and how it is saved.
+"""The ladder that splits its own cells: its exact sums, their proof, and how it is saved.
 
 A cell keeps what the forecasts made in it have deviated from their credited points. When that
 reaches a threshold, the cell is split at its middle; the new point starts without bias, so whatever
@@ -52,7 +52,7 @@ class SplitLadder(_Core, Saveable):
         return fractions(self._sums(), DENOMINATOR)
 
     def a_priori(self, rounds: int) -> Fraction:
-        """The bound on CalDist after so many rounds that is proved before the first, for the options at hand."""
+        """The bound on CalDist after `rounds` rounds, proved before the first."""
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS))
 
     @abstractmethod
@@ -77,7 +77,10 @@ class SplitLadder(_Core, Saveable):
 
 
 def claimed(bound: Fraction, rounds: int, split: Fraction) -> Fraction:
-    """Return a bound of docs/adaptive.md as far as it is claimed: beyond, cells may have become too small to split."""
+    """Return a bound of docs/adaptive.md as far as it is claimed.
+
+    Beyond, cells may have become too small to split.
+    """
     within = rounds <= split * DENOMINATOR and bound < split * (_core.MOST_CELLS - 1)
     return min(bound, Fraction(rounds)) if within else Fraction(rounds)
 
@@ -119,11 +122,13 @@ def _require_dyadic(points: list[int]) -> None:
     """Refuse points other than those that splits at the middle make of 0 and 1."""
     if points[:1] != [0] or points[-1:] != [DENOMINATOR] or len(points) > _core.MOST_CELLS + 1:
         raise StateError(
-            f"the saved points must go from 0 to {DENOMINATOR}, and be at most {_core.MOST_CELLS + 1}"
+            f"the saved points must go from 0 to {DENOMINATOR}, "
+            f"and be at most {_core.MOST_CELLS + 1}"
         )
     for low, high in pairwise(points):
         width = high - low
         if width <= 0 or width & (width - 1) or low % width:
             raise StateError(
-                f"the saved points must be ends of split cells, got {low} and {high} next to each other"
+                "the saved points must be ends of split cells, "
+                f"got {low} and {high} next to each other"
             )

@@ -1,4 +1,6 @@
-"""Saved forecasters: plain data to versioned JSON or bytes and back. Reading runs no code: this is not pickle.
+"""Saved forecasters: plain data to versioned JSON or bytes and back.
+
+Reading runs no code: this is not pickle.
 
 The JSON text is one object::
 
@@ -55,7 +57,7 @@ def to_json(
 
 
 def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], object]:
-    """Return the configuration and state in `text`, saved by a forecaster of this `kind`, in this version or later."""
+    """Return the configuration and state in `text`, if this `kind` saved it since `oldest`."""
     try:
         saved = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
@@ -77,7 +79,8 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
         raise StateError(f"this was saved by {saved['kind']!s:.80}, not by {kind}")
     if saved["version"] < oldest:
         raise VersionError(
-            f"this {kind} was saved in version {saved['version']} of the format, and its guard was another one: "
+            f"this {kind} was saved in version {saved['version']} of the format, "
+            "and its guard was another one: "
             "start a new one and replay your log, or go on with truecast 0.1"
         )
     if not isinstance(saved["config"], dict):
@@ -104,7 +107,7 @@ def _most_letters(packed: bytes) -> int:
 
 
 def _loosely_packed(letters: bytes) -> bytes:
-    """Compress by the letters' frequencies alone: at most 8 times, as a letter takes a bit at least."""
+    """Compress by the letters' frequencies alone: a letter takes a bit, so 8 times at most."""
     packer = zlib.compressobj(9, strategy=zlib.Z_HUFFMAN_ONLY)
     return packer.compress(letters) + packer.flush()
 
@@ -128,7 +131,8 @@ def _unpacked(packed: bytes) -> str:
         raise StateError(f"the saved forecaster is corrupted: {error}") from error
     if len(letters) > most:
         raise StateError(
-            f"these {len(packed):,} bytes unpack to more than {most:,} letters, which no saved forecaster does: "
+            f"these {len(packed):,} bytes unpack to more than {most:,} letters, "
+            "which no saved forecaster does: "
             "if you trust who wrote them, unpack them by zlib and read them by from_json"
         )
     if not reader.eof or reader.unused_data:
@@ -144,7 +148,8 @@ def _check_version(version: object) -> None:
         raise StateError(f"the saved forecaster has no valid version: {version!r:.80}")
     if version > VERSION:
         raise VersionError(
-            f"the forecaster was saved in version {version} of the format, this truecast reads up to {VERSION}: "
+            f"the forecaster was saved in version {version} of the format, "
+            f"this truecast reads up to {VERSION}: "
             "upgrade truecast to read it"
         )
 
@@ -186,7 +191,7 @@ def plain(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def typed(saved: object, entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return a saved state if it has just these entries, of their types: numbers or lists of them."""
+    """Return a saved state if it has just these entries, of their types."""
     entries = list(entries)
     found = require_entries("state", saved, kinds_of(entries))
     for name, kind, length, *_ in entries:
@@ -220,7 +225,7 @@ def require_ranges(
 
 
 class Saveable:
-    """What can be saved: a frozen configuration, which builds it anew, and a state of plain data."""
+    """What can be saved: a configuration, which builds it anew, and a state of plain data."""
 
     #: the oldest version of the format that it reads
     _oldest = 1
@@ -286,5 +291,5 @@ class Saveable:
 
 
 def load(cls: type[Saveable], data: bytes) -> Saveable:
-    """Build what an object of this class saved: by name, as picklers other than Python's want it."""
+    """Build what an object of this class saved; picklers other than Python's need a function."""
     return cls.from_bytes(data)

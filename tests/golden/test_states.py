@@ -45,7 +45,7 @@ def learned(hint: hints.Hint) -> hints.Hint:
 
 
 def recalibrated() -> tc.Recalibrator:
-    """With everything: groups, others, tickets, events, forecasts given up, one that is asked for."""
+    """With everything: groups, others, tickets, events, forecasts given up, and one asked for."""
     mix = hints.Mix([hints.Identity(), hints.Platt(20)])
     r = tc.Recalibrator(hint=mix, max_groups=2, max_unresolved=4)
     names: list[Any] = ["a", None, ("a", "b"), ("b", "c", "d"), 7]

@@ -55,7 +55,8 @@ State& at_rest(State& state) {
 }
 
 // Marks a state as busy while a batch runs, also if the batch ends by an exception (it can run out
-// of memory).
+// of memory). The mark is set, read and taken away under the interpreter lock: it need not be
+// atomic.
 template <typename State>
 class Busy {
     State* state;
@@ -106,11 +107,17 @@ void whole_batch(State& state, std::size_t rounds, std::size_t block, Play play)
 // A number from 0 to 1 of an array that was checked: another thread can have written to it since.
 inline double checked(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
+// A new NumPy array.
+template <typename T>
+nanobind::object copy(const T* values, std::size_t count) {
+    return nanobind::cast(
+        nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(values, {count}),
+        nanobind::rv_policy::copy);
+}
+
 template <typename T>
 nanobind::object copy(const std::vector<T>& values) {
-    return nanobind::cast(nanobind::ndarray<nanobind::numpy, const T, nanobind::ndim<1>>(
-                              values.data(), {values.size()}),
-                          nanobind::rv_policy::copy);
+    return copy(values.data(), values.size());
 }
 
 inline nanobind::object as_int(const Wide& x) {

@@ -1,4 +1,7 @@
-"""Almost-One-Step-Ahead, the paper's forecaster (Arunachaleswaran, Collina, Roth and Shi, 2024, algorithm 1)."""
+"""Almost-One-Step-Ahead, the paper's forecaster.
+
+Arunachaleswaran, Collina, Roth and Shi, 2024, algorithm 1.
+"""
 
 from __future__ import annotations
 

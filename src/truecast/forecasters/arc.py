@@ -1,4 +1,4 @@
-"""The forecaster on the arc: no horizon, no grid, and the least proved bound of all that need neither."""
+"""The forecaster on the arc: no horizon, no grid, and the least proved bound without them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     For every T up to 2**29, whatever the outcomes.
 
     It keeps how often each forecast was said and what came of it, and feels the residuals
-    :math:`r = n_1 - (n_0 + n_1) p` through a kernel K. The next forecast p is one at which neither outcome can add
-    much to the energy :math:`E = \sum r K r'`:
+    :math:`r = n_1 - (n_0 + n_1) p` through a kernel K. The next forecast p is one at which neither
+    outcome can add much to the energy :math:`E = \sum r K r'`:
 
     .. math:: E_t - E_{t-1} = p(1-p) K(p,p) + 2 (y - p) S(p), \qquad
         S(p) = \sum_q r_q K(p, q) + \tfrac12 K(p,p)(1 - 2p)
@@ -168,7 +168,8 @@ def _require_possible(forecasts: list[float], zeros: list[int], ones: list[int])
         if min(of_zero, of_one) < 0 or not 0 < of_zero + of_one <= _MOST_SAVED:
             found = f"{of_zero!r:.40} and {of_one!r:.40}"
             raise StateError(
-                f"the saved counts of forecast {i} must be 0 or more, and from 1 to {_MOST_SAVED} together, got {found}"
+                f"the saved counts of forecast {i} must be 0 or more, "
+                f"and from 1 to {_MOST_SAVED} together, got {found}"
             )
     if sum(zeros) + sum(ones) > _MOST_SAVED:
         raise StateError(f"the saved counts must be {_MOST_SAVED} at the most in all")

@@ -1,4 +1,4 @@
-"""What forecasters share: batches, and on a fixed ladder the thin shell around configuration and state."""
+"""What forecasters share: batches, and on a fixed ladder configuration and state."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
 
     @property
     def horizon(self) -> int | None:
-        """The number of rounds this was built for; more are allowed, and the certificate stays true."""
+        """The number of rounds it was built for; past it, the certificate stays valid."""
         return self._horizon
 
     @property
@@ -87,7 +87,7 @@ class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
         return self._cell
 
     def a_priori(self, rounds: int) -> Fraction:
-        """The bound on CalDist after so many rounds that is proved before the first, for the options at hand."""
+        """The bound on CalDist after `rounds` rounds, proved before the first."""
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS))
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The bent grid: cells wider towards 0 and 1, forecasts at their outer ends (docs/theory.md, section 6)."""
+"""The bent grid: cells wider towards 0 and 1 (docs/theory.md, section 6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _N = 1 << 30
 
 
 class BentGrid(LadderForecaster):
-    r"""The forecaster to use when the number of rounds is known: nearly three times below the paper's bound.
+    r"""For a known number of rounds: nearly three times below the paper's bound.
 
     Almost-One-Step-Ahead on a better grid. Near 0 few outcomes are 1 and near 1 few are 0, so a
     forecast at the outer end of its cell is seldom the wrong end there, and cells may be wider: a
@@ -90,7 +90,7 @@ class BentGrid(LadderForecaster):
 
     @property
     def kappa(self) -> Fraction:
-        """What a round costs in deviation at most, on average over the rounds credited to a point."""
+        """The most deviation a round costs, on average over the rounds credited to a point."""
         return self._kappa
 
     @staticmethod
@@ -133,7 +133,10 @@ def _next_h(h: float) -> float:
 
 
 def _left_half(bend: int) -> tuple[list[int], int]:
-    """Return g_0 .. g_J over N and the least integer k = kappa N^2 for which they reach the middle (lemma 6)."""
+    """Return g_0 .. g_J over N and the least k = kappa N^2 with which they reach the middle.
+
+    Lemma 6.
+    """
     h = 0.0
     for _ in range(bend):
         h = _next_h(h)

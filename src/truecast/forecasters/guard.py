@@ -1,4 +1,4 @@
-"""The guard: follow a hint while the energy of what was said is within its budget (docs/adaptive.md, section 3)."""
+"""The guard: follow a hint while the energy is within its budget (docs/adaptive.md, section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forecaster without a horizon: its ladder splits its own cells (docs/adaptive.md, sections 1 and 2)."""
+"""The forecaster without a horizon: its ladder splits its cells (docs/adaptive.md, 1 and 2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from truecast import _check, _core
 from truecast.forecasters.base import OutcomeForecaster
-from truecast.ladder import require_bias
+from truecast.ladder import refuse_bias
 from truecast.split_ladder import DENOMINATOR, SplitLadder, checked, claimed
 from truecast.state import plain
 
@@ -21,7 +21,9 @@ SPLITS = tuple(2.0**-k for k in range(11))
 
 
 class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
-    r"""Needs no number of rounds, and its certificate stays small on easy outcomes. `Arc` has the smaller bound.
+    r"""Needs no number of rounds, and its certificate stays small on easy outcomes.
+
+    `Arc` has the smaller bound.
 
     It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it
     have deviated by `split` from what One-Step-Ahead would have said. So the grid becomes fine
@@ -117,12 +119,13 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         good = checked(state, self._entries(), int(2 * DENOMINATOR * self._split))
         for j, (point, bias) in enumerate(zip(good["points"], good["biases"], strict=True)):
-            below = j <= good["open_cell"]
-            require_bias(j, bias, point - DENOMINATOR if below else 0, 0 if below else point)
+            least, most = (point - DENOMINATOR, 0) if j <= good["open_cell"] else (0, point)
+            if not least <= bias <= most:
+                refuse_bias(j, bias, least, most)
         self._restore(good)
 
 
-#: docs/adaptive.md, theorem 4: what a ladder that splits at 1/4 can earn if a round costs so much, at most
+#: docs/adaptive.md, theorem 4: price of a round -> the most that a ladder that splits at 1/4 earns
 _PROFITS = {
     Fraction(price): Fraction(profit)
     for price, profit in {
@@ -165,7 +168,7 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
 
 
 def _quarter(rounds: int) -> Fraction:
-    """docs/adaptive.md, theorem 4: the same for c = 1/4, at the best of the prices 1/n, or one next to it."""
+    """docs/adaptive.md, theorem 4: the same for c = 1/4, at about the best of the prices 1/n."""
     best = max(67, math.isqrt(64 * rounds // 29))  # the price is 1/64 at the most
     return min(Fraction(rounds, n) + _quarter_profit(n) for n in range(best - 3, best + 4))
 

@@ -15,7 +15,7 @@ __all__ = ["OneStepAhead"]
 
 
 class OneStepAhead:
-    r"""The look-ahead reference: it commits to two neighbouring points and answers *after* the outcome.
+    r"""The look-ahead reference: commits to two neighbours and answers *after* the outcome.
 
     Not a forecaster, since it has seen the outcome when it answers; it is what `AlmostOneStepAhead`
     follows as closely as one can without looking. Its total calibration error by value is at most m
@@ -78,12 +78,12 @@ class OneStepAhead:
 
     @property
     def a_priori(self) -> Fraction:
-        """What was proved before the first outcome: CalDist of the answers never exceeds (m - 1)/2."""
+        """Proved before the first outcome: CalDist of the answers never exceeds (m - 1)/2."""
         return Fraction(self.grid - 1, 2)
 
     @property
     def calibration_error(self) -> Fraction:
-        """The total calibration error by value (ECE) of the answers so far, exactly; CalDist is at most this."""
+        """The total calibration error by value (ECE) of the answers, exactly; >= CalDist."""
         return self._ladder.bias_sums[0]
 
     @property

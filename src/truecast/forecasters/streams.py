@@ -56,7 +56,7 @@ class Streams:
         return len(self._cells)
 
     def forecaster(self, stream: int) -> LadderForecaster:
-        """Return a forecaster that goes on where this stream stopped, with its exact certificate."""
+        """Return a forecaster that continues this stream, with its exact certificate."""
         number = _number(stream, self)
         going_on = type(self._start)(**self._start.config)
         high, low = self._deviations[number].tolist()
@@ -101,7 +101,7 @@ class ArcStreams:
         return len(self._outcomes)
 
     def forecaster(self, stream: int) -> Arc:
-        """Return a forecaster that goes on where this stream stopped, with its exact certificate."""
+        """Return a forecaster that continues this stream, with its exact certificate."""
         going_on = Arc()
         going_on._take(self._start)
         going_on.forecast_many(self._outcomes[_number(stream, self)])

@@ -54,7 +54,10 @@ class GroupRecord:
         return lost
 
     def __repr__(self) -> str:
-        return f"GroupRecord(rounds={self.rounds}, unresolved={self.unresolved}, given_up={self.given_up})"
+        return (
+            f"GroupRecord(rounds={self.rounds}, unresolved={self.unresolved}, "
+            f"given_up={self.given_up})"
+        )
 
 
 class Groups(Mapping[str | int, GroupRecord]):

@@ -1,4 +1,4 @@
-"""Hints of your own: any Python object that predicts and learns, made ready for the recalibrator's desk."""
+"""Hints of your own: any Python object that predicts and learns, as the recalibrator uses it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HintLike(Protocol):
 
 
 class Calls:
-    """A copy of somebody's object, behind the checks that a compiled hint does not need; the core calls it.
+    """A copy of your object, behind the checks that a compiled hint does not need.
 
     Scores are checked already. Errors of the object become the house's, with the row if they happen
     in a batch.
@@ -108,7 +108,8 @@ class Calls:
             getattr(self.own, "load", None)
         ):
             raise StateError(
-                f"the hint {self.name} cannot be saved: it needs state() -> plain data, and load(state)"
+                f"the hint {self.name} cannot be saved: "
+                "it needs state() -> plain data, and load(state)"
             )
         try:
             found = self.own.state()
@@ -117,7 +118,8 @@ class Calls:
             raise StateError(f"the hint {self.name} cannot be saved: {error!r:.200}") from error
         if plain != found:
             raise StateError(
-                f"the state of the hint {self.name} must be plain data: what JSON gives back unchanged"
+                f"the state of the hint {self.name} must be plain data: "
+                "what JSON gives back unchanged"
             )
         return plain
 
@@ -157,7 +159,10 @@ class Calls:
 
 
 class OpenHint(_core.Hint):
-    """A hint of your own as the desk takes it. The core replaces what it calls by a copy when it undoes a batch."""
+    """A hint of your own as the desk takes it.
+
+    When the core undoes a batch, it replaces what it calls by a copy.
+    """
 
     def __init__(self, calls: Calls) -> None:
         super().__init__(calls)
@@ -184,7 +189,10 @@ class OpenHint(_core.Hint):
 
 
 def takes_notes(own: Any) -> bool:
-    """Whether it has an issue() of its own. That of the core answers by the core's predict(), not by a subclass's."""
+    """Whether it has an issue() of its own.
+
+    That of the core answers by the core's predict(), not by a subclass's.
+    """
     return callable(getattr(own, "issue", None)) and (
         is_compiled(own) or getattr(type(own), "issue", None) is not _core.Hint.issue
     )

@@ -202,7 +202,7 @@ class Recalibrator(Saveable):
 
     @property
     def certificate(self) -> ArcCertificate:
-        """What is proved about all forecasts so far. Costs O(knots), however many groups there are."""
+        """What is proved about all forecasts so far. Costs O(knots) for any number of groups."""
         return certify(self._desk.alone(lambda: self._desk.parts(0)))
 
     def predict(self, score: float | Sequence[float], *, group: Group = None) -> float:
@@ -281,7 +281,7 @@ class Recalibrator(Saveable):
         self._desk.resolve(ticket, outcome)
 
     def give_up(self, ticket: int) -> None:
-        """Await the outcome of an issued forecast no longer; the certificate counts it at its worst from now on.
+        """Stop waiting for an outcome; the certificate counts the forecast at its worst.
 
         Raises
         ------
@@ -372,7 +372,7 @@ class Recalibrator(Saveable):
         return said
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
-        """Return what `predict` would say to each score if it came next. Nothing is changed or awaited.
+        """Return what `predict` would say to each score if it came next; nothing is changed.
 
         Other threads run meanwhile, and may go on with this object: all answers are those of when
         it was called.
@@ -469,14 +469,15 @@ class Recalibrator(Saveable):
 
 
 def _with_hint(config: dict[str, Any], hint: Any) -> dict[str, Any]:
-    """The saved configuration with the hint that the state was saved with, if it is not one of ours."""
+    """The saved configuration, with the hint of your own that it was saved with."""
     saved = config.get("hint")
     name = saved.get("name") if isinstance(saved, dict) and saved.get("kind") == OPEN else None
     if name is None and hint is not None:
         raise StateError("this was saved with a hint of truecast, which is read without hint=")
     if name is not None and hint is None:
         raise StateError(
-            f"this was saved with a hint of your own, {name!s:.80}: pass a new one as hint= to load it"
+            f"this was saved with a hint of your own, {name!s:.80}: "
+            "pass a new one as hint= to load it"
         )
     if name is not None and (is_compiled(hint) or type(hint).__name__ != name):
         raise StateError(f"this was saved with the hint {name!s:.80}, got {type(hint).__name__}")
@@ -521,11 +522,12 @@ def _saved_names(names: object, most: int) -> list[Group]:
 
 
 def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDArray[np.float64]:
-    """The scores of the round whose outcome `observe` will learn, if there is one; the guard awaits it too."""
+    """The scores that `observe` is about, if the guard awaits an outcome."""
     count = 0 if asked is None else models
     if not isinstance(scores, list) or len(scores) != count:
         raise StateError(
-            f"the saved asked must be {count} scores, as the guard awaits an outcome, got {scores!r:.80}"
+            f"the saved asked must be {count} scores, as the guard awaits an outcome, "
+            f"got {scores!r:.80}"
         )
     if not all(type(score) is float and is_score(score, scale) for score in scores):
         raise StateError(f"the saved asked must be scores that were forecast, got {scores!r:.80}")

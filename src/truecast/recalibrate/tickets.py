@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from truecast import _core
 from truecast.columns import Columns, packed, unpacked
 from truecast.errors import StateError
-from truecast.ledger import is_placed
+from truecast.ledger import AIM, is_placed
 from truecast.state import Entry, kinds_of
 
 __all__ = ["ENTRIES", "Ticket", "is_score", "load_tickets", "tickets_state"]
@@ -48,7 +48,6 @@ ENTRIES = [Entry(*each) for each in _core.TICKETS]
 _KINDS = kinds_of(ENTRIES)
 _ONE_EACH = "key", "worst", "event", "members", "forecast", "same"
 _IN_FULL = 0xFFFF  # the note is among those that are saved as whole floats
-_AIMS = 4  # numbers that a forecast of a group was made from
 _MOST = 1 << 28  # numbers in a column
 
 
@@ -60,7 +59,10 @@ def tickets_state(desk: _core.Desk) -> dict[str, Any]:
 def load_tickets(
     desk: _core.Desk, state: Any, numbers: dict[str, Any], *, most: int, scale: str
 ) -> None:
-    """Take over what `tickets_state` gave, or raise StateError; `numbers` are the guard's, who awaits just these."""
+    """Take over what `tickets_state` gave, or raise StateError.
+
+    `numbers` are those of the guard, which awaits just these tickets.
+    """
     if not isinstance(state, dict) or set(state) != {"issued", "awaited"}:
         raise StateError("the saved tickets must have exactly the entries issued and awaited")
     issued = state["issued"]
@@ -104,7 +106,8 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
     order = (np.diff(numbers, prepend=-1) > 0) & _within(numbers, 0, issued - 1)
     if not order.all():
         raise StateError(
-            f"the saved tickets must be in order, below {issued}, got {numbers[int(order.argmin())]}"
+            f"the saved tickets must be in order, below {issued}, "
+            f"got {numbers[int(order.argmin())]}"
         )
     good = np.isfinite(scores) if scale == "logit" else _within(scores, 0, 1)
     if not good.all():
@@ -112,7 +115,7 @@ def _check_columns(columns: Columns, issued: int, scale: str) -> None:
             f"the saved tickets must have a score each, got {scores[int(good.argmin())]}"
         )
     aims = columns["aim"]
-    if len(aims) != _AIMS * int((columns["members"] > 0).sum()):
+    if len(aims) != AIM * int((columns["members"] > 0).sum()):
         raise StateError(
             "the saved tickets of groups must have a hint and what their offsets said of it"
         )
@@ -159,7 +162,7 @@ def _check_events(columns: Columns) -> None:
 
 
 def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
-    """Refuse a guard that awaits other tickets, or counts them at less or more than they are worth."""
+    """Refuse a guard that awaits other tickets, or counts them at another worth."""
     awaited = numbers["groups"]
     groups = len(awaited["late"])
     owner = np.repeat(np.arange(len(columns["number"])), columns["members"])

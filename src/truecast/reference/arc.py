@@ -1,4 +1,4 @@
-"""The forecaster on the arc, in plain Python: a field of residuals, and the first point where it is weak enough.
+"""The forecaster on the arc, in plain Python: the first point where the field is weak enough.
 
 The page to read first, and the oracle that the compiled tree is driven against, bit for bit.
 """
@@ -42,7 +42,7 @@ def energy(counts: dict[float, tuple[int, int]]) -> float:
 
 
 class Arc:
-    """Says the first middle, of cells halved towards the root of the field, at which a round costs little."""
+    """Halves towards the root of the field; says the first middle where a round costs little."""
 
     def __init__(self) -> None:
         self.rounds = 0
@@ -76,7 +76,7 @@ class Arc:
 
     @staticmethod
     def _cost(field: float, p: float) -> float:
-        """What a round at p adds to the energy beyond its price, if the outcome is the worse one."""
+        """What a round at p adds to the energy beyond its price, at worst."""
         return 2.0 * field * (1.0 - p if field > 0.0 else -p)
 
     def _residual(self, p: float) -> float:
@@ -84,7 +84,7 @@ class Arc:
         return ones * (1.0 - p) - zeros * p
 
     def _sum(self, shape: Callable[[float], float], low: float, high: float) -> float:
-        """Sum residual times shape over the forecasts strictly between, in the order of halvings."""
+        """Sum residual * shape over the forecasts strictly between, in the order of halvings."""
         if not any(low < p < high for p in self.counts):
             return 0.0
         p = (low + high) / 2

@@ -11,7 +11,7 @@ __all__ = ["brute_force_distance", "calibration_distance"]
 
 
 def brute_force_distance(p: Sequence[Fraction], y: Sequence[int]) -> Fraction:
-    """CalDist by its definition: over all partitions of the rounds, every group forecast at its mean outcome."""
+    """CalDist by definition: all partitions of the rounds, each group at its mean outcome."""
 
     def cost(group: list[int]) -> Fraction:
         mean = Fraction(sum(y[t] for t in group), len(group))

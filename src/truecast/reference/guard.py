@@ -1,4 +1,4 @@
-"""The guard on the arc, in plain Python: follow a hint while the energy of the residuals stays within its budget.
+"""The guard on the arc, in plain Python: follow a hint while the energy is within its budget.
 
 The page to read beside docs/adaptive.md, section 3, and the oracle that the compiled guard is
 driven against. A step costs as many operations as there are knots. What rounds add, prices and what
@@ -43,7 +43,10 @@ LOWER, SMOOTH = 0.53552, 0.58334  # docs/arc.md, theorem 2
 
 @cache
 def forecast_at(key: int) -> float:
-    """Return sin^2(theta / 2), theta = pi key / 2^40, from both ends, so that it does not fall as the key grows."""
+    """Return sin^2(theta / 2), theta = pi key / 2^40.
+
+    From both ends, so that it does not fall as the key grows.
+    """
     if key > END // 2:
         return 1.0 - forecast_at(END - key)
     s = math.sin(key * (math.pi / (2.0 * END)))
@@ -62,7 +65,10 @@ def key_near(p: float, step: int) -> int:
 
 
 def spacing(made: int) -> int:
-    """The distance of the keys that hints go to after t forecasts: 2^(40 - d), 2^d >= max(2^12, 2 t^(2/3))."""
+    """The distance of the keys that hints go to after t forecasts.
+
+    2^(40 - d), 2^d >= max(2^12, 2 t^(2/3)).
+    """
     d = COARSEST
     while 8 ** (d - 1) < made * made:
         d += 1
@@ -77,7 +83,7 @@ def shape_at(key: int) -> tuple[float, float]:
 
 
 class Placed(NamedTuple):
-    """A forecast: what is said, the knot it counts for, and what the fields it belongs to may grow by in all."""
+    """A forecast: what is said, the knot it counts for, and what its fields may grow by in all."""
 
     p: float
     key: int
@@ -98,7 +104,7 @@ class Field:
 
 
 class ArcGuard:
-    """Says the hint if what the energy can grow by is allowed, else a forecast near it for which it is."""
+    """Says the hint if the energy may grow by what it can add, else a forecast near it."""
 
     def __init__(
         self, *, budget: float = 4.0, start: float = 1000.0, share: float = 0.1, exact: bool = False
@@ -132,7 +138,7 @@ class ArcGuard:
         self.asked = None
 
     def issue(self, hint: float, groups: Iterable[Hashable] = ()) -> Placed:
-        """Forecast something whose outcome comes later; one that was asked for still awaits `observe`."""
+        """Forecast something whose outcome comes later; `observe` is still about what was asked."""
         placed = self.place(hint, groups, beside=self.asked)
         self.commit(placed)
         return placed
@@ -166,7 +172,10 @@ class ArcGuard:
     def search(
         self, start: int, step: int, names: tuple[Hashable, ...], more: Number, *, up: bool
     ) -> int:
-        """Halve the way to the end of the arc: down to the spacing; on to single keys if nothing has been allowed."""
+        """Halve the way to the end of the arc, down to the spacing.
+
+        On to single keys if nothing has been allowed.
+        """
         low, high, found = start, END if up else 0, None
         while (gap := abs(high - low)) > step or (found is None and gap > 1):
             unit = step if gap > step else 1
@@ -238,7 +247,10 @@ class ArcGuard:
     # The account.
 
     def allowance(self) -> Number:
-        """Return B: C times t0 and all prices, each as often as forecasts waited, itself among them; and the excess."""
+        """Return B: C times t0 and all prices, plus the excess.
+
+        Each price counts as often as forecasts waited, itself among them.
+        """
         return self.budget * (self.start * (1 + self.most_late) + self.prices) + self.excess
 
     def reserved(self) -> Number:
@@ -265,14 +277,14 @@ class ArcGuard:
         return energy if self.exact else math.floor(energy * PARTS) / PARTS
 
     def commit(self, placed: Placed) -> None:
-        """Count a forecast, and reserve what it may add; the budget grows with the forecasts that wait."""
+        """Count a forecast and reserve what it may add; the budget grows with those that wait."""
         self.made += 1
         self.most_late = max(self.most_late, len(self.waiting))
         self.prices += self.round_down(placed.price * (1 + len(self.waiting)))
         self.waiting.append(placed)
 
     def settle(self, placed: Placed, y: int) -> None:
-        """Add the residual to all its fields; what they grow by beyond w is excess, which late outcomes make."""
+        """Add the residual to all its fields; growth beyond w is excess, made by late outcomes."""
         self.waiting.remove(placed)
         p, key = placed.p, placed.key
         residual = y - Fraction(p) if self.exact else (y * UNIT) - math.floor(p * UNIT + 0.5)

@@ -1,4 +1,4 @@
-"""Hints in plain Python floats: from a score to a better probability, learned from outcomes in any order.
+"""Hints in plain Python floats: from a score to a better probability, learned in any order.
 
 The same arithmetic as the compiled hints, operation by operation, so that both say the same to the
 last bit wherever `math` and the compiler use one C library.
@@ -115,7 +115,7 @@ class PlainIdentity(PlainHint):
 
 
 class PlainPlatt(PlainHint):
-    """Minimises, by one Newton step a round: faded log losses + (2 offset^2 + 8 (slope - 1)^2) / 2."""
+    """By one Newton step a round: faded log losses + (2 offset^2 + 8 (slope - 1)^2) / 2, least."""
 
     def __init__(self, memory: int | None = None) -> None:
         self.keep = keeping(memory)
@@ -129,7 +129,7 @@ class PlainPlatt(PlainHint):
     def learn(
         self, score: float, y: int, notes: list[float] | None = None, weight: float = 1.0
     ) -> None:
-        """One step; the curvature of the new loss is taken as |y - p| / 2, whose mean is p (1 - p)."""
+        """One step; the curvature of the new loss is |y - p| / 2, whose mean is p (1 - p)."""
         z, error, lost = (
             logit(score),
             weight * (y - self.predict(score)),
@@ -180,7 +180,7 @@ class PlainBinMeans(PlainHint):
 
 
 class PlainIsotonic(PlainHint):
-    """Rates at the knots, pooled where they would decrease; straight between the centres of the pools."""
+    """Rates at the knots, pooled where they would decrease; straight between pools' centres."""
 
     def __init__(self, memory: int | None = None, prior: float = 1.0) -> None:
         self.keep, self.prior, self.unit = keeping(memory), prior, 1.0
@@ -216,13 +216,16 @@ class PlainIsotonic(PlainHint):
             self.due = self.rounds + min(max(self.rounds // 16, 1), 256)
 
     def refit(self) -> list[tuple[int, float, float]]:
-        """First knot, centre and rate of each pool, as if knots had seen `prior` more rounds with their probability."""
-        few = self.prior * self.unit
+        """First knot, centre and rate of each pool.
+
+        As if knots had seen `prior` more rounds with their probability.
+        """
+        own_weight = self.prior * self.unit
         pools: list[tuple[int, float, float, float]] = []
         for k, (weight, ones, logits) in enumerate(self.bins):
             z = k / PER_UNIT - BEYOND
             own = clip(z, -FARTHEST, FARTHEST)
-            faith = few if z == own else few / 10.0
+            faith = own_weight if z == own else own_weight / 10.0
             pool = k, weight + faith, ones + faith * sigmoid(own), logits + faith * z
             while pools and pools[-1][2] / pools[-1][1] >= pool[2] / pool[1]:
                 start, *last = pools.pop()
@@ -235,7 +238,10 @@ class PlainIsotonic(PlainHint):
 
 
 class PlainStack:
-    """Logistic regression on the logits of forecasts, by Newton steps; curvature L D L', 10 times the unit at first."""
+    """Logistic regression on the logits of forecasts, by Newton steps.
+
+    Its curvature is L D L', 10 times the unit at first.
+    """
 
     def __init__(self, n: int) -> None:
         self.weights = [1.0 / n] * n
@@ -250,7 +256,10 @@ class PlainStack:
         return sigmoid(clip(z, -FARTHEST, FARTHEST))
 
     def learn(self, p: Sequence[float], y: int, weight: float) -> None:
-        """One step: weights += error C^-1 z / (1 + bend z . C^-1 z), C += bend z z', bend = |error| / 2."""
+        """One step, bend = |error| / 2.
+
+        weights += error C^-1 z / (1 + bend z . C^-1 z), C += bend z z'.
+        """
         error = weight * (y - self.say(p))
         bend = abs(error) / 2.0
         z = [logit(q) for q in p]
@@ -279,7 +288,7 @@ class PlainStack:
 
 
 class PlainMix(PlainHint):
-    """Members and their stack, weighted by how likely they made the outcomes, with a fixed share handed out anew.
+    """Members and their stack, weighted by how likely they made the outcomes; fixed share.
 
     With several models a score is a sequence, and as many members see each entry of it.
     """
@@ -323,7 +332,7 @@ class PlainMix(PlainHint):
     def learn(
         self, score: Any, y: int, notes: list[float] | None = None, weight: float = 1.0
     ) -> None:
-        """Judge the members by what they said (then, or now if there are no notes), then let them learn."""
+        """Judge the members by what they said (now, if there are no notes), then let them learn."""
         *said, before = self.issue(score)[1] if notes is None else notes
         late = max(self.rounds - before * 2.0**53, 0.0)
         self.lag += weight * (late - self.lag) / 64.0
@@ -336,7 +345,7 @@ class PlainMix(PlainHint):
             member.learn(scores[k], y, None, weight)
 
     def reweigh(self, said: Sequence[float], y: int, pace: float) -> None:
-        """Each weight times chance ** pace; then a share is handed out anew, small after what was expected."""
+        """Each weight times chance ** pace; then a share anew, small if it was expected."""
         p = total = 0.0
         after: list[float] = []
         for weight, q in zip(self.weights, said, strict=True):
@@ -351,7 +360,7 @@ class PlainMix(PlainHint):
 
 
 class PlainBursts:
-    """The weights of outcomes that come together: 1 / max(1, (n - 1) rho) in bursts of about n outcomes.
+    """The weights of outcomes that come together: 1 / max(1, (n - 1) rho) in bursts of about n.
 
     The correlation rho is estimated from how much the mean residuals of consecutive bursts differ.
     """
@@ -392,7 +401,10 @@ class PlainBursts:
         return weight
 
     def among_others(self, residual: float) -> float:
-        """The correlation is that of all bursts so far, the present one included, and what may be hidden by chance."""
+        """The correlation is that of all bursts so far, this one included.
+
+        And what may be hidden by chance.
+        """
         self.size += 1
         self.sum += residual
         self.squares += residual * residual
@@ -402,7 +414,10 @@ class PlainBursts:
         return 1.0 / max((self.expected() - 1.0) * min(seen + self.doubt, 1.0), 1.0)
 
     def compared(self) -> tuple[float, float]:
-        """How far the mean is off that of the burst before, beyond chance; and if all of a burst is one thing."""
+        """How far the mean is off that of the burst before, beyond chance.
+
+        And the same if all of a burst is one thing.
+        """
         if self.size < 2:
             return 0.0, 0.0
         first = self.before_size == 0

@@ -15,7 +15,7 @@ def uniform_points(m: int) -> list[Fraction]:
 
 
 def bent_points(bend: int, denominator: int = 1 << 30) -> tuple[list[Fraction], Fraction]:
-    """The bent grid with 2 * bend + 2 cells, and its kappa; found by trying every bit of k = kappa N^2."""
+    """The bent grid with 2 * bend + 2 cells, and its kappa, bit by bit of k = kappa N^2."""
     n = denominator
 
     def left_half(k: int) -> list[int]:
@@ -39,7 +39,7 @@ def bent_points(bend: int, denominator: int = 1 << 30) -> tuple[list[Fraction], 
 
 
 class PlainLadder:
-    """The paper's state: the look-ahead bias of every point, and the cell the next forecast is made in.
+    """The paper's state: the look-ahead bias of every point, and the cell of the next forecast.
 
     `forecast` is "lower", "upper", "middle" or "outer" (the end of the cell farther from 1/2);
     `cell` is "walk", "lowest" or "highest". Outcomes are 0 and 1, or fractions between them
@@ -67,7 +67,7 @@ class PlainLadder:
         return {"lower": lower, "upper": upper, "middle": (lower + upper) / 2}[self.forecast]
 
     def observe(self, y: int | Fraction) -> Fraction:
-        """Credit the end of the cell nearer to y with its error; return that end, One-Step-Ahead's answer.
+        """Credit the end of the cell nearer to y; return it, One-Step-Ahead's answer.
 
         An outcome inside the cell is its own answer, which has no error: nothing is credited.
         """
@@ -98,11 +98,14 @@ class PlainLadder:
             )  # to the neighbour on the side of the outcome, which is open
 
     def bias(self) -> Fraction:
-        """A: One-Step-Ahead's distance to the calibrated sequence that sends every point to its mean outcome."""
+        """A: One-Step-Ahead's distance to the sequence of each point's mean outcome."""
         return sum((abs(a) for a in self.alpha), Fraction(0))
 
     def pooled(self) -> Fraction:
-        """B: its distance to the one that first pools, from every biased point, one round of the outcome in excess."""
+        """B: its distance to the sequence that pools first.
+
+        From every biased point, one round of the outcome in excess.
+        """
         biased = [(g, a) for g, a in zip(self.points, self.alpha, strict=True) if a != 0]
         if not biased:
             return Fraction(0)

@@ -29,7 +29,7 @@ def calibration_error_by_value(tally: Tally) -> Fraction:
 
 
 def smooth_calibration_error(tally: Tally) -> Fraction:
-    """Total: the value function of the flow, its breakpoints in a sorted list (docs/measures.md, theorem 1)."""
+    """Total: the value function of the flow, by breakpoints (docs/measures.md, theorem 1)."""
     breakpoints: list[list[Fraction]] = [
         [Fraction(0), Fraction(2)]
     ]  # place u, slope-mass; in order of u
@@ -54,7 +54,10 @@ def smooth_calibration_error(tally: Tally) -> Fraction:
 
 
 def isotonic_rates(tally: Tally) -> list[Fraction]:
-    """The isotonic regression at each forecast: over starts up to it, the greatest of the least means from there."""
+    """The isotonic regression at each forecast.
+
+    Over starts up to it, the greatest of the least means from there.
+    """
 
     def mean(start: int, end: int) -> Fraction:
         zeros = sum(tally[i][1] for i in range(start, end))
@@ -77,7 +80,10 @@ def laplace_sum(tally: Tally, scale: float) -> float:
 
 
 def u_calibration_error(tally: Tally) -> Fraction:
-    """Total, for losses in [0, 1]: the dearest mixture of one or two thresholds (docs/measures.md, theorem 5)."""
+    """Total, for losses in [0, 1]: the dearest mixture of one or two thresholds.
+
+    docs/measures.md, theorem 5.
+    """
     total, all_ones = (
         sum(zeros + ones for _, zeros, ones in tally),
         sum(ones for _, _, ones in tally),
@@ -92,7 +98,10 @@ def u_calibration_error(tally: Tally) -> Fraction:
 
 
 def calibration_decision_loss(tally: Tally) -> Fraction:
-    """Total, for payoffs in [0, 1]: the dearest mixture of one or two thresholds (docs/measures.md, theorem 5)."""
+    """Total, for payoffs in [0, 1]: the dearest mixture of one or two thresholds.
+
+    docs/measures.md, theorem 5.
+    """
     rates = [Fraction(ones, zeros + ones) for _, zeros, ones in tally]
 
     def loss(c: Fraction) -> Fraction:
@@ -110,7 +119,10 @@ def calibration_decision_loss(tally: Tally) -> Fraction:
 
 
 def _dearest(cost: Callable[[Fraction], Fraction], places: set[Fraction]) -> Fraction:
-    """The most that kinks of masses n at places c cost with sum n c <= 1 and sum n (1 - c) <= 1: all pairs tried."""
+    """The most that kinks of masses n at places c cost; all pairs are tried.
+
+    With sum n c <= 1 and sum n (1 - c) <= 1.
+    """
     half, height = Fraction(1, 2), {c: cost(c) for c in places}
     best: Fraction = height.get(half, Fraction(0))
     for left in places:

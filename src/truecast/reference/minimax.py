@@ -1,4 +1,7 @@
-"""The calibration game in fractions: values on a few points, and the best answer to an adversary who sees cells."""
+"""The calibration game in fractions.
+
+Values on a few points, and the best answer to an adversary who sees cells.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Seen = tuple[int, int]  # the number of a cell and the outcome
 def solve_columns(
     columns: Sequence[tuple[Fraction, Fraction]],
 ) -> tuple[Fraction, dict[int, Fraction]]:
-    """Return the value of a game with two rows, and weights of one or two columns that keep either row to it.
+    """Return the value of a game with two rows, and the weights of columns that keep both to it.
 
     The cheaper rows of the mixtures fill the convex hull of the columns, so the best mixture is a
     column, or a mixture of two with equal rows.
@@ -35,7 +38,10 @@ def solve_columns(
 
 
 def game_value(rounds: int, points: Sequence[Fraction], *, deterministic: bool = False) -> Fraction:
-    """Return the value of the game with forecasts from these points, backwards over what was said and what came."""
+    """Return the value of the game with forecasts from these points.
+
+    Backwards, over what was said and what came.
+    """
 
     @cache
     def value(played: tuple[Said, ...]) -> Fraction:
@@ -56,7 +62,7 @@ def best_answer(
     deterministic: bool = False,
     in_order: bool = True,
 ) -> Fraction:
-    """Return the least expected CalDist against an adversary who sees the cells of forecasts and no more.
+    """Return the least expected CalDist against an adversary who sees only cells of forecasts.
 
     Forecasts are from the points of the cells. The adversary plays a one with a chance that depends
     on what he saw, in order of the rounds unless he forgets it, and on the present cell if the game

@@ -21,7 +21,7 @@ def rounded_up(x: Fraction) -> Fraction:
 
 
 class PlainSplitLadder:
-    """Points with a bias each, cells with what the forecasts made in them have deviated since they came to be."""
+    """Points with a bias each, cells with what forecasts in them have deviated since they began."""
 
     def __init__(self, points: Sequence[Fraction], split_at: Fraction | None) -> None:
         self.points = list(points)
@@ -37,7 +37,10 @@ class PlainSplitLadder:
         return range(len(self.points) - 1)
 
     def credit(self, point: int, cell: int, p: float | Fraction, y: int) -> None:
-        """Count a forecast p with the outcome y for a point, and its deviation for a cell; split that if it is due."""
+        """Count a forecast p with the outcome y for a point, and its deviation for a cell.
+
+        Split the cell if it is due.
+        """
         paid = rounded_up(abs(Fraction(p) - self.points[point]))
         self.alpha[point] += self.points[point] - y
         self.spent[cell] += paid
@@ -82,7 +85,10 @@ class PlainSplitWalk(PlainSplitLadder):
         return max(low, high, key=lambda g: abs(g - Fraction(1, 2)))
 
     def observe(self, y: int) -> None:
-        """Credit the end towards y; stay while the cell is open, else move on towards y, also within a split cell."""
+        """Credit the end towards y; stay while the cell is open, else move on towards y.
+
+        Also within a split cell.
+        """
         here, end = self.cell, self.cell + y
         alpha = self.alpha[end] + self.points[end] - y
         stays = alpha >= 0 if y else alpha <= 0

@@ -1,4 +1,7 @@
-"""Hints: from a model's score to a better probability, learned from outcomes as they come. They prove nothing."""
+"""Hints: from a model's score to a better probability, learned from outcomes as they come.
+
+They prove nothing.
+"""
 
 from truecast.recalibrate.hints.base import Hint
 from truecast.recalibrate.hints.bin_means import BinMeans

@@ -20,7 +20,7 @@ MAX_MODELS = 32
 
 
 class Hint(_core.Hint, Saveable):
-    """A map from a model's score to a better probability, learned from (score, outcome) pairs in any order.
+    """Makes a better probability of a model's score, learned from (score, outcome) pairs.
 
     `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1]
     and changes nothing; `learn(score, outcome)` takes one outcome in. Where other rounds are

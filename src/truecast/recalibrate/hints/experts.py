@@ -19,7 +19,7 @@ MAX_MEMBERS = 128
 
 
 class Experts(Hint):
-    """A mix for several models: nearly as good as the best of them, and better where each knows something.
+    """A mix for several models: nearly as good as the best, better if each knows something.
 
     A score is a sequence of numbers, one of each model: ``hint.predict([0.3, 0.45])``. Every model
     has the given hints for its own score. All of them are members of one `Mix`, whose stack is a

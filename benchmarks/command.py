@@ -119,11 +119,11 @@ def recalibrate(folder: Path, rows: int) -> None:
     frame = made(folder, "rows.csv", rows, None)
     source, target = str(folder / "rows.csv"), str(folder / "out.csv")
     y, p = frame["y"].to_numpy(), frame["p"].to_numpy()
-    alone = seconds(lambda: tc.Recalibrator().recalibrate_many(p, y), 3)
+    alone = seconds(lambda: tc.Recalibrator().forecast_many(p, y), 3)
     copied = seconds(lambda: pl.read_csv(source).write_csv(target), 3)
     print("| | s | rows a second | MB at most |\n|---|---|---|---|")
     print(f"| Polars reads and writes it | {copied:.2f} | {rows / copied:,.0f} | |")
-    print(f"| `recalibrate_many` of arrays | {alone:.2f} | {rows / alone:,.0f} | |")
+    print(f"| `forecast_many` of arrays | {alone:.2f} | {rows / alone:,.0f} | |")
     options: dict[str, list[str]] = {
         "": [],
         " --by place": ["--by", "place"],

@@ -140,7 +140,7 @@ def main() -> None:
         table("budget, share", plain, given.seeds or 8)
     else:
         budgets = (1.5, 2.0, 4.0, 8.0)
-        ours = {f"{c:g}": lambda h, y, c=c: tc.Guard(budget=c).guard_many(h, y) for c in budgets}
+        ours = {f"{c:g}": lambda h, y, c=c: tc.Guard(budget=c).forecast_many(h, y) for c in budgets}
         table("budget", ours, given.seeds or 50)
 
 

@@ -86,7 +86,7 @@ def calibrated(seeds: int) -> Rows:
                 rng = np.random.default_rng(seed)
                 q = make(rng, rounds)
                 y = (rng.random(rounds) < q).astype(np.uint8)
-                p, mix = tc.Recalibrator().recalibrate_many(q, y), tc.hints.Mix().follow_many(q, y)
+                p, mix = tc.Recalibrator().forecast_many(q, y), tc.hints.Mix().forecast_many(q, y)
                 found.append(float(np.mean((p - q) ** 2) / np.mean(q * (1 - q))))
                 mixed.append(float(np.mean((mix - q) ** 2) / np.mean(q * (1 - q))))
                 worst = regret(p, q, y)
@@ -110,9 +110,9 @@ def rare(seeds: int) -> Rows:
         rng = np.random.default_rng(seed)
         q = 1e-4 * np.exp(rng.normal(0, 0.5, rounds))
         y = (rng.random(rounds) < q).astype(np.uint8)
-        loss = tc.log_loss(y, tc.Recalibrator().recalibrate_many(10 * q, y))
+        loss = tc.log_loss(y, tc.Recalibrator().forecast_many(10 * q, y))
         alone = min(
-            tc.log_loss(y, getattr(tc.hints, name)().follow_many(10 * q, y)) for name in members
+            tc.log_loss(y, getattr(tc.hints, name)().forecast_many(10 * q, y)) for name in members
         )
         best.append(loss / alone - 1)
         truth.append(loss / tc.log_loss(y, q) - 1)
@@ -132,7 +132,7 @@ def saturated(seeds: int) -> Rows:
             z = rng.normal(-0.2, 1.3, rounds)
             y = (rng.random(rounds) < sigmoid(z)).astype(np.uint8)
             x = 60 * z if scale == "logit" else sigmoid(60 * z)
-            ours.append(tc.brier_score(y, tc.Recalibrator(scale=scale).recalibrate_many(x, y)))
+            ours.append(tc.brier_score(y, tc.Recalibrator(scale=scale).forecast_many(x, y)))
             said = np.full(rounds, 0.5)
             for at in range(every, rounds, every):
                 fitted = IsotonicRegression(out_of_bounds="clip").fit(x[:at], y[:at])
@@ -160,7 +160,7 @@ def groups(seeds: int) -> Rows:
             z = rng.normal(-0.5, 1, rounds)
             x, q = sigmoid(z), sigmoid(z + rng.normal(0, width, rounds // rows)[group])
             y = (rng.random(rounds) < q).astype(np.uint8)
-            p = tc.Recalibrator(max_groups=1000).recalibrate_many(x, y, groups=group)
+            p = tc.Recalibrator(max_groups=1000).forecast_many(x, y, groups=group)
             found.append(over(p, x, y))
             known.append(over(q, x, y))
             draws = [
@@ -195,7 +195,7 @@ def events(seeds: int) -> Rows:
             )
             known = np.repeat(np.arange(games) * steps + steps - 1, steps)
             event = np.repeat(np.arange(games), steps) if named else None
-            p = tc.Recalibrator().recalibrate_many(x, y, known_at=known, events=event)
+            p = tc.Recalibrator().forecast_many(x, y, known_at=known, events=event)
             found.append(over(p, x, y))
             worst.append(worst_prefix(p, x, y, 500))
         yield ["yes" if named else "no", spread(found), spread(worst)]
@@ -248,7 +248,7 @@ def late(_: int) -> Rows:
         found, worst, proved, unresolved = [], [], [], []
         for x, y in streams:
             r = tc.Recalibrator()
-            p = r.recalibrate_many(x, y, known_at=known)
+            p = r.forecast_many(x, y, known_at=known)
             found.append(over(p, x, y))
             worst.append(worst_prefix(p, x, y, 500))
             proved.append((r.certificate.bound - r.certificate.unknown) / math.sqrt(rounds))
@@ -307,14 +307,14 @@ def costs(_: int) -> Rows:
     for chosen in (names, None):
         r = tc.Recalibrator(max_groups=count)
         start = time.perf_counter()
-        r.recalibrate_many(p, y, groups=chosen)
+        r.forecast_many(p, y, groups=chosen)
         speeds.append(f"{(time.perf_counter() - start) / len(p) * 1e6:.2f} us a round")
         made[chosen is None] = r
     yield ["a batch of a million", *speeds]
     works: dict[str, Callable[[Any, Any], Any]] = {
         "certificate": lambda r, g: r.certificate,
         "to_json": lambda r, g: r.to_json(),
-        "a batch of 100 rows": lambda r, g: r.recalibrate_many(p[:100], y[:100], groups=g),
+        "a batch of 100 rows": lambda r, g: r.forecast_many(p[:100], y[:100], groups=g),
         "predict and observe": lambda r, g: (
             r.predict(0.3, group=None if g is None else "g7"),
             r.observe(1),

@@ -46,7 +46,7 @@ class Recalibrated:
         self._recalibrator.resolve(ticket, outcome)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._recalibrator.recalibrate_many(x, y)
+        return self._recalibrator.forecast_many(x, y)
 
     @property
     def certificate(self) -> float:
@@ -69,7 +69,7 @@ class Guarded:
         self._guard.observe(outcome)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._guard.guard_many(x, y)
+        return self._guard.forecast_many(x, y)
 
 
 class Hint:
@@ -89,7 +89,7 @@ class Hint:
         self._hint.learn(score, outcome, notes)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._hint.follow_many(x, y)
+        return self._hint.forecast_many(x, y)
 
 
 RECALIBRATOR = "Recalibrator"
@@ -349,7 +349,7 @@ def waiting(count: int) -> None:
     scores, outcomes = rng.random(count).tolist(), rng.integers(0, 2, count).tolist()
     for name, learns in {"issued now": False, "an outcome between any two": True}.items():
         r = tc.Recalibrator(max_unresolved=count)
-        r.recalibrate_many(scores, outcomes)
+        r.forecast_many(scores, outcomes)
         for score, outcome in zip(scores, outcomes, strict=True):
             r.issue(score)
             if learns:
@@ -375,11 +375,11 @@ def searches() -> None:
     for rounds in (10**3, 10**4, 10**5, 10**6):
         x = rng.random(rounds)
         guard = tc.Guard(budget=1.05)
-        guard.guard_many(x, rng.random(rounds) < x)
+        guard.forecast_many(x, rng.random(rounds) < x)
         figures = []
         for moved in (False, True):
             if moved:
-                guard.guard_many(np.full(rounds, 0.3), np.ones(rounds, np.uint8))
+                guard.forecast_many(np.full(rounds, 0.3), np.ones(rounds, np.uint8))
             assert (guard.predict(0.3) != 0.3) == moved
             figures.append(
                 seconds(lambda guard=guard: [guard.predict(0.3) for _ in range(1_000)], 5) / 1e3

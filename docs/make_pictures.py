@@ -62,7 +62,7 @@ def flights() -> tuple[np.ndarray, np.ndarray, list[str], list[int]]:
 
 def recalibrated(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
     """Return what is said if each outcome comes five flights later, about when that flight has landed."""
-    return tc.Recalibrator().recalibrate_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
+    return tc.Recalibrator().forecast_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
 
 
 # -- explained

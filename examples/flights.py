@@ -67,7 +67,7 @@ print(f"at most {most} flights were in the air")
 # that in time.
 
 # %%
-too_early = tc.Recalibrator().recalibrate_many(scores, y, groups=groups)
+too_early = tc.Recalibrator().forecast_many(scores, y, groups=groups)
 rate = np.full(len(y), y.mean())
 for name, p in {
     "the model": scores,

@@ -84,7 +84,7 @@ def _sample_report() -> str:
         rows = list(csv.DictReader(file))
     late, scores = [int(row["outcome"]) for row in rows], [float(row["score"]) for row in rows]
     recalibrator = tc.Recalibrator()
-    after = recalibrator.recalibrate_many(scores, late)
+    after = recalibrator.forecast_many(scores, late)
     return tc.html_report(
         late,
         scores,

@@ -43,7 +43,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     y = rng.random(3000) < truth
     p = truth**2 / (truth**2 + (1 - truth) ** 2)
     recalibrator = tc.Recalibrator()
-    after = recalibrator.recalibrate_many(p, y)
+    after = recalibrator.forecast_many(p, y)
     names = [
         "<script>window.bad = 1</script>",
         "a" * 200,

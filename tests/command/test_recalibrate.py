@@ -58,7 +58,7 @@ def expected(frame: pl.DataFrame, *, groups: bool = False) -> list[float]:
     by = frame["place"].to_list() if groups else None
     return (
         tc.Recalibrator()
-        .recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by)
+        .forecast_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by)
         .tolist()
     )
 
@@ -82,7 +82,7 @@ def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--outcome", "y", "--score", "p")
     r = tc.Recalibrator()
     y, p = FRAME["y"].to_numpy(), FRAME["p"].to_numpy()
-    said = r.recalibrate_many(p, y)
+    said = r.forecast_many(p, y)
     brier, smooth = (
         [f"{of(y, each):.6f}" for each in (p, said)] for of in (tc.brier_score, SMOOTH)
     )
@@ -179,7 +179,7 @@ def test_groups_of_several_columns_overlap(ending: str) -> None:
         for place, hour in cells
     ]
     r = tc.Recalibrator()
-    said = r.recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=groups)
+    said = r.forecast_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=groups)
     assert READ[ending](target)["recalibrated"].to_list() == said.tolist()
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).to_json() == r.to_json()
     assert {"place=JFK", "hour=2"} < set(r.groups)
@@ -283,7 +283,7 @@ def test_an_output_that_somebody_has_changed_is_not_added_to() -> None:
 
 def test_a_state_saved_in_python_is_gone_on_from() -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many(FRAME["p"][:1000].to_numpy(), FRAME["y"][:1000].to_numpy())
+    r.forecast_many(FRAME["p"][:1000].to_numpy(), FRAME["y"][:1000].to_numpy())
     Path("s.json").write_text(r.to_json())
     FRAME[1000:].write_csv("rest.csv")
     assert run("recalibrate", "rest.csv", "-o", "out.csv", "--state", "s.json").exit_code == 0
@@ -419,7 +419,7 @@ def test_killed_for_real_again_and_again(tmp_path: Path) -> None:
 
 def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.write_csv("scores.csv")
-    many, calls = tc.Recalibrator.recalibrate_many, [0]
+    many, calls = tc.Recalibrator.forecast_many, [0]
 
     def stopped(self: tc.Recalibrator, *arguments: Any, **options: Any) -> Any:
         calls[0] += 1
@@ -427,7 +427,7 @@ def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
         return many(self, *arguments, **options)
 
-    monkeypatch.setattr(tc.Recalibrator, "recalibrate_many", stopped)
+    monkeypatch.setattr(tc.Recalibrator, "forecast_many", stopped)
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 130
     assert done.stderr.endswith("stopped; the same command continues from there\n")

@@ -104,7 +104,7 @@ def test_a_half_written_line_waits_for_the_next_run(
     assert (done.exit_code, learned()) == (0, 3)
     assert "1 row recalibrated before; 2 new\n" in done.stdout
     r = tc.Recalibrator()
-    assert saved_hint() == (r.recalibrate_many([0.5, 0.2512, 0.7], [1, 0, 1]), r.to_json())[1]
+    assert saved_hint() == (r.forecast_many([0.5, 0.2512, 0.7], [1, 0, 1]), r.to_json())[1]
 
 
 def saved_hint() -> str:

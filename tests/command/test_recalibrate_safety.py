@@ -47,7 +47,7 @@ def read(path: str) -> pl.DataFrame:
 
 
 def expected(frame: pl.DataFrame) -> list[float]:
-    return tc.Recalibrator().recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy()).tolist()
+    return tc.Recalibrator().forecast_many(frame["p"].to_numpy(), frame["y"].to_numpy()).tolist()
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +287,7 @@ def test_json_lines_may_end_in_blanks_as_elsewhere() -> None:
     )
     assert run(*command(".jsonl", "--complete")).exit_code == 0
     lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
-    said = tc.Recalibrator().recalibrate_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
+    said = tc.Recalibrator().forecast_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
     assert [line["recalibrated"] for line in lines] == said
     assert [line["p"] for line in lines] == [0.5, 0.25, 0.75]
 
@@ -345,10 +345,10 @@ def test_a_stopped_run_from_another_state_is_begun_anew(
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
     r = tc.Recalibrator()
-    r.recalibrate_many([0.5, 0.6, 0.7], [1, 1, 0])
+    r.forecast_many([0.5, 0.6, 0.7], [1, 1, 0])
     Path("s.json").write_text(r.to_json())
     assert run(*command(ending)).exit_code == 0
-    said = r.recalibrate_many(FRAME["p"].to_numpy(), FRAME["y"].to_numpy()).tolist()
+    said = r.forecast_many(FRAME["p"].to_numpy(), FRAME["y"].to_numpy()).tolist()
     assert read("out" + ending)["recalibrated"].to_list() == said
 
 
@@ -425,7 +425,7 @@ def test_rows_without_an_outcome_are_forecast_in_their_group() -> None:
     pl.DataFrame(rows, schema=["p", "y", "place"], orient="row").write_csv("scores.csv")
     assert run(*command(".csv", "--unknown", "--by", "place")).exit_code == 0
     r = tc.Recalibrator()
-    r.recalibrate_many([0.3] * 400, [1, 0] * 200, groups=["A", "B"] * 200)
+    r.forecast_many([0.3] * 400, [1, 0] * 200, groups=["A", "B"] * 200)
     said = r.predict_many([0.3, 0.3], groups=["A", "B"]).tolist()
     assert read("out.csv")["recalibrated"].to_list()[-2:] == said
     assert said[0] > said[1]

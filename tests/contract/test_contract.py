@@ -71,12 +71,7 @@ class Following:
             7 * t % 11 / 10
             for t in range(start, start + len(outcomes) if np.ndim(outcomes) else start)
         ]
-        many = (
-            self.followed.guard_many
-            if isinstance(self.followed, tc.Guard)
-            else self.followed.recalibrate_many
-        )
-        return many(hints, outcomes)
+        return self.followed.forecast_many(hints, outcomes)
 
     def to_json(self) -> str:
         return self.followed.to_json()

@@ -238,8 +238,8 @@ def test_the_guard_alone_is_that_of_the_recalibrator(
     """Without groups, hints or nudges there is one guard, whoever asks it."""
     alone, shared = tc.Guard(), tc.Recalibrator(hint=hints.Identity(), nudge=False)
     for hint, _, y, times in rows:
-        said = alone.guard_many([hint] * times, [y] * times)
-        assert said.tolist() == shared.recalibrate_many([hint] * times, [y] * times).tolist()
+        said = alone.forecast_many([hint] * times, [y] * times)
+        assert said.tolist() == shared.forecast_many([hint] * times, [y] * times).tolist()
     assert alone.certificate == shared.certificate
     assert alone.state()["knots"] == shared.state()["guard"]["knots"]
 
@@ -451,7 +451,7 @@ def test_what_knots_hide_is_in_the_certificate() -> None:
     knot, half = 0.5, 0.45 * math.pi / 2**12
     around = [(1 - math.cos(math.pi * knot + side * half)) / 2 for side in (-1, 1)]
     guard = tc.Guard()
-    said = guard.guard_many(around * 1000, [1, 0] * 1000)
+    said = guard.forecast_many(around * 1000, [1, 0] * 1000)
     assert said.tolist() == around * 1000
     lower = tc.lower_calibration_distance([1, 0] * 1000, said, total=True).lower
     certificate = guard.certificate
@@ -465,7 +465,7 @@ def test_what_is_promised_before_the_first_round_holds(budget: float) -> None:
     rng = np.random.default_rng(3)
     for hint in (rng.random(20_000), np.full(20_000, 0.9), rng.integers(0, 2, 20_000) * 1.0):
         guard = tc.Guard(budget=budget)
-        guard.guard_many(hint, rng.random(20_000) < 0.4)
+        guard.forecast_many(hint, rng.random(20_000) < 0.4)
         certificate = guard.certificate
         assert certificate.bound <= certificate.a_priori <= guard.a_priori(20_000) * (1 + 1e-9)
 
@@ -476,13 +476,11 @@ def test_what_is_granted_stays_within_an_integer() -> None:
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=1 << 20)
     many = 1 << 20
     for _ in range(2):
-        core.recalibrate_many(
-            np.full(many, 0.5), np.ones(many, int), known_at=np.full(many, 1 << 60)
-        )
+        core.forecast_many(np.full(many, 0.5), np.ones(many, int), known_at=np.full(many, 1 << 60))
     granted = core._desk.saved()["granted"]
     assert granted == 2**61 // 4
     assert tc.Recalibrator.from_json(core.to_json()).to_json() == core.to_json()
-    core.recalibrate_many([0.5] * 100, [1] * 100)
+    core.forecast_many([0.5] * 100, [1] * 100)
     assert core._desk.saved()["granted"] == granted
     assert core.certificate.a_priori == 2 * many + 100  # what was not granted is not proved, either
     assert _core.PARTS == PARTS
@@ -494,7 +492,7 @@ def test_a_million_late_outcomes_that_all_come_out_wrong(hint: float) -> None:
     """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed of the budget."""
     many = 1 << 20
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=many)
-    core.recalibrate_many(np.full(many, hint), np.ones(many, int), known_at=np.full(many, many - 1))
+    core.forecast_many(np.full(many, hint), np.ones(many, int), known_at=np.full(many, many - 1))
     numbers, certificate = core._desk.saved(), core.certificate
     assert (certificate.rounds, certificate.unresolved) == (many, 0)
     assert certificate.bound <= certificate.a_priori <= many

@@ -116,7 +116,7 @@ class Lockstep(RuleBasedStateMachine):
             np.array([x for x, _ in rows], float),
             np.array([y for _, y in rows], np.uint8),
         )
-        assert self.core.follow_many(scores, outcomes).tolist() == said
+        assert self.core.forecast_many(scores, outcomes).tolist() == said
 
     @rule(way=st.sampled_from(["json", "bytes", "load", "used"]))
     def save_and_load(self, way: str) -> None:
@@ -128,7 +128,7 @@ class Lockstep(RuleBasedStateMachine):
         else:
             self.core = type(before)(**before.config)
             if way == "used":
-                self.core.follow_many([0.2, 0.9] * 10, [1, 0] * 10)
+                self.core.forecast_many([0.2, 0.9] * 10, [1, 0] * 10)
             self.core.load(before.state())
         assert self.core.to_json() == before.to_json()
 
@@ -212,7 +212,7 @@ def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None
     """Two scores that never fail make sure members; then all turns, and any member is caught up with."""
     members = [Identity(), Platt(), Platt(5), BinMeans(50)]
     mix = Mix(members)
-    mix.follow_many(
+    mix.forecast_many(
         np.full(20_000, score), np.arange(20_000) % 2 if score == 0.5 else np.zeros(20_000, int)
     )
     losses, own = [0.0] * 5, 0.0

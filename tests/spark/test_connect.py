@@ -36,7 +36,7 @@ for row in better.certificates.collect():
     assert row.rounds == 150
 said = [row.recalibrated for row in better.forecasts.orderBy("time").collect()]
 for part in (slice(0, None, 2), slice(1, None, 2)):
-    assert said[part] == tc.Recalibrator().recalibrate_many(p[part], y[part]).tolist()
+    assert said[part] == tc.Recalibrator().forecast_many(p[part], y[part]).tolist()
 joined = df.join(session.createDataFrame([("a", 2.5)], "model string, q double"), "model")
 try:
     spark.recalibrate(joined, outcome="y", score="q", key="model", order_by="time")

@@ -66,7 +66,7 @@ def test_it_is_frozen_and_reads_well() -> None:
 
 def test_unresolved_forecasts_are_counted_and_told() -> None:
     r = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False)
-    r.recalibrate_many([0.5, 0.25] * 10, [1, 0] * 10)
+    r.forecast_many([0.5, 0.25] * 10, [1, 0] * 10)
     before = r.certificate
     r.issue(0.25)
     c = r.certificate

@@ -549,8 +549,8 @@ FORECASTS = [
 def test_forecasts_in_another_form_are_told_what_to_pass(p, message):
     for name, call in {
         "y_prob": lambda: tally(Y, p),
-        "scores": lambda: tc.Recalibrator().recalibrate_many(p, Y),
-        "hints": lambda: tc.Guard().guard_many(p, Y),
+        "scores": lambda: tc.Recalibrator().forecast_many(p, Y),
+        "hints": lambda: tc.Guard().forecast_many(p, Y),
     }.items():
         with pytest.raises(tc.InputError) as caught:
             call()
@@ -580,19 +580,14 @@ OF_LABELS = "must be 0 or 1 (of labels, pass a comparison with the one that coun
 def test_labels_are_told_to_be_compared(make):
     assert str(refused(make(LABELS), P)) == f"y_true {OF_LABELS}, got 'ham' at position 0"
     with pytest.raises(tc.InputError) as caught:
-        tc.Recalibrator().recalibrate_many(P, make(LABELS))
+        tc.Recalibrator().forecast_many(P, make(LABELS))
     assert str(caught.value) == f"outcomes {OF_LABELS}, got 'ham' at position 0"
     assert tally(np.array(LABELS) == "spam", P).total == 6
 
 
 @pytest.mark.parametrize("make", [tc.Recalibrator, tc.Guard, tc.hints.Platt])
 def test_swapped_columns_are_told_their_order(make):
-    f = make()
-    call = next(
-        getattr(f, name)
-        for name in ("recalibrate_many", "guard_many", "follow_many")
-        if hasattr(f, name)
-    )
+    call = make().forecast_many
     name = "hints" if make is tc.Guard else "scores"
     with pytest.raises(tc.InputError) as caught:
         call(Y, P)

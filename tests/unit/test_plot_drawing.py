@@ -72,7 +72,7 @@ def groups(number: int) -> plot.GroupOverview:
 
 def pair(kind: str) -> plot.BeforeAfter:
     y, p = rounds(kind)
-    return plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y), resamples=30)
+    return plot.before_after(y, p, tc.Recalibrator().forecast_many(p, y), resamples=30)
 
 
 def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
@@ -86,7 +86,7 @@ def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
 def ladder(forecaster: object, rounds: int) -> plot.LadderState:
     y = np.random.default_rng(2).integers(0, 2, rounds)
     if isinstance(forecaster, tc.OneStepAhead):
-        forecaster.answer_many(y)
+        forecaster.forecast_many(y)
     else:
         forecaster.forecast_many(y)
     return plot.ladder_state(forecaster)

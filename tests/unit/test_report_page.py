@@ -84,7 +84,7 @@ class Tree(HTMLParser):
 def full() -> HtmlReport:
     """A page with everything on it."""
     recalibrator = tc.Recalibrator()
-    after = recalibrator.recalibrate_many(P, Y)
+    after = recalibrator.forecast_many(P, Y)
     return html_report(
         *(Y, P),
         groups=GROUPS,
@@ -242,7 +242,7 @@ def test_groups_are_those_of_the_rounds() -> None:
 
 
 def test_before_and_after_stand_side_by_side() -> None:
-    after = tc.Recalibrator().recalibrate_many(P, Y)
+    after = tc.Recalibrator().forecast_many(P, Y)
     rows = {row[0].strip(): row[1:] for row in tree().rows("The same rounds")}
     assert rows["Brier score"] == [f"{tc.brier_score(Y, p):.4f}" for p in (P, after)]
     assert rows["Log loss"] == [f"{tc.log_loss(Y, p):.4f}" for p in (P, after)]
@@ -360,7 +360,7 @@ def test_before_is_drawn_once() -> None:
 
 
 def test_what_is_of_before_is_said_to_be() -> None:
-    after = tc.Recalibrator().recalibrate_many(P, Y)
+    after = tc.Recalibrator().forecast_many(P, Y)
     facts = dict(zip((text for _, text in tree().all("dt")), _first_values(tree()), strict=True))
     assert facts["mean forecast"] == f"{P.mean():.4f} before, {after.mean():.4f} after"
     page = html_report(Y, P, after=after, times=np.arange(4000), resamples=20)

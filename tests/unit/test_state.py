@@ -298,7 +298,7 @@ def walk_to_save() -> tc.HorizonFree:
 
 def guard_to_save(nudge: bool) -> tc.Guard:
     g = tc.Guard(budget=1.5, nudge=nudge)
-    g.guard_many([0.1, 0.5, 0.83, 0.3] * 50, [0, 1, 1, 1, 0] * 40)
+    g.forecast_many([0.1, 0.5, 0.83, 0.3] * 50, [0, 1, 1, 1, 0] * 40)
     g.predict(0.37)
     return g
 
@@ -309,7 +309,7 @@ def recalibrator_to_save() -> tc.Recalibrator:
         hint=hints.Mix([hints.Identity(), hints.Platt(20)]), max_groups=2, max_unresolved=4
     )
     names = ["a", None, ("a", "b"), ("b", "c", "d")] * 5
-    r.recalibrate_many([0.1, 0.6, 0.83, 0.3] * 5, [0, 1, 1, 1, 0] * 4, groups=names)
+    r.forecast_many([0.1, 0.6, 0.83, 0.3] * 5, [0, 1, 1, 1, 0] * 4, groups=names)
     for k in range(7):
         r.issue(
             k / 7,
@@ -324,9 +324,7 @@ def recalibrator_to_save() -> tc.Recalibrator:
 def experts_to_save() -> tc.Recalibrator:
     r = tc.Recalibrator(hint=hints.Experts(3), nudge=False, scale="logit")
     rng = np.random.default_rng(1)
-    r.recalibrate_many(
-        rng.normal(size=(60, 3)), rng.integers(0, 2, 60), groups=[("a", 1), "b"] * 30
-    )
+    r.forecast_many(rng.normal(size=(60, 3)), rng.integers(0, 2, 60), groups=[("a", 1), "b"] * 30)
     for k in range(5):
         r.issue(rng.normal(size=3), group="a", event="game")
         r.predict(rng.normal(size=3).tolist())
@@ -640,7 +638,7 @@ def test_forged_numbers_are_refused(
 def test_knots_that_are_as_many_by_overflow_alone_are_refused() -> None:
     """4096 times 2^52 is 0 in 64 bits: what is written by such counts would be beyond all memory."""
     r = tc.Recalibrator(hint=hints.Identity(), max_groups=5000)
-    r.recalibrate_many(np.full(4200, 0.5), np.arange(4200) % 2, groups=np.arange(4200))
+    r.forecast_many(np.full(4200, 0.5), np.arange(4200) % 2, groups=np.arange(4200))
     state = r.state()
     columns = columns_of(state, "groups")
     columns["rounds"] = np.full(4202, 1 << 52)
@@ -677,7 +675,7 @@ def test_sums_that_the_next_forecast_would_take_past_64_bits_are_refused(
 
 def test_energy_and_reserve_that_pass_64_bits_together_leave_no_room() -> None:
     r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
-    r.recalibrate_many([0.3, 0.7], [1, 0])  # misses of both signs, which cancel in the middle
+    r.forecast_many([0.3, 0.7], [1, 0])  # misses of both signs, which cancel in the middle
     r.issue(0.5)
     state = r.state()
     times = math.isqrt((1 << 62) // int(columns_of(state, "groups")["energy"][0]))
@@ -864,7 +862,7 @@ def test_a_hundred_thousand_groups_are_saved_in_few_bytes() -> None:
     r = tc.Recalibrator(hint=hints.Identity(), max_groups=groups)
     names = np.tile(np.arange(groups), 10)
     x = rng.integers(1, 100, len(names)) / 100
-    r.recalibrate_many(x, rng.random(len(names)) < x, groups=names)
+    r.forecast_many(x, rng.random(len(names)) < x, groups=names)
     text = r.to_json()
     assert len(text) < 15_000_000
     again = tc.Recalibrator.from_json(text)
@@ -874,7 +872,7 @@ def test_a_hundred_thousand_groups_are_saved_in_few_bytes() -> None:
     assert again.certificate == r.certificate
     names = rng.integers(0, groups, 100)
     for each in (r, again):
-        each.recalibrate_many(x[:100], x[:100] < 0.4, groups=names, known_at=np.arange(100) + 3)
+        each.forecast_many(x[:100], x[:100] < 0.4, groups=names, known_at=np.arange(100) + 3)
     assert again.to_json() == r.to_json()
 
 

@@ -290,7 +290,7 @@ class _Play:
             len(at)
         )  # as `issue` and `resolve`, so that a row is the same in whichever run it comes
         scores, y = part.p[0][at], part.y[at]
-        said = self._recalibrator.recalibrate_many(
+        said = self._recalibrator.forecast_many(
             scores, y, groups=groups, known_at=each, events=events
         )
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))

@@ -209,7 +209,7 @@ def _said(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDArray[np.
     """Play the rounds in order; where an outcome is not known, say what would be said and learn nothing."""
     groups = names.members(part.group)
     if not np.isnan(part.y).any():
-        return recalibrator.recalibrate_many(part.p[0], part.y, groups=groups)
+        return recalibrator.forecast_many(part.p[0], part.y, groups=groups)
     said = np.empty(len(part))
     known = ~np.isnan(part.y)
     ends = [*(np.flatnonzero(np.diff(known)) + 1).tolist(), len(part)]
@@ -217,7 +217,7 @@ def _said(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDArray[np.
     for end in ends:
         scores, of = part.p[0][start:end], None if groups is None else groups[start:end]
         if known[start]:
-            said[start:end] = recalibrator.recalibrate_many(scores, part.y[start:end], groups=of)
+            said[start:end] = recalibrator.forecast_many(scores, part.y[start:end], groups=of)
         else:
             said[start:end] = recalibrator.predict_many(scores, groups=of)
         start = end

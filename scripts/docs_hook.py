@@ -1,4 +1,4 @@
-"""What the site has beside docs/: changes, how to contribute, a sample report, and files that pages link to.
+"""What the site has beside docs/: changes, contributing, a sample report, linked files.
 
 Pages link to each other and to files as they lie in the repository, so that the links work where
 the code is read, too. In the site a linked file outside docs/ becomes a page under source/ that

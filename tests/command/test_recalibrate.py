@@ -365,7 +365,8 @@ def saved(state: Path) -> str:
 def test_killed_before_any_step_and_started_again_it_writes_the_same(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every place where a process can die, in a small world: each write, rename, sync and removal."""
+    """Every place where a process can die, in a small world: each write, rename, sync and
+    removal."""
     frame = FRAME[:1000]
     source, target, state = Path("scores" + ending), Path("out" + ending), Path("s.json")
     WRITE[ending](frame, source)
@@ -463,8 +464,8 @@ def test_standard_input_that_differs_from_the_stopped_run_is_refused(
     done = run(*command, text=rounds(ROWS, seed=6).write_csv())
     assert done.exit_code == 2
     assert (
-        "does not begin with the rows of the run that was stopped; to forget that, remove s.json.part"
-        in done.stderr
+        "does not begin with the rows of the run that was stopped; to forget that, remove "
+        "s.json.part" in done.stderr
     )
     assert run(*command, text=FRAME.write_csv()).exit_code == 0
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)

@@ -1,4 +1,5 @@
-"""`truecast recalibrate` where something is in its way: other runs, other options, what others have left or changed."""
+"""`truecast recalibrate` where something is in its way: other runs, other options, what others have
+left or changed."""
 
 from __future__ import annotations
 
@@ -237,7 +238,8 @@ def _interrupt(*_: object) -> None:
 def test_killed_while_the_pieces_are_removed_the_whole_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The folder of pieces is emptied one by one when the file is in its place: what is left of it is not the file."""
+    """The folder of pieces is emptied one by one when the file is in its place: what is left of it
+    is not the file."""
 
     def some(part: Path) -> None:
         for piece in sorted(part.glob("*.piece"))[:3]:
@@ -299,8 +301,8 @@ def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[s
     done = run(*command(".csv", *([] if first else ["--by", "place"])))
     assert done.exit_code == 2
     assert (
-        "scores.csv begins with rows that the state has learned from, but not so: --by must be as it was"
-        in done.stderr
+        "scores.csv begins with rows that the state has learned from, but not so: --by "
+        "must be as it was" in done.stderr
     )
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     write(FRAME[1:], "scores.csv")
@@ -369,7 +371,10 @@ def test_a_stopped_run_to_another_output_is_forgotten(
         assert run(*command(ending)).exit_code == 130
     done = run(*other)
     assert done.exit_code == 0
-    said = f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part can be removed\n"
+    said = (
+        f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part "
+        "can be removed\n"
+    )
     assert said in done.stderr
     assert read("other" + ending)["recalibrated"].to_list() == expected(FRAME)
     assert {path.name for path in Path().iterdir()} == names | {

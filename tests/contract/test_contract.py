@@ -1,4 +1,5 @@
-"""Every forecaster keeps the contract, and every check of the contract catches a forecaster that breaks it."""
+"""Every forecaster keeps the contract, and every check of the contract catches a forecaster that
+breaks it."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def test_our_forecasters_keep_the_contract(name: str) -> None:
 
 
 class Following:
-    """A guard, or a recalibrator, with a hint of its own: what a user sees of it keeps the contract, too."""
+    """A guard, or a recalibrator, with a hint of its own: what a user sees of it keeps the
+    contract, too."""
 
     def __init__(self, followed: Any) -> None:
         self.followed = followed

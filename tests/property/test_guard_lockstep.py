@@ -1,4 +1,5 @@
-"""The compiled guard and the plain one, driven together; and theorem 6 on the compiled one, against all comers."""
+"""The compiled guard and the plain one, driven together; and theorem 6 on the compiled one, against
+all comers."""
 
 from __future__ import annotations
 
@@ -162,7 +163,8 @@ class GuardLockstep(RuleBasedStateMachine):
 
     @rule(hint=FORECASTS, names=SETS, y=st.sampled_from([None, 0, 1]), times=st.integers(1, 40))
     def play(self, hint: float, names: tuple[str, ...], y: int | None, times: int) -> None:
-        """The same hint again and again, also with the outcome that does most harm: it uses the budget up."""
+        """The same hint again and again, also with the outcome that does most harm: it uses the
+        budget up."""
         for _ in range(times):
             if not self.pair.parted:
                 self.pair.round(hint, names, y)
@@ -266,7 +268,8 @@ def most_energy(core: tc.Recalibrator) -> float:
 
 
 def assert_within_budget(core: tc.Recalibrator) -> None:
-    """The certificate has the figure of the theorem, and energies and what is reserved are below it."""
+    """The certificate has the figure of the theorem, and energies and what is reserved are below
+    it."""
     allowed = core._desk.parts(0)[-1]
     assert allowed == pytest.approx(most_energy(core), rel=1e-14)
     assert sum(energies(core)) + core._desk.saved()["reserved"] / PARTS <= allowed * (1 + 1e-12)
@@ -356,7 +359,8 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
 
 @pytest.mark.slow("saves and loads hundreds of times")
 def test_a_forecast_that_may_be_dropped_leaves_no_room_to_others() -> None:
-    """One that may yet count takes room from a ticket beside it; one that would bring some may never come to count."""
+    """One that may yet count takes room from a ticket beside it; one that would bring some may
+    never come to count."""
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, budget=4.0)
     rng = np.random.default_rng(0)
     compared = taken = 0
@@ -447,7 +451,8 @@ def test_certificates_are_true(seed: int, nudge: bool, late: bool, missing: int 
 
 
 def test_what_knots_hide_is_in_the_certificate() -> None:
-    """Ones said just below a knot and zeros just above: hardly any energy, and yet not calibrated."""
+    """Ones said just below a knot and zeros just above: hardly any energy, and yet not
+    calibrated."""
     knot, half = 0.5, 0.45 * math.pi / 2**12
     around = [(1 - math.cos(math.pi * knot + side * half)) / 2 for side in (-1, 1)]
     guard = tc.Guard()
@@ -472,7 +477,8 @@ def test_what_is_promised_before_the_first_round_holds(budget: float) -> None:
 
 @pytest.mark.slow("awaits two million outcomes")
 def test_what_is_granted_stays_within_an_integer() -> None:
-    """A million outcomes outstanding grant a million prices a round: it stops before it overflows."""
+    """A million outcomes outstanding grant a million prices a round: it stops before it
+    overflows."""
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=1 << 20)
     many = 1 << 20
     for _ in range(2):
@@ -489,7 +495,8 @@ def test_what_is_granted_stays_within_an_integer() -> None:
 @pytest.mark.slow("plays a million rounds")
 @pytest.mark.parametrize("hint", [0.5, 0.001])
 def test_a_million_late_outcomes_that_all_come_out_wrong(hint: float) -> None:
-    """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed of the budget."""
+    """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed
+    of the budget."""
     many = 1 << 20
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=many)
     core.forecast_many(np.full(many, hint), np.ones(many, int), known_at=np.full(many, many - 1))

@@ -187,7 +187,8 @@ def test_isotonic_hints_keep_the_order_of_scores(
 def test_no_member_is_better_than_the_mix_by_more_than_its_bound(
     members: list[tuple], rows: list
 ) -> None:
-    """Fixed share: log loss <= any member's + ln(1 / start) - sum of ln(1 - share), whatever happens."""
+    """Fixed share: log loss <= any member's + ln(1 / start) - sum of ln(1 - share), whatever
+    happens."""
     mix = Mix([built(*member)[0] for member in members])
     n = len(members)
     losses, own, drift = [0.0] * (n + 1), 0.0, 0.0
@@ -209,7 +210,8 @@ def test_no_member_is_better_than_the_mix_by_more_than_its_bound(
 
 @pytest.mark.parametrize(("score", "after"), [(0.5, 8.2), (1e-3, 17.4), (0.0, 17.4)])
 def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None:
-    """Two scores that never fail make sure members; then all turns, and any member is caught up with."""
+    """Two scores that never fail make sure members; then all turns, and any member is caught up
+    with."""
     members = [Identity(), Platt(), Platt(5), BinMeans(50)]
     mix = Mix(members)
     mix.forecast_many(

@@ -1,4 +1,5 @@
-"""The recalibrator and a plain one, driven together: groups, tickets, events, outcomes in any order, and refusals."""
+"""The recalibrator and a plain one, driven together: groups, tickets, events, outcomes in any
+order, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An operation happens or it does not: interrupts at any byte code, signals at any time, threads at once.
+"""An operation happens or it does not: interrupts at any byte code, signals at any time, threads at
+once.
 
 TRUECAST_INTERRUPTS says how many interrupts of each kind to play; some thousands unless it does.
 """
@@ -93,7 +94,8 @@ class AtByteCode:
 
 
 def measured(frame: FrameType | None) -> bool:
-    """Whether a tool that measures coverage is at work: an interrupt would leave its lock held for ever."""
+    """Whether a tool that measures coverage is at work: an interrupt would leave its lock held for
+    ever."""
     while frame is not None:
         if "coverage" in Path(frame.f_code.co_filename).parts:
             return True
@@ -132,7 +134,8 @@ class AtAnyTime:
 
 @contextmanager
 def handled(handler: Callable[..., None]) -> Iterator[None]:
-    """Without callbacks of the garbage collector, such as a test tool's: what is raised in those is swallowed."""
+    """Without callbacks of the garbage collector, such as a test tool's: what is raised in those is
+    swallowed."""
     callbacks = gc.callbacks[:]
     gc.callbacks.clear()
     before = signal.signal(signal.SIGALRM, handler)
@@ -188,7 +191,8 @@ def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tupl
 
 
 def play(attempt: Attempt, rng: random.Random, interrupts: int) -> Counter[str]:
-    """Try operations until so many were interrupted; a twin plays those that happened, uninterrupted.
+    """Try operations until so many were interrupted; a twin plays those that happened,
+    uninterrupted.
 
     After each the state is that from before, or that of the twin after it; a retry is applied once
     or refused.
@@ -269,7 +273,8 @@ def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
     ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "log", "load"],
 )
 def test_every_byte_code_leaves_before_or_after(name: str) -> None:
-    """Completely, for one call of each kind; of the many byte codes of `load`, some and the last ones."""
+    """Completely, for one call of each kind; of the many byte codes of `load`, some and the last
+    ones."""
     r = tc.Recalibrator(hint=hints.Platt(), max_unresolved=3)
     start = r.state()
     for k in range(3):
@@ -425,7 +430,8 @@ PREPARED: dict[str, Callable[[], dict[str, Any]]] = {
 @needs_timers
 @pytest.mark.parametrize("name", PREPARED)
 def test_a_long_batch_stops_soon_while_it_is_prepared(name: str) -> None:
-    """What is checked and sorted before the first round does not keep an interrupt waiting; in processor time."""
+    """What is checked and sorted before the first round does not keep an interrupt waiting; in
+    processor time."""
     x, y, options = np.full(LONG, 0.5), np.zeros(LONG, np.uint8), PREPARED[name]()
     r, due, waits = tc.Recalibrator(hint=hints.Identity()), 0.0, []
 
@@ -498,7 +504,8 @@ class Failing:
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("rows", [12, 2_000])
 def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, rows: int) -> None:
-    """Bit for bit: a small batch on a large state is undone by what it added, a large one by copies."""
+    """Bit for bit: a small batch on a large state is undone by what it added, a large one by
+    copies."""
 
     def build() -> tc.Recalibrator:
         rng = np.random.default_rng(6)
@@ -622,7 +629,8 @@ def run_together(works: list[Callable[[], None]]) -> None:
 
 
 def test_eight_threads_on_one_object() -> None:
-    """No ticket twice, no outcome lost or counted twice, no group twice; whatever is saved meanwhile can be loaded."""
+    """No ticket twice, no outcome lost or counted twice, no group twice; whatever is saved
+    meanwhile can be loaded."""
     r = tc.Recalibrator(max_groups=50)
     rounds, twice = 1_500, Counter[str]()
     tickets: list[list[tc.Ticket]] = [[] for _ in range(7)]

@@ -43,7 +43,8 @@ def test_before_the_first_outcome_and_without_a_horizon() -> None:
 
 
 def test_pooling_can_beat_the_biases() -> None:
-    """A state in which sending points to their own means costs more than pooling one round of each."""
+    """A state in which sending points to their own means costs more than pooling one round of
+    each."""
     f = tc.AlmostOneStepAhead(grid=6)
     f.forecast_many([0, 0, 0, 1])
     assert f.bias_sums == (Fraction(3, 2), Fraction(1, 2))

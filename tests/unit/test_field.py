@@ -1,4 +1,5 @@
-"""The field of sparse knots, deep and crowded: what the compiled guard reads off it is what plain sums say."""
+"""The field of sparse knots, deep and crowded: what the compiled guard reads off it is what plain
+sums say."""
 
 from __future__ import annotations
 
@@ -105,7 +106,8 @@ def test_a_field_that_grew_is_that_which_was_loaded(
 
 
 def test_a_field_as_deep_as_it_gets() -> None:
-    """Keys that part at every digit: from the root to the last there are as many knots as digits."""
+    """Keys that part at every digit: from the root to the last there are as many knots as
+    digits."""
     knots = {0: UNIT, END: -UNIT} | {1 << digit: (-1) ** digit * UNIT for digit in range(40)}
     knots |= {(1 << digit) + 1: UNIT // 2 for digit in range(1, 40)}
     guard, plain = guard_of(knots, 10**6 * PARTS), plain_of(knots, 10**6 * PARTS)

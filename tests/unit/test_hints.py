@@ -441,7 +441,8 @@ def test_platt_finds_what_logistic_regression_finds() -> None:
 
 
 def test_platt_forgets_as_fast_as_it_is_told() -> None:
-    """After a turn-around at half time, the shorter the memory the fewer rounds until the slope is turned too."""
+    """After a turn-around at half time, the shorter the memory the fewer rounds until the slope is
+    turned too."""
     rng = np.random.default_rng(2)
     z = rng.normal(0, 2, 20_000)
     y = rng.random(len(z)) < sigmoid(np.where(np.arange(len(z)) < 10_000, z, -z))
@@ -588,7 +589,8 @@ def delayed(hint: Hint, x: np.ndarray, y: np.ndarray, delay: int, *, noted: bool
 
 
 def test_notes_keep_a_mix_honest_where_outcomes_come_late() -> None:
-    """Outcomes come in runs: a short memory is good for the next round and bad for the one 25 later."""
+    """Outcomes come in runs: a short memory is good for the next round and bad for the one 25
+    later."""
     rng = np.random.default_rng(7)
     y = np.repeat(rng.random(600) < 0.3, 10)
     x = np.full(len(y), 0.3)
@@ -754,7 +756,8 @@ def test_an_outcome_counts_in_full_unless_said_otherwise(make: Any) -> None:
     ],
 )
 def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
-    """Every round in 50 parts is nearly every round once; in 50 whole ones it is not. Memories fade alike."""
+    """Every round in 50 parts is nearly every round once; in 50 whole ones it is not. Memories fade
+    alike."""
     rng = np.random.default_rng(20)
     x = sigmoid(rng.normal(0, 1.5, 120))
     y = rng.random(len(x)) < x**2
@@ -773,7 +776,8 @@ def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
 
 
 def games(count: int, each: int) -> tuple[np.ndarray, np.ndarray]:
-    """Forecasts during games, right at every moment, and outcomes: a random walk that ends at 0 or 1."""
+    """Forecasts during games, right at every moment, and outcomes: a random walk that ends at 0 or
+    1."""
     rng = np.random.default_rng(21)
     steps = rng.normal(0, 1, (count, each + 1)).cumsum(axis=1)
     lead = steps / np.sqrt(np.arange(each + 1, 0, -1.0))

@@ -367,7 +367,8 @@ def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
         (3, "ticket must be one that was issued, below 3, got 3"),
         (
             0,
-            "ticket must be one whose outcome is awaited: this was resolved or given up before, got 0",
+            "ticket must be one whose outcome is awaited: this was resolved or given up "
+            "before, got 0",
         ),
         (-1, "ticket must be a whole number from 0"),
         (1.0, "ticket must be a whole number from 0"),
@@ -424,7 +425,8 @@ def test_tickets_outlive_the_process() -> None:
 
 
 def test_a_mix_judges_its_members_by_what_they_said_then() -> None:
-    """Platt with a short memory learns the 20 ones before the outcome of the first forecast comes."""
+    """Platt with a short memory learns the 20 ones before the outcome of the first forecast
+    comes."""
 
     def mix() -> hints.Mix:
         return hints.Mix([hints.Identity(), hints.Platt(5)])
@@ -589,7 +591,8 @@ def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None
 
 
 def test_groups_in_predict_many_do_not_take_seats_from_each_other() -> None:
-    """Each round is said as if it came next: a new group finds the seat that one above it would have taken."""
+    """Each round is said as if it came next: a new group finds the seat that one above it would
+    have taken."""
     r = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False, budget=1.05, max_groups=1)
     names = ["x", ("a", "b"), ("b", "c", "x"), "a", None]
     said = r.predict_many([0.0] * 5, groups=names)
@@ -613,7 +616,8 @@ def test_better_than_a_model_that_is_off() -> None:
 
 @pytest.mark.slow("waits for threads")
 def test_nothing_else_while_a_batch_runs() -> None:
-    """Another thread is refused until the batch has ended; nothing is lost or counted twice, whenever one begins."""
+    """Another thread is refused until the batch has ended; nothing is lost or counted twice,
+    whenever one begins."""
     r = tc.Recalibrator()
     batches, rounds, done = 0, 1_000, threading.Event()
     switching = sys.getswitchinterval()

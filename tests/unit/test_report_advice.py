@@ -174,7 +174,10 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     assert told(good) == ["Use the recalibrated forecasts."]
     assert good.after is not None
     before, after = tc.brier_score(OFF, P), tc.brier_score(OFF, P**2)
-    fell = f"The Brier score fell by {100 * (1 - after / before):.0f}\xa0%, from {before:.4f} to {after:.4f}"
+    fell = (
+        f"The Brier score fell by {100 * (1 - after / before):.0f}\xa0%, from {before:.4f} to "
+        f"{after:.4f}"
+    )
     assert after_sentence(good, good.after).startswith(fell)
     dull = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
     assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
@@ -291,8 +294,8 @@ def test_the_certificate_says_what_is_proved_and_what_not() -> None:
     proved, promised, beside = certificate_sentences(certificate)
     assert proved.startswith("The forecasts of the 5,000 rounds so far are within ")
     assert (
-        f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not estimated, "
-        in proved
+        f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not "
+        "estimated, " in proved
     )
     assert promised.startswith(
         f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 "

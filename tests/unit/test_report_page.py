@@ -1,4 +1,5 @@
-"""The page itself: it shows what was measured, is well formed, small, reproducible, and takes nobody's orders."""
+"""The page itself: it shows what was measured, is well formed, small, reproducible, and takes
+nobody's orders."""
 
 from __future__ import annotations
 
@@ -310,7 +311,8 @@ def test_ranges_are_points_as_large_as_they_are_with_intervals() -> None:
 
 
 def points_of(found: Tree) -> list[tuple[float, str]]:
-    """How far down each point stands, and what kind it is: a circle, or a diamond if it is off by itself."""
+    """How far down each point stands, and what kind it is: a circle, or a diamond if it is off by
+    itself."""
     told = []
     for name, a, _ in found.elements:
         kind = a.get("class") or ""
@@ -419,7 +421,8 @@ def test_the_witness_is_that_of_the_plot() -> None:
 
 @pytest.mark.parametrize("dated", [True, False])
 def test_a_course_over_time(dated: bool) -> None:
-    """Means over blocks of as many rounds each, from texts in any order; the same from parts of them."""
+    """Means over blocks of as many rounds each, from texts in any order; the same from parts of
+    them."""
     days = np.arange(4000) // 20
     order = np.random.default_rng(0).permutation(4000)
     texts = (

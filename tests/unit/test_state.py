@@ -151,7 +151,10 @@ def test_foreign_text_is_refused(text: Any) -> None:
 @pytest.mark.slow("reads a thousand texts")
 def test_deeply_nested_text_is_refused() -> None:
     """At every depth: reading and checking give up at different ones."""
-    start = '{"format": "truecast", "version": 1, "kind": "BentGrid", "state": {}, "crc32": 0, "config": '
+    start = (
+        '{"format": "truecast", "version": 1, "kind": "BentGrid", "state": {}, "crc32": 0, '
+        '"config": '
+    )
     for depth in (*range(1, 1_100), 5_000, 100_000):
         with pytest.raises(tc.StateError):
             tc.BentGrid.from_json(start + '{"a":' * depth + "1" + "}" * depth + "}")
@@ -175,7 +178,8 @@ def test_bytes_that_end_late_or_unpack_without_end_are_refused(
     monkeypatch.setattr(state, "_SMALL", 100)
     monkeypatch.setattr(state, "_RATIO", 1)
     message = (
-        f"these {len(data) - 9} bytes unpack to more than {len(data) - 9} letters, which no saved forecaster does: "
+        f"these {len(data) - 9} bytes unpack to more than {len(data) - 9} letters, which no "
+        "saved forecaster does: "
         "if you trust who wrote them, unpack them by zlib and read them by from_json"
     )
     with pytest.raises(tc.StateError, match=f"^{message}$"):
@@ -304,7 +308,8 @@ def guard_to_save(nudge: bool) -> tc.Guard:
 
 
 def recalibrator_to_save() -> tc.Recalibrator:
-    """With everything: groups, others, tickets, events, forecasts given up, one that is asked for."""
+    """With everything: groups, others, tickets, events, forecasts given up, one that is asked
+    for."""
     r = tc.Recalibrator(
         hint=hints.Mix([hints.Identity(), hints.Platt(20)]), max_groups=2, max_unresolved=4
     )
@@ -372,7 +377,8 @@ STRANGE += [0.0, 0.5, -0.5, 1.5, 2.0**60, float("nan"), float("inf")]
 
 
 def assert_sound(f: Any) -> None:
-    """Whatever was loaded keeps what is promised of it, goes on, and can be saved and loaded again."""
+    """Whatever was loaded keeps what is promised of it, goes on, and can be saved and loaded
+    again."""
     again = type(f).from_json(f.to_json())
     assert again.to_json() == f.to_json()
     if isinstance(f, tc.HorizonFree):
@@ -636,7 +642,8 @@ def test_forged_numbers_are_refused(
 
 
 def test_knots_that_are_as_many_by_overflow_alone_are_refused() -> None:
-    """4096 times 2^52 is 0 in 64 bits: what is written by such counts would be beyond all memory."""
+    """4096 times 2^52 is 0 in 64 bits: what is written by such counts would be beyond all
+    memory."""
     r = tc.Recalibrator(hint=hints.Identity(), max_groups=5000)
     r.forecast_many(np.full(4200, 0.5), np.arange(4200) % 2, groups=np.arange(4200))
     state = r.state()

@@ -1,6 +1,6 @@
 """What the forecaster on the arc costs, holds and proves, as ratios taken in one run.
 
-    python benchmarks/arc.py > docs/benchmarks-arc.md     # some five minutes; --quick for a hundredth of the rounds
+    python benchmarks/arc.py > docs/benchmarks-arc.md  # five minutes; --quick for a hundredth
 
 Needs the package installed.
 """
@@ -71,7 +71,8 @@ def batch(sizes: list[int]) -> None:
             energy = f.energy.energy
             off = abs(energy / recomputed(f.tally) - 1)
             print(
-                f"| {name} | {rounds:,} | {arc:.0f} | {free:.0f} | **{arc / free:.1f}** | {f.knots:,} | "
+                f"| {name} | {rounds:,} | {arc:.0f} | {free:.0f} | **{arc / free:.1f}** | "
+                f"{f.knots:,} | "
                 f"{f.knots / rounds ** (2 / 3):.2f} | {energy / rounds:.4f} | {off:.0e} |"
             )
             sys.stdout.flush()
@@ -107,11 +108,13 @@ def single(calls: int) -> None:
     certificate = seconds(lambda: f.certificate) * 1e6
     print("\n## From Python\n")
     print(
-        f"predict + observe, {calls:,} rounds: {ours:.0f} ns a pair, {ratio:.1f} times a pair of empty methods"
+        f"predict + observe, {calls:,} rounds: {ours:.0f} ns a pair, {ratio:.1f} times a "
+        "pair of empty methods"
     )
     print(f"\ncertificate, from {f.knots:,} knots: {certificate:.0f} us")
     print(
-        f"\nsaved as JSON: {len(f.to_json()) / f.knots:.0f} letters a knot; in memory 64 bytes a knot"
+        f"\nsaved as JSON: {len(f.to_json()) / f.knots:.0f} letters a knot; in memory 64 "
+        "bytes a knot"
     )
 
 

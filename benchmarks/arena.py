@@ -34,7 +34,8 @@ SOURCES = {
     "arc": "Vovk 2005 (K29*), with [our kernel](arc.md)",
     "foster-vohra": "Foster and Vohra 1998",
     "foster": "Foster 1999",
-    "gupta-ramdas": "Gupta and Ramdas 2022; scored by the end of its interval that the outcome chooses",
+    "gupta-ramdas": "Gupta and Ramdas 2022; scored by the end "
+    "of its interval that the outcome chooses",
     "kakade-foster": "Kakade and Foster 2004; Foster and Hart 2018",
     "defensive": "Vovk, Takemura and Shafer 2005 (K29), Laplace kernel",
     "exponential-average": "everybody; bound [ours](theory.md)",
@@ -95,7 +96,8 @@ def forecasters(results: Any) -> None:
             kept[row.forecaster][row.adversary].append(row)
     print(f"\n## Forecasters and their promises, T = {longest:,}\n")
     print(
-        "| name | built by | from | bound on | is | worst game, or mean if it draws |\n|---|---|---|---|---|---|"
+        "| name | built by | from | bound on | is | worst game, or mean if it draws |\n"
+        "|---|---|---|---|---|---|"
     )
     for name in results.forecasters:
         built = tc.arena.FORECASTERS[name](longest, 0)
@@ -103,7 +105,10 @@ def forecasters(results: Any) -> None:
         if name in kept:
             one = next(iter(kept[name].values()))[0]
             most = max(of_measure(rows, hasattr(built, "seed")) for rows in kept[name].values())
-            promise = f"{one.bounds} | {one.bound:.1f} | {'at most ' * (one.bounds == 'lower distance')}{most:.1f}"
+            promise = (
+                f"{one.bounds} | {one.bound:.1f} | "
+                f"{'at most ' * (one.bounds == 'lower distance')}{most:.1f}"
+            )
             if most > one.bound * (1 + 1e-9):
                 raise RuntimeError(
                     f"{name} breaks its promise: {most} of {one.bounds} above {one.bound}"
@@ -112,7 +117,7 @@ def forecasters(results: Any) -> None:
 
 
 def of_measure(rows: list[Row], draws: bool) -> float:
-    """The largest of what the bound is about; of those who draw, the mean, which it is an expectation for."""
+    """The largest of what the bound is about; the mean, if the forecaster draws."""
     fields = {
         "by value": "by_value",
         "smooth": "smooth",
@@ -125,7 +130,8 @@ def of_measure(rows: list[Row], draws: bool) -> float:
 
 def adversaries() -> None:
     print(
-        "\n## Adversaries\n\n| name | built by | sees of the present forecast | what it does |\n|---|---|---|---|"
+        "\n## Adversaries\n\n| name | built by | sees of the present forecast | what it "
+        "does |\n|---|---|---|---|"
     )
     for name, adversary in tc.arena.ADVERSARIES.items():
         what = (type(adversary).__doc__ or "").splitlines()[0]
@@ -175,7 +181,8 @@ def main() -> None:
         print(f"\n### T = {rounds:,}: means over {options.seeds} seeds{played}\n")
         print(results.against(rounds).markdown())
     print(
-        "\n## One game\n\n`BentGrid(horizon=1000)` against `SignPreservation()`, as `game.draw()` draws it."
+        "\n## One game\n\n`BentGrid(horizon=1000)` against `SignPreservation()`, as "
+        "`game.draw()` draws it."
     )
     picture("game", "Forecasts above, distance and bounds below")
 

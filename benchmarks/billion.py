@@ -1,6 +1,6 @@
-"""What the tally of a large Parquet file costs: seconds, and the most memory in use, by either adapter and the command.
+"""What the tally of a large Parquet file costs, by adapter and command: seconds and memory.
 
-    python benchmarks/billion.py > docs/benchmarks-billion.md     # some four minutes, 1.4 GB of disk; --rows for fewer
+    python benchmarks/billion.py > docs/benchmarks-billion.md  # four minutes, 1.4 GB; --rows
 
 Needs the package with its cli, duckdb and polars extras.
 """
@@ -42,7 +42,8 @@ def main() -> None:
         path = str(Path(folder) / "rows.parquet")
         duckdb.execute(ROWS.format(rows=rows, path=path))
         print(
-            f"\nParquet, {rows:,} rows, {Path(path).stat().st_size / 2**20:,.0f} MB, 1,001 distinct forecasts.\n"
+            f"\nParquet, {rows:,} rows, {Path(path).stat().st_size / 2**20:,.0f} MB, 1,001 "
+            "distinct forecasts.\n"
         )
         print("| adapter | seconds | MB in use at most | result |\n|---|---|---|---|", flush=True)
         for adapter in ("duckdb", "polars"):

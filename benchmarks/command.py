@@ -1,4 +1,4 @@
-"""What the command costs: its help, measuring Parquet, recalibrating CSV, the report; beside the limits of each.
+"""What the command costs, beside its limits: help, measuring, recalibrating, the report.
 
     python benchmarks/command.py > docs/benchmarks-command.md     # some two minutes, 1 GB of disk
 
@@ -87,17 +87,21 @@ def help_text() -> None:
 def measure(folder: Path, rows: int) -> None:
     print(f"\n## Measure: {rows:,} rows of Parquet\n")
     print(
-        "All in processes of their own, imports included. *Read and measure* is Polars' own read of the two columns,"
+        "All in processes of their own, imports included. *Read and measure* is Polars' "
+        "own read of the two columns,"
     )
     print(
-        "`tc.measure` of them, and 200 resamples. The command adds the verdict, and resamples pooled forecasts.\n"
+        "`tc.measure` of them, and 200 resamples. The command adds the verdict, and "
+        "resamples pooled forecasts.\n"
     )
     print(
-        "| distinct scores | read, s | read and measure, s | `truecast measure`, s | ratio | MB at most |"
+        "| distinct scores | read, s | read and measure, s | `truecast measure`, s | ratio "
+        "| MB at most |"
     )
     print("|---|---|---|---|---|---|")
     work = (
-        'y, p = frame["y"].to_numpy(), frame["p"].to_numpy()\ntally = tc.Tally.from_predictions(y, p)\n'
+        'y, p = frame["y"].to_numpy(), frame["p"].to_numpy()\ntally = '
+        "tc.Tally.from_predictions(y, p)\n"
         "tc.measure(tally)\ntc.uncertainty(tc.smooth_calibration_error, tally, resamples=200)"
     )
     for decimals, name in ((3, "1,001"), (None, "all")):
@@ -119,11 +123,11 @@ def recalibrate(folder: Path, rows: int) -> None:
     frame = made(folder, "rows.csv", rows, None)
     source, target = str(folder / "rows.csv"), str(folder / "out.csv")
     y, p = frame["y"].to_numpy(), frame["p"].to_numpy()
-    alone = seconds(lambda: tc.Recalibrator().recalibrate_many(p, y), 3)
+    alone = seconds(lambda: tc.Recalibrator().forecast_many(p, y), 3)
     copied = seconds(lambda: pl.read_csv(source).write_csv(target), 3)
     print("| | s | rows a second | MB at most |\n|---|---|---|---|")
     print(f"| Polars reads and writes it | {copied:.2f} | {rows / copied:,.0f} | |")
-    print(f"| `recalibrate_many` of arrays | {alone:.2f} | {rows / alone:,.0f} | |")
+    print(f"| `forecast_many` of arrays | {alone:.2f} | {rows / alone:,.0f} | |")
     options: dict[str, list[str]] = {
         "": [],
         " --by place": ["--by", "place"],

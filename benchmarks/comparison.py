@@ -80,7 +80,8 @@ def _() -> bool:
 
 @claim(
     "scikit-learn",
-    "no calibration error among its metrics; the curve gives neither counts nor a band, and takes no weights",
+    "no calibration error among its metrics; the curve gives neither counts nor a band, "
+    "and takes no weights",
 )
 def _() -> bool:
     calibration = load("sklearn.calibration")
@@ -124,7 +125,8 @@ def _() -> bool:
 
 @claim(
     "probcal",
-    "tests of calibration, CORP with bands and decompositions, and a monitor with an alarm that is valid at any time",
+    "tests of calibration, CORP with bands and decompositions, and a monitor with an alarm "
+    "that is valid at any time",
 )
 def _() -> bool:
     metrics, monitor = load("probcal.metrics"), load("probcal.monitor")
@@ -157,7 +159,8 @@ def _() -> bool:
 
 @claim(
     "mapie",
-    "sets of classes and intervals of numbers, with a coverage asked for; Venn-Abers; tests of exchangeability",
+    "sets of classes and intervals of numbers, with a coverage asked for; Venn-Abers; "
+    "tests of exchangeability",
 )
 def _() -> bool:
     model = (
@@ -177,7 +180,8 @@ def _() -> bool:
 
 @claim(
     "venn-abers",
-    "two probabilities for each case, one of them calibrated if the data are exchangeable; many classes; regression",
+    "two probabilities for each case, one of them calibrated if the data are exchangeable; "
+    "many classes; regression",
 )
 def _() -> bool:
     module = load("venn_abers")
@@ -213,7 +217,8 @@ def _() -> bool:
 
 @claim(
     "streamcal",
-    "isotonic regression over fixed bins, learned from a stream and forgetting; no bound, no group, no ticket",
+    "isotonic regression over fixed bins, learned from a stream and forgetting; no bound, "
+    "no group, no ticket",
 )
 def _() -> bool:
     calibrator = load("streamcal").StreamingIsotonicCalibrator(n_bins=20, decay=0.9)
@@ -229,13 +234,19 @@ def _() -> bool:
 
 @claim(
     "truecast",
-    "in none of them: a distance to calibration, a smooth calibration error by Lipschitz functions, a certificate",
+    "in none of them: a distance to calibration, a smooth calibration error by Lipschitz "
+    "functions, a certificate",
 )
 def _() -> bool:
-    modules = "sklearn.metrics sklearn.calibration relplot.metrics probcal.metrics calibration mapie.metrics.calibration"
+    modules = (
+        "sklearn.metrics sklearn.calibration relplot.metrics probcal.metrics calibration "
+        "mapie.metrics.calibration"
+    )
     names = {
         name.lower()
-        for module in f"{modules} pycalib.metrics river.metrics streamcal venn_abers betacal".split()
+        for module in (
+            f"{modules} pycalib.metrics river.metrics streamcal venn_abers betacal"
+        ).split()
         for name in names_of(module)
     }
     sought = (

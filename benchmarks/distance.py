@@ -1,6 +1,6 @@
 """What the distance to calibration costs, against targets; and how far it is from other figures.
 
-    python benchmarks/distance.py > docs/benchmarks-distance.md     # up to an hour; --rounds 1000,10000 for a minute
+    python benchmarks/distance.py > docs/benchmarks-distance.md  # an hour; --rounds 1000 is quick
     python benchmarks/distance.py --at-once 1000000     # the last table alone: two minutes
 
 Each case has a process of its own, so that its peak memory can be told. Needs the package
@@ -195,7 +195,8 @@ def table(rounds: int, families: list[str], seeds: list[int]) -> None:
     besides = f"; not by {', '.join(missed)}" if missed else ""
     print(f"**Met by {len(rows) - len(missed)} of {len(rows)}**{besides}.")
     print(
-        "\n| family | lower | upper | relative gap | seconds | target | peak MB | before | ECE | smCE | Brier |"
+        "\n| family | lower | upper | relative gap | seconds | target | peak MB | before | "
+        "ECE | smCE | Brier |"
     )
     print("|---" * 11 + "|")
     for row in rows:
@@ -237,13 +238,15 @@ def at_once(rounds: int, seeds: list[int]) -> None:
             met += both - alone <= MORE
             bounds = f"{found.lower:.3f} | {found.upper:.3f} | {width:.3f} | {width / unit:.3f}"
             rows.append(
-                f"| {family} (seed {seed}) | {bounds} | {alone:.2f} | {both:.2f} | {both - alone:.2f} |"
+                f"| {family} (seed {seed}) | {bounds} | {alone:.2f} | {both:.2f} | "
+                f"{both - alone:.2f} |"
             )
     print(f"\n## {rounds:,} rounds, without a search")
     print(AT_ONCE)
     print(f"Target: at most {MORE:g} s more. **Met by {met} of {len(rows)}**.")
     print(
-        "\n| family | lower | upper | width | / T^(1/3) | lower distance, s | interval, s | more, s |"
+        "\n| family | lower | upper | width | / T^(1/3) | lower distance, s | interval, s "
+        "| more, s |"
     )
     print("|---" * 8 + "|")
     print("\n".join(rows), flush=True)

@@ -1,4 +1,4 @@
-"""How often `truecast.stretches` marks something: where forecasts are calibrated, and where they are not.
+"""How often `truecast.stretches` marks something, where forecasts are calibrated or not.
 
 Run: python benchmarks/finder.py [worlds]
 
@@ -64,7 +64,7 @@ WORLDS: dict[str, tuple[str, Truth]] = {
 
 
 def marked(y: NDArray[np.bool_], p: Array, seed: int) -> tuple[bool, bool, bool]:
-    """Return whether the finder marks something; the smooth error is significant; Bernstein's inequality is."""
+    """Return what marks something: the finder, the smooth error, Bernstein's inequality."""
     tally = tc.Tally.from_predictions(y, p)
     found = stretches(tally, resamples=199, random_state=seed)
     assert bool(found.off) == (found.p_value < SIGNIFICANT)
@@ -99,7 +99,8 @@ def main(worlds: int) -> None:
     )
     print(f"## Not calibrated: how often it is found, of {worlds:,} worlds\n")
     print(
-        "| forecasts | truth | stretches | smooth error alone | Bernstein |\n|---|---|---:|---:|---:|"
+        "| forecasts | truth | stretches | smooth error alone | Bernstein |\n"
+        "|---|---|---:|---:|---:|"
     )
     for name, (forecasts_name, truth) in WORLDS.items():
         share = shares(FORECASTS[forecasts_name], truth, worlds)

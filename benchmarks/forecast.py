@@ -1,6 +1,6 @@
 """What the forecasters cost, as ratios taken in one run.
 
-    python benchmarks/forecast.py > docs/benchmarks-forecast.md     # some two minutes; --quick for a tenth of that
+    python benchmarks/forecast.py > docs/benchmarks-forecast.md  # two minutes; --quick for a tenth
 
 Needs the package installed and a C++ compiler on the path (c++, or what CXX names).
 """
@@ -69,7 +69,8 @@ def batch(chain: Chain, sizes: list[int]) -> None:
     print("\n## Batch against the chain\n")
     print(CHAIN)
     print(
-        "| rounds | outcomes | cells | chain | AOSA, out | ratio | bent, out | ratio | chain, new | AOSA, new | ratio |"
+        "| rounds | outcomes | cells | chain | AOSA, out | ratio | bent, out | ratio | "
+        "chain, new | AOSA, new | ratio |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     flat: dict[str, list[float]] = {}
@@ -87,11 +88,13 @@ def batch(chain: Chain, sizes: list[int]) -> None:
                 writing = seconds(lambda y=y, m=m: chain(y, m, np.empty(len(y)))) / rounds * 1e9
                 new = run(tc.AlmostOneStepAhead, None)
                 print(
-                    f"| {rounds:,} | {name} | {m:,} | {bare:.2f} | {aosa:.2f} | **{aosa / bare:.2f}** | ",
+                    f"| {rounds:,} | {name} | {m:,} | {bare:.2f} | {aosa:.2f} | "
+                    f"**{aosa / bare:.2f}** | ",
                     end="",
                 )
                 print(
-                    f"{bent:.2f} | **{bent / bare:.2f}** | {writing:.2f} | {new:.2f} | **{new / writing:.2f}** |"
+                    f"{bent:.2f} | **{bent / bare:.2f}** | {writing:.2f} | {new:.2f} | "
+                    f"**{new / writing:.2f}** |"
                 )
                 sys.stdout.flush()
                 if rounds == sizes[0]:
@@ -127,7 +130,8 @@ def many_streams(streams: int, rounds: int) -> None:
             * 1e9
         )
         print(
-            f"| forecast_streams, {threads} thread{'s'[: threads - 1]} | {many:.2f} | **{many / one:.2f}** |"
+            f"| forecast_streams, {threads} thread{'s'[: threads - 1]} | {many:.2f} | "
+            f"**{many / one:.2f}** |"
         )
     part = y[: max(1, streams // 10)]
     across = seconds(lambda: numpy_across_streams(part, f.grid), 1) / part.size * 1e9
@@ -212,7 +216,8 @@ def memory(rounds: int) -> None:
     tracemalloc.stop()
     print("\n## Memory\n")
     print(
-        f"a batch of {rounds:,} rounds: {peak / (8 * rounds):.4f} times the 8 bytes a round that it returns"
+        f"a batch of {rounds:,} rounds: {peak / (8 * rounds):.4f} times the 8 bytes a round "
+        "that it returns"
     )
     held = subprocess.run(
         [sys.executable, "-c", HELD], capture_output=True, text=True, check=True

@@ -1,8 +1,8 @@
-"""What the guard costs where the hints are right: budgets, and the share of the room that one round may take.
+"""What the guard costs where the hints are right: budgets, and the share of one round.
 
     python benchmarks/guard.py     # a few seconds
-    python benchmarks/guard.py --share     # two minutes: the plain guard of truecast.reference, at other shares
-    python benchmarks/guard.py --runs     # two minutes: outcomes that come in runs, and the same in another order
+    python benchmarks/guard.py --share  # two minutes: the plain guard at other shares
+    python benchmarks/guard.py --runs  # two minutes: outcomes in runs, and in another order
 
 The hints are the very probabilities of the outcomes, so the guard can only make them worse: on
 average by the sum of (p - h)^2 in the Brier score, in total. Means over some seeds.
@@ -89,13 +89,13 @@ def table(
 
 
 def in_runs(stay: float, seed: int) -> np.ndarray:
-    """Outcomes that repeat the last one with this probability; half of them are ones, in the long run."""
+    """Outcomes that repeat the last one with this probability; in the long run half are ones."""
     rng = np.random.default_rng(seed)
     return (np.cumsum(rng.random(ROUNDS) >= stay) % 2).astype(np.uint8)
 
 
 def runs(seeds: int) -> None:
-    """Print what the guard gains with a hint of 1/2 all the time, and what one who knows the last outcome gains."""
+    """Print what the guard gains with a hint of 1/2, and what knowing the last outcome gains."""
     orders = ("as they come", "in random order", "one who knows the chance of a repeat")
     print(
         "\n| an outcome repeats with | "
@@ -131,7 +131,8 @@ def main() -> None:
     header("What the guard costs", "guard.py", "numpy")
     if given.runs:
         print(
-            "\nHow much lower the Brier score is than that of the hint, a round: hint 1/2, budget 4\n"
+            "\nHow much lower the Brier score is than that of the hint, a round: hint 1/2, "
+            "budget 4\n"
         )
         runs(given.seeds or 4)
     elif given.share:
@@ -140,7 +141,7 @@ def main() -> None:
         table("budget, share", plain, given.seeds or 8)
     else:
         budgets = (1.5, 2.0, 4.0, 8.0)
-        ours = {f"{c:g}": lambda h, y, c=c: tc.Guard(budget=c).guard_many(h, y) for c in budgets}
+        ours = {f"{c:g}": lambda h, y, c=c: tc.Guard(budget=c).forecast_many(h, y) for c in budgets}
         table("budget", ours, given.seeds or 50)
 
 

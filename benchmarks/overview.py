@@ -1,4 +1,4 @@
-"""The overview of all benchmark pages, read off them: what each measures, the command that makes it, its headline.
+"""The overview of all benchmark pages: what each measures, its command, its headline.
 
 python benchmarks/overview.py > docs/benchmarks.md     # at once; after any page was made anew
 """
@@ -55,8 +55,10 @@ def forecast() -> str:
     assert plain["way"].startswith("plain Python")
     assert pair
     return (
-        f"a round of a batch costs {span(ratios)} times its bare chain of loads, a predict and an observe from Python "
-        f"{pair[1]} times two empty methods; a plain Python loop takes {plain['times forecast_many']} times as long"
+        f"a round of a batch costs {span(ratios)} times its bare chain of loads, a predict "
+        "and an observe from Python "
+        f"{pair[1]} times two empty methods; a plain Python loop takes "
+        f"{plain['times forecast_many']} times as long"
     )
 
 
@@ -70,8 +72,10 @@ def arc() -> str:
     }["1,000,000"]
     assert pair
     return (
-        f"a round of a batch of 10^8 costs {span(growth)} times one of 10^6, a predict and an observe from Python "
-        f"{pair[2]} times two empty methods; proved at 10^6 rounds: {proved['Arc']} sqrt(T), HorizonFree "
+        f"a round of a batch of 10^8 costs {span(growth)} times one of 10^6, a predict and "
+        "an observe from Python "
+        f"{pair[2]} times two empty methods; proved at 10^6 rounds: {proved['Arc']} "
+        "sqrt(T), HorizonFree "
         f"{proved['HorizonFree']}"
     )
 
@@ -107,7 +111,8 @@ def command_line() -> str:
     )
     return (
         f"`truecast --help` takes {start[1]['times bare Python']} times bare Python; `measure` "
-        f"{span([row['ratio'] for row in measured])} times reading and measuring the same columns; `recalibrate` from "
+        f"{span([row['ratio'] for row in measured])} times reading and measuring the same "
+        "columns; `recalibrate` from "
         f"CSV to CSV {recalibrated[2]['rows a second']} rows a second; `report` {page[0]['s']} s"
     )
 

@@ -1,4 +1,4 @@
-"""Other ways to recalibrate a stream of scores, to compare with; each says a forecast before it sees the outcome."""
+"""Other ways to recalibrate a stream of scores; each forecasts before it sees the outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 
 class Method(Protocol):
-    """Says a forecast and a ticket for it, and hears the outcome by the ticket; ``certificate`` if it has a proof."""
+    """Says a forecast with a ticket, and hears the outcome by the ticket.
+
+    It has a ``certificate`` if it has a proof.
+    """
 
     certificate: float | None
 
@@ -77,7 +80,7 @@ def sigmoid(z: float) -> float:
 
 
 class OnlinePlatt(Peer):
-    """Slope and offset on the logit of the score by the online Newton step, as Gupta & Ramdas (2023) do.
+    """Slope and offset on the score's logit by online Newton steps (Gupta & Ramdas, 2023).
 
     Theirs are rate 0.1, ridge 100 and the ball of radius 100; a lower rate means longer steps. With
     ``bins`` the forecast is the share of ones in its bin so far (their calibeating by tracking;
@@ -125,7 +128,7 @@ class OnlinePlatt(Peer):
             self._project()
 
     def _project(self) -> None:
-        """Go to the point of the ball that is nearest in the norm of the matrix: its multiplier by bisection."""
+        """Go to the nearest point of the ball, in the matrix's norm: its multiplier by bisection."""
         matrix = np.array([[self._aa, self._ab], [self._ab, self._bb]])
         far = matrix @ [self._slope, self._offset]
 
@@ -142,7 +145,7 @@ class OnlinePlatt(Peer):
 
 
 class Windowed(Peer):
-    """A map fitted by scikit-learn to the last ``window`` rounds, again after every ``every`` of them.
+    """A map fitted by scikit-learn to the last ``window`` rounds, every ``every`` rounds.
 
     The score as it is until the first fit; while the window has one kind of outcome only, the last
     map stays.
@@ -177,7 +180,10 @@ class Windowed(Peer):
 
 
 class WindowedIsotonic(Windowed):
-    """IsotonicRegression. Its map is looked up here: a call of its predict for one score costs forty times as much."""
+    """IsotonicRegression.
+
+    Its map is looked up here: calling its predict for one score costs forty times as much.
+    """
 
     def _fit(self, x: np.ndarray, y: np.ndarray) -> None:
         fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x, y)
@@ -204,7 +210,7 @@ class WindowedSigmoid(Windowed):
 
 
 class Streamcal(Peer):
-    """StreamingIsotonicCalibrator, told the outcomes in batches, as its decay a batch is meant for."""
+    """StreamingIsotonicCalibrator, given outcomes in batches: its decay is meant for a batch."""
 
     def __init__(self, decay: float, every: int = 100, n_bins: int = 100) -> None:
         import streamcal

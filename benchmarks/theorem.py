@@ -113,7 +113,8 @@ def main() -> None:
     print(WHAT.format(exactly=EXACTLY, rtol=RTOL, limit=options.time_limit).rstrip())
     picture("theorem", "CalDist against T, a panel for each forecaster")
     print(
-        "\nCertificates are dashed, in the colours of the outcomes; where none is seen, the distance is on it."
+        "\nCertificates are dashed, in the colours of the outcomes; where none is seen, "
+        "the distance is on it."
     )
     rows: list[Row] = []
     for rounds in options.rounds:

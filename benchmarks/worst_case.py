@@ -211,7 +211,7 @@ def tries(rounds: int) -> int:
 
 
 def by_rates(make: Callable[[int], Any], rounds: int) -> np.ndarray:
-    """Outcomes with a large sum of y - p whose rate is a curve in time: the best of many curves, each near the last."""
+    """Outcomes with a large sum of y - p, their rate a curve in time: the best of many."""
     rng = np.random.default_rng(rounds)
     best = np.linspace(-4.0, 4.0, NODES)
     outcomes = at_rates(best, rounds)
@@ -228,7 +228,7 @@ def by_rates(make: Callable[[int], Any], rounds: int) -> np.ndarray:
 
 
 def at_rates(curve: np.ndarray, rounds: int) -> np.ndarray:
-    """Outcomes of a rate whose log odds go straight from node to node; never half a one more or less than that."""
+    """Outcomes of a rate whose log odds go straight from node to node, within half a one."""
     odds = np.interp((np.arange(rounds) + 0.5) / rounds, np.linspace(0, 1, len(curve)), curve)
     return np.diff(np.floor(np.cumsum(1 / (1 + np.exp(-odds))) + 0.5), prepend=0).astype(np.uint8)
 

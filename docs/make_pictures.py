@@ -61,8 +61,8 @@ def flights() -> tuple[np.ndarray, np.ndarray, list[str], list[int]]:
 
 
 def recalibrated(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
-    """Return what is said if each outcome comes five flights later, about when that flight has landed."""
-    return tc.Recalibrator().recalibrate_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
+    """Return what is said if outcomes come five flights later, about when they have landed."""
+    return tc.Recalibrator().forecast_many(scores, outcomes, known_at=np.arange(len(scores)) + 5)
 
 
 # -- the first screen
@@ -255,7 +255,7 @@ def drift() -> Any:
 
 
 def rounds() -> Any:
-    """Draw four rounds of a ladder with four cells: the open cell, the biases, and what the outcome does to one."""
+    """Draw four rounds of a ladder with four cells: open cell, biases, what an outcome does."""
     f = tc.AlmostOneStepAhead(grid=4)
     figure = new_figure(WIDTH, 3.9)
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
@@ -316,7 +316,7 @@ def ladder() -> Any:
 
 
 def arc() -> Any:
-    """Draw the field after 40 flights with what `Arc` says next; and what is proved of it, beside others."""
+    """Draw the field after 40 flights, what `Arc` says next, and what is proved of it."""
     y, _, _, _ = flights()
     f = tc.Arc()
     f.forecast_many(y[:40])
@@ -368,7 +368,7 @@ def _felt(tally: tc.Tally, p: float) -> float:
 
 
 def theorem() -> Any:
-    """Draw the tables of theorem-measured.md: distances, certificates and bounds against the number of rounds."""
+    """Draw the tables of theorem-measured.md: distances, certificates, bounds by rounds."""
     rows = _theorem_rows((HERE / "theorem-measured.md").read_text())
     names = list(dict.fromkeys(row["forecaster"] for row in rows))
     figure = new_figure(7, 4.2)
@@ -493,7 +493,7 @@ _LONG = re.compile(r"-?\d+\.\d{2,}")
 
 
 def _fewer(path: str) -> str:
-    """Return a path without points that lie on the way, give or take a sixth of a point, as on steps most do."""
+    """Return a path without points that lie on the way, give or take a sixth of a point."""
     kept: list[list[str]] = []
     way: list[complex] = []  # left out since the last kept but one
     for step in (line.split() for line in path.splitlines()):

@@ -1,5 +1,5 @@
 # %% [markdown]
-"""Several models on one data set: which is best, which is calibrated, and which would gain from recalibration.
+"""Several models on one data set: which is best, calibrated, would gain by recalibration.
 
 The task: is a handwritten digit odd? 1,797 of them come with scikit-learn. Every model forecasts
 digits that it has not seen, so that nothing here is flattery.

@@ -34,7 +34,8 @@ scores = forest.predict_proba(X_new)[:, 1]
 model = RecalibratedClassifier(FrozenEstimator(forest)).partial_fit(X_new, y_new)
 for name, p in {"the forest": scores, "recalibrated": model.forecasts_}.items():
     print(
-        f"  {name:<14} Brier {tc.brier_score(y_new, p):.4f}   smCE {tc.smooth_calibration_error(y_new, p):.4f}"
+        f"  {name:<14} Brier {tc.brier_score(y_new, p):.4f}   smCE "
+        f"{tc.smooth_calibration_error(y_new, p):.4f}"
     )
 print(model.certificate_)
 

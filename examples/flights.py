@@ -67,7 +67,7 @@ print(f"at most {most} flights were in the air")
 # that in time.
 
 # %%
-too_early = tc.Recalibrator().recalibrate_many(scores, y, groups=groups)
+too_early = tc.Recalibrator().forecast_many(scores, y, groups=groups)
 rate = np.full(len(y), y.mean())
 for name, p in {
     "the model": scores,
@@ -77,7 +77,8 @@ for name, p in {
     "the mean, in hindsight": rate,
 }.items():
     print(
-        f"  {name:<24} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}"
+        f"  {name:<24} Brier {tc.brier_score(y, p):.4f}   smCE "
+        f"{tc.smooth_calibration_error(y, p):.4f}"
     )
 
 # %% [markdown]
@@ -99,7 +100,8 @@ for name, group in recalibrator.groups.items():
     here = np.array([name in both for both in groups])
     error = tc.smooth_calibration_error(y[here], said[here])
     print(
-        f"  {name:<9} {here.sum():>7,} flights   smCE {error:.4f}   distance to calibration, proved: ",
+        f"  {name:<9} {here.sum():>7,} flights   smCE {error:.4f}   distance to "
+        "calibration, proved: ",
         end="",
     )
     print(f"<= {group.certificate.per_round:.4f}")

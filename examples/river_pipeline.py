@@ -17,7 +17,8 @@ from truecast.adapters.river import Recalibrated
 def show(name, y, p):
     """Print how good the forecasts `p` of the outcomes `y` are."""
     print(
-        f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}"
+        f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE "
+        f"{tc.smooth_calibration_error(y, p):.4f}"
     )
 
 

@@ -21,7 +21,8 @@ X_old, X_new, y_old, y_new = train_test_split(X, y, test_size=0.5, random_state=
 def show(name, y, p):
     """Print how good the forecasts `p` of the outcomes `y` are."""
     print(
-        f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE {tc.smooth_calibration_error(y, p):.4f}"
+        f"{name:<34} Brier {tc.brier_score(y, p):.4f}   smCE "
+        f"{tc.smooth_calibration_error(y, p):.4f}"
     )
 
 
@@ -44,6 +45,7 @@ show("  naive Bayes", y_new, unaided)
 show("  recalibrated", y_new, said)
 
 print(
-    f"\nThe forecasts in all rounds, {len(y_old)} of fit (out of fold) and {len(y_new)} of partial_fit,"
+    f"\nThe forecasts in all rounds, {len(y_old)} of fit (out of fold) and {len(y_new)} of "
+    "partial_fit,"
 )
 print(model.certificate_)

@@ -1,4 +1,4 @@
-"""Read the built site: every link and anchor within it leads somewhere, and no page fetches anything from elsewhere.
+"""Read the built site: links and anchors lead somewhere, and nothing is fetched elsewhere.
 
 python scripts/docs_check.py site
 """
@@ -80,7 +80,7 @@ def _dead(site: Path, path: Path, link: str, pages: dict[Path, Page]) -> str | N
 
 
 def _file(site: Path, page: Path, link: str) -> Path:
-    """The file a link leads to; /... starts at the site, as on the page that stands for missing ones."""
+    """The file a link leads to; /... starts at the site, as on the page for missing ones."""
     path = unquote(urlsplit(link).path)
     if path.startswith("/"):
         return site / path[1:]

@@ -1,4 +1,4 @@
-"""Docstrings for the site: formulas become MathML, which browsers draw by themselves, and names become links.
+"""Docstrings for the site: formulas become MathML, names become links.
 
 The compiled core's docstrings are taken from its source, so that the site can be built without a
 compiler.
@@ -45,7 +45,7 @@ class Docstrings(griffe.Extension):
 
 
 def _apart(match: re.Match[str]) -> str:
-    """Parameters that share a description, each with its own: else all would be shown with the type of the first."""
+    """Give each parameter its own copy of a shared description; else all get the first's type."""
     return "\n".join(f"{name}\n{match[2].rstrip()}" for name in match[1].split(", ")) + "\n"
 
 

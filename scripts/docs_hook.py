@@ -1,4 +1,4 @@
-"""What the site has beside docs/: changes, how to contribute, a sample report, and files that pages link to.
+"""What the site has beside docs/: changes, contributing, a sample report, linked files.
 
 Pages link to each other and to files as they lie in the repository, so that the links work where
 the code is read, too. In the site a linked file outside docs/ becomes a page under source/ that
@@ -84,7 +84,7 @@ def _sample_report() -> str:
         rows = list(csv.DictReader(file))
     late, scores = [int(row["outcome"]) for row in rows], [float(row["score"]) for row in rows]
     recalibrator = tc.Recalibrator()
-    after = recalibrator.recalibrate_many(scores, late)
+    after = recalibrator.forecast_many(scores, late)
     return tc.html_report(
         late,
         scores,

@@ -1,4 +1,5 @@
-"""Files of all kinds, and a process that is killed just before anything that it does to the disk."""
+"""Files of all kinds, and a process that is killed just before anything that it does to the
+disk."""
 
 from __future__ import annotations
 

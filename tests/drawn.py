@@ -1,4 +1,5 @@
-"""What is wrong with a picture: words that are cut off, stand over each other, or are too small to be read."""
+"""What is wrong with a picture: words that are cut off, stand over each other, or are too small to
+be read."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def smallest(figure: Figure) -> float:
 
 
 def hidden_ticks(axes: mpl.axes.Axes) -> list[Text]:
-    """Labels of ticks that lie outside of what is shown, or are switched off: they exist, but are not drawn."""
+    """Labels of ticks that lie outside of what is shown, or are switched off: they exist, but are
+    not drawn."""
     hidden = []
     for axis in (axes.xaxis, axes.yaxis):
         low, high = sorted(axis.get_view_interval())

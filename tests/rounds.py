@@ -54,7 +54,8 @@ def exact(tally: tc.Tally) -> ReferenceTally:
 
 
 def random_tallies(seed: int, number: int, most: int = 24) -> list[tc.Tally]:
-    """Small tallies of many kinds: continuous, gridded, clustered, at the ends, one class, adjacent floats."""
+    """Small tallies of many kinds: continuous, gridded, clustered, at the ends, one class, adjacent
+    floats."""
     rng = np.random.default_rng(seed)
     tallies = []
     for k in range(number):

@@ -391,7 +391,7 @@ def check_hint_recalibrator(make: Callable[[], Any]) -> None:
             expected.append(loop.predict(x))
             loop.observe(y)
         _require(
-            batch.recalibrate_many(scores, outcomes).tolist() == expected,
+            batch.forecast_many(scores, outcomes).tolist() == expected,
             "batch and loop forecast differently",
         )
 

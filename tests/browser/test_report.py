@@ -1,4 +1,5 @@
-"""The report in a real browser: what is seen, hovered, printed; and that nothing is asked of the network."""
+"""The report in a real browser: what is seen, hovered, printed; and that nothing is asked of the
+network."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     y = rng.random(3000) < truth
     p = truth**2 / (truth**2 + (1 - truth) ** 2)
     recalibrator = tc.Recalibrator()
-    after = recalibrator.recalibrate_many(p, y)
+    after = recalibrator.forecast_many(p, y)
     names = [
         "<script>window.bad = 1</script>",
         "a" * 200,
@@ -72,7 +73,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def visit(browser: Any, files: dict[str, Path]) -> Iterator[Any]:
-    """Open a page; in the end, nothing may have been asked for but the page, and nothing complained about."""
+    """Open a page; in the end, nothing may have been asked for but the page, and nothing complained
+    about."""
     asked: list[str] = []
     said: list[str] = []
     opened: list[Any] = []
@@ -145,7 +147,8 @@ def test_a_point_tells_its_range(visit: Any) -> None:
 def test_what_matters_in_a_table_is_on_the_screen_of_a_phone(
     browser: Any, files: dict[str, Path], name: str
 ) -> None:
-    """The verdict of each score, gaps with their asterisks, adjusted p-values: without scrolling sideways."""
+    """The verdict of each score, gaps with their asterisks, adjusted p-values: without scrolling
+    sideways."""
     context = browser.new_context(viewport={"width": 390, "height": 800})
     page = context.new_page()
     page.goto(files[name].as_uri())
@@ -174,7 +177,8 @@ def test_the_ranges_fit_on_a_phone(browser: Any, files: dict[str, Path], name: s
 
 @pytest.mark.parametrize("name", ["full", "several", "tiny"])
 def test_no_printed_page_need_be_half_empty(visit: Any, name: str) -> None:
-    """What must not be cut is at most 45 % of a page high; so at most that much of one stays empty."""
+    """What must not be cut is at most 45 % of a page high; so at most that much of one stays
+    empty."""
     page = visit(name)
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 680, "height": 1001})  # A4 without its margins

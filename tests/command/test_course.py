@@ -92,7 +92,8 @@ def test_the_course_is_by_the_column_that_was_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("filled_in", [True, False])
 def test_with_ids_a_course_is_of_the_rounds_of_the_page(tmp_path: Path, filled_in: bool) -> None:
-    """Where an outcome comes in a row of its own, without a score, the rows of the file are not the rounds."""
+    """Where an outcome comes in a row of its own, without a score, the rows of the file are not the
+    rounds."""
     file, page = tmp_path / "rows.csv", tmp_path / "page.html"
     header, *lines = rows("date", DAYS).splitlines()
     cells = [line.split(",") for line in lines]

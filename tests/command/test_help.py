@@ -40,8 +40,10 @@ def test_help_teaches_by_examples_and_explains_every_option(command: str) -> Non
 
 def test_help_needs_neither_numpy_nor_an_engine() -> None:
     code = (
-        "import sys\nfrom truecast.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
-        "sys.exit(bool({'numpy', 'polars', 'rich', 'matplotlib', 'json.decoder'} & {*sys.modules} - {'json.decoder'}))"
+        "import sys\nfrom truecast.cli import main\ntry: main(['--help'])\nexcept "
+        "SystemExit: pass\n"
+        "sys.exit(bool({'numpy', 'polars', 'rich', 'matplotlib', 'json.decoder'} & "
+        "{*sys.modules} - {'json.decoder'}))"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 

@@ -325,7 +325,10 @@ def test_columns_are_guessed_and_said() -> None:
 def test_a_column_is_not_measured_against_itself(columns: list[str]) -> None:
     FRAME.select("old", y="happened").write_csv("two.csv")
     done = run("measure", "two.csv", *columns)
-    said = f"Error: two.csv cannot have outcome and score in one column: got {columns[-1]!r} for both\n"
+    said = (
+        f"Error: two.csv cannot have outcome and score in one column: got {columns[-1]!r} "
+        "for both\n"
+    )
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", said)
 
 
@@ -518,7 +521,10 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else() -> None:
 
 
 def test_without_polars_it_says_what_to_install() -> None:
-    code = "import sys; sys.modules['polars'] = None; from truecast.cli import main; main(['measure', 'scores.csv'])"
+    code = (
+        "import sys; sys.modules['polars'] = None; from truecast.cli import main; "
+        "main(['measure', 'scores.csv'])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "Error: reading files needs Polars: pip install 'truecast[cli]'\n"
@@ -527,13 +533,19 @@ def test_without_polars_it_says_what_to_install() -> None:
 @pytest.mark.parametrize("times", ["7", "-1", "1000001"])
 def test_too_few_simulations_are_refused_by_their_option(times: str) -> None:
     done = run("measure", "scores.csv", *COLUMNS, f"--resamples={times}")
-    said = f"Invalid value for '--resamples': {times} is not from 20 to 1,000,000, nor 0 for no verdict"
+    said = (
+        f"Invalid value for '--resamples': {times} is not from 20 to 1,000,000, nor 0 for "
+        "no verdict"
+    )
     assert (done.exit_code, said in done.stderr) == (2, True)
 
 
 def test_percentages_that_are_none_are_remarked_on() -> None:
     Path("fractions.csv").write_text("y,p\n1,0.7\n0,0.2\n1,1\n")
-    said = "fractions.csv: p is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent\n"
+    said = (
+        "fractions.csv: p is 1 % at the most; if these are probabilities from 0 to 1, leave "
+        "out --percent\n"
+    )
     done = run(
         "measure",
         "fractions.csv",

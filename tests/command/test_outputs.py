@@ -1,4 +1,5 @@
-"""Outputs that cannot be written: a line that names the file and the option, and nothing left behind."""
+"""Outputs that cannot be written: a line that names the file and the option, and nothing left
+behind."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def expected(frame: pl.DataFrame, *, groups: bool = False) -> list[float]:
     by = frame["place"].to_list() if groups else None
     return (
         tc.Recalibrator()
-        .recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by)
+        .forecast_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=by)
         .tolist()
     )
 
@@ -82,7 +82,7 @@ def test_prints_the_certificate_of_what_it_wrote_and_both_scores() -> None:
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--outcome", "y", "--score", "p")
     r = tc.Recalibrator()
     y, p = FRAME["y"].to_numpy(), FRAME["p"].to_numpy()
-    said = r.recalibrate_many(p, y)
+    said = r.forecast_many(p, y)
     brier, smooth = (
         [f"{of(y, each):.6f}" for each in (p, said)] for of in (tc.brier_score, SMOOTH)
     )
@@ -179,7 +179,7 @@ def test_groups_of_several_columns_overlap(ending: str) -> None:
         for place, hour in cells
     ]
     r = tc.Recalibrator()
-    said = r.recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=groups)
+    said = r.forecast_many(frame["p"].to_numpy(), frame["y"].to_numpy(), groups=groups)
     assert READ[ending](target)["recalibrated"].to_list() == said.tolist()
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).to_json() == r.to_json()
     assert {"place=JFK", "hour=2"} < set(r.groups)
@@ -283,7 +283,7 @@ def test_an_output_that_somebody_has_changed_is_not_added_to() -> None:
 
 def test_a_state_saved_in_python_is_gone_on_from() -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many(FRAME["p"][:1000].to_numpy(), FRAME["y"][:1000].to_numpy())
+    r.forecast_many(FRAME["p"][:1000].to_numpy(), FRAME["y"][:1000].to_numpy())
     Path("s.json").write_text(r.to_json())
     FRAME[1000:].write_csv("rest.csv")
     assert run("recalibrate", "rest.csv", "-o", "out.csv", "--state", "s.json").exit_code == 0
@@ -365,7 +365,8 @@ def saved(state: Path) -> str:
 def test_killed_before_any_step_and_started_again_it_writes_the_same(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every place where a process can die, in a small world: each write, rename, sync and removal."""
+    """Every place where a process can die, in a small world: each write, rename, sync and
+    removal."""
     frame = FRAME[:1000]
     source, target, state = Path("scores" + ending), Path("out" + ending), Path("s.json")
     WRITE[ending](frame, source)
@@ -419,7 +420,7 @@ def test_killed_for_real_again_and_again(tmp_path: Path) -> None:
 
 def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.write_csv("scores.csv")
-    many, calls = tc.Recalibrator.recalibrate_many, [0]
+    many, calls = tc.Recalibrator.forecast_many, [0]
 
     def stopped(self: tc.Recalibrator, *arguments: Any, **options: Any) -> Any:
         calls[0] += 1
@@ -427,7 +428,7 @@ def test_stopped_by_the_user_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
         return many(self, *arguments, **options)
 
-    monkeypatch.setattr(tc.Recalibrator, "recalibrate_many", stopped)
+    monkeypatch.setattr(tc.Recalibrator, "forecast_many", stopped)
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 130
     assert done.stderr.endswith("stopped; the same command continues from there\n")
@@ -463,8 +464,8 @@ def test_standard_input_that_differs_from_the_stopped_run_is_refused(
     done = run(*command, text=rounds(ROWS, seed=6).write_csv())
     assert done.exit_code == 2
     assert (
-        "does not begin with the rows of the run that was stopped; to forget that, remove s.json.part"
-        in done.stderr
+        "does not begin with the rows of the run that was stopped; to forget that, remove "
+        "s.json.part" in done.stderr
     )
     assert run(*command, text=FRAME.write_csv()).exit_code == 0
     assert pl.read_csv("out.csv")["recalibrated"].to_list() == expected(FRAME)

@@ -1,4 +1,5 @@
-"""`truecast recalibrate` with forged states and disks that would not: one line, and nothing else is touched."""
+"""`truecast recalibrate` with forged states and disks that would not: one line, and nothing else is
+touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`truecast recalibrate --id`: rows known again by id, outcomes that come later, in any order, across runs."""
+"""`truecast recalibrate --id`: rows known again by id, outcomes that come later, in any order,
+across runs."""
 
 from __future__ import annotations
 
@@ -351,7 +352,10 @@ def test_ids_with_the_state_of_another_recalibrator_are_an_error_of_the_state() 
     Path("s.json").write_text(forged)
     Path("log.csv").write_text("order,y,p\na,1,0.5\n")
     done = run(*command(".csv", "--state", "s.json"))
-    said = "Error: s.json has ids that are not of its recalibrator: it awaits the outcome of a forecast that was never"
+    said = (
+        "Error: s.json has ids that are not of its recalibrator: it awaits the outcome of a "
+        "forecast that was never"
+    )
     assert (done.exit_code, done.stderr.splitlines()[-1].startswith(said)) == (2, True), done.output
     assert Path("s.json").read_text() == forged
 
@@ -402,7 +406,8 @@ def test_a_half_written_line_waits_here_too() -> None:
 def test_killed_before_any_step_and_started_again_it_writes_the_same(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every place where a process can die: each write, rename, sync and removal; with a state of a run before."""
+    """Every place where a process can die: each write, rename, sync and removal; with a state of a
+    run before."""
     source, target, kept = Path("log" + ending), Path("out" + ending), Path("s.json")
     words = command(ending, "--state", "s.json", "--by", "place")
     WRITE[ending](grown(TRUTH, 300, 90), source)

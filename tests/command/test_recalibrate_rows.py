@@ -104,7 +104,7 @@ def test_a_half_written_line_waits_for_the_next_run(
     assert (done.exit_code, learned()) == (0, 3)
     assert "1 row recalibrated before; 2 new\n" in done.stdout
     r = tc.Recalibrator()
-    assert saved_hint() == (r.recalibrate_many([0.5, 0.2512, 0.7], [1, 0, 1]), r.to_json())[1]
+    assert saved_hint() == (r.forecast_many([0.5, 0.2512, 0.7], [1, 0, 1]), r.to_json())[1]
 
 
 def saved_hint() -> str:
@@ -123,7 +123,10 @@ def test_complete_takes_the_last_line_and_so_does_a_run_without_a_state() -> Non
 def test_a_file_of_nothing_but_a_half_written_row_is_refused(ending: str) -> None:
     Path("log" + ending).write_text("y,p\n1,0.5" if ending == ".csv" else '{"y":1,"p":0.5}')
     done = run(*command(ending))
-    said = f"has no row yet but line {2 if ending == '.csv' else 1}, which has no line break: if it is complete, use"
+    said = (
+        f"has no row yet but line {2 if ending == '.csv' else 1}, which has no line break: if "
+        "it is complete, use"
+    )
     assert (done.exit_code, said in done.stderr, Path("s.json").exists()) == (2, True, False)
     assert run(*command(ending, "--complete")).exit_code == 0
 
@@ -163,7 +166,10 @@ def test_the_first_row_that_differs_is_named_with_what_it_was() -> None:
         assert done.exit_code == 2
         new = f"y {row['y']}, p {row['p']}, place '{row['place']}'"
         old = f"y {rows[at][0]}, p {rows[at][1]}, place '{rows[at][2]}'"
-        said = f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}; no row is learned from twice"
+        said = (
+            f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}; no "
+            "row is learned from twice"
+        )
         assert done.stderr.splitlines()[-1].startswith(said)
         assert "--again" in done.stderr
         assert {
@@ -194,7 +200,10 @@ def test_a_file_that_became_shorter_is_refused(rows: int, ending: str) -> None:
         frame = FRAME[:many].select("y", "p")
         frame.write_csv("log.csv") if ending == ".csv" else frame.write_parquet("log.parquet")
         done = run(*command(ending))
-    said = f"log{ending} has only {rows} of the 5 rows that the last run read; no row is learned from twice"
+    said = (
+        f"log{ending} has only {rows} of the 5 rows that the last run read; no row is learned "
+        "from twice"
+    )
     assert (done.exit_code, said in done.stderr, learned()) == (2, True, 5)
     Path("out" + ending).unlink()
     assert said in run(*command(ending)).stderr
@@ -327,7 +336,8 @@ def days(kind: str, rows: int, rng: np.random.Generator) -> pl.DataFrame:
 @pytest.mark.slow("compares thousands of files")
 @pytest.mark.parametrize("kind", ["fine", "coarse", "base rate"])
 def test_other_days_are_seldom_taken_for_the_same(kind: str) -> None:
-    """Less than once in 1,000 times, in files of all sizes: the chance that is promised, without any that was tuned."""
+    """Less than once in 1,000 times, in files of all sizes: the chance that is promised, without
+    any that was tuned."""
     rng, refused, games = np.random.default_rng(7), 0, 0
     for rows in (1, 2, 3, 5, 10, 100, 1000):
         for _ in range(400 if rows < 1000 else 50):
@@ -453,7 +463,10 @@ def test_rows_out_of_order_are_refused_or_sorted(kind: str) -> None:
     rows = timed(times).splitlines(keepends=True)
     Path("log.csv").write_text("".join([rows[0], rows[5], *rows[1:5]]))
     done = run("recalibrate", "log.csv", "-o", "out.csv", "--time", "when")
-    said = f"log.csv, line 3: when {times[0]!r} is before {times[4]!r} in line 2: sort the file, or use --sort"
+    said = (
+        f"log.csv, line 3: when {times[0]!r} is before {times[4]!r} in line 2: sort the file, "
+        "or use --sort"
+    )
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
     assert not Path("out.csv").exists()
     assert run("recalibrate", "log.csv", "-o", "out.csv", "--time", "when", "--sort").exit_code == 0

@@ -1,4 +1,5 @@
-"""`truecast recalibrate` where something is in its way: other runs, other options, what others have left or changed."""
+"""`truecast recalibrate` where something is in its way: other runs, other options, what others have
+left or changed."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def read(path: str) -> pl.DataFrame:
 
 
 def expected(frame: pl.DataFrame) -> list[float]:
-    return tc.Recalibrator().recalibrate_many(frame["p"].to_numpy(), frame["y"].to_numpy()).tolist()
+    return tc.Recalibrator().forecast_many(frame["p"].to_numpy(), frame["y"].to_numpy()).tolist()
 
 
 @pytest.fixture(autouse=True)
@@ -237,7 +238,8 @@ def _interrupt(*_: object) -> None:
 def test_killed_while_the_pieces_are_removed_the_whole_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The folder of pieces is emptied one by one when the file is in its place: what is left of it is not the file."""
+    """The folder of pieces is emptied one by one when the file is in its place: what is left of it
+    is not the file."""
 
     def some(part: Path) -> None:
         for piece in sorted(part.glob("*.piece"))[:3]:
@@ -287,7 +289,7 @@ def test_json_lines_may_end_in_blanks_as_elsewhere() -> None:
     )
     assert run(*command(".jsonl", "--complete")).exit_code == 0
     lines = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
-    said = tc.Recalibrator().recalibrate_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
+    said = tc.Recalibrator().forecast_many([0.5, 0.25, 0.75], [1, 0, 1]).tolist()
     assert [line["recalibrated"] for line in lines] == said
     assert [line["p"] for line in lines] == [0.5, 0.25, 0.75]
 
@@ -299,8 +301,8 @@ def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[s
     done = run(*command(".csv", *([] if first else ["--by", "place"])))
     assert done.exit_code == 2
     assert (
-        "scores.csv begins with rows that the state has learned from, but not so: --by must be as it was"
-        in done.stderr
+        "scores.csv begins with rows that the state has learned from, but not so: --by "
+        "must be as it was" in done.stderr
     )
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     write(FRAME[1:], "scores.csv")
@@ -345,10 +347,10 @@ def test_a_stopped_run_from_another_state_is_begun_anew(
     with stopped_after(5, monkeypatch):
         assert run(*command(ending)).exit_code == 130
     r = tc.Recalibrator()
-    r.recalibrate_many([0.5, 0.6, 0.7], [1, 1, 0])
+    r.forecast_many([0.5, 0.6, 0.7], [1, 1, 0])
     Path("s.json").write_text(r.to_json())
     assert run(*command(ending)).exit_code == 0
-    said = r.recalibrate_many(FRAME["p"].to_numpy(), FRAME["y"].to_numpy()).tolist()
+    said = r.forecast_many(FRAME["p"].to_numpy(), FRAME["y"].to_numpy()).tolist()
     assert read("out" + ending)["recalibrated"].to_list() == said
 
 
@@ -369,7 +371,10 @@ def test_a_stopped_run_to_another_output_is_forgotten(
         assert run(*command(ending)).exit_code == 130
     done = run(*other)
     assert done.exit_code == 0
-    said = f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part can be removed\n"
+    said = (
+        f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part "
+        "can be removed\n"
+    )
     assert said in done.stderr
     assert read("other" + ending)["recalibrated"].to_list() == expected(FRAME)
     assert {path.name for path in Path().iterdir()} == names | {
@@ -425,7 +430,7 @@ def test_rows_without_an_outcome_are_forecast_in_their_group() -> None:
     pl.DataFrame(rows, schema=["p", "y", "place"], orient="row").write_csv("scores.csv")
     assert run(*command(".csv", "--unknown", "--by", "place")).exit_code == 0
     r = tc.Recalibrator()
-    r.recalibrate_many([0.3] * 400, [1, 0] * 200, groups=["A", "B"] * 200)
+    r.forecast_many([0.3] * 400, [1, 0] * 200, groups=["A", "B"] * 200)
     said = r.predict_many([0.3, 0.3], groups=["A", "B"]).tolist()
     assert read("out.csv")["recalibrated"].to_list()[-2:] == said
     assert said[0] > said[1]

@@ -49,7 +49,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Screen:
-    """A terminal of 80 columns, as far as progress bars need one: what stands on it after some bytes."""
+    """A terminal of 80 columns, as far as progress bars need one: what stands on it after some
+    bytes."""
 
     _SEQUENCE = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(.)", re.DOTALL)
 

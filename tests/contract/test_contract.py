@@ -1,4 +1,5 @@
-"""Every forecaster keeps the contract, and every check of the contract catches a forecaster that breaks it."""
+"""Every forecaster keeps the contract, and every check of the contract catches a forecaster that
+breaks it."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def test_our_forecasters_keep_the_contract(name: str) -> None:
 
 
 class Following:
-    """A guard, or a recalibrator, with a hint of its own: what a user sees of it keeps the contract, too."""
+    """A guard, or a recalibrator, with a hint of its own: what a user sees of it keeps the
+    contract, too."""
 
     def __init__(self, followed: Any) -> None:
         self.followed = followed
@@ -71,12 +73,7 @@ class Following:
             7 * t % 11 / 10
             for t in range(start, start + len(outcomes) if np.ndim(outcomes) else start)
         ]
-        many = (
-            self.followed.guard_many
-            if isinstance(self.followed, tc.Guard)
-            else self.followed.recalibrate_many
-        )
-        return many(hints, outcomes)
+        return self.followed.forecast_many(hints, outcomes)
 
     def to_json(self) -> str:
         return self.followed.to_json()

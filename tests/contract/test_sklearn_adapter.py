@@ -102,7 +102,7 @@ def test_rounds_of_fit_are_those_of_a_recalibrator_on_out_of_fold_scores() -> No
     scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
     order = np.random.RandomState(3).permutation(len(y))
     plain = tc.Recalibrator(budget=2.0)
-    assert np.array_equal(model.forecasts_[order], plain.recalibrate_many(scores[order], y[order]))
+    assert np.array_equal(model.forecasts_[order], plain.forecast_many(scores[order], y[order]))
     assert model.certificate_ == plain.certificate
     raw = GaussianNB().fit(X, y).predict_proba(X)[:, 1]
     assert np.array_equal(model.predict_proba(X)[:, 1], plain.predict_many(raw))
@@ -115,7 +115,7 @@ def test_rows_in_order_of_time_are_scored_by_the_rows_before() -> None:
     plain = tc.Recalibrator()
     for train, test in cv.split(X):
         scores = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])[:, 1]
-        assert np.array_equal(model.forecasts_[test], plain.recalibrate_many(scores, y[test]))
+        assert np.array_equal(model.forecasts_[test], plain.forecast_many(scores, y[test]))
     first = next(iter(cv.split(X)))[0]
     assert np.isnan(model.forecasts_[first]).all()
     assert model.certificate_.rounds == len(y) - len(first)
@@ -189,7 +189,7 @@ def test_partial_fit_scores_before_it_learns(batch: int) -> None:
         if start:
             scores = alone.predict_proba(X[part])[:, 1]
             before = model.predict_proba(X[part])[:, 1]
-            expected = plain.recalibrate_many(scores, y[part])
+            expected = plain.forecast_many(scores, y[part])
             assert (
                 before[0] == expected[0]
             )  # so with one row at a time, the certificate is about what was said
@@ -224,7 +224,7 @@ def test_a_frozen_classifier_plays_the_same_rounds_in_any_batches(cuts: list[int
     for part in np.split(np.arange(100), sorted(cuts)):
         said += model.partial_fit(X[part], y[part]).forecasts_.tolist()
     plain = tc.Recalibrator()
-    assert said == plain.recalibrate_many(frozen.predict_proba(X)[:, 1], y).tolist()
+    assert said == plain.forecast_many(frozen.predict_proba(X)[:, 1], y).tolist()
     assert model.recalibrator_.to_json() == plain.to_json()
 
 
@@ -234,7 +234,7 @@ def test_a_frozen_classifier_is_never_changed() -> None:
     before = fitted.coef_.copy()
     model = RecalibratedClassifier(FrozenEstimator(fitted), shuffle=False).fit(X[100:], y[100:])
     scores = fitted.predict_proba(X[100:])[:, 1]
-    assert np.array_equal(model.forecasts_, tc.Recalibrator().recalibrate_many(scores, y[100:]))
+    assert np.array_equal(model.forecasts_, tc.Recalibrator().forecast_many(scores, y[100:]))
     ones = X[y == 1]
     model.partial_fit(ones, np.ones(len(ones)))
     assert np.array_equal(fitted.coef_, before)
@@ -285,7 +285,7 @@ def test_without_probabilities_the_decision_function_is_used() -> None:
     decisions = cross_val_predict(LinearSVC(random_state=0), X, y, method="decision_function")
     plain = tc.Recalibrator()
     np.testing.assert_allclose(
-        model.forecasts_, plain.recalibrate_many(expit(decisions), y), atol=1e-9
+        model.forecasts_, plain.forecast_many(expit(decisions), y), atol=1e-9
     )
     huge = RecalibratedClassifier(LinearSVC(random_state=0)).fit(X, y).predict_proba(X * 1e6)
     assert ((huge >= 0) & (huge <= 1)).all()
@@ -447,7 +447,7 @@ def test_groups_of_fit_are_those_of_the_rows_in_the_order_of_the_rounds() -> Non
     scores = cross_val_predict(GaussianNB(), X, y, cv=4, method="predict_proba")[:, 1]
     order = np.random.RandomState(3).permutation(len(y))
     plain = tc.Recalibrator()
-    said = plain.recalibrate_many(scores[order], y[order], groups=[groups[row] for row in order])
+    said = plain.forecast_many(scores[order], y[order], groups=[groups[row] for row in order])
     assert np.array_equal(model.forecasts_[order], said)
     assert model.recalibrator_.to_json() == plain.to_json()
     assert model.recalibrator_.groups["east"].rounds == 120
@@ -466,7 +466,7 @@ def test_groups_of_partial_fit(batch: int) -> None:
     groups = sides(100)
     frozen = FrozenEstimator(GaussianNB().fit(*rows(100, 1)))
     model, plain = RecalibratedClassifier(frozen, max_groups=1), tc.Recalibrator(max_groups=1)
-    expected = plain.recalibrate_many(frozen.predict_proba(X)[:, 1], y, groups=groups)
+    expected = plain.forecast_many(frozen.predict_proba(X)[:, 1], y, groups=groups)
     said = []
     for start in range(0, 100, batch):
         part = slice(start, start + batch)

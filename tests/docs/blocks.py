@@ -18,7 +18,8 @@ TIMEOUT = 300  # seconds; a block that takes longer hangs
 
 #: what a block for reading may say, line by line: setting up, and scripts that take minutes
 SETUP = re.compile(
-    r"#|\S*python3? -m venv |\S*pip install |git clone |cd |source |bash scripts/|python benchmarks/"
+    r"#|\S*python3? -m venv |\S*pip install |git clone |cd |source |bash scripts/|python "
+    r"benchmarks/"
 )
 _FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)$")
 _MARK = re.compile(r"<!-- not run: (.{10,}) -->")
@@ -67,7 +68,8 @@ def blocks(markdown: str) -> list[Block]:
 
 
 def _fenced(lines: list[str], number: int, fence: re.Match[str]) -> tuple[str, int]:
-    """The lines up to the closing fence, without the indent of the opening one, and where to read on."""
+    """The lines up to the closing fence, without the indent of the opening one, and where to read
+    on."""
     body = []
     while number < len(lines) and not re.match(
         rf"^ *{fence['marks'][0]}{{{len(fence['marks'])},}} *$", lines[number]
@@ -78,12 +80,14 @@ def _fenced(lines: list[str], number: int, fence: re.Match[str]) -> tuple[str, i
 
 
 def _holds_more(line: str) -> bool:
-    """Whether indented lines after this one belong to it: an item, a box, a tab, an entry of the reference."""
+    """Whether indented lines after this one belong to it: an item, a box, a tab, an entry of the
+    reference."""
     return bool(re.match(r"[-*+] |\d+\. |!!! |\?\?\?|=== |::: ", line))
 
 
 def why_not_run(block: Block, page: list[Block]) -> str | None:
-    """The reason why a block need not run, or None if it must; an AssertionError if it cannot be told."""
+    """The reason why a block need not run, or None if it must; an AssertionError if it cannot be
+    told."""
     if block.reason:
         return block.reason
     assert block.language, (
@@ -185,7 +189,8 @@ def printed_by(session: list[tuple[str, str]], folder: Path) -> list[tuple[str, 
 
 
 def alike(expected: str, got: str) -> bool:
-    """Whether the output is as the page says, where ... may stand for a part of a line, or alone for lines."""
+    """Whether the output is as the page says, where ... may stand for a part of a line, or alone
+    for lines."""
     pattern = ""
     for line in expected.rstrip().splitlines():
         if line.strip() == "...":

@@ -1,4 +1,5 @@
-"""Write anew what commands print on pages: `python tests/docs/refresh.py docs/command.md ...`. Read the difference."""
+"""Write anew what commands print on pages: `python tests/docs/refresh.py docs/command.md ...`. Read
+the difference."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def refreshed(expected: str, got: str) -> str:
-    """What the page is to say: as it does, if that is right; else the same lines with the figures of now.
+    """What the page is to say: as it does, if that is right; else the same lines with the figures
+    of now.
 
     Lines are the same if they differ in figures only, and stay left out where the page has dots. If
     the page has a line that is not printed any more, everything that is printed takes the place of

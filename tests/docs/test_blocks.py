@@ -87,7 +87,8 @@ def test_an_untested_block_is_found(markdown: str) -> None:
 @pytest.mark.parametrize(
     "markdown",
     [
-        "```sh\n# set up\npython3 -m venv .venv && .venv/bin/pip install . &&\n  pip install \\\n  x\n```",
+        "```sh\n# set up\npython3 -m venv .venv && .venv/bin/pip install . &&\n  pip "
+        "install \\\n  x\n```",
         "```text\na table of figures\n```",
         "<!-- not run: needs a day and a cluster -->\n\n```python\nx\n```",
     ],
@@ -106,7 +107,10 @@ def test_a_command_in_a_block_for_reading_may_run_elsewhere_on_its_page() -> Non
 
 
 def test_lists_boxes_and_entries_are_no_blocks() -> None:
-    text = "- item\n\n    more of it\n\n    ```python\n    x = 1\n    ```\n\n!!! note\n\n    text\n\n::: a.b\n    c:\n"
+    text = (
+        "- item\n\n    more of it\n\n    ```python\n    x = 1\n    ```\n\n!!! note\n\n    "
+        "text\n\n::: a.b\n    c:\n"
+    )
     assert [(block.language, block.text, block.line) for block in blocks(text)] == [
         ("python", "x = 1\n", 5)
     ]
@@ -148,7 +152,10 @@ def test_wrong_console_fails(text: str, tmp_path: Path) -> None:
 
 @needs_a_shell
 def test_a_console_is_one_shell_and_shows_both_streams(tmp_path: Path) -> None:
-    text = "$ x=1; echo a >&2\na\n$ echo $x\n1\n$ (exit 3)\n$ echo $?\n3\n$ echo b \\\n>   c\nb c\n$ true\n"
+    text = (
+        "$ x=1; echo a >&2\na\n$ echo $x\n1\n$ (exit 3)\n$ echo $?\n3\n$ echo b \\\n>   c\nb "
+        "c\n$ true\n"
+    )
     run(Block(1, "console", text), {}, tmp_path, "page")
     assert [command for command, _ in commands(Block(1, "console", text))][4].split() == [
         "echo",
@@ -204,7 +211,10 @@ def test_pages_are_refreshed(expected: str, got: str, new: str) -> None:
 
 @needs_a_shell
 def test_a_page_is_refreshed_where_it_is_wrong_and_nowhere_else(tmp_path: Path) -> None:
-    page = "Text 1\n\n```console\n$ echo 2 and \\\n>   3\n2 and 4\n$ echo 4\n4\n$ echo 2 and 5\n2 and 7\n```\n\n2 and 4\n"
+    page = (
+        "Text 1\n\n```console\n$ echo 2 and \\\n>   3\n2 and 4\n$ echo 4\n4\n$ echo 2 and 5\n2 "
+        "and 7\n```\n\n2 and 4\n"
+    )
     new = page.replace("2 and 4\n$", "2 and 3\n$").replace("2 and 7", "2 and 5")
     assert rewritten(page, one(page), tmp_path) == new
     assert rewritten(new, one(new), tmp_path) == new

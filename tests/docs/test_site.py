@@ -1,4 +1,5 @@
-"""What builds the site: pages read alike everywhere, docstrings are rewritten, the check finds what is wrong."""
+"""What builds the site: pages read alike everywhere, docstrings are rewritten, the check finds what
+is wrong."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def elements(html: str) -> Counter[str]:
     "page", [page for page in PAGES if page.parent.name != "reference"], ids=lambda page: page.name
 )
 def test_pages_are_the_same_in_the_site_as_where_the_code_is_read(page: Path) -> None:
-    """The two dialects differ in lists, emphasis and tables; a page must be written so that they agree."""
+    """The two dialects differ in lists, emphasis and tables; a page must be written so that they
+    agree."""
     text = re.sub(r"\A---\n.*?\n---\n", "", page.read_text(), flags=re.DOTALL)
     assert elements(in_the_site(text)) == elements(beside_the_code(text))
 
@@ -70,7 +72,10 @@ def test_the_dialects_do_differ() -> None:
     assert elements(in_the_site(text)) != elements(beside_the_code(text))
 
 
-GOOD = '<link rel="stylesheet" href="a.css"><h1 id="top">x</h1><a href="#top">y</a> <a href="/index.html">w</a> <a href="https://example.org">z</a>'
+GOOD = (
+    '<link rel="stylesheet" href="a.css"><h1 id="top">x</h1><a href="#top">y</a> <a '
+    'href="/index.html">w</a> <a href="https://example.org">z</a>'
+)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,10 @@ def test_links_out_of_docs_lead_to_pages_that_show_the_file(hook: dict[str, Any]
 def test_parameters_that_share_a_description_are_shown_each_with_its_type(
     docstrings: dict[str, Any],
 ) -> None:
-    text = "Do.\n\nParameters\n----------\na, b\n    Two.\n    Lines.\nc\n    One.\n\nReturns\n-------\nd, e\n    No.\n"
+    text = (
+        "Do.\n\nParameters\n----------\na, b\n    Two.\n    Lines.\nc\n    One.\n\nReturns\n"
+        "-------\nd, e\n    No.\n"
+    )
     shared = docstrings["_PARAMETERS"].sub(
         lambda it: docstrings["_SHARED"].sub(docstrings["_apart"], it[0]), text
     )

@@ -122,7 +122,8 @@ def highest_weight(g: Fraction, low: Fraction, high: Fraction) -> Fraction:
 def profit(
     r: Fraction, c: Fraction, price: Fraction, weight: tuple[Fraction, Fraction], *, mirrored: bool
 ) -> Fraction:
-    """The largest profit of a point r <= 1/2: what its ones cost and split, less `price` for each round."""
+    """The largest profit of a point r <= 1/2: what its ones cost and split, less `price` for each
+    round."""
     width = min(Fraction(1, r.denominator), HALF)
     best = gain = Fraction(0)
     ones = 0

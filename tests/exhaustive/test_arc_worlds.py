@@ -1,4 +1,5 @@
-"""The forecaster on the arc in all games of up to 14 rounds: every bound, against exact measures."""
+"""The forecaster on the arc in all games of up to 14 rounds: every bound, against exact
+measures."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ Sides = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def games(f: tc.Arc, sides: Sides, left: int) -> Iterator[tuple[Sides, ArcCertificate]]:
-    """Yield the forecasts of zeros and of ones, and the certificate, of all games that go on from here."""
+    """Yield the forecasts of zeros and of ones, and the certificate, of all games that go on from
+    here."""
     if f.rounds:
         yield sides, f.certificate
     if not left:

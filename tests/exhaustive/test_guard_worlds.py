@@ -1,4 +1,5 @@
-"""The guard on the arc in all small worlds: hints, outcomes, groups, and every order of late outcomes.
+"""The guard on the arc in all small worlds: hints, outcomes, groups, and every order of late
+outcomes.
 
 docs/adaptive.md, section 3, has the theorems. The plain guard plays, in fractions, so nothing is
 rounded: what is claimed must hold exactly. Bounds on distances are compared with exact measures of
@@ -161,7 +162,8 @@ def test_opponents_with_look_ahead_never_pass_the_budget(
 
 
 def overlapping(log: list[tuple[str, Placed, int]]) -> Fraction:
-    """2 |r s| K in the fields that they share, summed over pairs of which one was resolved while the other waited.
+    """2 |r s| K in the fields that they share, summed over pairs of which one was resolved while
+    the other waited.
 
     `log` has what happened, in order: issue, resolve and give_up, with the number of the forecast
     as the outcome's last digits: forecast number * 2 + y.
@@ -200,7 +202,8 @@ LATE_GROUPS: tuple[tuple[str, ...], ...] = (("a",), (), ("a", "b"), ("b",))
     [(4, {"budget": 4.0, "start": 0.0}), (3, {"budget": 1.05, "start": 0.0, "share": 1.0})],
 )
 def test_all_orders_of_issue_resolve_and_give_up(forecasts: int, options: dict[str, float]) -> None:
-    """Energies and what is reserved <= B, and the excess in it is at most what overlapping pairs can make."""
+    """Energies and what is reserved <= B, and the excess in it is at most what overlapping pairs
+    can make."""
     games = passed = 0
     waiting: list[tuple[ArcGuard, list[tuple[str, Placed, int]], dict[int, Placed]]]
     waiting = [(ArcGuard(exact=True, **options), [], {})]
@@ -235,7 +238,8 @@ def test_all_orders_of_issue_resolve_and_give_up(forecasts: int, options: dict[s
 
 @pytest.mark.slow("plays all games of a small world")
 def test_forecasts_that_are_asked_for_and_dropped_leave_the_budget_whole() -> None:
-    """All orders of five verbs; a forecast that was asked for may count in the end or not, while others are issued."""
+    """All orders of five verbs; a forecast that was asked for may count in the end or not, while
+    others are issued."""
     verbs = ("ask", "ask elsewhere", "observe", "issue", "resolve")
     waiting = [(ArcGuard(exact=True, budget=4.0, start=0.0, share=1.0), 0)]
     busy = 0
@@ -301,7 +305,8 @@ def test_all_members_of_overlapping_groups_share_one_budget() -> None:
 
 
 def test_a_group_that_is_everyone_doubles_everything() -> None:
-    """The same rounds twice: energies, prices and budget double, so half the start leaves the forecasts as they are."""
+    """The same rounds twice: energies, prices and budget double, so half the start leaves the
+    forecasts as they are."""
     once, twice = ArcGuard(exact=True, start=0.5), ArcGuard(exact=True, start=1.0)
     for hint, y in zip((0.3, 0.3, 0.5, 0.3, 0.9, 0.9, 0.3), (1, 1, 0, 1, 0, 0, 1), strict=True):
         assert once.predict(hint) == twice.predict(hint, ("all",))

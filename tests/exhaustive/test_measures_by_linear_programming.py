@@ -45,7 +45,8 @@ def test_smooth_error_is_the_linear_programme(seed: int) -> None:
 
 
 def split_rounds(tally: tc.Tally, values: np.ndarray) -> float:
-    """The cheapest way to move parts of rounds to these values so that every value is calibrated."""
+    """The cheapest way to move parts of rounds to these values so that every value is
+    calibrated."""
     n, m = len(tally.p), len(values)
     distance = np.abs(tally.p[:, None] - values[None, :]).reshape(-1)
     from_zeros = np.kron(np.eye(n), np.ones(m))
@@ -91,7 +92,8 @@ def test_lower_distance_of_many_forecasts(power: float) -> None:
 
 
 def check_witnesses(tally: tc.Tally, bounds: tc.LowerDistance) -> None:
-    """In fractions: prices keep their rules up to a few units in the last place, and are worth what is claimed."""
+    """In fractions: prices keep their rules up to a few units in the last place, and are worth what
+    is claimed."""
     tiny = Fraction(1, 2**50)
     nodes = [Fraction(x) for x in bounds.nodes.tolist()]
     sides = [
@@ -159,7 +161,8 @@ def test_lower_distance_in_closed_form() -> None:
 
 
 def proper_scores(reports: np.ndarray, gain: np.ndarray) -> float:
-    """The most that a proper score with values in [0, 1] on these reports can make of `gain`, by report and outcome."""
+    """The most that a proper score with values in [0, 1] on these reports can make of `gain`, by
+    report and outcome."""
     n = len(reports)
     rows = []
     for x, z in product(range(n), range(n)):

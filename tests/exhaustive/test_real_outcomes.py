@@ -112,7 +112,8 @@ def test_real_outcomes_on_all_strings(world: str, end: str) -> None:
 def test_real_outcomes_are_answered_by_a_nearly_calibrated_sequence(
     y: list[Fraction], m: int, end: str, rule: str
 ) -> None:
-    """A is its calibration error by value, as the proof says, and D is how far it is from what was said."""
+    """A is its calibration error by value, as the proof says, and D is how far it is from what was
+    said."""
     ladder = PlainLadder(uniform_points(m), end, rule)
     errors: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
     deviation = Fraction(0)

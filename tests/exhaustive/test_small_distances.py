@@ -1,4 +1,5 @@
-"""The distance to calibration against all partitions and the plain lattice; its kernel in lockstep with the latter."""
+"""The distance to calibration against all partitions and the plain lattice; its kernel in lockstep
+with the latter."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ STOPS = (
 
 
 def draw(rng: np.random.Generator, most: int) -> Rounds:
-    """Rounds of many kinds: tied, on grids of their own values, close together, at the ends; calibrated and not."""
+    """Rounds of many kinds: tied, on grids of their own values, close together, at the ends;
+    calibrated and not."""
     n = int(rng.integers(1, most + 1))
     p = rng.random(n)
     p = (
@@ -61,7 +63,8 @@ def by_lattice(y: np.ndarray, p: np.ndarray) -> Fraction:
 
 
 def check(y: np.ndarray, p: np.ndarray, exact: Fraction, **options: float) -> Distance:
-    """Bounds hold in fractions, in total and per round, and the witness is calibrated and as far as they say."""
+    """Bounds hold in fractions, in total and per round, and the witness is calibrated and as far as
+    they say."""
     found = calibration_distance(y, p, total=True, **options)
     assert Fraction(found.lower) <= exact <= Fraction(found.upper)
     lower, upper = found.means
@@ -127,7 +130,8 @@ class Here:
 
 @pytest.fixture
 def cheap_prices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prices that cost nothing, and are worth little: so the search has to find everything itself."""
+    """Prices that cost nothing, and are worth little: so the search has to find everything
+    itself."""
 
     def prices(tally: tc.Tally) -> tuple[np.ndarray, ...]:
         nodes = np.array([0.0, 0.5, 1.0])
@@ -197,7 +201,8 @@ def test_all_tallies_of_up_to_four_values(places: tuple[float, ...]) -> None:
 
 
 def feasible_prices(rng: np.random.Generator) -> Prices:
-    """Prices that change no faster than the places, lowered until (1 - v) A + v B is nowhere positive."""
+    """Prices that change no faster than the places, lowered until (1 - v) A + v B is nowhere
+    positive."""
     nodes = np.unique(np.r_[0.0, 1.0, rng.integers(0, 25, rng.integers(1, 12)) / 24, rng.random(2)])
     slopes = rng.choice([-1.0, 0.0, 1.0], (2, len(nodes) - 1)) * (
         rng.random() if rng.integers(2) else 1

@@ -1,4 +1,5 @@
-"""The calibration game against brute force: every history, every cell, and answers to adversaries in fractions."""
+"""The calibration game against brute force: every history, every cell, and answers to adversaries
+in fractions."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def test_values_on_points_are_those_in_fractions(rounds, points, deterministic):
     ("rounds", "points"), [(1, farey(2)), (2, farey(3)), (3, farey(2)), (3, farey(3))]
 )
 def test_values_without_merging_histories_by_linear_programming(rounds, points):
-    """Every order of rounds a state of its own, distances by all partitions, every game by HiGHS."""
+    """Every order of rounds a state of its own, distances by all partitions, every game by
+    HiGHS."""
 
     def value(p, y):
         if len(p) == rounds:
@@ -95,7 +97,8 @@ def test_games_of_two_rows_are_solved():
 
 
 def test_distance_is_concave_between_farey_fractions():
-    """At the mean of corners of a box of cells, CalDist is at least the mean of its values there."""
+    """At the mean of corners of a box of cells, CalDist is at least the mean of its values
+    there."""
     rng = np.random.default_rng(2)
     for _ in range(150):
         rounds = int(rng.integers(1, 6))
@@ -135,7 +138,8 @@ def test_points_between_are_of_no_use_against_who_sees_cells(rounds, ends, deter
 
 
 def test_farey_fractions_of_the_rounds_are_not_enough():
-    """With the adversary seeing the forecasts that were rounded, rounding is not free: five rounds show it."""
+    """With the adversary seeing the forecasts that were rounded, rounding is not free: five rounds
+    show it."""
     fifths, sixths, sevenths = (solve(5, farey(order)).value() for order in (5, 6, 7))
     assert fifths == pytest.approx(102316397 / 125946634, abs=1e-14)
     assert sixths == pytest.approx(13354433 / 16489546, abs=1e-14)
@@ -188,7 +192,8 @@ def mirrored(seen):
 
 
 def chances_of_four_rounds():
-    """Chances found by linear programming and rounded: how does not matter, the answer to them is computed anew.
+    """Chances found by linear programming and rounded: how does not matter, the answer to them is
+    computed anew.
 
     The file has them after 1, 2 and 3 rounds, of which the first was a zero, in the order of what
     was seen; after a one the mirror image is played. The first outcome is a coin's.
@@ -206,7 +211,8 @@ def chances_of_four_rounds():
 @pytest.mark.slow("solves the game of four rounds")
 @pytest.mark.parametrize("rounds", VALUES)
 def test_values_of_up_to_four_rounds(rounds):
-    """A forecaster on a few points, and an adversary who sees cells and plays simple fractions, get the same."""
+    """A forecaster on a few points, and an adversary who sees cells and plays simple fractions, get
+    the same."""
     points = parts(6) if rounds == 3 else farey(max(rounds, 2))
     assert game_value(rounds, points) == VALUES[rounds]
     if rounds == 4:
@@ -235,7 +241,8 @@ def test_values_of_up_to_four_rounds_if_forecasts_are_seen(rounds):
 
 
 def worst(forecaster, rounds):
-    """The expected CalDist of so many rounds against the best answer, which looks at every history."""
+    """The expected CalDist of so many rounds against the best answer, which looks at every
+    history."""
     start = forecaster.state()
 
     def expected(p, y):

@@ -26,7 +26,8 @@ ENDS = ("lower", "upper", "middle")
 
 
 def all_strings(length: int) -> np.ndarray:
-    """Row s holds the bits of s, first outcome first: its prefix of length - 1 is row s // 2 of the shorter ones."""
+    """Row s holds the bits of s, first outcome first: its prefix of length - 1 is row s // 2 of the
+    shorter ones."""
     numbers = np.arange(1 << length)
     return (numbers[:, np.newaxis] >> np.arange(length)[::-1] & 1).astype(np.uint8)
 

@@ -22,7 +22,8 @@ from truecast.reference import calibration_distance
 
 
 class Alternating:
-    """Half the last outcome and a third, kept in nothing but JSON: a forecaster as a user might write it."""
+    """Half the last outcome and a third, kept in nothing but JSON: a forecaster as a user might
+    write it."""
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
@@ -52,7 +53,8 @@ class Interval(RunningMean):
 
 
 class Impressed(RunningMean):
-    """Says 1/2 twice, and then for ever what the first outcome has taught it: another future with the same tally."""
+    """Says 1/2 twice, and then for ever what the first outcome has taught it: another future with
+    the same tally."""
 
     def _forecast(self) -> float:
         return 0.5 if self._rounds < 2 or not self._memory["ones"][0] else 0.9
@@ -141,7 +143,8 @@ def test_distances_of_many_tallies_are_those_of_the_reference(
     ("at", "cell"), [("lower", "lowest"), ("middle", "lowest"), ("upper", "highest")]
 )
 def test_bounds_are_reached_from_the_edge(at: str, cell: str) -> None:
-    """docs/theory.md, theorem 5: all ones are the worst for a walk from the first cell, and reach the bound."""
+    """docs/theory.md, theorem 5: all ones are the worst for a walk from the first cell, and reach
+    the bound."""
     for rounds in range(2, 13):
         f = tc.AlmostOneStepAhead(horizon=rounds, at=at, cell=cell)
         assert exhaustive(f, rounds).distance == f.a_priori(rounds)

@@ -1,4 +1,5 @@
-"""Our figures beside those of other packages: equal to 1e-12, or a test by name that asserts why not.
+"""Our figures beside those of other packages: equal to 1e-12, or a test by name that asserts why
+not.
 
 ``p`` is what was forecast and ``y`` what happened; peers differ in the order of the two.
 """

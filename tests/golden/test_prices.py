@@ -17,7 +17,8 @@ from truecast.measures.prices import best_prices, priced
 
 
 def by_highs(nodes: np.ndarray, masses: np.ndarray) -> float:
-    """The most that prices at the nodes can be worth; in units of the gaps, as HiGHS allows itself 1e-10 in a row."""
+    """The most that prices at the nodes can be worth; in units of the gaps, as HiGHS allows itself
+    1e-10 in a row."""
     n, gaps = len(nodes), np.diff(nodes)
     program = highspy.HighsLp()
     # variables: A_0, slopes of A, B_0, slopes of B
@@ -57,7 +58,8 @@ def solved(
 
 
 def instances(seed: int, number: int, most: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Nodes from 0 to 1, evenly spaced or down to gaps of 1e-12, and masses: dense, sparse, far apart in size."""
+    """Nodes from 0 to 1, evenly spaced or down to gaps of 1e-12, and masses: dense, sparse, far
+    apart in size."""
     rng = np.random.default_rng(seed)
     found = []
     for k in range(number):

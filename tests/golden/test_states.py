@@ -34,13 +34,13 @@ def asked(f: Any, *score: float) -> Any:
 
 def guarded(**options: Any) -> tc.Guard:
     g = tc.Guard(**options)
-    g.guard_many(SCORES, OUTCOMES)
+    g.forecast_many(SCORES, OUTCOMES)
     g.predict(0.37)
     return g
 
 
 def learned(hint: hints.Hint) -> hints.Hint:
-    hint.follow_many(SCORES, OUTCOMES)
+    hint.forecast_many(SCORES, OUTCOMES)
     return hint
 
 
@@ -49,7 +49,7 @@ def recalibrated() -> tc.Recalibrator:
     mix = hints.Mix([hints.Identity(), hints.Platt(20)])
     r = tc.Recalibrator(hint=mix, max_groups=2, max_unresolved=4)
     names: list[Any] = ["a", None, ("a", "b"), ("b", "c", "d"), 7]
-    r.recalibrate_many(SCORES, OUTCOMES, groups=names * 11)
+    r.forecast_many(SCORES, OUTCOMES, groups=names * 11)
     for k in range(7):
         group: Any = [None, "a", "b", "e", ("a", "b"), ("b", "a", "f"), "a"][k]
         r.issue(k / 7, group=group, event=[None, "x", 7][k % 3])
@@ -63,7 +63,7 @@ def of_experts() -> tc.Recalibrator:
     hint = hints.Experts(2, [hints.Identity(), hints.Platt()])
     r = tc.Recalibrator(hint=hint, nudge=False, scale="logit")
     logits = np.linspace(-3, 3, 110).reshape(55, 2)
-    r.recalibrate_many(logits, OUTCOMES, groups=[("a", 1), "b", None, "a", 1] * 11)
+    r.forecast_many(logits, OUTCOMES, groups=[("a", 1), "b", None, "a", 1] * 11)
     for k in range(4):
         r.issue([k / 3, -k], group="a", event="game")
         r.predict([0.5, k / 7])

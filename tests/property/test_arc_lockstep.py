@@ -199,7 +199,8 @@ def test_twins_agree_against_the_arena() -> None:
 def test_a_state_in_the_middle_of_nowhere_is_searched_alike(
     bits: list[int], data: st.DataObject
 ) -> None:
-    """Counts as no rounds lead to them, up to fields too steep for any double: the search ends the same."""
+    """Counts as no rounds lead to them, up to fields too steep for any double: the search ends the
+    same."""
     places = (
         st.integers(1, 2**52 - 1)
         | st.integers(1, 63).map(lambda k: k << 46)
@@ -226,7 +227,8 @@ def test_a_state_in_the_middle_of_nowhere_is_searched_alike(
 def test_the_finest_cells_are_reached(
     low: float, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the field is too steep for any middle, the end of the last cell that lies towards 1/2 is said."""
+    """Where the field is too steep for any middle, the end of the last cell that lies towards 1/2
+    is said."""
     steep = [{low: (0, 2**50), low + 1 / 8: (many - k, 0)} for k in range(30)]
     said = []
     for counts in steep:
@@ -242,7 +244,8 @@ def test_the_finest_cells_are_reached(
 
 
 def test_the_order_of_the_past_does_not_matter() -> None:
-    """Of all ways to go on from a long past, some lead to one tally in another order: trees that grew differently."""
+    """Of all ways to go on from a long past, some lead to one tally in another order: trees that
+    grew differently."""
     start = tc.Arc()
     start.forecast_many(np.tile([0, 1], 1_500))
     state, first, found = start.state(), {}, 0
@@ -340,7 +343,8 @@ def exact_energy(r: dict[float, Fraction]) -> Fraction:
 
 
 def check_energy(y: list[int]) -> None:
-    """Every round adds p(1 - p) K(p, p) + 2 (y - p) S(p), to the last bit; that is at most what the rule allows."""
+    """Every round adds p(1 - p) K(p, p) + 2 (y - p) S(p), to the last bit; that is at most what the
+    rule allows."""
     f, r, before = tc.Arc(), {}, Fraction(0)
     for t, bit in enumerate(y):
         p = f.predict()

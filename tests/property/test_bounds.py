@@ -46,7 +46,8 @@ def play(f: LadderForecaster, opponent: str, rounds: int) -> tuple[list[float], 
 
 
 def check_chain(f: LadderForecaster, p: list[float], y: list[int]) -> None:
-    """CalDist <= certificate <= a-priori bound, exactly; CalDist is that of the floats that were said."""
+    """CalDist <= certificate <= a-priori bound, exactly; CalDist is that of the floats that were
+    said."""
     certificate = f.deviation + min(f.bias_sums)
     rounding = Fraction(len(y), 1 << 54)
     assert calibration_distance([Fraction(x) for x in p], y) <= certificate + rounding
@@ -117,7 +118,8 @@ def test_all_ones_from_the_lowest_cell_attain_the_uniform_bounds(rounds: int) ->
     place=st.sampled_from(["lower", "upper", "middle", "outer"]),
 )
 def test_lemma_4_on_any_grid(inner: set[Fraction], y: list[int], rule: str, place: str) -> None:
-    """The biases cost at most the largest sum of weights, on grids of any shape; and CalDist obeys the certificate."""
+    """The biases cost at most the largest sum of weights, on grids of any shape; and CalDist obeys
+    the certificate."""
     points = sorted({Fraction(0), Fraction(1), *inner})
     ladder = PlainLadder(points, place, rule)
     said = []
@@ -139,7 +141,8 @@ def test_exact_distance_within_certificate_after_120_rounds(opponent: str) -> No
 
 
 def test_contradicting_every_forecast_makes_ece_half_the_rounds() -> None:
-    """Section 7 of the theory page: no deterministic forecaster escapes, so ECE by value is not what is promised."""
+    """Section 7 of the theory page: no deterministic forecaster escapes, so ECE by value is not
+    what is promised."""
     for f in forecasters(300):
         p, y = play(f, "threshold", 300)
         by_value: dict[float, Fraction] = defaultdict(Fraction)
@@ -150,7 +153,8 @@ def test_contradicting_every_forecast_makes_ece_half_the_rounds() -> None:
 
 
 def climb(f: LadderForecaster, tries: int) -> Iterator[int]:
-    """Down to cell 0, then up to the top, leaving each point with a bias as low as some tries about it give."""
+    """Down to cell 0, then up to the top, leaving each point with a bias as low as some tries about
+    it give."""
     while f.open_cell > 0:
         yield 0
     for j in range(1, f.grid):

@@ -1,4 +1,5 @@
-"""Every rule that the distance to calibration is computed by (docs/distance.md), on small cases in fractions."""
+"""Every rule that the distance to calibration is computed by (docs/distance.md), on small cases in
+fractions."""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ def relax(
     b: Values,
     allowed: Callable[[int, int, Step], bool] = lambda i, j, step: True,
 ) -> Iterator[tuple[Fraction, dict[tuple[int, int], Fraction]]]:
-    """The dynamic programme of theorem 1: after every value, the table of least costs up to there."""
+    """The dynamic programme of theorem 1: after every value, the table of least costs up to
+    there."""
     table = {(0, 0): F(0)}
     for step in steps_within(len(a), len(b)):
         v, di, dj = step
@@ -127,12 +129,13 @@ def distance(
     return table[len(a), len(b)]
 
 
-# ------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # prices
 
 
 class Prices:
-    """Feasible prices, linear between k/n: two 1-Lipschitz functions, less the greatest (1 - v) A(v) + v B(v)."""
+    """Feasible prices, linear between k/n: two 1-Lipschitz functions, less the greatest (1 - v)
+    A(v) + v B(v)."""
 
     def __init__(self, a: Values, b: Values, extra: Fraction | int = 0) -> None:
         self.n = len(a) - 1
@@ -202,7 +205,8 @@ def good_prices(rng: Random, a: Values, b: Values, tries: int = 60) -> Prices:
 
 
 class Reduced:
-    """Reduced costs at a value v: phi and its sums F for zeros (side 0) and ones (side 1), c, over and rem."""
+    """Reduced costs at a value v: phi and its sums F for zeros (side 0) and ones (side 1), c, over
+    and rem."""
 
     def __init__(self, a: Values, b: Values, prices: Prices, v: Fraction) -> None:
         self.v, self.slack = v, prices.slack(v)
@@ -234,7 +238,7 @@ class Reduced:
         return max(f[i + d], f[c]) - min(f[i], f[c])
 
 
-# -------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # Farey cells
 
 
@@ -270,7 +274,8 @@ def parents(v: Fraction) -> Cell:
 
 
 def split_change(zeros: Values, ones: Values, cell: Cell, alpha: int, beta: int) -> Fraction:
-    """What splitting the group into alpha times (r_u, s_u) and beta times (r_w, s_w) adds to its cost."""
+    """What splitting the group into alpha times (r_u, s_u) and beta times (r_w, s_w) adds to its
+    cost."""
     s1, r1, s2, r2 = cell
     u, w = ends(cell)
     v = F(alpha * s1 + beta * s2, alpha * r1 + beta * r2)
@@ -281,7 +286,7 @@ def split_change(zeros: Values, ones: Values, cell: Cell, alpha: int, beta: int)
     )
 
 
-# -------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # tests
 
 
@@ -380,7 +385,8 @@ def test_mirror_reverses_chains_and_exchanges_over_and_rem(rng: Random) -> None:
 
 
 def backward(a: Values, b: Values, prices: Prices, bound: Fraction) -> tuple[Fraction | None, int]:
-    """The backward programme with nodes discarded by the profile: least reduced cost, discards due to M alone."""
+    """The backward programme with nodes discarded by the profile: least reduced cost, discards due
+    to M alone."""
     n0, n1 = len(a), len(b)
     profile: dict[Fraction, Fraction] = {}
     running = F(0)
@@ -554,7 +560,8 @@ def loss_inside(cell: Cell, points: Values) -> Fraction:
 
 
 def loss_of_cuts(cells: list[Cell], a: Values, b: Values) -> Fraction:
-    """The loss of theorem 6 (b): the part of the points inside, and the greatest of the rest (a knapsack)."""
+    """The loss of theorem 6 (b): the part of the points inside, and the greatest of the rest (a
+    knapsack)."""
     total, room = F(0), F(len(a) + len(b))
     for ratio, size in sorted(
         ((loss_inside(c, a + b) / (c[1] + c[3]), c[1] + c[3]) for c in cells), reverse=True

@@ -1,4 +1,5 @@
-"""Files in parts are what they are as a whole, however they are cut, packed and read: by the engine or row by row."""
+"""Files in parts are what they are as a whole, however they are cut, packed and read: by the engine
+or row by row."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def blocks_of(size: int) -> Iterator[None]:
 
 
 def pieces(separator: str) -> st.SearchStrategy[str]:
-    """Letters of a text that is all quotes, separators and ends of lines; or fields and rows that are nearly right."""
+    """Letters of a text that is all quotes, separators and ends of lines; or fields and rows that
+    are nearly right."""
     letters = ["a", "1", separator, '"', "\n", "\r\n", " ", "é", "\r"]
     fields = ["1", '"x"', f'"x{separator}y"', '"x\n"', '""""', '5"', '"a"b', '""', "", " "]
     rows = [
@@ -98,7 +100,8 @@ def delimited(draw: st.DrawFn) -> tuple[str, str, int]:
 def by_csv_module(
     text: str, separator: str
 ) -> tuple[list[tuple[int, list[str] | None]], int | None]:
-    """The rows with their lines, None for those that the module refuses; and the line of a quote that is not closed."""
+    """The rows with their lines, None for those that the module refuses; and the line of a quote
+    that is not closed."""
     hidden = re.sub("\r(?!\n)", "\0", text)  # which the module would take for the end of a line
     lines = re.sub(r"(\n[\0\r ]*)+\Z", "", hidden).removesuffix("\0").split("\n")
     rows: list[tuple[int, list[str] | None]] = []
@@ -121,7 +124,8 @@ def by_csv_module(
 def read(
     chunks: Iterator[Chunk],
 ) -> tuple[list[tuple[str, list[str | None]]], int, tuple[int, str, str] | None]:
-    """The good rows with their places; how many are bad, and after how many good ones the first, where and why."""
+    """The good rows with their places; how many are bad, and after how many good ones the first,
+    where and why."""
     good: list[tuple[str, list[str | None]]] = []
     bad, first = 0, None
     for chunk in chunks:
@@ -327,8 +331,8 @@ def _as_read(text: str | None, like: object) -> object:
 
 @pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
-@given(st.lists(json_line(), max_size=7), BLOCKS, st.sets(st.sampled_from(COLUMNS), min_size=1).map(sorted),
-       st.sampled_from(["\n", "\r\n"]))  # fmt: skip
+@given(st.lists(json_line(), max_size=7), BLOCKS,
+       st.sets(st.sampled_from(COLUMNS), min_size=1).map(sorted), st.sampled_from(["\n", "\r\n"]))  # fmt: skip
 @example(['{"y":1,"y":null,"p":1,"group":1}', '{"p":1,"group":1}'], 1 << 22, ["y"], "\n")
 @example(['{"y":1,"p":1,"group":1.0}', '{"y":1,"p":1,"group":1}', "{"], 1 << 22, COLUMNS, "\n")
 def test_json_lines_are_read_as_by_the_json_module(
@@ -367,8 +371,10 @@ def test_numbers_as_names_of_groups_are_the_same_on_both_paths(groups: list[str]
 
 
 NUMBERS = [
-    "0", "1", "1.0", " 0.5 ", "1e-3", "nan", "inf", "", "½", "1_0", "0x1", "-0.0", "1.0000000001", "1e999999", "-1",
-    "0e999999", "1e-999999", "+1", ".5", "1.", "0,5", "true", " FALSE", "\u00a01", "0.1", "5e-324", "--1", "1e",
+    "0", "1", "1.0", " 0.5 ", "1e-3", "nan", "inf", "", "½", "1_0", "0x1", "-0.0", "1.0000000001",
+    "1e999999", "-1",
+    "0e999999", "1e-999999", "+1", ".5", "1.", "0,5", "true", " FALSE", "\u00a01", "0.1", "5e-324",
+    "--1", "1e",
 ]  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf", re.IGNORECASE | re.ASCII)
 
@@ -537,8 +543,8 @@ def opened(content: bytes) -> tuple[OpenTable, list[tuple[str, list[str | None]]
 
 
 @settings(max_examples=40)
-@given(st.lists(ROUND, min_size=1, max_size=5), st.sampled_from(list(PACKED)), SEPARATORS, st.booleans(),
-       st.sampled_from(["\n", "\r\n"]), BLOCKS)  # fmt: skip
+@given(st.lists(ROUND, min_size=1, max_size=5), st.sampled_from(list(PACKED)), SEPARATORS,
+       st.booleans(), st.sampled_from(["\n", "\r\n"]), BLOCKS)  # fmt: skip
 def test_compressions_separators_and_marks_of_byte_order_change_nothing(
     rows: list[tuple[int, float, float, str]],
     ending: str,

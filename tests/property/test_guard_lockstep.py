@@ -1,4 +1,5 @@
-"""The compiled guard and the plain one, driven together; and theorem 6 on the compiled one, against all comers."""
+"""The compiled guard and the plain one, driven together; and theorem 6 on the compiled one, against
+all comers."""
 
 from __future__ import annotations
 
@@ -163,7 +164,8 @@ class GuardLockstep(RuleBasedStateMachine):
 
     @rule(hint=FORECASTS, names=SETS, y=st.sampled_from([None, 0, 1]), times=st.integers(1, 40))
     def play(self, hint: float, names: tuple[str, ...], y: int | None, times: int) -> None:
-        """The same hint again and again, also with the outcome that does most harm: it uses the budget up."""
+        """The same hint again and again, also with the outcome that does most harm: it uses the
+        budget up."""
         for _ in range(times):
             if not self.pair.parted:
                 self.pair.round(hint, names, y)
@@ -239,8 +241,8 @@ def test_the_guard_alone_is_that_of_the_recalibrator(
     """Without groups, hints or nudges there is one guard, whoever asks it."""
     alone, shared = tc.Guard(), tc.Recalibrator(hint=hints.Identity(), nudge=False)
     for hint, _, y, times in rows:
-        said = alone.guard_many([hint] * times, [y] * times)
-        assert said.tolist() == shared.recalibrate_many([hint] * times, [y] * times).tolist()
+        said = alone.forecast_many([hint] * times, [y] * times)
+        assert said.tolist() == shared.forecast_many([hint] * times, [y] * times).tolist()
     assert alone.certificate == shared.certificate
     assert alone.state()["knots"] == shared.state()["guard"]["knots"]
 
@@ -267,7 +269,8 @@ def most_energy(core: tc.Recalibrator) -> float:
 
 
 def assert_within_budget(core: tc.Recalibrator) -> None:
-    """The certificate has the figure of the theorem, and energies and what is reserved are below it."""
+    """The certificate has the figure of the theorem, and energies and what is reserved are below
+    it."""
     allowed = core._desk.parts(0)[-1]
     assert allowed == pytest.approx(most_energy(core), rel=1e-14)
     assert sum(energies(core)) + core._desk.saved()["reserved"] / PARTS <= allowed * (1 + 1e-12)
@@ -357,7 +360,8 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
 
 @pytest.mark.slow("saves and loads hundreds of times")
 def test_a_forecast_that_may_be_dropped_leaves_no_room_to_others() -> None:
-    """One that may yet count takes room from a ticket beside it; one that would bring some may never come to count."""
+    """One that may yet count takes room from a ticket beside it; one that would bring some may
+    never come to count."""
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, budget=4.0)
     rng = np.random.default_rng(0)
     compared = taken = 0
@@ -448,11 +452,12 @@ def test_certificates_are_true(seed: int, nudge: bool, late: bool, missing: int 
 
 
 def test_what_knots_hide_is_in_the_certificate() -> None:
-    """Ones said just below a knot and zeros just above: hardly any energy, and yet not calibrated."""
+    """Ones said just below a knot and zeros just above: hardly any energy, and yet not
+    calibrated."""
     knot, half = 0.5, 0.45 * math.pi / 2**12
     around = [(1 - math.cos(math.pi * knot + side * half)) / 2 for side in (-1, 1)]
     guard = tc.Guard()
-    said = guard.guard_many(around * 1000, [1, 0] * 1000)
+    said = guard.forecast_many(around * 1000, [1, 0] * 1000)
     assert said.tolist() == around * 1000
     lower = tc.lower_calibration_distance([1, 0] * 1000, said, total=True).lower
     certificate = guard.certificate
@@ -466,24 +471,23 @@ def test_what_is_promised_before_the_first_round_holds(budget: float) -> None:
     rng = np.random.default_rng(3)
     for hint in (rng.random(20_000), np.full(20_000, 0.9), rng.integers(0, 2, 20_000) * 1.0):
         guard = tc.Guard(budget=budget)
-        guard.guard_many(hint, rng.random(20_000) < 0.4)
+        guard.forecast_many(hint, rng.random(20_000) < 0.4)
         certificate = guard.certificate
         assert certificate.bound <= certificate.a_priori <= guard.a_priori(20_000) * (1 + 1e-9)
 
 
 @pytest.mark.slow("awaits two million outcomes")
 def test_what_is_granted_stays_within_an_integer() -> None:
-    """A million outcomes outstanding grant a million prices a round: it stops before it overflows."""
+    """A million outcomes outstanding grant a million prices a round: it stops before it
+    overflows."""
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=1 << 20)
     many = 1 << 20
     for _ in range(2):
-        core.recalibrate_many(
-            np.full(many, 0.5), np.ones(many, int), known_at=np.full(many, 1 << 60)
-        )
+        core.forecast_many(np.full(many, 0.5), np.ones(many, int), known_at=np.full(many, 1 << 60))
     granted = core._desk.saved()["granted"]
     assert granted == 2**61 // 4
     assert tc.Recalibrator.from_json(core.to_json()).to_json() == core.to_json()
-    core.recalibrate_many([0.5] * 100, [1] * 100)
+    core.forecast_many([0.5] * 100, [1] * 100)
     assert core._desk.saved()["granted"] == granted
     assert core.certificate.a_priori == 2 * many + 100  # what was not granted is not proved, either
     assert _core.PARTS == PARTS
@@ -492,10 +496,11 @@ def test_what_is_granted_stays_within_an_integer() -> None:
 @pytest.mark.slow("plays a million rounds")
 @pytest.mark.parametrize("hint", [0.5, 0.001])
 def test_a_million_late_outcomes_that_all_come_out_wrong(hint: float) -> None:
-    """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed of the budget."""
+    """Energies that hardly fit an integer, or do not: then there is no room, and nothing is claimed
+    of the budget."""
     many = 1 << 20
     core = tc.Recalibrator(hint=hints.Identity(), nudge=False, max_unresolved=many)
-    core.recalibrate_many(np.full(many, hint), np.ones(many, int), known_at=np.full(many, many - 1))
+    core.forecast_many(np.full(many, hint), np.ones(many, int), known_at=np.full(many, many - 1))
     numbers, certificate = core._desk.saved(), core.certificate
     assert (certificate.rounds, certificate.unresolved) == (many, 0)
     assert certificate.bound <= certificate.a_priori <= many

@@ -1,4 +1,5 @@
-"""The theorems of docs/adaptive.md, section 3, about the guard on the arc: what they rest on, and games of any kind."""
+"""The theorems of docs/adaptive.md, section 3, about the guard on the arc: what they rest on, and
+games of any kind."""
 
 from __future__ import annotations
 
@@ -108,7 +109,8 @@ STEP = float(ANGLES[1])
 
 
 def test_the_kernel_changes_slowly() -> None:
-    """By at most 3.01 of K(k, k) for a unit of the angle; K(k, k)(1/2 - p) by 1.5, the price by 2.3."""
+    """By at most 3.01 of K(k, k) for a unit of the angle; K(k, k)(1/2 - p) by 1.5, the price by
+    2.3."""
     steepness = np.diff(RISE) / RISE[1:] - np.diff(FALL) / FALL[:-1]
     assert 3.0 < steepness.max() / STEP <= 3.01
     centred = OWN * (0.5 - FORECASTS)
@@ -244,7 +246,8 @@ def test_a_forecast_that_is_allowed_is_found_in_any_field(guard: ArcGuard, hint:
 
 
 def test_a_hint_may_jump_over_another() -> None:
-    """Where the field is wild, the order of hints is not kept; hints that are said as they are keep theirs."""
+    """Where the field is wild, the order of hints is not kept; hints that are said as they are keep
+    theirs."""
     guard = ArcGuard(budget=1.05, start=0.0)
     rounds = {71135395840: 10.0, 208305913856: -16.0, 615522500608: 14.0, 781415612416: 8.0}
     guard.fields[EVERYONE].residuals = {key: int(r * UNIT) for key, r in rounds.items()}
@@ -371,7 +374,8 @@ TestGames = pytest.mark.slow("plays many games in fractions")(Games.TestCase)
 
 
 def test_outcomes_held_back_cost_the_root_of_their_number() -> None:
-    """An opponent asks at one hint until so many wait, then lets all end alike: the energy is as theorem 8 says."""
+    """An opponent asks at one hint until so many wait, then lets all end alike: the energy is as
+    theorem 8 says."""
     for late in (4, 16):
         guard = ArcGuard()
         for burst in range(3):

@@ -116,7 +116,7 @@ class Lockstep(RuleBasedStateMachine):
             np.array([x for x, _ in rows], float),
             np.array([y for _, y in rows], np.uint8),
         )
-        assert self.core.follow_many(scores, outcomes).tolist() == said
+        assert self.core.forecast_many(scores, outcomes).tolist() == said
 
     @rule(way=st.sampled_from(["json", "bytes", "load", "used"]))
     def save_and_load(self, way: str) -> None:
@@ -128,7 +128,7 @@ class Lockstep(RuleBasedStateMachine):
         else:
             self.core = type(before)(**before.config)
             if way == "used":
-                self.core.follow_many([0.2, 0.9] * 10, [1, 0] * 10)
+                self.core.forecast_many([0.2, 0.9] * 10, [1, 0] * 10)
             self.core.load(before.state())
         assert self.core.to_json() == before.to_json()
 
@@ -187,7 +187,8 @@ def test_isotonic_hints_keep_the_order_of_scores(
 def test_no_member_is_better_than_the_mix_by_more_than_its_bound(
     members: list[tuple], rows: list
 ) -> None:
-    """Fixed share: log loss <= any member's + ln(1 / start) - sum of ln(1 - share), whatever happens."""
+    """Fixed share: log loss <= any member's + ln(1 / start) - sum of ln(1 - share), whatever
+    happens."""
     mix = Mix([built(*member)[0] for member in members])
     n = len(members)
     losses, own, drift = [0.0] * (n + 1), 0.0, 0.0
@@ -209,10 +210,11 @@ def test_no_member_is_better_than_the_mix_by_more_than_its_bound(
 
 @pytest.mark.parametrize(("score", "after"), [(0.5, 8.2), (1e-3, 17.4), (0.0, 17.4)])
 def test_a_change_costs_no_more_than_is_said(score: float, after: float) -> None:
-    """Two scores that never fail make sure members; then all turns, and any member is caught up with."""
+    """Two scores that never fail make sure members; then all turns, and any member is caught up
+    with."""
     members = [Identity(), Platt(), Platt(5), BinMeans(50)]
     mix = Mix(members)
-    mix.follow_many(
+    mix.forecast_many(
         np.full(20_000, score), np.arange(20_000) % 2 if score == 0.5 else np.zeros(20_000, int)
     )
     losses, own = [0.0] * 5, 0.0

@@ -1,4 +1,5 @@
-"""The compiled core and the plain-Python reference, driven together through everything a user can do."""
+"""The compiled core and the plain-Python reference, driven together through everything a user can
+do."""
 
 from __future__ import annotations
 

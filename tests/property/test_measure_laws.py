@@ -237,7 +237,8 @@ def test_weights_of_one_half_change_no_mean(rows: list) -> None:
 
 
 def direct_smooth_ece(y: np.ndarray, p: np.ndarray, sigma: float) -> float:
-    """The definition: residuals under a Gaussian reflected at 0 and 1, integrated on a fine grid."""
+    """The definition: residuals under a Gaussian reflected at 0 and 1, integrated on a fine
+    grid."""
     t = np.linspace(0, 1, 20_001)
     smoothed = np.zeros_like(t)
     for image in range(-4, 5):

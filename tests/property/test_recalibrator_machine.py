@@ -1,4 +1,5 @@
-"""The recalibrator and a plain one, driven together: groups, tickets, events, outcomes in any order, and refusals."""
+"""The recalibrator and a plain one, driven together: groups, tickets, events, outcomes in any
+order, and refusals."""
 
 from __future__ import annotations
 
@@ -222,7 +223,7 @@ class RecalibratorLockstep(RuleBasedStateMachine):
             said.append(self.keep(self.plain.predict(score, group if grouped else None), y))
             self.plain.observe(y)
         names = [group for _, group, _ in rows] if grouped else None
-        found = self.core.recalibrate_many(
+        found = self.core.forecast_many(
             [row[0] for row in rows], [row[2] for row in rows], groups=names
         )
         assert found.tolist() == said
@@ -246,7 +247,7 @@ class RecalibratorLockstep(RuleBasedStateMachine):
             assert_refused(
                 self.core,
                 tc.InputError,
-                lambda: self.core.recalibrate_many([0.5, bad], [0, 1], groups=[group, "new"]),
+                lambda: self.core.forecast_many([0.5, bad], [0, 1], groups=[group, "new"]),
             )
 
     @rule(bad=st.sampled_from(NOT_GROUPS))
@@ -257,7 +258,7 @@ class RecalibratorLockstep(RuleBasedStateMachine):
             assert_refused(
                 self.core,
                 tc.InputError,
-                lambda names=names: self.core.recalibrate_many([0.5, 1.0], [0, 1], groups=names),
+                lambda names=names: self.core.forecast_many([0.5, 1.0], [0, 1], groups=names),
             )
             assert_refused(
                 self.core,
@@ -271,7 +272,7 @@ class RecalibratorLockstep(RuleBasedStateMachine):
         assert_refused(
             self.core,
             tc.InputError,
-            lambda: self.core.recalibrate_many([0.5, 0.5], [0, bad], groups=["new", "newer"]),
+            lambda: self.core.forecast_many([0.5, 0.5], [0, bad], groups=["new", "newer"]),
         )
         if self.plain.awaited:
             ticket = sorted(self.plain.awaited)[which % len(self.plain.awaited)]
@@ -399,11 +400,11 @@ def test_batches_are_the_loop_bit_for_bit(
         loop.observe(y)
     names = [row[1] for row in rows] if grouped else None
     scores, outcomes = np.array([row[0] for row in rows]), np.array([row[2] for row in rows], bool)
-    assert batch.recalibrate_many(scores, outcomes, groups=names).tolist() == said
+    assert batch.forecast_many(scores, outcomes, groups=names).tolist() == said
     assert batch.to_json() == loop.to_json()
     middle = len(rows) // 2
     for part in (slice(middle), slice(middle, None)):
-        halves.recalibrate_many(scores[part], outcomes[part], groups=names[part] if names else None)
+        halves.forecast_many(scores[part], outcomes[part], groups=names[part] if names else None)
     assert halves.to_json() == loop.to_json()
 
 
@@ -440,7 +441,7 @@ def test_a_log_is_replayed_as_it_happened(
                 loop.resolve(tickets[s], rows[s][2])
             except tc.TicketError:
                 assert most < 100
-    said = batch.recalibrate_many(
+    said = batch.forecast_many(
         [row[0] for row in rows],
         [row[2] for row in rows],
         groups=[row[1] for row in rows] if grouped else None,

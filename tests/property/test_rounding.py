@@ -1,4 +1,5 @@
-"""Splittings of rounds, rounded to whole ones, against the definition in fractions (docs/distance.md, theorem 11)."""
+"""Splittings of rounds, rounded to whole ones, against the definition in fractions
+(docs/distance.md, theorem 11)."""
 
 import math
 from fractions import Fraction
@@ -33,12 +34,14 @@ Atoms = list[tuple[Fraction, Fraction]]
 
 
 def _tent(u: Fraction, w: Fraction, x: Fraction) -> Fraction:
-    """Of the node between neighbours u < w: 0 outside of their cell, and 1/(its denominator) at the node."""
+    """Of the node between neighbours u < w: 0 outside of their cell, and 1/(its denominator) at the
+    node."""
     return max(Fraction(0), min(u.denominator * (x - u), w.denominator * (w - x)))
 
 
 def _plain(atoms: Atoms, finest: float) -> dict[Fraction, int]:
-    """Theorem 11, word for word: the groups of every value, from all tents of the tree down to the finest cells."""
+    """Theorem 11, word for word: the groups of every value, from all tents of the tree down to the
+    finest cells."""
     floors: dict[Fraction, tuple[int, Fraction, Fraction]] = {}
     cells = [(Fraction(0), Fraction(1))]
     while cells:
@@ -139,7 +142,8 @@ def test_a_search_that_may_not_begin_is_nearly_as_good(memory):
 
 @pytest.mark.parametrize("rounds", [1 << 26, 10**9, 10**12])
 def test_beyond_what_can_be_searched_the_interval_is_narrow(rounds):
-    """A witness within 1.96 T^(1/3) of the lower distance, where isotonic groups alone are far away."""
+    """A witness within 1.96 T^(1/3) of the lower distance, where isotonic groups alone are far
+    away."""
     p = np.linspace(0, 1, 102)[1:-1]
     rng = np.random.default_rng(1)
     sizes = rng.multinomial(rounds, np.full(100, 0.01))

@@ -1,4 +1,5 @@
-"""Ladders that split: the compiled core and the plain-Python reference, driven together through all a user can do."""
+"""Ladders that split: the compiled core and the plain-Python reference, driven together through all
+a user can do."""
 
 from __future__ import annotations
 

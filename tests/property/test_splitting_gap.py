@@ -1,4 +1,5 @@
-"""From the lower distance to the distance: lemmas, table and theorem 12 of docs/distance.md, section 11."""
+"""From the lower distance to the distance: lemmas, table and theorem 12 of docs/distance.md,
+section 11."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def tree(n: int, most: int) -> tuple[list[Cell], list[Cell]]:
 
 @cache
 def tents(n: int, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values at 0 and at 1 of the lines that are the tents on each leaf (leaves, nodes), and the leaves' widths."""
+    """Values at 0 and at 1 of the lines that are the tents on each leaf (leaves, nodes), and the
+    leaves' widths."""
     split, leaves = tree(n, most)
     lines = np.zeros((2, len(leaves), len(split)), object)
     for i, leaf in enumerate(leaves):
@@ -83,7 +85,8 @@ def tents(n: int, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def cost(n: int, most: int, weights: list[Any]) -> Fraction:
-    """J of the sum of these weights times the tents, exactly: on a leaf both its terms are constant."""
+    """J of the sum of these weights times the tents, exactly: on a leaf both its terms are
+    constant."""
     at_zero, at_one, widths = tents(n, most)
     each = np.array(weights, object)
     return widths @ (abs(at_zero @ each) + abs(at_one @ each))
@@ -98,7 +101,8 @@ def mean_part(n: int) -> Fraction:
 
 
 def chain(a: int, b: int, eta: list[Any]) -> tuple[Fraction, Fraction]:
-    """Variation and J of a chain of tents on the cells (a, b), (a, a + b), ... with the left end in common."""
+    """Variation and J of a chain of tents on the cells (a, b), (a, a + b), ... with the left end in
+    common."""
     q = 1 if a == 1 else pow(a, -1, b)  # q a - s b = 1
     s = (q * a - 1) // b
     variation = total = n = Fraction(0)
@@ -260,7 +264,8 @@ def test_rows_prove_the_theorem_up_to_large(benchmark):
 
 
 def by_hand(scale: float, ratio: float) -> tuple[float, float, float]:
-    """Upper bounds of section 11 for N = scale and K = ratio * N: the mean part, the core's nodes, the spines."""
+    """Upper bounds of section 11 for N = scale and K = ratio * N: the mean part, the core's nodes,
+    the spines."""
     log, x = math.log(scale), scale / ratio
     log_x, pi2 = math.log(x), math.pi**2
     off, off_x = log + 7 / 3, log_x + 7 / 3
@@ -340,7 +345,8 @@ def test_gap_of_what_is_no_number_of_rounds(rounds):
 
 @pytest.mark.slow("goes through all small worlds")
 def test_all_small_worlds_are_within_the_gap():
-    """All rounds with forecasts in quarters, up to 4 of them, and in halves, up to 6: the difference is up to 1/2."""
+    """All rounds with forecasts in quarters, up to 4 of them, and in halves, up to 6: the
+    difference is up to 1/2."""
     widest = 0.0
     for parts, most in ((4, 4), (2, 6)):
         for rounds in range(2, most + 1):

@@ -1,4 +1,5 @@
-"""An operation happens or it does not: interrupts at any byte code, signals at any time, threads at once.
+"""An operation happens or it does not: interrupts at any byte code, signals at any time, threads at
+once.
 
 TRUECAST_INTERRUPTS says how many interrupts of each kind to play; some thousands unless it does.
 """
@@ -28,6 +29,7 @@ import pytest
 
 import truecast as tc
 from truecast import hints
+from truecast.forecasters.base import OutcomeForecaster
 
 INTERRUPTS = int(os.environ.get("TRUECAST_INTERRUPTS", "6000"))
 MOST_TICKETS, MOST_GROUPS = 12, 6
@@ -92,7 +94,8 @@ class AtByteCode:
 
 
 def measured(frame: FrameType | None) -> bool:
-    """Whether a tool that measures coverage is at work: an interrupt would leave its lock held for ever."""
+    """Whether a tool that measures coverage is at work: an interrupt would leave its lock held for
+    ever."""
     while frame is not None:
         if "coverage" in Path(frame.f_code.co_filename).parts:
             return True
@@ -131,7 +134,8 @@ class AtAnyTime:
 
 @contextmanager
 def handled(handler: Callable[..., None]) -> Iterator[None]:
-    """Without callbacks of the garbage collector, such as a test tool's: what is raised in those is swallowed."""
+    """Without callbacks of the garbage collector, such as a test tool's: what is raised in those is
+    swallowed."""
     callbacks = gc.callbacks[:]
     gc.callbacks.clear()
     before = signal.signal(signal.SIGALRM, handler)
@@ -177,8 +181,8 @@ def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tupl
         "give_up": lambda r: r.give_up(ticket),
         "predict": lambda r: r.predict(score, group=group),
         "observe": lambda r: r.observe(y),
-        "batch": lambda r: r.recalibrate_many(scores, [y, 1 - y, y], groups=groups),
-        "log": lambda r: r.recalibrate_many(
+        "batch": lambda r: r.forecast_many(scores, [y, 1 - y, y], groups=groups),
+        "log": lambda r: r.forecast_many(
             scores, [y, y, 0], groups=groups, known_at=[0, 2, 9], events=[event, None, 7]
         ),
         "load": lambda r: r.load(state),
@@ -187,7 +191,8 @@ def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tupl
 
 
 def play(attempt: Attempt, rng: random.Random, interrupts: int) -> Counter[str]:
-    """Try operations until so many were interrupted; a twin plays those that happened, uninterrupted.
+    """Try operations until so many were interrupted; a twin plays those that happened,
+    uninterrupted.
 
     After each the state is that from before, or that of the twin after it; a retry is applied once
     or refused.
@@ -268,7 +273,8 @@ def test_interrupts_at_any_byte_code_leave_before_or_after() -> None:
     ["issue", "oldest", "new group", "resolve", "give_up", "predict", "batch", "log", "load"],
 )
 def test_every_byte_code_leaves_before_or_after(name: str) -> None:
-    """Completely, for one call of each kind; of the many byte codes of `load`, some and the last ones."""
+    """Completely, for one call of each kind; of the many byte codes of `load`, some and the last
+    ones."""
     r = tc.Recalibrator(hint=hints.Platt(), max_unresolved=3)
     start = r.state()
     for k in range(3):
@@ -280,8 +286,8 @@ def test_every_byte_code_leaves_before_or_after(name: str) -> None:
         "resolve": lambda r: r.resolve(1, 1),
         "give_up": lambda r: r.give_up(1),
         "predict": lambda r: r.predict(0.7, group="b"),
-        "batch": lambda r: r.recalibrate_many([0.2, 0.8], [0, 1], groups=["b", ("a", "c")]),
-        "log": lambda r: r.recalibrate_many(
+        "batch": lambda r: r.forecast_many([0.2, 0.8], [0, 1], groups=["b", ("a", "c")]),
+        "log": lambda r: r.forecast_many(
             [0.2, 0.8], [0, 1], groups=["b", "a"], known_at=[1, 9], events=["x", 1]
         ),
         "load": lambda r: r.load(start),
@@ -335,20 +341,18 @@ def test_a_ticket_lost_to_an_interrupt_is_the_last_awaited() -> None:
 
 ROUNDS, MANY = 4_000_000, 1_500_000
 BATCHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any, Any], Any]]] = {
-    "recalibrate_many": (tc.Recalibrator, lambda r, x, y: r.recalibrate_many(x, y)),
+    "Recalibrator": (tc.Recalibrator, lambda r, x, y: r.forecast_many(x, y)),
     "groups": (
         tc.Recalibrator,
-        lambda r, x, y: r.recalibrate_many(x[:MANY], y[:MANY], groups=np.arange(len(y[:MANY])) % 7),
+        lambda r, x, y: r.forecast_many(x[:MANY], y[:MANY], groups=np.arange(len(y[:MANY])) % 7),
     ),
     "known_at": (
         lambda: tc.Recalibrator(max_unresolved=3),
-        lambda r, x, y: r.recalibrate_many(
-            x, y, known_at=np.arange(len(y)) + np.arange(len(y)) % 5
-        ),
+        lambda r, x, y: r.forecast_many(x, y, known_at=np.arange(len(y)) + np.arange(len(y)) % 5),
     ),
     "overlapping groups and events": (
         lambda: tc.Recalibrator(max_unresolved=40, max_groups=5),
-        lambda r, x, y: r.recalibrate_many(
+        lambda r, x, y: r.forecast_many(
             x[:MANY],
             y[:MANY],
             groups=np.column_stack(
@@ -359,7 +363,7 @@ BATCHES: dict[str, tuple[Callable[[], Any], Callable[[Any, Any, Any], Any]]] = {
         ),
     ),
     "predict_many": (tc.Recalibrator, lambda r, x, _: r.predict_many(x)),
-    "guard_many": (lambda: tc.Guard(nudge=True), lambda g, x, y: g.guard_many(x, y)),
+    "Guard": (lambda: tc.Guard(nudge=True), lambda g, x, y: g.forecast_many(x, y)),
     "HorizonFree": (
         tc.HorizonFree,
         lambda f, _, y: f.forecast_many(np.tile(y, 1 if len(y) < ROUNDS else 25)),
@@ -383,7 +387,7 @@ def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
     def begun() -> Any:
         f = build()
         batch(f, x[:50], y[:50])
-        f.predict(*([] if hasattr(f, "forecast_many") else [0.4]))
+        f.predict(*([] if isinstance(f, OutcomeForecaster) else [0.4]))
         if name in ("known_at", "overlapping groups and events"):
             f.issue(0.3, group="given up later", event="given up")
         return f
@@ -404,7 +408,7 @@ def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
         batch(f, x, y)
 
     with handled(stop):
-        for seconds in (0.01, 0.06, 0.06 if hasattr(f, "forecast_many") else 0.45):
+        for seconds in (0.01, 0.06, 0.06 if isinstance(f, OutcomeForecaster) else 0.45):
             with pytest.raises(KeyboardInterrupt):
                 play(seconds)
     assert interrupts == 3
@@ -426,7 +430,8 @@ PREPARED: dict[str, Callable[[], dict[str, Any]]] = {
 @needs_timers
 @pytest.mark.parametrize("name", PREPARED)
 def test_a_long_batch_stops_soon_while_it_is_prepared(name: str) -> None:
-    """What is checked and sorted before the first round does not keep an interrupt waiting; in processor time."""
+    """What is checked and sorted before the first round does not keep an interrupt waiting; in
+    processor time."""
     x, y, options = np.full(LONG, 0.5), np.zeros(LONG, np.uint8), PREPARED[name]()
     r, due, waits = tc.Recalibrator(hint=hints.Identity()), 0.0, []
 
@@ -440,7 +445,7 @@ def test_a_long_batch_stops_soon_while_it_is_prepared(name: str) -> None:
             due = time.process_time() + seconds
             signal.setitimer(signal.ITIMER_PROF, seconds)
             with pytest.raises(KeyboardInterrupt):
-                r.recalibrate_many(x, y, **options)
+                r.forecast_many(x, y, **options)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
@@ -465,10 +470,10 @@ def test_signals_that_do_not_raise_leave_a_batch_alone() -> None:
     r, quiet = tc.Recalibrator(), tc.Recalibrator()
     with handled(count):
         signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-        said = r.recalibrate_many(x, y)
+        said = r.forecast_many(x, y)
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert calls > 0
-    assert said.tolist() == quiet.recalibrate_many(x, y).tolist()
+    assert said.tolist() == quiet.forecast_many(x, y).tolist()
     assert r.to_json() == quiet.to_json()
 
 
@@ -499,12 +504,13 @@ class Failing:
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("rows", [12, 2_000])
 def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, rows: int) -> None:
-    """Bit for bit: a small batch on a large state is undone by what it added, a large one by copies."""
+    """Bit for bit: a small batch on a large state is undone by what it added, a large one by
+    copies."""
 
     def build() -> tc.Recalibrator:
         rng = np.random.default_rng(6)
         r = tc.Recalibrator(hint=Failing(where), max_groups=6, max_unresolved=7)
-        r.recalibrate_many(
+        r.forecast_many(
             rng.random(3_000), rng.random(3_000) < 0.4, groups=[("a", "b"), "a", None] * 1_000
         )
         for k in range(7):
@@ -532,7 +538,7 @@ def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, 
     broken[(rows - 2) // 5 * 5] = 0.123  # known at once
     for _ in range(2):
         with pytest.raises(tc.InputError, match="hint must not raise"):
-            r.recalibrate_many(broken, y, groups=groups, **(options if late else {}))
+            r.forecast_many(broken, y, groups=groups, **(options if late else {}))
         assert r.to_json() == before
         assert list(r.groups) == names
         assert "new" not in r.groups
@@ -542,7 +548,7 @@ def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, 
         each.observe(1)
         for ticket in each.awaited[:4]:
             each.resolve(ticket, 1)
-        each.recalibrate_many(x, y, groups=groups, **(options if late else {}))
+        each.forecast_many(x, y, groups=groups, **(options if late else {}))
     assert r.to_json() == other.to_json()
 
 
@@ -579,9 +585,9 @@ def test_a_log_that_gives_up_its_own_tickets_keeps_none_of_them(tmp_path: Path) 
 import resource, numpy as np, truecast as tc
 r, n = tc.Recalibrator(hint=tc.hints.Identity(), max_unresolved=3), 600_000
 x, y, known = np.full(n, 0.5), np.zeros(n, np.uint8), np.full(n, 1 << 40)
-r.recalibrate_many(x[:9], y[:9], known_at=known[:9])
+r.forecast_many(x[:9], y[:9], known_at=known[:9])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-r.recalibrate_many(x, y, known_at=known)
+r.forecast_many(x, y, known_at=known)
 open({str(tmp_path / "grown")!r}, "w").write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -623,7 +629,8 @@ def run_together(works: list[Callable[[], None]]) -> None:
 
 
 def test_eight_threads_on_one_object() -> None:
-    """No ticket twice, no outcome lost or counted twice, no group twice; whatever is saved meanwhile can be loaded."""
+    """No ticket twice, no outcome lost or counted twice, no group twice; whatever is saved
+    meanwhile can be loaded."""
     r = tc.Recalibrator(max_groups=50)
     rounds, twice = 1_500, Counter[str]()
     tickets: list[list[tc.Ticket]] = [[] for _ in range(7)]
@@ -725,7 +732,7 @@ def test_a_state_loaded_while_a_score_is_checked_frees_nothing_in_use() -> None:
 FORKED = """
 import os, threading, time, truecast as tc
 r, stop = tc.Recalibrator(), threading.Event()
-r.recalibrate_many([0.1] * 2000, [1] * 2000)
+r.forecast_many([0.1] * 2000, [1] * 2000)
 def save():
     while not stop.is_set():
         r.to_json()

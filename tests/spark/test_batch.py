@@ -57,7 +57,7 @@ def played(
     """What a recalibrator says to the rows of a key, and the recalibrator."""
     recalibrator = tc.Recalibrator(**options)
     late = [LATE if row[Y] is None else after for row, after in zip(rows, known, strict=True)]
-    said = recalibrator.recalibrate_many(
+    said = recalibrator.forecast_many(
         [row[P] for row in rows],
         [row[Y] or 0 for row in rows],
         known_at=np.array(late, np.int64),
@@ -110,7 +110,7 @@ def test_each_key_in_its_order_with_a_certificate(session: Any) -> None:
     better.unpersist()
     for model, part in of_keys(rows).items():
         recalibrator = tc.Recalibrator()
-        said = recalibrator.recalibrate_many([row[P] for row in part], [row[Y] for row in part])
+        said = recalibrator.forecast_many([row[P] for row in part], [row[Y] for row in part])
         assert [found[model][row[ID]] for row in part] == said.tolist()
         same(certificates.pop(model), recalibrator.certificate)
     assert not certificates
@@ -226,7 +226,7 @@ def test_times_of_every_type(session: Any, kind: str) -> None:
     )
     df = df.withColumns({name: F.col(name).cast(kind) for name in ("time", "known")})
     better = spark.recalibrate(df, **NAMES, known_at="known").forecasts.orderBy("time").collect()
-    right = tc.Recalibrator().recalibrate_many(
+    right = tc.Recalibrator().forecast_many(
         [0.1, 0.9, 0.3, 0.7, 0.2], [1, 0, 1, 1, 0], known_at=[2, 2, 4, 3, LATE]
     )
     assert [row.recalibrated for row in better] == right.tolist()
@@ -243,7 +243,7 @@ def test_several_scores_and_log_odds(session: Any) -> None:
         .forecasts.orderBy("time")
         .collect()
     )
-    right = tc.Recalibrator(**options).recalibrate_many(x, y)
+    right = tc.Recalibrator(**options).forecast_many(x, y)
     assert [row.recalibrated for row in better] == right.tolist()
     with pytest.raises(tc.InputError, match="scores must"):
         spark.recalibrate(df, **NAMES, **options)
@@ -269,7 +269,7 @@ def test_bad_rows_are_refused_or_keep_their_place(session: Any) -> None:
     better = spark.recalibrate(df, **NAMES, known_at="known", on_bad="count")
     forecasts = better.forecasts.collect()
     kept = sorted((row.time, row.recalibrated) for row in forecasts if row.recalibrated is not None)
-    said = tc.Recalibrator().recalibrate_many([0.5] * 6, [0, 1] * 3, known_at=range(6))
+    said = tc.Recalibrator().forecast_many([0.5] * 6, [0, 1] * 3, known_at=range(6))
     assert [forecast for _, forecast in kept] == said.tolist()
     assert len(forecasts) == 14
     assert {row.model: (row.left_out, row.rounds) for row in better.certificates.collect()} == {

@@ -41,7 +41,7 @@ for row in better.certificates.collect():
     assert row.rounds == 150
 said = [row.recalibrated for row in better.forecasts.orderBy("time").collect()]
 for part in (slice(0, None, 2), slice(1, None, 2)):
-    assert said[part] == tc.Recalibrator().recalibrate_many(p[part], y[part]).tolist()
+    assert said[part] == tc.Recalibrator().forecast_many(p[part], y[part]).tolist()
 joined = df.join(session.createDataFrame([("a", 2.5)], "model string, q double"), "model")
 try:
     spark.recalibrate(joined, outcome="y", score="q", key="model", order_by="time")
@@ -63,7 +63,7 @@ query = writer.trigger(availableNow=True).start()
 query.awaitTermination()
 assert query.exception() is None, query.exception()
 said = [row.recalibrated for row in session.read.parquet(folder + "/out").orderBy("id").collect()]
-assert said == tc.Recalibrator().recalibrate_many(p, y, known_at=range(300)).tolist()
+assert said == tc.Recalibrator().forecast_many(p, y, known_at=range(300)).tolist()
 (state,) = spark.stream_states(session, folder + "/checkpoint").collect()
 assert (state.key, state.rounds) == ("k", 300)
 session.stop()

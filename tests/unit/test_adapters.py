@@ -472,7 +472,10 @@ def test_paths_may_have_any_ending(adapter: Any, tmp_path: Path) -> None:
 
 
 def test_nothing_imports_the_frameworks() -> None:
-    code = "import sys, truecast; sys.exit(bool({'polars', 'duckdb', 'truecast.adapters'} & {*sys.modules}))"
+    code = (
+        "import sys, truecast; sys.exit(bool({'polars', 'duckdb', 'truecast.adapters'} & "
+        "{*sys.modules}))"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

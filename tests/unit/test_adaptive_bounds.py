@@ -1,4 +1,5 @@
-"""The bounds before the first round, in floats and straight from the formulas of docs/adaptive.md."""
+"""The bounds before the first round, in floats and straight from the formulas of
+docs/adaptive.md."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def test_bound_of_the_middle_is_the_theorems(split: float) -> None:
 
 @pytest.mark.parametrize("split", [1.0, 0.5, 0.125])
 def test_bound_of_the_outer_end_is_the_theorems(split: float) -> None:
-    """With a round number for log2(1 + 1/c), which is above it by less than c/4 in its place in the formula."""
+    """With a round number for log2(1 + 1/c), which is above it by less than c/4 in its place in the
+    formula."""
     forecaster = tc.HorizonFree(split=split)
     halvings = -log2(split)
     growth = 3 / (4 * split) * ((split + 0.5) ** 2 + 1 / 24)

@@ -267,7 +267,8 @@ def test_certificate_is_above_what_is_measured(rate: float) -> None:
 
 
 def test_rounds_far_beyond_what_is_claimed() -> None:
-    """2**40 rounds: no count overflows, forecasts stay inside, the certificate stays finite and true."""
+    """2**40 rounds: no count overflows, forecasts stay inside, the certificate stays finite and
+    true."""
     half = 2**39
     f = tc.Arc()
     f.load(
@@ -343,7 +344,8 @@ def test_forecasts_go_where_they_are_told() -> None:
 
 
 def test_the_arena_knows_it() -> None:
-    """A bound on the distance, a certificate, no draws; who climbs ladders does not play against it."""
+    """A bound on the distance, a certificate, no draws; who climbs ladders does not play against
+    it."""
     results = tc.arena.tournament(
         {"arc": tc.arena.FORECASTERS["arc"]}, None, [60, 200], seeds=2, workers=1
     )

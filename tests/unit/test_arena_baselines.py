@@ -1,4 +1,5 @@
-"""Forecasters that follow another: what calibeating guarantees, and what both keep of their base."""
+"""Forecasters that follow another: what calibeating guarantees, and what both keep of their
+base."""
 
 from __future__ import annotations
 
@@ -97,7 +98,8 @@ def test_bound_is_the_refinement_of_the_base_and_a_logarithm_for_each_bin(
 
 
 def test_bound_is_nearly_reached() -> None:
-    """By a first forecast that is all wrong; and contradiction keeps taking a quarter of 1/k in every bin."""
+    """By a first forecast that is all wrong; and contradiction keeps taking a quarter of 1/k in
+    every bin."""
     f = Calibeating(Climatology(rate=1.0))
     p = f.forecast_many([0])
     assert p.tolist() == [1.0]
@@ -141,7 +143,8 @@ def test_online_platt_is_the_hint_over_the_base(base: str, memory: int | None) -
 
 
 def test_early_stop_breaks_online_platt() -> None:
-    """The sum of p - y, which the smooth error is never below, goes far beyond what others prove of theirs."""
+    """The sum of p - y, which the smooth error is never below, goes far beyond what others prove of
+    theirs."""
     games = [play(OnlinePlatt(), tc.arena.EarlyStop(), 8000, seed=seed) for seed in range(8)]
     off = np.mean([abs(np.sum(game.p - game.y)) for game in games])
     assert off > 2 * Defensive(horizon=8000).a_priori(8000) > 100

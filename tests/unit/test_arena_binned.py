@@ -162,7 +162,8 @@ class TestAll:
     @pytest.mark.parametrize("rounds", [0, 1, 10, 1_000, 10**6])
     def test_bounds_are_the_formulas_stated(self, m: int, rounds: int) -> None:
         def stated(coarse: float, a: float, b: float) -> float:
-            """T/(2m) and the less of `coarse` and the largest root of u^2 = a + b u; never more than T."""
+            """T/(2m) and the less of `coarse` and the largest root of u^2 = a + b u; never more
+            than T."""
             return min(rounds / (2 * m) + min(coarse, max(np.roots([1, -b, -a]))), rounds)
 
         h, tilt = 1 / (2 * m), 1 - 1 / m**2
@@ -248,7 +249,8 @@ class TestExpectation:
     @BLIND
     @pytest.mark.parametrize("make", RANDOM.values(), ids=RANDOM)
     def test_means_of_games(self, make: Callable[..., Any], adversary: Adversary) -> None:
-        """The mean of 10 games. By Cantelli, as the root of the mean square of what is beyond T/(2m) is at most
+        """The mean of 10 games. By Cantelli, as the root of the mean square of what is beyond
+        T/(2m) is at most
         s = sqrt((m + 1)(1 + S_2) T), it would exceed the bound with probability at most 1/(1 + 10
         a^2) if the
         expectation were a s below it; the tests above and below leave less to luck."""
@@ -415,7 +417,8 @@ class TestFosterVohra:
         )
 
     def check(self, game: list[tuple[Any, float, int]], m: int, decay: int) -> None:
-        """Blackwell's inequality, the potential, and the error of the means, which holds whoever plays."""
+        """Blackwell's inequality, the potential, and the error of the means, which holds whoever
+        plays."""
         regrets = Regrets(m, decay)
         k = np.arange(1, m + 1)
         near = k ** (2.0 - decay)
@@ -440,7 +443,8 @@ class TestFosterVohra:
         assert squares <= near.sum() * len(game) + 1e-9
 
     def test_against_the_stationary_distribution(self) -> None:
-        """Both keep Blackwell's inequality; where two points regret only each other, both are the same."""
+        """Both keep Blackwell's inequality; where two points regret only each other, both are the
+        same."""
         same = compared = 0
         for grid, adversary in product(
             (2, 3, 6), (adversaries.Coins(0.4), adversaries.Threshold("distribution"))
@@ -495,7 +499,8 @@ class TestGuptaRamdas:
 
     @pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
     def test_all_outcomes(self, m: int) -> None:
-        """Every excess is below 1 - upper end, every deficit below the lower end; the bound on every string."""
+        """Every excess is below 1 - upper end, every deficit below the lower end; the bound on
+        every string."""
         closest = 1.0
         for outcomes in product((0, 1), repeat=8):
             f = GuptaRamdas(grid=m)
@@ -524,7 +529,8 @@ class TestGuptaRamdas:
         )
 
     def test_rule_from_its_definition(self) -> None:
-        """At rest, alone; else an interval whose mean is above it, and its upper neighbour, whose mean is below it."""
+        """At rest, alone; else an interval whose mean is above it, and its upper neighbour, whose
+        mean is below it."""
         m, f = 6, GuptaRamdas(grid=6)
         means: dict[float, list[int]] = defaultdict(list)
         kinds = set()

@@ -19,7 +19,8 @@ from truecast.arena.rows import COLUMNS
 from truecast.arena.tournament import tournament
 from truecast.cli import main
 
-QUICK = ("--forecaster", "aosa", "--forecaster", "foster", "--adversary", "coins", "--adversary", "threshold",
+QUICK = ("--forecaster", "aosa", "--forecaster", "foster",
+         "--adversary", "coins", "--adversary", "threshold",
          "--seeds", "2", "--workers", "1")  # fmt: skip
 
 
@@ -174,11 +175,14 @@ def test_without_matplotlib_there_is_a_table_and_a_hint(monkeypatch: pytest.Monk
 
 def test_help_says_all_and_does_not_wait_for_the_arena() -> None:
     text = run("--help").stdout
-    for word in ("--rounds", "--seeds", "--forecaster", "--adversary", "--resume", "--plot", "--no-plot", "--csv",
-                 "--markdown", "--workers", "--list", "arena.svg", "Examples:"):  # fmt: skip
+    for word in ("--rounds", "--seeds", "--forecaster", "--adversary", "--resume", "--plot",
+                 "--no-plot", "--csv", "--markdown", "--workers", "--list", "arena.svg", "Examples:"):  # fmt: skip
         assert word in text
     assert "\\b" not in text
-    code = "import sys; from truecast.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
+    code = (
+        "import sys; from truecast.cli import main; main(['--help'], standalone_mode=False); "
+        "print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "arena " in done.stdout
     loaded = done.stdout.splitlines()[-1].split()
@@ -193,7 +197,8 @@ START = """
 import signal
 from truecast.cli import main
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where Ctrl-C is ignored
+    # the tests may run where Ctrl-C is ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main()
 """
 
@@ -215,8 +220,8 @@ def test_ctrl_c_ends_it_in_a_line_that_says_how_to_go_on() -> None:
     ]
     options = ["--workers", "2", "--resume", "some games.jsonl"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen([*command, *options], env=environment, stdout=-1, stderr=-1, text=True,
-                               start_new_session=True)  # fmt: skip
+    process = subprocess.Popen([*command, *options], env=environment, stdout=-1, stderr=-1,
+                               text=True, start_new_session=True)  # fmt: skip
     games = Path("some games.jsonl")
     while process.poll() is None and not (games.exists() and games.read_bytes().count(b"\n") > 3):
         time.sleep(0.01)

@@ -379,7 +379,8 @@ def test_early_stop_freezes_the_error(given: float | None, enough: float) -> Non
 
 
 def test_early_stop_is_worth_the_cube_root() -> None:
-    """The lower bound's adversary costs our own forecasters more than half of T^(1/3), on average."""
+    """The lower bound's adversary costs our own forecasters more than half of T^(1/3), on
+    average."""
     for f in (tc.BentGrid(horizon=1_000), tc.HorizonFree()):
         found = [
             tc.arena.play(copy.copy(f), tc.arena.EarlyStop(), 1_000, seed=s).distance(rtol=0.1)
@@ -406,14 +407,16 @@ def test_sign_preservation_is_played_by_its_rules() -> None:
 
 
 def test_an_epoch_of_sign_preservation_ends_with_its_sign() -> None:
-    """Against who is off by half and more in every round, after some times the root of the epoch's length."""
+    """Against who is off by half and more in every round, after some times the root of the epoch's
+    length."""
     game = tc.arena.play(tc.arena.Climatology(rate=0.0), tc.arena.SignPreservation(), 4_800)
     assert set(game.y[:100].tolist()) == {0, 1}
     assert set(game.y[1_500:].tolist()) == {1}  # 12 epochs of up to 360 rounds else
 
 
 def test_sign_preservation_leaves_errors_behind() -> None:
-    """More than coins leave, in the error by value of the forecaster whose bound on it is proved."""
+    """More than coins leave, in the error by value of the forecaster whose bound on it is
+    proved."""
 
     def error(adversary: tc.arena.Adversary, seed: int) -> float:
         game = tc.arena.play(tc.arena.Foster(horizon=3_000, seed=seed), adversary, 3_000, seed=seed)

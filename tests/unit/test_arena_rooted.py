@@ -1,4 +1,5 @@
-"""Forecasts at roots: the guarantees of KakadeFoster and Defensive, and each step of their proofs."""
+"""Forecasts at roots: the guarantees of KakadeFoster and Defensive, and each step of their
+proofs."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def test_smooth_error_is_within_the_bound_for_all_short_outcomes(kind: Any, grid
 @pytest.mark.parametrize("kind", BOTH)
 @given(y=OUTCOMES, m=st.integers(1, 40))
 def test_forecasts_are_roots_of_the_weighted_errors(kind: Any, y: list[int], m: int) -> None:
-    """S, from its definition, is 0 at the forecast, or points beyond the end that the forecast is at."""
+    """S, from its definition, is 0 at the forecast, or points beyond the end that the forecast is
+    at."""
     f, r, kernel = kind(grid=m), np.zeros(m + 1), matrix(kind, m)
     for outcome in y:
         p = f.predict()
@@ -134,7 +136,8 @@ def test_energy_grows_by_at_most_the_squared_error(kind: Any, m: int) -> None:
 
 
 def test_energy_in_exact_numbers_is_within_what_rounding_is_allowed() -> None:
-    """The energy exceeds V by the 32 u T**1.5 (T + m) of the bound at most: for all rounds, in fractions."""
+    """The energy exceeds V by the 32 u T**1.5 (T + m) of the bound at most: for all rounds, in
+    fractions."""
     m, rng = 13, np.random.default_rng(3)
     f = KakadeFoster(grid=m)
     r, squares = [Fraction(0)] * (m + 1), Fraction(0)
@@ -162,7 +165,8 @@ def test_squared_errors_are_near_a_quarter(kind: Any, y: list[int], m: int) -> N
 
 @st.composite
 def smooth_functions(draw: Any) -> np.ndarray:
-    """Values on a grid of a function in [-1, 1] with slopes of at most 1; often a zigzag near 1, which is worst."""
+    """Values on a grid of a function in [-1, 1] with slopes of at most 1; often a zigzag near 1,
+    which is worst."""
     m = draw(st.integers(1, 60))
     slopes = st.sampled_from([-1.0, 1.0]) | st.floats(-1, 1)
     steps = draw(
@@ -175,7 +179,8 @@ def smooth_functions(draw: Any) -> np.ndarray:
 
 @given(values=smooth_functions())
 def test_norm_of_a_smooth_function_is_at_most_the_root_of_two(values: np.ndarray) -> None:
-    """Step (2) for Defensive, and the norm by its formula: of the linear interpolation, which cannot be below."""
+    """Step (2) for Defensive, and the norm by its formula: of the linear interpolation, which
+    cannot be below."""
     m = len(values) - 1
     a, b = values[:-1], values[1:]
     integral = np.sum((a * a + a * b + b * b) / (3 * m) + m * (b - a) ** 2)
@@ -196,7 +201,8 @@ def test_the_root_of_two_is_needed_and_the_norm_of_the_slope_is_right() -> None:
 def test_interpolation_is_off_by_twice_the_product_of_the_weights(
     values: np.ndarray, places: list[float]
 ) -> None:
-    """Step (2) for KakadeFoster: the highest 1-Lipschitz function through values on the grid is 2u/m above at most."""
+    """Step (2) for KakadeFoster: the highest 1-Lipschitz function through values on the grid is
+    2u/m above at most."""
     m = len(values) - 1
     points = np.arange(m + 1) / m
     for p in places:

@@ -102,7 +102,8 @@ def test_time_limit_ends_the_search(rounds: int) -> None:
 @pytest.mark.slow("searches through many games")
 @pytest.mark.parametrize(("name", "share"), [("lower", 0.92), ("bent", 0.91), ("middle", 0.88)])
 def test_search_comes_near_the_bounds_of_long_games(name: str, share: float) -> None:
-    """docs/theory.md: these bounds are sharp for these forecasters but for terms that grow slower."""
+    """docs/theory.md: these bounds are sharp for these forecasters but for terms that grow
+    slower."""
     f = tc.AlmostOneStepAhead(horizon=400, at="middle") if name == "middle" else MAKES[name](400)
     found = best_response(f, 400, width=2, tries=20)
     assert found.distance.exact

@@ -76,7 +76,8 @@ def test_copies_go_on_alone(name: str) -> None:
 
 
 def test_who_follows_one_that_draws_draws() -> None:
-    """So that nobody takes one game for all: searches refuse it, tournaments play it with every seed."""
+    """So that nobody takes one game for all: searches refuse it, tournaments play it with every
+    seed."""
     drawing = tc.arena.Calibeating(tc.arena.Foster(grid=3, seed=1))
     assert drawing.seed == 1
     assert not hasattr(tc.arena.Calibeating(), "seed")

@@ -1,4 +1,5 @@
-"""Tournaments: which games are played, that they are measured right, and that nothing is lost when one is stopped."""
+"""Tournaments: which games are played, that they are measured right, and that nothing is lost when
+one is stopped."""
 
 from __future__ import annotations
 
@@ -177,7 +178,8 @@ def test_another_option_is_another_game(tmp_path: Path) -> None:
     players = {"coins": Coins()}
     for change in ({}, {"grid": 1}, {"grid": 2}):
         told: list[int] = []
-        found = tournament({"aosa": partial(aosa, **change)}, players, [50], 1, path=path, workers=1,
+        found = tournament({"aosa": partial(aosa, **change)}, players, [50], 1,
+                           path=path, workers=1,
                            progress=lambda done, total, told=told: told.append(done))  # fmt: skip
         assert told == [0, 1]
         assert found == tournament({"aosa": partial(aosa, **change)}, players, [50], 1, workers=1)
@@ -381,7 +383,8 @@ from truecast.arena.tournament import tournament
 from players import aosa
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where Ctrl-C is ignored
+    # the tests may run where Ctrl-C is ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     opponents = {name: ADVERSARIES[name] for name in ("coins", "early-stop", "drift", "threshold")}
     tournament({"aosa": aosa}, opponents, [1500], 60, path=sys.argv[1], workers=int(sys.argv[2]))
 """

@@ -43,7 +43,8 @@ def test_before_the_first_outcome_and_without_a_horizon() -> None:
 
 
 def test_pooling_can_beat_the_biases() -> None:
-    """A state in which sending points to their own means costs more than pooling one round of each."""
+    """A state in which sending points to their own means costs more than pooling one round of
+    each."""
     f = tc.AlmostOneStepAhead(grid=6)
     f.forecast_many([0, 0, 0, 1])
     assert f.bias_sums == (Fraction(3, 2), Fraction(1, 2))
@@ -66,7 +67,7 @@ def test_it_is_frozen_and_reads_well() -> None:
 
 def test_unresolved_forecasts_are_counted_and_told() -> None:
     r = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False)
-    r.recalibrate_many([0.5, 0.25] * 10, [1, 0] * 10)
+    r.forecast_many([0.5, 0.25] * 10, [1, 0] * 10)
     before = r.certificate
     r.issue(0.25)
     c = r.certificate

@@ -93,7 +93,8 @@ def test_sequences_and_empty_input() -> None:
         (["0", "1"], r"outcomes must be an array of bool, integers or floats, got dtype"),
         (
             np.array([0, 1], object),
-            r"outcomes must be an array of bool, integers or floats \(convert it first\), got dtype\('O'\)",
+            r"outcomes must be an array of bool, integers or floats \(convert it first\), "
+            r"got dtype\('O'\)",
         ),
         (
             np.array([1j]),
@@ -113,7 +114,8 @@ def test_sequences_and_empty_input() -> None:
         ),
         (
             [Fraction(1)],
-            r"outcomes must be an array of bool, integers or floats, got dtype|0 or 1, got Fraction",
+            r"outcomes must be an array of bool, integers or floats, got dtype|0 or 1, got "
+            r"Fraction",
         ),
         ([0, 10**5000], r"outcomes must be 0 or 1, got something of type int at position 1"),
         (np.array([(0, 1)], "i4,i4"), r"outcomes must be an array of bool, integers or floats"),

@@ -59,8 +59,10 @@ def test_standard_input_to_standard_output_keeps_the_certificate_apart() -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["0\n1\n1\n", "\n\n0\n1\n1\n\n\n", "0\r\n1\r\n1\r\n", "y\n0\n1\n1", "late\nFalse\nTrue\ntrue\n", " 0 \n1.0\n1\n",
-     "a,y,b\n5,0,x\n6,1,x\n7,1,x\n", 'a,outcome\n"x, y",0\n"two\nlines",1\n,1\n', "\ufeffy\n0\n1\n1\n"],
+    ["0\n1\n1\n", "\n\n0\n1\n1\n\n\n", "0\r\n1\r\n1\r\n", "y\n0\n1\n1",
+    "late\nFalse\nTrue\ntrue\n", " 0 \n1.0\n1\n",
+     "a,y,b\n5,0,x\n6,1,x\n7,1,x\n", 'a,outcome\n"x, y",0\n"two\nlines",1\n,1\n',
+     "\ufeffy\n0\n1\n1\n"],
 )  # fmt: skip
 def test_layouts_that_are_understood(tmp_path: Path, text: str) -> None:
     source = tmp_path / "outcomes.txt"

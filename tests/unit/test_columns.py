@@ -11,20 +11,22 @@ from truecast.errors import FileError
 from truecast.files import Names, guess, open_table
 
 SCORES = """
-    p P prob proba probs y_prob y_proba y_score y_pred y_hat yhat yprob confidence p_hat phat p-hat pHat
-    probability Probability PROBABILITY pred_proba predProba predicted_probability predicted-probability
-    predict_proba predict_proba_1 prob_1 proba_1 p_1 p1 model_proba model_p xgb_prob my-model-probability
-    win_probability event_prob score scores Score model_score risk_score forecast forecasts prediction
-    predictions predicted pred likelihood PredictedProbability predicted.probability p_true
+    p P prob proba probs y_prob y_proba y_score y_pred y_hat yhat yprob confidence p_hat phat p-hat
+    pHat probability Probability PROBABILITY pred_proba predProba predicted_probability
+    predicted-probability predict_proba predict_proba_1 prob_1 proba_1 p_1 p1 model_proba model_p
+    xgb_prob my-model-probability win_probability event_prob score scores Score model_score
+    risk_score forecast forecasts prediction predictions predicted pred likelihood
+    PredictedProbability predicted.probability p_true
 """.split()  # noqa: SIM905 (a table to read)
 OUTCOMES = """
-    y Y y_true yTrue Y_TRUE ytrue y_test label Label labels true_label target Target actual actuals observed event
-    outcome outcomes Outcome truth ground_truth ground-truth won win happened result success is_event class
+    y Y y_true yTrue Y_TRUE ytrue y_test label Label labels true_label target Target actual actuals
+    observed event outcome outcomes Outcome truth ground_truth ground-truth won win happened result
+    success is_event class
 """.split()  # noqa: SIM905
 NEITHER = """
-    id date day airport event_id event_date forecast_date prediction_time score_id label_name target_date model
-    proba_0 prob_0 p0 y_proba_0 probability_no p_value forecast_error score_std prob_lower prob_upper outcome_type
-    brier log_loss weight type yes x yp py
+    id date day airport event_id event_date forecast_date prediction_time score_id label_name
+    target_date model proba_0 prob_0 p0 y_proba_0 probability_no p_value forecast_error score_std
+    prob_lower prob_upper outcome_type brier log_loss weight type yes x yp py
 """.split()  # noqa: SIM905
 DECISIONS, CHANCES, WORDS = [0, 1, 1, 0], [0.2, 0.0, 1.0, 0.7], ["a", "b", "a", "c"]
 

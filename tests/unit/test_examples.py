@@ -56,7 +56,10 @@ def test_a_framework_is_needed_by_its_adapter_alone(framework: str) -> None:
 
 
 def test_the_package_imports_no_framework() -> None:
-    code = "import sys, truecast; sys.exit(bool({'sklearn', 'river', 'truecast.adapters'} & {*sys.modules}))"
+    code = (
+        "import sys, truecast; sys.exit(bool({'sklearn', 'river', 'truecast.adapters'} & "
+        "{*sys.modules}))"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -129,7 +132,8 @@ def assert_csv_is_made_of(table: Any) -> None:
 
 
 def assert_nothing_is_known_too_early(run: dict[str, Any]) -> None:
-    """Played anew from the first flights alone, with all outcomes after an hour turned round, that hour is the same."""
+    """Played anew from the first flights alone, with all outcomes after an hour turned round, that
+    hour is the same."""
     first = 3_000
     departure, landed = (run[name].to_numpy()[:first] for name in ("departure", "landed"))
     y, hour = run["y"][:first], departure[first // 2]

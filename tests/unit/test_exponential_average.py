@@ -1,4 +1,5 @@
-"""The exponential average: each step of theorem 9 of docs/theory.md, in fractions, and its bounds in games."""
+"""The exponential average: each step of theorem 9 of docs/theory.md, in fractions, and its bounds
+in games."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def check(f: ExponentialAverage, y: Any, p: Any, *, lower: bool = True) -> None:
 
 
 class Line:
-    """A function with these slopes between knots k/n, cut off at -1 and 1; its integral from 1/2, exactly."""
+    """A function with these slopes between knots k/n, cut off at -1 and 1; its integral from 1/2,
+    exactly."""
 
     def __init__(self, start: Fraction, slopes: Sequence[Fraction]) -> None:
         n = len(slopes)

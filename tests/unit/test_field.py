@@ -1,4 +1,5 @@
-"""The field of sparse knots, deep and crowded: what the compiled guard reads off it is what plain sums say."""
+"""The field of sparse knots, deep and crowded: what the compiled guard reads off it is what plain
+sums say."""
 
 from __future__ import annotations
 
@@ -91,21 +92,22 @@ def test_a_field_that_grew_is_that_which_was_loaded(
     """Bit for bit, whatever the order in which knots came, and with those that came to 0."""
     guard = guard_of(knots, 10**6 * PARTS)
     rows = data.draw(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), max_size=30))
-    guard.guard_many([row[0] for row in rows], [row[1] for row in rows])
+    guard.forecast_many([row[0] for row in rows], [row[1] for row in rows])
     again = tc.Guard.from_json(guard.to_json())
     for at in (*[row[0] for row in rows[:5]], 0.0, 0.4, 1.0):
         assert again.predict(at) == guard.predict(at)
         assert again._saved()["asked"] == guard._saved()["asked"]
     more = np.linspace(0, 1, 40)
     assert (
-        again.guard_many(more, np.arange(40) % 2).tolist()
-        == guard.guard_many(more, np.arange(40) % 2).tolist()
+        again.forecast_many(more, np.arange(40) % 2).tolist()
+        == guard.forecast_many(more, np.arange(40) % 2).tolist()
     )
     assert again.to_json() == guard.to_json()
 
 
 def test_a_field_as_deep_as_it_gets() -> None:
-    """Keys that part at every digit: from the root to the last there are as many knots as digits."""
+    """Keys that part at every digit: from the root to the last there are as many knots as
+    digits."""
     knots = {0: UNIT, END: -UNIT} | {1 << digit: (-1) ** digit * UNIT for digit in range(40)}
     knots |= {(1 << digit) + 1: UNIT // 2 for digit in range(1, 40)}
     guard, plain = guard_of(knots, 10**6 * PARTS), plain_of(knots, 10**6 * PARTS)

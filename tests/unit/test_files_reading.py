@@ -135,7 +135,8 @@ def test_zeros_between_packed_streams_are_padding(tmp_path: Path) -> None:
 
 
 def test_line_ends_within_quotes_are_gone_over_at_once() -> None:
-    """Else the first would take hours, as each of a million times all quotes before were counted."""
+    """Else the first would take hours, as each of a million times all quotes before were
+    counted."""
     text = b'"y\n' + b"\n" * 4_000_000
     assert Records("f", io.BytesIO(text).read, quotes=Quotes(",")).first() == (1, b'"y')
     text = b'"y\n\n""\n"\n1\n'

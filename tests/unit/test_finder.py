@@ -1,4 +1,5 @@
-"""Where forecasts are off: by definition, by chance, and never one thing in words and another in a picture."""
+"""Where forecasts are off: by definition, by chance, and never one thing in words and another in a
+picture."""
 
 from __future__ import annotations
 
@@ -150,7 +151,8 @@ def test_two_forecasts_that_chi_squared_rejects_are_found() -> None:
 @pytest.mark.slow("simulates many data sets")
 @pytest.mark.parametrize("kind", ["two", "few", "tiny", "rare", "ties"])
 def test_calibrated_forecasts_are_hardly_ever_marked(kind: str) -> None:
-    """In fewer than one of twenty worlds: with three standard errors, 16 of 120. benchmarks/finder.py does more."""
+    """In fewer than one of twenty worlds: with three standard errors, 16 of 120.
+    benchmarks/finder.py does more."""
     marked = sum(
         bool(stretches(*world(kind, "calibrated", seed), resamples=59).off) for seed in range(120)
     )
@@ -158,7 +160,8 @@ def test_calibrated_forecasts_are_hardly_ever_marked(kind: str) -> None:
 
 
 def test_p_values_are_ranks_among_sets_of_which_none_is_special() -> None:
-    """By definition, from the simulated sets themselves: so validity needs no more than that they are alike."""
+    """By definition, from the simulated sets themselves: so validity needs no more than that they
+    are alike."""
     y, p = world("ties", "high", 3)
     tally = tc.Tally.from_predictions(y, p)
     cells, marks = cells_of(tally), marks_of(tally)
@@ -324,5 +327,6 @@ def test_the_headline_has_both_sides_of_a_recalibration() -> None:
     y, p = world("many", "extreme", 1)
     after = tc.Tally.from_predictions(y, TRUTHS["extreme"](p))
     assert headline(found(y, p, after=after)) == (
-        "Before: not calibrated: forecasts are too extreme (overconfident). After: no evidence against calibration"
+        "Before: not calibrated: forecasts are too extreme (overconfident). After: no "
+        "evidence against calibration"
     )

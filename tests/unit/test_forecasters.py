@@ -72,7 +72,8 @@ def test_best_bent_grid_has_the_least_bound() -> None:
 
 @pytest.mark.parametrize("bend", [*range(40), 100, 1_000, 12_000, (1 << 17) - 1])
 def test_bent_grid_in_integers_has_what_the_proof_needs(bend: int) -> None:
-    """Lemma 6: gaps never grow towards the middle, g_j (g_j - g_{j-1}) <= kappa, and 1/2 - g_J <= kappa."""
+    """Lemma 6: gaps never grow towards the middle, g_j (g_j - g_{j-1}) <= kappa, and 1/2 - g_J <=
+    kappa."""
     n = 1 << 30
     left, k = _left_half(bend)
     gaps = np.diff([*left, n // 2])
@@ -100,7 +101,8 @@ def test_bent_grid_is_the_references(bend: int) -> None:
 
 @pytest.mark.slow("goes through 200,000 horizons")
 def test_bent_bound_holds_for_all_horizons_to_200000() -> None:
-    """The least kappa_J T + J + 5/4, over all J and in real numbers, is at most sqrt(T/2) + ln(T)/4 + 1.16."""
+    """The least kappa_J T + J + 5/4, over all J and in real numbers, is at most sqrt(T/2) + ln(T)/4
+    + 1.16."""
     h, kappas = 0.0, []
     for _ in range(200):
         kappas.append((math.sqrt(h * h + 2) - h) ** 2 / 4)
@@ -115,8 +117,10 @@ def test_bent_bound_holds_for_all_horizons_to_200000() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"horizon": 0}, {"horizon": -4}, {"horizon": 2.0}, {"horizon": "9"}, {"horizon": True}, {"horizon": math.nan},
-        {"grid": 0}, {"grid": -1}, {"grid": 1.5}, {"grid": "3"}, {"grid": 1 << 40}, {"horizon": 1 << 60},
+        {"horizon": 0}, {"horizon": -4}, {"horizon": 2.0}, {"horizon": "9"}, {"horizon": True},
+        {"horizon": math.nan},
+        {"grid": 0}, {"grid": -1}, {"grid": 1.5}, {"grid": "3"}, {"grid": 1 << 40},
+        {"horizon": 1 << 60},
         {"grid": 4, "cell": "nearest"}, {"grid": 4, "cell": None}, {"grid": 4, "horizon": 0},
     ],
     ids=str,
@@ -305,7 +309,8 @@ def test_a_batch_in_another_thread_refuses_company() -> None:
 
 @pytest.mark.slow("plays a billion rounds")
 def test_biases_are_exact_after_a_billion_rounds() -> None:
-    """Count what was credited to each point from the forecasts and outcomes alone; the biases must agree."""
+    """Count what was credited to each point from the forecasts and outcomes alone; the biases must
+    agree."""
     m, chunk = 1_000, 1 << 22
     f = tc.AlmostOneStepAhead(grid=m)
     rng = np.random.default_rng(9)

@@ -41,7 +41,7 @@ def test_a_hint_is_followed_until_the_budget_is_used_up_and_then_moved_towards_t
     None
 ):
     g = tc.Guard(budget=1.05)
-    said = g.guard_many(np.full(2000, 0.3), np.ones(2000, int))
+    said = g.forecast_many(np.full(2000, 0.3), np.ones(2000, int))
     followed = int((said == 0.3).sum())
     assert 10 < followed < 60
     assert (said[:followed] == 0.3).all()
@@ -53,13 +53,13 @@ def test_calibrated_hints_come_out_unchanged() -> None:
     rng = np.random.default_rng(1)
     p = rng.random(20_000)
     g = tc.Guard()
-    assert g.guard_many(p, rng.random(20_000) < p).tolist() == p.tolist()
+    assert g.forecast_many(p, rng.random(20_000) < p).tolist() == p.tolist()
 
 
 def test_a_larger_budget_follows_hints_for_longer() -> None:
     followed = []
     for budget in (1.05, 4, 100):
-        said = tc.Guard(budget=budget).guard_many(np.full(1000, 0.33), np.ones(1000, int))
+        said = tc.Guard(budget=budget).forecast_many(np.full(1000, 0.33), np.ones(1000, int))
         followed.append(int((said == 0.33).sum()))
     assert followed == sorted(set(followed))
 
@@ -96,17 +96,17 @@ def test_batches_write_where_they_are_told() -> None:
         play(loop, hint, outcome) for hint, outcome in zip(hints.tolist(), y.tolist(), strict=True)
     ]
     out = np.empty(500)
-    assert batch.guard_many(hints, y, out=out) is out
+    assert batch.forecast_many(hints, y, out=out) is out
     assert out.tolist() == said
     assert batch.to_json() == loop.to_json()
     before = batch.to_json()
     for bad in (np.empty(499), np.empty(500, np.float32), [0.0] * 500):
         with pytest.raises(tc.InputError, match="^out must be"):
-            batch.guard_many(hints, y, out=bad)
+            batch.forecast_many(hints, y, out=bad)
     with pytest.raises(tc.InputError, match="hints must be between 0 and 1, got nan at position 2"):
-        batch.guard_many([0.1, 0.2, float("nan")], [0, 1, 0])
+        batch.forecast_many([0.1, 0.2, float("nan")], [0, 1, 0])
     with pytest.raises(tc.InputError, match="hints must have an entry for each of the 2 outcomes"):
-        batch.guard_many([0.1, 0.2, 0.3], [0, 1])
+        batch.forecast_many([0.1, 0.2, 0.3], [0, 1])
     assert batch.to_json() == before
 
 
@@ -119,10 +119,10 @@ def test_batches_of_any_length_are_the_loop_bit_for_bit(budget: float, nudge: bo
     y = rng.random(120_000) < 0.8
     hints = np.where(np.arange(120_000) % 3 == 0, 0.3, rng.random(120_000))
     one, many = tc.Guard(budget=budget, nudge=nudge), tc.Guard(budget=budget, nudge=nudge)
-    said = one.guard_many(hints, y)
+    said = one.forecast_many(hints, y)
     assert (said != hints).mean() > 0.2
     parts = [
-        many.guard_many(h, b)
+        many.forecast_many(h, b)
         for h, b in zip(np.array_split(hints, 7), np.array_split(y, 7), strict=True)
     ]
     assert np.concatenate(parts).tolist() == said.tolist()
@@ -135,7 +135,7 @@ def test_batches_of_any_length_are_the_loop_bit_for_bit(budget: float, nudge: bo
 
 def test_copies_and_pickles_go_on_from_here() -> None:
     g = tc.Guard(nudge=True)
-    g.guard_many([0.2, 0.7, 0.9] * 50, [1, 0, 1] * 50)
+    g.forecast_many([0.2, 0.7, 0.9] * 50, [1, 0, 1] * 50)
     g.predict(0.4)
     for other in (
         copy.copy(g),
@@ -169,7 +169,7 @@ def test_a_million_rounds_without_drift() -> None:
     hints = rng.integers(0, 1 << 12, rounds) / (1 << 12)
     y = (rng.random(rounds) < 0.2 + 0.5 * hints).astype(np.uint8)
     g = tc.Guard()
-    said = g.guard_many(hints, y)
+    said = g.forecast_many(hints, y)
     # residuals are whole numbers: their sum is that of all rounds, each rounded to 2^-32
     total = int((y.astype(np.int64) << 32).sum()) - int(
         np.floor(said * 2.0**32 + 0.5).astype(np.int64).sum()
@@ -188,14 +188,14 @@ def test_the_certificate_does_not_depend_on_what_cancelled() -> None:
     rng = np.random.default_rng(5)
     p, times = np.repeat(np.arange(65) / 64, 64), np.tile(np.arange(64), 65)
     g = tc.Guard()
-    assert g.guard_many(p, np.floor((times + 1) * p) - np.floor(times * p)).tolist() == p.tolist()
+    assert g.forecast_many(p, np.floor((times + 1) * p) - np.floor(times * p)).tolist() == p.tolist()
     assert len(numbers(g)["knots"]["key"]) == 0
-    g.guard_many(rng.random(300), rng.integers(0, 2, 300))
+    g.forecast_many(rng.random(300), rng.integers(0, 2, 300))
     again = tc.Guard.from_json(g.to_json())
     assert again.knots < g.knots
     assert again.certificate.energy == pytest.approx(g.certificate.energy, rel=1e-12)
     h, y = rng.random(2000), rng.integers(0, 2, 2000)
-    assert again.guard_many(h, y).tolist() == g.guard_many(h, y).tolist()
+    assert again.forecast_many(h, y).tolist() == g.forecast_many(h, y).tolist()
     assert again.to_json() == g.to_json()
 
 
@@ -203,7 +203,7 @@ def test_a_nudge_takes_out_what_a_hint_is_off_by() -> None:
     rng = np.random.default_rng(2)
     y = rng.random(20_000) < 0.4
     plain, nudged = tc.Guard(budget=1000), tc.Guard(budget=1000, nudge=True)
-    off = [abs(float((g.guard_many(np.full(20_000, 0.43), y) - y).mean())) for g in (plain, nudged)]
+    off = [abs(float((g.forecast_many(np.full(20_000, 0.43), y) - y).mean())) for g in (plain, nudged)]
     assert off[1] < off[0]
     assert nudged.config == {"budget": 1000.0, "nudge": True}
 
@@ -213,8 +213,8 @@ def test_every_hint_leads_to_a_probability(nudge: bool) -> None:
     """Also where the field is as steep as it gets, at both ends."""
     for side in (0, 1):
         g = tc.Guard(nudge=nudge, budget=1.05)
-        g.guard_many(np.full(5000, float(side)), np.full(5000, 1 - side))
-        g.guard_many(np.full(5000, float(1 - side)), np.full(5000, side))
+        g.forecast_many(np.full(5000, float(side)), np.full(5000, 1 - side))
+        g.forecast_many(np.full(5000, float(1 - side)), np.full(5000, side))
         for hint in (0.0, 5e-324, 1e-300, 1e-17, 0.3, 0.5, 1 - 2.0**-53, 1.0):
             assert 0.0 <= g.predict(hint) <= 1.0
             g.observe(side)
@@ -225,12 +225,12 @@ def test_minus_zero_is_said_as_zero() -> None:
     for nudge in (False, True):
         guard = tc.Guard(nudge=nudge)
         assert math.copysign(1.0, guard.predict(-0.0)) == 1.0
-        assert np.copysign(1.0, guard.guard_many([-0.0], [0]))[0] == 1.0
+        assert np.copysign(1.0, guard.forecast_many([-0.0], [0]))[0] == 1.0
 
 
 def test_nothing_is_claimed_of_the_budget_beyond_2_to_the_30_rounds() -> None:
     g = tc.Guard()
-    g.guard_many([0.5] * 100, [0, 1] * 50)
+    g.forecast_many([0.5] * 100, [0, 1] * 50)
     for rounds, claimed in ((1 << 30, True), ((1 << 30) + 1, False)):
         groups = numbers(g)["groups"] | {"rounds": np.array([rounds])}
         g._load(numbers(g) | {"groups": groups})

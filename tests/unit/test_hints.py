@@ -55,7 +55,7 @@ def log_loss(p: np.ndarray, y: np.ndarray) -> float:
 
 def taught(make: Any) -> Hint:
     hint: Hint = make()
-    hint.follow_many(np.linspace(0, 1, 50), [0, 1, 1, 0, 1] * 10)
+    hint.forecast_many(np.linspace(0, 1, 50), [0, 1, 1, 0, 1] * 10)
     return hint
 
 
@@ -137,7 +137,7 @@ def test_bad_arrays_are_refused_before_anything_is_learned(
     hint = taught(make)
     before = hint.to_json()
     with pytest.raises(tc.InputError) as caught:
-        hint.follow_many(scores, outcomes)
+        hint.forecast_many(scores, outcomes)
     assert str(caught.value).startswith(error)
     assert hint.to_json() == before
 
@@ -153,11 +153,11 @@ def test_a_batch_is_the_loop(make: Any) -> None:
         said.append(loop.predict(score))
         loop.learn(score, outcome)
         unasked.learn(score, outcome)
-    assert batch.follow_many(x, y).tolist() == said
-    parts = [in_parts.follow_many(x[:1], y[:1]), in_parts.follow_many(x[1:400], y[1:400])]
-    assert np.concatenate([*parts, in_parts.follow_many(x[400:], y[400:])]).tolist() == said
+    assert batch.forecast_many(x, y).tolist() == said
+    parts = [in_parts.forecast_many(x[:1], y[:1]), in_parts.forecast_many(x[1:400], y[1:400])]
+    assert np.concatenate([*parts, in_parts.forecast_many(x[400:], y[400:])]).tolist() == said
     assert loop.to_json() == batch.to_json() == in_parts.to_json() == unasked.to_json()
-    assert batch.follow_many([], []).tolist() == []
+    assert batch.forecast_many([], []).tolist() == []
 
 
 @every
@@ -379,7 +379,7 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
     before = hint.state()
     rounds = 3_000_000
     worker = threading.Thread(
-        target=hint.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
+        target=hint.forecast_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
     )
     worker.start()
     wait_until_refused(worker, lambda: hint.predict(0.4))
@@ -388,7 +388,7 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
         lambda: hint.issue(0.4),
         lambda: hint.learn(0.4, 1),
         lambda: hint.learn(0.4, 1, [0.5] * 3),
-        lambda: hint.follow_many([0.4], [1]),
+        lambda: hint.forecast_many([0.4], [1]),
         lambda: hint.load(before),
         hint.state,
     ):
@@ -396,7 +396,7 @@ def test_a_batch_lets_other_threads_run_and_keeps_them_out() -> None:
             call()
     worker.join()
     alone = Mix([Platt()])
-    alone.follow_many(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
+    alone.forecast_many(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
     assert hint.to_json() == alone.to_json()
 
 
@@ -405,7 +405,7 @@ def test_a_member_that_is_in_a_batch_is_not_copied() -> None:
     member = Platt()
     rounds = 10_000_000
     worker = threading.Thread(
-        target=member.follow_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
+        target=member.forecast_many, args=(np.full(rounds, 0.4), np.zeros(rounds, np.uint8))
     )
     worker.start()
     wait_until_refused(worker, lambda: Mix([member]))
@@ -433,7 +433,7 @@ def test_platt_finds_what_logistic_regression_finds() -> None:
     z = rng.normal(-1, 1.5, 50_000)
     y = rng.random(len(z)) < sigmoid(0.6 * z - 0.8)
     hint = Platt()
-    hint.follow_many(sigmoid(z), y)
+    hint.forecast_many(sigmoid(z), y)
     batch = LogisticRegression(C=np.inf).fit(z[:, None], y)
     found = hint.state()
     assert found["slope"] == pytest.approx(batch.coef_[0, 0], abs=0.005)
@@ -441,14 +441,15 @@ def test_platt_finds_what_logistic_regression_finds() -> None:
 
 
 def test_platt_forgets_as_fast_as_it_is_told() -> None:
-    """After a turn-around at half time, the shorter the memory the fewer rounds until the slope is turned too."""
+    """After a turn-around at half time, the shorter the memory the fewer rounds until the slope is
+    turned too."""
     rng = np.random.default_rng(2)
     z = rng.normal(0, 2, 20_000)
     y = rng.random(len(z)) < sigmoid(np.where(np.arange(len(z)) < 10_000, z, -z))
     turned = []
     for memory in (50, 500, 5_000):
         hint = Platt(memory)
-        hint.follow_many(sigmoid(z[:10_000]), y[:10_000])
+        hint.forecast_many(sigmoid(z[:10_000]), y[:10_000])
         assert hint.state()["slope"] > 0.5
         t = 10_000
         while hint.state()["slope"] > 0:
@@ -457,7 +458,7 @@ def test_platt_forgets_as_fast_as_it_is_told() -> None:
         turned.append(t - 10_000)
     assert turned[0] < 100 < turned[1] < 1_000 < turned[2] < 10_000
     hint = Platt()
-    hint.follow_many(sigmoid(z), y)
+    hint.forecast_many(sigmoid(z), y)
     assert abs(hint.state()["slope"]) < 0.2  # remembers both halves
 
 
@@ -494,11 +495,11 @@ def test_any_smooth_monotone_distortion_is_learned(make: Any) -> None:
     q = rng.random(40_000)
     y = rng.random(len(q)) < q
     hint = make()
-    hint.follow_many(q**3, y)  # no straight line on the logit scale
+    hint.forecast_many(q**3, y)  # no straight line on the logit scale
     probes = np.linspace(0.1, 0.9, 17)
     assert np.abs([hint.predict(p**3) - p for p in probes]).max() < 0.05
     platt = Platt()
-    platt.follow_many(q**3, y)
+    platt.forecast_many(q**3, y)
     assert np.abs([platt.predict(p**3) - p for p in probes]).max() > 0.03
 
 
@@ -506,7 +507,7 @@ def test_any_smooth_monotone_distortion_is_learned(make: Any) -> None:
 @pytest.mark.parametrize("score", [0.9, 0.31, 0.002, 1.0, 0.0])
 def test_a_score_said_again_and_again_gets_its_rate(make: Any, near: float, score: float) -> None:
     hint = make()
-    hint.follow_many(np.full(4_000, score), [1, 0, 0, 1, 0] * 800)
+    hint.forecast_many(np.full(4_000, score), [1, 0, 0, 1, 0] * 800)
     assert hint.predict(score) == pytest.approx(0.4, abs=near)
 
 
@@ -514,7 +515,7 @@ def test_isotonic_makes_one_hint_of_scores_turned_around() -> None:
     rng = np.random.default_rng(4)
     x = rng.random(20_000)
     hint = Isotonic()
-    hint.follow_many(x, rng.random(len(x)) < 1 - x)
+    hint.forecast_many(x, rng.random(len(x)) < 1 - x)
     said = [hint.predict(p) for p in (0.1, 0.4, 0.6, 0.9)]
     assert said == sorted(said)
     assert said[-1] - said[0] < 0.05
@@ -561,8 +562,8 @@ def test_the_mix_is_nearly_as_good_as_its_best_member_or_better(name: str) -> No
         BinMeans(1000),
         Isotonic(),
     ]
-    best = min(brier(member.follow_many(x, y), y) for member in [Identity(), *members])
-    mix = brier(Mix().follow_many(x, y), y)
+    best = min(brier(member.forecast_many(x, y), y) for member in [Identity(), *members])
+    mix = brier(Mix().forecast_many(x, y), y)
     assert mix <= 1.005 * best
     if name == "flip":
         assert mix < best
@@ -574,7 +575,7 @@ def test_a_mix_has_what_none_of_its_members_has() -> None:
     z = rng.normal(0, 2, 20_000)
     x, y = sigmoid(z / 3), rng.random(len(z)) < sigmoid(z)
     mix = Mix([Identity(), Identity()])
-    assert brier(mix.follow_many(x, y), y) < 0.95 * brier(x, y)
+    assert brier(mix.forecast_many(x, y), y) < 0.95 * brier(x, y)
 
 
 def delayed(hint: Hint, x: np.ndarray, y: np.ndarray, delay: int, *, noted: bool) -> float:
@@ -588,7 +589,8 @@ def delayed(hint: Hint, x: np.ndarray, y: np.ndarray, delay: int, *, noted: bool
 
 
 def test_notes_keep_a_mix_honest_where_outcomes_come_late() -> None:
-    """Outcomes come in runs: a short memory is good for the next round and bad for the one 25 later."""
+    """Outcomes come in runs: a short memory is good for the next round and bad for the one 25
+    later."""
     rng = np.random.default_rng(7)
     y = np.repeat(rng.random(600) < 0.3, 10)
     x = np.full(len(y), 0.3)
@@ -638,7 +640,7 @@ def test_extreme_scores_and_outcomes_leave_every_hint_sane(make: Any, outcomes: 
         "coin": rng.random(len(x)) < 0.5,
     }[outcomes]
     hint = make()
-    said = hint.follow_many(x, y)
+    said = hint.forecast_many(x, y)
     assert ((said >= 0) & (said <= 1)).all()
     assert type(hint).from_json(hint.to_json()).to_json() == hint.to_json()
     if isinstance(hint, Mix):
@@ -655,8 +657,8 @@ def test_rare_events_do_not_keep_poor_members_alive(rate: float) -> None:
     rounds = round(60 / rate)
     x, y = np.full(rounds, 10 * rate), rng.random(rounds) < rate
     mix = Mix()
-    said = mix.follow_many(x, y)
-    best = min(log_loss(hint.follow_many(x, y), y) for hint in (Platt(), BinMeans(), Isotonic()))
+    said = mix.forecast_many(x, y)
+    best = min(log_loss(hint.forecast_many(x, y), y) for hint in (Platt(), BinMeans(), Isotonic()))
     assert log_loss(said, y) < 1.01 * best
     assert mix.state()["weights"][0] < 0.01
 
@@ -688,12 +690,11 @@ def test_saturated_scores_are_told_apart(times: float) -> None:
     assert np.mean(np.abs(z) > 16) > 0.6
     best = brier(refitted(z, y), y)
     r = tc.Recalibrator(scale="logit")
-    assert brier(r.recalibrate_many(z, y), y) < 1.03 * best
+    assert brier(r.forecast_many(z, y), y) < 1.03 * best
     low = np.where(z > 0, -z, z)  # probabilities are fine near 0, not near 1
     best = brier(refitted(low, y), y)
     assert (
-        brier(tc.Recalibrator().recalibrate_many(np.exp(low) / (1 + np.exp(low)), y), y)
-        < 1.03 * best
+        brier(tc.Recalibrator().forecast_many(np.exp(low) / (1 + np.exp(low)), y), y) < 1.03 * best
     )
 
 
@@ -701,7 +702,7 @@ def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
     rng = np.random.default_rng(10)
     x, y = 0.02 + 0.96 * rng.random(500), rng.integers(0, 2, 500)
     hint = Isotonic()
-    hint.follow_many(x, y)
+    hint.forecast_many(x, y)
     old = {
         name: row[96:225] if isinstance(row, list) else row for name, row in hint.state().items()
     }
@@ -710,8 +711,8 @@ def test_isotonic_takes_states_from_before_it_had_knots_for_them() -> None:
     assert [resumed.predict(p) for p in (0.1, 0.5, 0.9)] == [
         hint.predict(p) for p in (0.1, 0.5, 0.9)
     ]
-    resumed.follow_many(x, y)
-    hint.follow_many(x, y)
+    resumed.forecast_many(x, y)
+    hint.forecast_many(x, y)
     assert resumed.to_json() == hint.to_json()
     for name in ("rates", "weights"):
         with pytest.raises(tc.StateError, match="must be 321 numbers"):
@@ -755,7 +756,8 @@ def test_an_outcome_counts_in_full_unless_said_otherwise(make: Any) -> None:
     ],
 )
 def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
-    """Every round in 50 parts is nearly every round once; in 50 whole ones it is not. Memories fade alike."""
+    """Every round in 50 parts is nearly every round once; in 50 whole ones it is not. Memories fade
+    alike."""
     rng = np.random.default_rng(20)
     x = sigmoid(rng.normal(0, 1.5, 120))
     y = rng.random(len(x)) < x**2
@@ -774,7 +776,8 @@ def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
 
 
 def games(count: int, each: int) -> tuple[np.ndarray, np.ndarray]:
-    """Forecasts during games, right at every moment, and outcomes: a random walk that ends at 0 or 1."""
+    """Forecasts during games, right at every moment, and outcomes: a random walk that ends at 0 or
+    1."""
     rng = np.random.default_rng(21)
     steps = rng.normal(0, 1, (count, each + 1)).cumsum(axis=1)
     lead = steps / np.sqrt(np.arange(each + 1, 0, -1.0))
@@ -906,7 +909,7 @@ def test_events_with_a_name_are_one_observation_each() -> None:
 def experts_after(rounds: int) -> Experts:
     hint = Experts(2)
     rng = np.random.default_rng(30)
-    hint.follow_many(rng.random((rounds, 2)), rng.integers(0, 2, rounds))
+    hint.forecast_many(rng.random((rounds, 2)), rng.integers(0, 2, rounds))
     return hint
 
 
@@ -916,7 +919,7 @@ def test_a_useless_model_costs_next_to_nothing() -> None:
     y = rng.random(len(z)) < sigmoid(z)
     useless = sigmoid(rng.normal(0, 1.5, len(z)))
     for scores in (np.column_stack([sigmoid(z), useless]), np.column_stack([useless, sigmoid(z)])):
-        assert log_loss(Experts(2).follow_many(scores, y), y) < 1.01 * log_loss(sigmoid(z), y)
+        assert log_loss(Experts(2).forecast_many(scores, y), y) < 1.01 * log_loss(sigmoid(z), y)
 
 
 @pytest.mark.parametrize("models", [2, 5])
@@ -924,7 +927,7 @@ def test_models_that_know_different_things_beat_each_of_them(models: int) -> Non
     rng = np.random.default_rng(32)
     z = rng.normal(0, 1, (20_000, models))
     y = rng.random(len(z)) < sigmoid(z.sum(axis=1) - 0.3)
-    said = log_loss(Experts(models).follow_many(sigmoid(z), y), y)
+    said = log_loss(Experts(models).forecast_many(sigmoid(z), y), y)
     assert said < 0.9 * min(log_loss(sigmoid(z[:, k]), y) for k in range(models))
     together = (
         LogisticRegression(C=np.inf).fit(z, y).predict_proba(z)[:, 1]
@@ -937,7 +940,7 @@ def test_one_model_of_experts_is_a_mix() -> None:
     x, y = rng.random(500), rng.integers(0, 2, 500)
     members = [Identity(), Platt(30), Isotonic()]
     experts, mix = Experts(1, members), Mix(members)
-    assert experts.follow_many(x, y).tolist() == mix.follow_many(x, y).tolist()
+    assert experts.forecast_many(x, y).tolist() == mix.forecast_many(x, y).tolist()
     assert experts.state() == mix.state()
     assert experts.predict(0.3) == mix.predict(0.3)
 
@@ -954,9 +957,9 @@ def test_experts_take_scores_one_by_one_as_in_a_batch() -> None:
         said.append(loop.predict(row))
         loop.predict([0.5, *x[t, 1:].tolist()])  # all entries count, not the first alone
         loop.learn(row, y[t], loop.issue(row)[1])
-    assert batch.follow_many(x, y).tolist() == said
+    assert batch.forecast_many(x, y).tolist() == said
     assert batch.to_json() == loop.to_json()
-    assert batch.follow_many([], []).tolist() == []
+    assert batch.forecast_many([], []).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -1003,7 +1006,7 @@ def test_arrays_of_other_shapes_are_refused(scores: Any, rule: str, position: An
     hint = experts_after(50)
     before = hint.to_json()
     with pytest.raises(tc.InputError) as caught:
-        hint.follow_many(scores, [0, 1])
+        hint.forecast_many(scores, [0, 1])
     assert (caught.value.argument, caught.value.rule, caught.value.position) == (
         "scores",
         rule,

@@ -91,7 +91,8 @@ def test_batches_write_where_they_are_told() -> None:
 
 
 def credited(said: np.ndarray, y: np.ndarray) -> tuple[dict[int, list[int]], int]:
-    """What each point was credited, [zeros, ones], and the deviation over 2 N, from what was said and happened.
+    """What each point was credited, [zeros, ones], and the deviation over 2 N, from what was said
+    and happened.
 
     The middle of a dyadic cell tells the cell: over 2 N its lowest bit is half of the width.
     """

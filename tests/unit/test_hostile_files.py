@@ -1,4 +1,5 @@
-"""Hostile files through the commands: one line that says what and where, exit code 2, nothing left behind."""
+"""Hostile files through the commands: one line that says what and where, exit code 2, nothing left
+behind."""
 
 from __future__ import annotations
 
@@ -367,7 +368,8 @@ def run(command: str, file: str, *options: str, content: bytes | None = None) ->
 
 
 def check_refused(result: Result, file: str, message: str | None = None) -> str:
-    """See that there is one line of error, this one if it is given, after what was guessed; return it."""
+    """See that there is one line of error, this one if it is given, after what was guessed; return
+    it."""
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
@@ -390,7 +392,8 @@ def advice(command: str, message: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with outputs of earlier runs, to be in; at the end they must be as they were, and alone."""
+    """A folder with outputs of earlier runs, to be in; at the end they must be as they were, and
+    alone."""
     monkeypatch.chdir(tmp_path)
     for name in OLD:
         tmp_path.joinpath(name).write_text("old")
@@ -538,7 +541,8 @@ def test_a_second_packed_stream_with_a_wrong_first_byte_is_not_left_out(
 
 
 def test_damage_after_rows_were_written_leaves_nothing(folder: Path) -> None:
-    """The checksum at the end of a gzip is wrong: by then all rows are in the output that is being made."""
+    """The checksum at the end of a gzip is wrong: by then all rows are in the output that is being
+    made."""
     data = bytearray(gzip.compress(CSV.encode()))
     data[-8] ^= 1
     Path("f.csv").write_bytes(data)

@@ -1,4 +1,5 @@
-"""Whatever holds the columns, the tally is the same; whatever is missing or no number is refused by name."""
+"""Whatever holds the columns, the tally is the same; whatever is missing or no number is refused by
+name."""
 
 from fractions import Fraction
 
@@ -521,18 +522,21 @@ TWO, THREE = np.full((6, 2), 0.5), np.full((6, 3), 0.25)
 FORECASTS = [
     (
         TWO,
-        "must have shape (rounds,): of predict_proba, pass [:, 1], the probability of a 1, got (6, 2)",
+        "must have shape (rounds,): of predict_proba, pass [:, 1], the probability of a 1, "
+        "got (6, 2)",
     ),
     (
         THREE,
-        "must have shape (rounds,): of several classes, pass one at a time, such as [:, 1], with y == 1 as outcomes,"
+        "must have shape (rounds,): of several classes, pass one at a time, such as [:, "
+        "1], with y == 1 as outcomes,"
         " got (6, 3)",
     ),
     (TWO[:, :1], "must have shape (rounds,): pass its only column, [:, 0], got (6, 1)"),
     (np.zeros((6, 2, 2)), "must have shape (rounds,), got (6, 2, 2)"),
     (
         pd.DataFrame(TWO),
-        "must have shape (rounds,): of predict_proba, pass .iloc[:, 1], the probability of a 1, got (6, 2)",
+        "must have shape (rounds,): of predict_proba, pass .iloc[:, 1], the probability of "
+        "a 1, got (6, 2)",
     ),
     (
         pd.DataFrame(TWO[:, :1]),
@@ -549,8 +553,8 @@ FORECASTS = [
 def test_forecasts_in_another_form_are_told_what_to_pass(p, message):
     for name, call in {
         "y_prob": lambda: tally(Y, p),
-        "scores": lambda: tc.Recalibrator().recalibrate_many(p, Y),
-        "hints": lambda: tc.Guard().guard_many(p, Y),
+        "scores": lambda: tc.Recalibrator().forecast_many(p, Y),
+        "hints": lambda: tc.Guard().forecast_many(p, Y),
     }.items():
         with pytest.raises(tc.InputError) as caught:
             call()
@@ -558,13 +562,19 @@ def test_forecasts_in_another_form_are_told_what_to_pass(p, message):
 
 
 def test_a_generator_is_told_to_become_a_list():
-    message = "must be an array or a list, which can be read twice: pass list(...) of it, got <generator object"
+    message = (
+        "must be an array or a list, which can be read twice: pass list(...) of it, got "
+        "<generator object"
+    )
     assert str(refused(Y, (p for p in P))).startswith(f"y_prob {message}")
     assert str(refused((y for y in Y), P)).startswith(f"y_true {message}")
 
 
 LABELS = ["ham", "spam", "ham", "spam", "ham", "ham"]
-OF_LABELS = "must be 0 or 1 (of labels, pass a comparison with the one that counts as 1, such as y == 'ham')"
+OF_LABELS = (
+    "must be 0 or 1 (of labels, pass a comparison with the one that counts as 1, such as y "
+    "== 'ham')"
+)
 
 
 @pytest.mark.parametrize(
@@ -580,23 +590,21 @@ OF_LABELS = "must be 0 or 1 (of labels, pass a comparison with the one that coun
 def test_labels_are_told_to_be_compared(make):
     assert str(refused(make(LABELS), P)) == f"y_true {OF_LABELS}, got 'ham' at position 0"
     with pytest.raises(tc.InputError) as caught:
-        tc.Recalibrator().recalibrate_many(P, make(LABELS))
+        tc.Recalibrator().forecast_many(P, make(LABELS))
     assert str(caught.value) == f"outcomes {OF_LABELS}, got 'ham' at position 0"
     assert tally(np.array(LABELS) == "spam", P).total == 6
 
 
 @pytest.mark.parametrize("make", [tc.Recalibrator, tc.Guard, tc.hints.Platt])
 def test_swapped_columns_are_told_their_order(make):
-    f = make()
-    call = next(
-        getattr(f, name)
-        for name in ("recalibrate_many", "guard_many", "follow_many")
-        if hasattr(f, name)
-    )
+    call = make().forecast_many
     name = "hints" if make is tc.Guard else "scores"
     with pytest.raises(tc.InputError) as caught:
         call(Y, P)
-    said = f"outcomes must be 0 or 1 ({name} are all 0 and 1: the order is {name}, outcomes), got 0.5 at position 0"
+    said = (
+        f"outcomes must be 0 or 1 ({name} are all 0 and 1: the order is {name}, outcomes), got "
+        "0.5 at position 0"
+    )
     assert str(caught.value) == said
     with pytest.raises(tc.InputError) as caught:
         call(P, P)

@@ -28,14 +28,14 @@ def test_the_batch_is_the_loop_and_saving_changes_nothing() -> None:
         assert said[-1] == asked
         loop = tc.Recalibrator.from_json(loop.to_json())
         loop.observe(y)
-    assert batch.recalibrate_many(Z, Y).tolist() == said
+    assert batch.forecast_many(Z, Y).tolist() == said
     assert batch.to_json() == loop.to_json()
     assert batch.config["scale"] == "logit"
 
 
 def test_late_outcomes_are_saved_with_their_log_odds() -> None:
     r = tc.Recalibrator(scale="logit")
-    r.recalibrate_many(Z, Y)
+    r.forecast_many(Z, Y)
     tickets = [r.issue(z) for z in (-900.0, 3.5, 1e300)]
     other = tc.Recalibrator.from_bytes(r.to_bytes())
     for ticket, y in zip(tickets, (0, 1, 1), strict=True):
@@ -55,9 +55,7 @@ def test_a_log_is_replayed_as_it_happened() -> None:
         for s in np.flatnonzero(t == known_at).tolist():
             if tickets[s] in loop.awaited:
                 loop.resolve(tickets[s], Y[s])
-    assert batch.recalibrate_many(Z, Y, known_at=known_at).tolist() == [
-        ticket.p for ticket in tickets
-    ]
+    assert batch.forecast_many(Z, Y, known_at=known_at).tolist() == [ticket.p for ticket in tickets]
     assert batch.unresolved > 0
     assert batch.to_json() == loop.to_json()
     assert tc.Recalibrator.from_json(batch.to_json()).to_json() == loop.to_json()
@@ -66,9 +64,9 @@ def test_a_log_is_replayed_as_it_happened() -> None:
 def test_moderate_log_odds_are_the_same_as_probabilities() -> None:
     z = np.random.default_rng(3).normal(0, 2, 500)
     y = np.random.default_rng(4).random(500) < 0.4
-    by_odds = tc.Recalibrator(scale="logit").recalibrate_many(z, y)
+    by_odds = tc.Recalibrator(scale="logit").forecast_many(z, y)
     assert by_odds == pytest.approx(
-        tc.Recalibrator().recalibrate_many(1 / (1 + np.exp(-z)), y), abs=1e-9
+        tc.Recalibrator().forecast_many(1 / (1 + np.exp(-z)), y), abs=1e-9
     )
 
 
@@ -80,7 +78,7 @@ def test_what_is_no_log_odds_is_refused(score: Any) -> None:
         r.predict,
         r.issue,
         lambda z: r.predict_many([0.5, z]),
-        lambda z: r.recalibrate_many([0.5, z], [0, 1]),
+        lambda z: r.forecast_many([0.5, z], [0, 1]),
     ):
         with pytest.raises(tc.InputError, match=r"^scores? must "):
             call(score)
@@ -100,7 +98,7 @@ def test_saved_scores_must_fit_the_scale() -> None:
 
 def test_states_from_before_there_was_a_scale_are_read() -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many([0.2, 0.9], [0, 1])
+    r.forecast_many([0.2, 0.9], [0, 1])
     saved = json.loads(r.to_json())
     saved.pop("crc32")
     del saved["config"]["scale"]

@@ -1,4 +1,5 @@
-"""Measures: options, refusals, reports; the numbers are checked in tests/property and tests/exhaustive."""
+"""Measures: options, refusals, reports; the numbers are checked in tests/property and
+tests/exhaustive."""
 
 from __future__ import annotations
 

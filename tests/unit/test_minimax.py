@@ -281,7 +281,8 @@ ADVERSARIES = [
 @pytest.mark.parametrize("horizon", [2, 3, 4, 5])
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_what_is_to_be_expected_never_rises(horizon, adversary):
-    """The potential of the proof, round by round: the value of the state, which ends as the distance of the game."""
+    """The potential of the proof, round by round: the value of the state, which ends as the
+    distance of the game."""
     forecaster = Minimax(horizon=horizon, seed=3)
     solution = forecaster.solution
     rounds = 12 * horizon

@@ -1,4 +1,5 @@
-"""One file is the same rounds, or the same refusal, for the command, for Python and for the adapters."""
+"""One file is the same rounds, or the same refusal, for the command, for Python and for the
+adapters."""
 
 from __future__ import annotations
 
@@ -278,7 +279,10 @@ def test_blocks_are_the_arrays_in_parts(tmp_path: Path) -> None:
 def test_rows_without_an_outcome_are_kept_if_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_text("y,p\n1,0.5\n,0.25\n")
-    advice = "use read_rounds(..., unknown=True) to keep such rows, or read_rounds(..., skip_bad=True) to leave such rows"
+    advice = (
+        "use read_rounds(..., unknown=True) to keep such rows, or read_rounds(..., "
+        "skip_bad=True) to leave such rows"
+    )
     with pytest.raises(tc.FileError, match=re.escape(advice)):
         tc.read_rounds(path).arrays()
     kept = tc.read_rounds(path, unknown=True)
@@ -456,8 +460,8 @@ def test_numbers_with_points_are_refused_beside_decimal_commas() -> None:
 def test_percentages_without_a_sign_are_recognised() -> None:
     done = run("measure", "-", text="y,p\n1,50\n0,0.5\n0,12\n")
     assert (
-        "line 2: p must be a probability from 0 to 1, got '50': if these are percentages, use --percent"
-        in done.stderr
+        "line 2: p must be a probability from 0 to 1, got '50': if these are percentages, "
+        "use --percent" in done.stderr
     )
     done = run("measure", "-", "--percent", text="y,p\n1,50\n0,101\n")
     assert "line 3: p must be a percentage from 0 to 100, got '101'\n" in done.stderr
@@ -475,7 +479,8 @@ def test_parquet_with_words_and_text_is_read_if_asked_for(tmp_path: Path) -> Non
         assert done.stderr.endswith(": if 'yes' counts as 1, use --positive yes\n")
         done = run("measure", path, "--positive", "yes")
         assert done.stderr.endswith(
-            "row 1: p must be a probability from 0 to 1, got 50.0: if these are percentages, use --percent\n"
+            "row 1: p must be a probability from 0 to 1, got 50.0: if these are "
+            "percentages, use --percent\n"
         )
         right = tc.Tally.from_predictions([1, 0, 1], [0.5, 0.25, 0.125])
         assert tc.read_rounds(path, positive="yes", percent=True).tally() == right
@@ -519,7 +524,10 @@ def test_most_rows_are_not_skipped_unless_asked_for_twice(
         "line 4: a row must have 2 fields like the header, got 1; "
         "line 6: p must be a probability from 0 to 1, got 'x'"
     )
-    said = f"f.csv has 5 bad rows of 7, more than half ({reasons}): to skip them nevertheless, use --skip-bad --skip-bad"
+    said = (
+        f"f.csv has 5 bad rows of 7, more than half ({reasons}): to skip them nevertheless, use "
+        "--skip-bad --skip-bad"
+    )
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr.endswith(f"Error: {said}\n")
     assert [path.name for path in Path().iterdir()] == ["f.csv"]
@@ -561,7 +569,10 @@ def test_a_missing_outcome_names_what_would_take_it(command: str, tmp_path: Path
     columns = ["--outcome", "y"] if command == "forecast" else []
     done = run(command, "-", *out, *columns, text="y,p\n1,0.5\n,0.5\n")
     unknown = "--unknown to keep such rows, or " if command == "recalibrate" else ""
-    said = f"line 3: y must be an outcome, 0 or 1, got nothing: use {unknown}--skip-bad to leave such rows out\n"
+    said = (
+        f"line 3: y must be an outcome, 0 or 1, got nothing: use {unknown}--skip-bad to leave "
+        "such rows out\n"
+    )
     assert (done.exit_code, done.stderr.endswith(said)) == (2, True)
 
 

@@ -29,7 +29,7 @@ def test_answers_are_the_references_and_nearly_calibrated(y: list[int], m: int, 
         answers.append(osa.answer(bit))
         exact.append(plain.observe(bit))
         assert answers[-1] == pair[bit] == float(exact[-1])
-    assert batch.answer_many(y).tolist() == answers
+    assert batch.forecast_many(y).tolist() == answers
     assert osa.rounds == batch.rounds == len(y)
 
     by_value: dict[Fraction, Fraction] = defaultdict(Fraction)
@@ -50,4 +50,4 @@ def test_options_are_those_of_the_forecaster() -> None:
         with pytest.raises(tc.InputError):
             tc.OneStepAhead(grid=4).answer(bad)
     with pytest.raises(tc.InputError):
-        tc.OneStepAhead(grid=4).answer_many([0, 2])
+        tc.OneStepAhead(grid=4).forecast_many([0, 2])

@@ -103,17 +103,17 @@ def test_a_batch_is_the_loop(make: Any, groups: Any) -> None:
         ] == loop.predict(x, group=group)
         said.append(loop.predict(x, group=group))
         loop.observe(y)
-    assert batch.recalibrate_many(X, Y, groups=groups).tolist() == said
+    assert batch.forecast_many(X, Y, groups=groups).tolist() == said
     for part in (slice(0, 7), slice(7, 300)):
         some = None if groups is None else groups[part]
-        assert parts.recalibrate_many(X[part], Y[part], groups=some).tolist() == said[part]
+        assert parts.forecast_many(X[part], Y[part], groups=some).tolist() == said[part]
     assert batch.certificate == loop.certificate == parts.certificate
 
 
 def test_a_subclass_is_never_ignored() -> None:
     half, never = Half(), tc.Recalibrator(hint=Half(), nudge=False, budget=1000.0)
-    assert half.follow_many([0.9] * 3, [1, 1, 1]).tolist() == [0.5] * 3
-    assert never.recalibrate_many([0.9] * 3, [1, 1, 1]).tolist() == [0.5] * 3
+    assert half.forecast_many([0.9] * 3, [1, 1, 1]).tolist() == [0.5] * 3
+    assert never.forecast_many([0.9] * 3, [1, 1, 1]).tolist() == [0.5] * 3
     assert never.predict(0.9) == 0.5
     ticket = never.issue(0.9)  # the core's issue() would answer 0.95
     assert ticket.p == 0.5
@@ -127,7 +127,7 @@ def test_a_subclass_is_never_ignored() -> None:
 def test_the_given_object_is_left_alone() -> None:
     mine = Rate()
     r = tc.Recalibrator(hint=mine)
-    r.recalibrate_many(X, Y)
+    r.forecast_many(X, Y)
     assert mine.state() == {"ones": 1.0, "rounds": 2.0}
     mine.ones = 2.0
     assert r.state()["hint"] == {"ones": 1.0 + Y.sum(), "rounds": 302.0}
@@ -139,9 +139,9 @@ def test_what_a_hint_does_wrong_is_said_and_changes_nothing(answer: Any) -> None
     r.issue(0.2, group="late")
     before = r.to_json()
     with pytest.raises(tc.InputError, match=r"^hint must .* at position 5$"):
-        r.recalibrate_many(X, Y, groups=["new"] * 300)
+        r.forecast_many(X, Y, groups=["new"] * 300)
     assert r.to_json() == before
-    r.recalibrate_many(X[:5], Y[:5])
+    r.forecast_many(X[:5], Y[:5])
     before = r.to_json()
     for call in (r.predict, r.issue, lambda x: r.predict_many([x])):
         with pytest.raises(tc.InputError, match=r"^hint must "):
@@ -175,7 +175,7 @@ def test_a_hint_that_cannot_learn_leaves_the_round_open() -> None:
 
 def test_it_is_saved_as_plain_data_and_handed_in_again() -> None:
     r = tc.Recalibrator(hint=Rate())
-    r.recalibrate_many(X, Y)
+    r.forecast_many(X, Y)
     ticket = r.issue(0.7)
     r.predict(0.2)
     text = r.to_json()
@@ -242,10 +242,10 @@ def test_it_gets_log_odds_as_they_are() -> None:
             super().learn(score, outcome, notes)
 
     r = tc.Recalibrator(hint=Seen(), scale="logit")
-    r.recalibrate_many([-400, 7], [0, 1])
+    r.forecast_many([-400, 7], [0, 1])
     with pytest.raises(tc.InputError, match="score must be log-odds"):
         r.predict(math.inf)
-    assert tc.Recalibrator(hint=Half(), scale="logit").recalibrate_many([-400, 7], [0, 1])[0] == 0.5
+    assert tc.Recalibrator(hint=Half(), scale="logit").forecast_many([-400, 7], [0, 1])[0] == 0.5
 
 
 class Aware(Rate):
@@ -324,7 +324,7 @@ KNOWN_AT = np.minimum(np.arange(300) + np.random.default_rng(4).integers(0, 40, 
 
 
 def replayed(make: Any, **options: Any) -> tuple[tc.Recalibrator, list[float]]:
-    """What `recalibrate_many(known_at=)` promises to be, one call after the other."""
+    """What `forecast_many(known_at=)` promises to be, one call after the other."""
     r = tc.Recalibrator(hint=make(), **options)
     tickets = []
     for t, x in enumerate(X.tolist()):
@@ -341,7 +341,7 @@ def test_a_log_is_replayed_as_it_happened(make: Any, most: int) -> None:
     loop, said = replayed(make, max_unresolved=most)
     batch = tc.Recalibrator(hint=make(), max_unresolved=most)
     assert (
-        batch.recalibrate_many(X, Y, groups=[t % 3 for t in range(300)], known_at=KNOWN_AT).tolist()
+        batch.forecast_many(X, Y, groups=[t % 3 for t in range(300)], known_at=KNOWN_AT).tolist()
         == said
     )
     assert batch.certificate == loop.certificate
@@ -367,7 +367,7 @@ def test_a_replay_that_fails_is_undone(method: str) -> None:
     early = [r.issue(x) for x in X[:4].tolist()]
     before = r.to_json()
     with pytest.raises(KeyboardInterrupt):
-        r.recalibrate_many(X, Y, groups=["new"] * 300, known_at=KNOWN_AT)
+        r.forecast_many(X, Y, groups=["new"] * 300, known_at=KNOWN_AT)
     assert r.to_json() == before
     for ticket in early:
         r.resolve(ticket, 1)
@@ -401,8 +401,8 @@ def test_a_hint_cannot_use_the_recalibrator_that_asks_it() -> None:
     calls: list[Callable[[], Any]] = [
         lambda: r.resolve(ticket, 1),
         lambda: r.observe(1),
-        lambda: r.recalibrate_many(X, Y),
-        lambda: r.recalibrate_many(X, Y, known_at=KNOWN_AT),
+        lambda: r.forecast_many(X, Y),
+        lambda: r.forecast_many(X, Y, known_at=KNOWN_AT),
         lambda: r.predict(0.7),
         lambda: r.issue(0.7, group="b"),
     ]
@@ -436,7 +436,7 @@ def test_other_threads_are_refused_while_a_hint_is_asked() -> None:
 
     r = tc.Recalibrator(hint=Slow())
     with ThreadPoolExecutor(1) as pool:
-        for call in (lambda: r.predict(0.125), lambda: r.recalibrate_many([0.5, 0.125], [0, 1])):
+        for call in (lambda: r.predict(0.125), lambda: r.forecast_many([0.5, 0.125], [0, 1])):
             asked.clear()
             go.clear()
             running = pool.submit(call)
@@ -444,7 +444,7 @@ def test_other_threads_are_refused_while_a_hint_is_asked() -> None:
             try:
                 for other in (
                     lambda: r.predict(0.5),
-                    lambda: r.recalibrate_many([0.5], [1]),
+                    lambda: r.forecast_many([0.5], [1]),
                     lambda: r.certificate,
                 ):
                     with pytest.raises(tc.OrderError, match="in use"):
@@ -479,7 +479,7 @@ def test_notes_are_saved_with_their_tickets() -> None:
 
 def test_the_number_of_notes_is_always_the_same() -> None:
     r = tc.Recalibrator(hint=Growing())
-    r.recalibrate_many([0.5], [1])
+    r.forecast_many([0.5], [1])
     before = r.to_json()
     with pytest.raises(
         tc.InputError, match=r"^hint must give as many notes as ever, 2, from Growing.issue\(\)"

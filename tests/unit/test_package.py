@@ -25,7 +25,10 @@ def test_versions_agree() -> None:
 
 
 def test_names_are_imported_when_asked_for() -> None:
-    code = "import sys, truecast; before = {*sys.modules}; truecast.Recalibrator; print(*before); print(*sys.modules)"
+    code = (
+        "import sys, truecast; before = {*sys.modules}; truecast.Recalibrator; print(*before); "
+        "print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     before, after = (line.split() for line in done.stdout.splitlines())
     assert [name for name in before if name.startswith(("numpy", "truecast"))] == ["truecast"]
@@ -37,7 +40,10 @@ def test_names_are_imported_when_asked_for() -> None:
 
 
 def test_rooms_and_names_can_be_listed_and_nothing_else_is_there() -> None:
-    code = "import truecast; assert {*truecast.__all__} <= {*dir(truecast)}; truecast.measures.report; truecast.nothing"
+    code = (
+        "import truecast; assert {*truecast.__all__} <= {*dir(truecast)}; "
+        "truecast.measures.report; truecast.nothing"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (
         done.stderr.splitlines()[-1]
@@ -88,7 +94,8 @@ def test_only_what_is_public_is_listed() -> None:
 
 
 def test_reference_needs_neither_the_core_nor_numpy() -> None:
-    """Plain Python, so that it can be read, and agree with the core for no other reason than being right."""
+    """Plain Python, so that it can be read, and agree with the core for no other reason than being
+    right."""
     root = Path(str(files("truecast.reference").joinpath("split_ladder.py"))).parent
     for path in root.glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text())))

@@ -451,8 +451,10 @@ import numpy as np
 
 def settings():
     return [repr(part) for part in (
-        np.get_printoptions(), np.geterr(), np.random.get_state()[1][:4].tolist(), np.random.get_state()[2:],
-        random.getstate()[1][:4], random.getstate()[1][-1], warnings.filters, locale.setlocale(locale.LC_ALL),
+        np.get_printoptions(), np.geterr(), np.random.get_state()[1][:4].tolist(),
+        np.random.get_state()[2:],
+        random.getstate()[1][:4], random.getstate()[1][-1], warnings.filters,
+        locale.setlocale(locale.LC_ALL),
         sys.getrecursionlimit(), sys.excepthook, sys.float_repr_style,
     )]
 
@@ -461,7 +463,8 @@ before = settings()
 import truecast
 truecast.brier_score([0, 1], [0.2, 0.7])
 changed = [pair for pair in zip(before, settings()) if pair[0] != pair[1]]
-optional = ["matplotlib", "seaborn", "pandas", "polars", "pyarrow", "scipy", "sklearn", "highspy", "click", "duckdb"]
+optional = ["matplotlib", "seaborn", "pandas", "polars", "pyarrow", "scipy", "sklearn"]
+optional += ["highspy", "click", "duckdb"]
 print(json.dumps([changed, [name for name in optional if name in sys.modules]]))
 """
 

@@ -166,7 +166,7 @@ def assert_allowed(state: plot.LadderState) -> None:
 
 def test_the_ladder_of_one_step_ahead() -> None:
     osa = tc.OneStepAhead(grid=6)
-    osa.answer_many([1, 0, 0, 1, 1, 0, 0])
+    osa.forecast_many([1, 0, 0, 1, 1, 0, 0])
     state = plot.ladder_state(osa)
     assert state.name == "OneStepAhead(grid=6)"
     assert state.bias == pytest.approx(float(osa.calibration_error))

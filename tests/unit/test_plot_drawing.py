@@ -1,4 +1,5 @@
-"""What is drawn: all of it is there, can be read on any ground and at small sizes, and nothing else is touched."""
+"""What is drawn: all of it is there, can be read on any ground and at small sizes, and nothing else
+is touched."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def groups(number: int) -> plot.GroupOverview:
 
 def pair(kind: str) -> plot.BeforeAfter:
     y, p = rounds(kind)
-    return plot.before_after(y, p, tc.Recalibrator().recalibrate_many(p, y), resamples=30)
+    return plot.before_after(y, p, tc.Recalibrator().forecast_many(p, y), resamples=30)
 
 
 def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
@@ -86,7 +87,7 @@ def course(forecaster: object, rounds: int = 400) -> plot.CertificateCourse:
 def ladder(forecaster: object, rounds: int) -> plot.LadderState:
     y = np.random.default_rng(2).integers(0, 2, rounds)
     if isinstance(forecaster, tc.OneStepAhead):
-        forecaster.answer_many(y)
+        forecaster.forecast_many(y)
     else:
         forecaster.forecast_many(y)
     return plot.ladder_state(forecaster)
@@ -222,7 +223,8 @@ def test_other_axes_stay_empty_and_no_window_is_opened() -> None:
         "from matplotlib.figure import Figure\n"
         "from truecast import HorizonFree, plot\n"
         "y, p = [0, 1] * 20, [0.25, 0.75] * 20\n"
-        "for picture in (plot.reliability_diagram(y, p), plot.miscalibration(y, p), plot.ladder_state(HorizonFree()),\n"
+        "for picture in (plot.reliability_diagram(y, p), plot.miscalibration(y, p), "
+        "plot.ladder_state(HorizonFree()),\n"
         "                plot.group_overview(y, p, ['a', 'b'] * 20),\n"
         "                plot.certificate_course(HorizonFree(), y, points=4, distances=2)):\n"
         "    left, right = Figure().subplots(1, 2)\n"

@@ -31,7 +31,7 @@ def test_other_outcomes_may_come_between_a_predict_and_its_own() -> None:
     ticket = r.issue(0.8)
     said = r.predict(0.6)
     r.resolve(ticket, 1)
-    r.recalibrate_many([], [])
+    r.forecast_many([], [])
     r.observe(0)
     errors = (said - 0) ** 2 + (ticket.p - 1) ** 2
     assert r.rounds == 2
@@ -41,7 +41,7 @@ def test_other_outcomes_may_come_between_a_predict_and_its_own() -> None:
 def test_a_batch_replaces_what_was_asked() -> None:
     r = tc.Recalibrator()
     r.predict(0.6)
-    r.recalibrate_many([0.5], [1])
+    r.forecast_many([0.5], [1])
     with pytest.raises(tc.OrderError, match="predict"):
         r.observe(1)
 
@@ -63,18 +63,18 @@ def test_groups_have_certificates_of_their_own_up_to_a_number() -> None:
 
 def test_no_group_but_the_others_if_none_is_allowed() -> None:
     r = tc.Recalibrator(max_groups=0)
-    r.recalibrate_many([0.3, 0.4, 0.5], [0, 1, 1], groups=["a", ("b", "c"), None])
+    r.forecast_many([0.3, 0.4, 0.5], [0, 1, 1], groups=["a", ("b", "c"), None])
     assert dict(r.groups) == {}
     assert r.others.rounds == 2
 
 
 def test_numbers_and_names_of_groups_are_told_apart() -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many([0.5] * 4, [0, 1, 0, 1], groups=[1, "1", None, np.int64(1)])
+    r.forecast_many([0.5] * 4, [0, 1, 0, 1], groups=[1, "1", None, np.int64(1)])
     assert rounds_of(r) == {1: 2, "1": 1}
     again = tc.Recalibrator.from_json(r.to_json())
     assert list(again.groups) == [1, "1"]
-    r.recalibrate_many([0.5] * 2, [0, 1], groups=np.array(["1", "2"]))
+    r.forecast_many([0.5] * 2, [0, 1], groups=np.array(["1", "2"]))
     assert list(r.groups) == [1, "1", "2"]
     assert all(type(name) in (int, str) for name in r.groups)
 
@@ -134,11 +134,11 @@ def test_new_groups_of_a_batch_that_fails_are_forgotten() -> None:
     for new in (names[:5], names[5:40], names[40:]):
         before = r.to_json()
         with pytest.raises(tc.InputError, match="enough"):
-            r.recalibrate_many([0.5] * len(new) + [1.0], [1] * len(new) + [0], groups=[*new, None])
+            r.forecast_many([0.5] * len(new) + [1.0], [1] * len(new) + [0], groups=[*new, None])
         assert r.to_json() == before
         assert list(r.groups) == known
         assert not any(name in r.groups for name in new)
-        r.recalibrate_many([0.5] * len(new), [1] * len(new), groups=new)
+        r.forecast_many([0.5] * len(new), [1] * len(new), groups=new)
         known += new
         assert list(r.groups) == known
         assert all(r.groups[name].rounds == 1 for name in known)
@@ -164,7 +164,7 @@ def test_a_batch_of_several_groups_a_round_is_the_loop(late: bool) -> None:
     ends = set()
     for names in ways:
         r = tc.Recalibrator()
-        r.recalibrate_many(x, y, groups=names, known_at=known if late else None)
+        r.forecast_many(x, y, groups=names, known_at=known if late else None)
         ends.add(r.to_json())
     loop = tc.Recalibrator()
     tickets = []
@@ -187,17 +187,17 @@ def test_tables_of_groups_have_a_column_for_each() -> None:
     ends = set()
     for names in (pairs, np.array(pairs), np.array(pairs, object), frame, frame.to_numpy()):
         r = tc.Recalibrator()
-        said = r.recalibrate_many(x, y, groups=names)
+        said = r.forecast_many(x, y, groups=names)
         ends.add(
             (r.to_json(), tuple(said.tolist()), tuple(r.predict_many(x, groups=names).tolist()))
         )
     assert len(ends) == 1
     assert rounds_of(r) == {"JFK": 2, "am": 2, "LAX": 1, "pm": 2, "SFO": 1}
     numbered = tc.Recalibrator()
-    numbered.recalibrate_many(x, y, groups=np.array([[1, 2], [3, 4], [1, 4], [5, 2]]))
+    numbered.forecast_many(x, y, groups=np.array([[1, 2], [3, 4], [1, 4], [5, 2]]))
     assert rounds_of(numbered) == {1: 2, 2: 2, 3: 1, 4: 2, 5: 1}
     with pytest.raises(tc.InputError, match="index"):
-        r.recalibrate_many(pandas.Series(x), y, groups=frame[::-1])
+        r.forecast_many(pandas.Series(x), y, groups=frame[::-1])
 
 
 def test_the_order_of_a_rounds_groups_does_not_matter() -> None:
@@ -207,9 +207,9 @@ def test_the_order_of_a_rounds_groups_does_not_matter() -> None:
     for r in (straight, turned):
         r.predict(0.5, group=("a", "b", "c"))  # so that they have the same numbers
     for _ in range(20):
-        said = straight.recalibrate_many(x, y, groups=GROUPED)
+        said = straight.forecast_many(x, y, groups=GROUPED)
         assert (
-            turned.recalibrate_many(x, y, groups=[names[::-1] for names in GROUPED]).tolist()
+            turned.forecast_many(x, y, groups=[names[::-1] for names in GROUPED]).tolist()
             == said.tolist()
         )
     assert turned.issue(0.3, group=("b", "a")).p == straight.issue(0.3, group=("a", "b")).p
@@ -224,7 +224,7 @@ def test_a_group_named_twice_is_refused(names: Any) -> None:
         with pytest.raises(tc.InputError, match="^group must name each group once"):
             call()
     for many in (
-        lambda g: r.recalibrate_many([0.5, 0.6], [0, 1], groups=g),
+        lambda g: r.forecast_many([0.5, 0.6], [0, 1], groups=g),
         lambda g: r.predict_many([0.5] * 2, groups=g),
     ):
         with pytest.raises(
@@ -243,7 +243,7 @@ def test_what_cannot_name_groups_is_refused(names: Any) -> None:
     for call in (
         lambda: r.predict(0.5, group=names),
         lambda: r.issue(0.5, group=names),
-        lambda: r.recalibrate_many([0.5], [1], groups=[names]),
+        lambda: r.forecast_many([0.5], [1], groups=[names]),
         lambda: r.predict_many([0.5], groups=[names]),
     ):
         with pytest.raises(tc.InputError, match="^groups? must be"):
@@ -253,8 +253,8 @@ def test_what_cannot_name_groups_is_refused(names: Any) -> None:
 
 def test_a_view_of_a_group_goes_by_its_name_also_after_another_state_was_loaded() -> None:
     r, other = tc.Recalibrator(), tc.Recalibrator()
-    r.recalibrate_many([0.5] * 3, [1, 0, 1], groups=["y", "x", "gone"])
-    other.recalibrate_many([0.5] * 5, [1] * 5, groups=["x", "x", "x", "y", "y"])
+    r.forecast_many([0.5] * 3, [1, 0, 1], groups=["y", "x", "gone"])
+    other.forecast_many([0.5] * 5, [1] * 5, groups=["x", "x", "x", "y", "y"])
     views = {name: r.groups[name] for name in ("x", "y", "gone")}
     r.load(other.state())
     assert (views["x"].rounds, views["y"].rounds) == (3, 2)
@@ -285,11 +285,11 @@ def test_a_batch_with_events_is_the_loop() -> None:
                 loop.resolve(tickets[s], y[s])
             except tc.TicketError:
                 continue
-    said = batch.recalibrate_many(x, y, groups=np.arange(len(x)) % 2, known_at=known, events=EVENTS)
+    said = batch.forecast_many(x, y, groups=np.arange(len(x)) % 2, known_at=known, events=EVENTS)
     assert said.tolist() == [ticket.p for ticket in tickets]
     assert batch.to_json() == loop.to_json()
     plain = tc.Recalibrator(max_unresolved=13)
-    plain.recalibrate_many(x, y, groups=np.arange(len(x)) % 2, known_at=known)
+    plain.forecast_many(x, y, groups=np.arange(len(x)) % 2, known_at=known)
     assert plain._hint.state() != batch._hint.state()
 
 
@@ -327,7 +327,7 @@ def test_what_cannot_name_an_event_is_refused(event: Any) -> None:
     with pytest.raises(tc.InputError, match="^event must be a str or an int"):
         r.issue(0.5, group="new", event=event)
     with pytest.raises(tc.InputError, match="^events must be a str or an int.* at position 1"):
-        r.recalibrate_many(
+        r.forecast_many(
             [0.5, 0.5], [0, 1], groups=["new", "newer"], known_at=[0, 1], events=["a", event]
         )
     assert r.to_json() == before
@@ -336,9 +336,9 @@ def test_what_cannot_name_an_event_is_refused(event: Any) -> None:
 def test_events_come_with_known_at() -> None:
     r = tc.Recalibrator()
     with pytest.raises(tc.InputError, match="^events must come with known_at"):
-        r.recalibrate_many([0.5], [1], events=["a"])
+        r.forecast_many([0.5], [1], events=["a"])
     with pytest.raises(tc.InputError, match="^events must have an entry for each of the 2 rounds"):
-        r.recalibrate_many([0.5, 0.5], [1, 1], known_at=[0, 1], events=["a"])
+        r.forecast_many([0.5, 0.5], [1, 1], known_at=[0, 1], events=["a"])
     assert r.rounds == 0
 
 
@@ -367,7 +367,8 @@ def test_the_oldest_is_given_up_when_there_is_no_room() -> None:
         (3, "ticket must be one that was issued, below 3, got 3"),
         (
             0,
-            "ticket must be one whose outcome is awaited: this was resolved or given up before, got 0",
+            "ticket must be one whose outcome is awaited: this was resolved or given up "
+            "before, got 0",
         ),
         (-1, "ticket must be a whole number from 0"),
         (1.0, "ticket must be a whole number from 0"),
@@ -424,7 +425,8 @@ def test_tickets_outlive_the_process() -> None:
 
 
 def test_a_mix_judges_its_members_by_what_they_said_then() -> None:
-    """Platt with a short memory learns the 20 ones before the outcome of the first forecast comes."""
+    """Platt with a short memory learns the 20 ones before the outcome of the first forecast
+    comes."""
 
     def mix() -> hints.Mix:
         return hints.Mix([hints.Identity(), hints.Platt(5)])
@@ -432,13 +434,13 @@ def test_a_mix_judges_its_members_by_what_they_said_then() -> None:
     late, wise = tc.Recalibrator(hint=mix(), nudge=False), mix()
     ticket = late.issue(0.5)  # which is kept as it is: most forecasts are rounded
     _, notes = wise.issue(0.5)
-    late.recalibrate_many([0.5] * 20, [1] * 20)
-    wise.follow_many([0.5] * 20, [1] * 20)
+    late.forecast_many([0.5] * 20, [1] * 20)
+    wise.forecast_many([0.5] * 20, [1] * 20)
     late.resolve(ticket, 1)
     wise.learn(0.5, 1, notes)
     assert late._hint.state() == wise.state()
     forgetful = mix()
-    forgetful.follow_many([0.5] * 21, [1] * 21)
+    forgetful.forecast_many([0.5] * 21, [1] * 21)
     assert forgetful.state() != wise.state()
 
 
@@ -446,7 +448,7 @@ def test_a_hint_is_copied() -> None:
     hint = hints.Platt()
     r = tc.Recalibrator(hint=hint)
     before = hint.to_json()
-    r.recalibrate_many([0.9] * 10, [0] * 10)
+    r.forecast_many([0.9] * 10, [0] * 10)
     assert hint.to_json() == before
     hint.learn(0.5, 1)
     assert tc.Recalibrator(hint=hint)._hint.to_json() == hint.to_json()
@@ -474,7 +476,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
 
 def test_batches_are_refused_whole() -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many([0.5], [1], groups=["a"])
+    r.forecast_many([0.5], [1], groups=["a"])
     before = r.to_json()
     bad = [
         (
@@ -524,27 +526,27 @@ def test_batches_are_refused_whole() -> None:
     ]
     for arguments, options, message in bad:
         with pytest.raises(tc.InputError, match=message):
-            r.recalibrate_many(*arguments, **options)
+            r.forecast_many(*arguments, **options)
     assert r.to_json() == before
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_rounds_that_are_not_known_in_a_log_stay_awaited(kind: Any) -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many(
+    r.forecast_many(
         [0.2, 0.4, 0.6],
         [0, 1, 1],
         known_at=np.array([0, 3, min(np.iinfo(kind).max, 2**64 - 1)], kind),
     )
     assert (r.rounds, r.awaited) == (1, [1, 2])
     r.resolve(2, 1)
-    assert r.recalibrate_many([], [], known_at=[]).tolist() == []
+    assert r.forecast_many([], [], known_at=[]).tolist() == []
 
 
 def test_forecasts_are_written_where_they_are_told() -> None:
     out = np.full(3, -1.0)
     r = tc.Recalibrator()
-    assert r.recalibrate_many([0.1, 0.2, 0.3], [0, 1, 0], out=out) is out
+    assert r.forecast_many([0.1, 0.2, 0.3], [0, 1, 0], out=out) is out
     assert (out >= 0).all()
 
 
@@ -552,12 +554,12 @@ def test_forecasts_may_replace_the_scores_but_not_scores_to_come() -> None:
     rng = np.random.default_rng(6)
     buffer, y = rng.random(101), rng.random(100) < 0.4
     scores = buffer[:100].copy()
-    for make, many in ((tc.Recalibrator, "recalibrate_many"), (tc.Guard, "guard_many")):
-        said = getattr(make(), many)(scores, y)
+    for make in (tc.Recalibrator, tc.Guard):
+        said = make().forecast_many(scores, y)
         place = scores.copy()
-        assert getattr(make(), many)(place, y, out=place).tolist() == said.tolist()
+        assert make().forecast_many(place, y, out=place).tolist() == said.tolist()
         with pytest.raises(tc.InputError, match="overlap"):
-            getattr(make(), many)(buffer[:100], y, out=buffer[1:])
+            make().forecast_many(buffer[:100], y, out=buffer[1:])
     assert buffer[:100].tolist() == scores.tolist()
 
 
@@ -566,7 +568,7 @@ def test_groups_of_other_rows_are_refused() -> None:
     scores, groups = pandas.Series([0.5, 0.6]), pandas.Series(["a", "b"])
     r = tc.Recalibrator()
     with pytest.raises(tc.InputError, match="groups must have the index"):
-        r.recalibrate_many(scores, [0, 1], groups=groups[::-1])
+        r.forecast_many(scores, [0, 1], groups=groups[::-1])
     with pytest.raises(tc.InputError, match="groups must have the index"):
         r.predict_many(scores, groups=groups[::-1])
     assert not r.groups
@@ -576,7 +578,7 @@ def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None
     r = tc.Recalibrator(max_groups=2)
     rng = np.random.default_rng(4)
     scores = rng.random(300)
-    r.recalibrate_many(scores, rng.random(300) < scores**2, groups=rng.integers(0, 4, 300))
+    r.forecast_many(scores, rng.random(300) < scores**2, groups=rng.integers(0, 4, 300))
     r.predict(0.5)
     before = r.to_json()
     names = [0, 1, 2, "new", None, (0, 1), (1, 0, "new", 3), (), (3, 2), 0] * 2
@@ -589,7 +591,8 @@ def test_predict_many_tells_what_predict_would_say_and_changes_nothing() -> None
 
 
 def test_groups_in_predict_many_do_not_take_seats_from_each_other() -> None:
-    """Each round is said as if it came next: a new group finds the seat that one above it would have taken."""
+    """Each round is said as if it came next: a new group finds the seat that one above it would
+    have taken."""
     r = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False, budget=1.05, max_groups=1)
     names = ["x", ("a", "b"), ("b", "c", "x"), "a", None]
     said = r.predict_many([0.0] * 5, groups=names)
@@ -605,7 +608,7 @@ def test_better_than_a_model_that_is_off() -> None:
     y = rng.random(20_000) < truth
     scores = truth**3
     r = tc.Recalibrator()
-    said = r.recalibrate_many(scores, y)
+    said = r.forecast_many(scores, y)
     assert tc.brier_score(y, said) < 1.01 * tc.brier_score(y, truth) < tc.brier_score(y, scores)
     assert tc.smooth_calibration_error(y, said) < 0.1 * tc.smooth_calibration_error(y, scores)
     assert tc.calibration_distance(y, said, rtol=0.5, total=True).lower <= r.certificate.bound
@@ -613,7 +616,8 @@ def test_better_than_a_model_that_is_off() -> None:
 
 @pytest.mark.slow("waits for threads")
 def test_nothing_else_while_a_batch_runs() -> None:
-    """Another thread is refused until the batch has ended; nothing is lost or counted twice, whenever one begins."""
+    """Another thread is refused until the batch has ended; nothing is lost or counted twice,
+    whenever one begins."""
     r = tc.Recalibrator()
     batches, rounds, done = 0, 1_000, threading.Event()
     switching = sys.getswitchinterval()
@@ -623,7 +627,7 @@ def test_nothing_else_while_a_batch_runs() -> None:
         while batches < 300 or (
             observed == 0 and batches < 30_000
         ):  # on a busy machine calls hit batches only
-            r.recalibrate_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
+            r.forecast_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
             batches += 1
         done.set()
 
@@ -676,7 +680,7 @@ def test_a_group_that_would_be_saved_under_another_name_is_refused() -> None:
     with pytest.raises(
         tc.InputError, match="^groups must have no pair of surrogates.* at position 1"
     ):
-        r.recalibrate_many([0.3, 0.4], [0, 1], groups=["a", pair])
+        r.forecast_many([0.3, 0.4], [0, 1], groups=["a", pair])
     assert not r.groups
     for group in (letter, "\ud800", "é"):
         r.predict(0.3, group=group)
@@ -707,7 +711,7 @@ def test_a_batch_of_rows_of_several_models_is_the_loop(late: bool, scale: str) -
             said.append(loop.predict(row, group=names[t]))
             loop.observe(y[t])
     options: dict[str, Any] = {"known_at": known, "events": np.arange(120) // 6} if late else {}
-    assert batch.recalibrate_many(x, y, groups=names, **options).tolist() == said
+    assert batch.forecast_many(x, y, groups=names, **options).tolist() == said
     assert batch.to_json() == loop.to_json()
     assert batch.predict_many(x[:9], groups=names[:9]).tolist() == [
         copy.copy(loop).predict(x[k], group=names[k]) for k in range(9)
@@ -719,12 +723,12 @@ def test_a_batch_of_rows_of_several_models_is_the_loop(late: bool, scale: str) -
 )
 def test_scores_that_are_not_one_of_each_model_are_refused(score: Any) -> None:
     r = tc.Recalibrator(hint=hints.Experts(2))
-    r.recalibrate_many([[0.2, 0.3]], [1], groups=["a"])
+    r.forecast_many([[0.2, 0.3]], [1], groups=["a"])
     before = r.to_json()
     for call in (lambda: r.predict(score, group="new"), lambda: r.issue(score, group="new")):
         with pytest.raises(tc.InputError, match="^score"):
             call()
-    for many in (lambda x: r.recalibrate_many(x, [1], groups=["new"]), r.predict_many):
+    for many in (lambda x: r.forecast_many(x, [1], groups=["new"]), r.predict_many):
         with pytest.raises(tc.InputError, match="^scores"):
             many(score if isinstance(score, str) else [score])
     assert r.to_json() == before

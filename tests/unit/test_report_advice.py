@@ -55,7 +55,7 @@ def told(finding: Finding, context: Context = CONTEXT) -> list[str]:
 def test_recalibrate_if_it_is_off() -> None:
     (step,) = advice(off(), CONTEXT)
     assert step.do == "Recalibrate."
-    assert step.line == "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
+    assert step.line == "p = tc.Recalibrator().forecast_many(scores, outcomes)"
     assert re.search(
         r"the best fixed, increasing curve would take about [\d.]+\xa0% off the Brier score",
         step.why,
@@ -151,7 +151,7 @@ def test_forecasts_of_the_other_outcome_are_a_mix_up() -> None:
     assert turned.do == WRONG_WAY
     assert turned.why.endswith("Or recalibrate, which turns them round.")
     assert turned.line is not None
-    again = tc.Recalibrator().recalibrate_many(1 - P, Y)
+    again = tc.Recalibrator().forecast_many(1 - P, Y)
     assert tc.brier_score(Y, again) < tc.brier_score(Y, np.full(5000, Y.mean()))  # it does
     assert not any("Improve the model" in words for words in told(found(Y, 1 - P)))
     assert WRONG_WAY not in told(off())
@@ -174,7 +174,10 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     assert told(good) == ["Use the recalibrated forecasts."]
     assert good.after is not None
     before, after = tc.brier_score(OFF, P), tc.brier_score(OFF, P**2)
-    fell = f"The Brier score fell by {100 * (1 - after / before):.0f}\xa0%, from {before:.4f} to {after:.4f}"
+    fell = (
+        f"The Brier score fell by {100 * (1 - after / before):.0f}\xa0%, from {before:.4f} to "
+        f"{after:.4f}"
+    )
     assert after_sentence(good, good.after).startswith(fell)
     dull = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
     assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
@@ -286,13 +289,13 @@ def test_groups_of_a_round_or_so_are_not_to_be_recalibrated(size_of_groups: int)
 
 def test_the_certificate_says_what_is_proved_and_what_not() -> None:
     r = tc.Recalibrator()
-    r.recalibrate_many(P, OFF)
+    r.forecast_many(P, OFF)
     certificate = r.certificate
     proved, promised, beside = certificate_sentences(certificate)
     assert proved.startswith("The forecasts of the 5,000 rounds so far are within ")
     assert (
-        f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not estimated, "
-        in proved
+        f"{certificate.per_round:.4f} on average of perfectly calibrated ones: proved, not "
+        "estimated, " in proved
     )
     assert promised.startswith(
         f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 "

@@ -1,4 +1,5 @@
-"""What the report is about: ranges, gaps and gains against their definitions, on the rounds themselves."""
+"""What the report is about: ranges, gaps and gains against their definitions, on the rounds
+themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The page itself: it shows what was measured, is well formed, small, reproducible, and takes nobody's orders."""
+"""The page itself: it shows what was measured, is well formed, small, reproducible, and takes
+nobody's orders."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ class Tree(HTMLParser):
 def full() -> HtmlReport:
     """A page with everything on it."""
     recalibrator = tc.Recalibrator()
-    after = recalibrator.recalibrate_many(P, Y)
+    after = recalibrator.forecast_many(P, Y)
     return html_report(
         *(Y, P),
         groups=GROUPS,
@@ -242,7 +243,7 @@ def test_groups_are_those_of_the_rounds() -> None:
 
 
 def test_before_and_after_stand_side_by_side() -> None:
-    after = tc.Recalibrator().recalibrate_many(P, Y)
+    after = tc.Recalibrator().forecast_many(P, Y)
     rows = {row[0].strip(): row[1:] for row in tree().rows("The same rounds")}
     assert rows["Brier score"] == [f"{tc.brier_score(Y, p):.4f}" for p in (P, after)]
     assert rows["Log loss"] == [f"{tc.log_loss(Y, p):.4f}" for p in (P, after)]
@@ -310,7 +311,8 @@ def test_ranges_are_points_as_large_as_they_are_with_intervals() -> None:
 
 
 def points_of(found: Tree) -> list[tuple[float, str]]:
-    """How far down each point stands, and what kind it is: a circle, or a diamond if it is off by itself."""
+    """How far down each point stands, and what kind it is: a circle, or a diamond if it is off by
+    itself."""
     told = []
     for name, a, _ in found.elements:
         kind = a.get("class") or ""
@@ -360,7 +362,7 @@ def test_before_is_drawn_once() -> None:
 
 
 def test_what_is_of_before_is_said_to_be() -> None:
-    after = tc.Recalibrator().recalibrate_many(P, Y)
+    after = tc.Recalibrator().forecast_many(P, Y)
     facts = dict(zip((text for _, text in tree().all("dt")), _first_values(tree()), strict=True))
     assert facts["mean forecast"] == f"{P.mean():.4f} before, {after.mean():.4f} after"
     page = html_report(Y, P, after=after, times=np.arange(4000), resamples=20)
@@ -419,7 +421,8 @@ def test_the_witness_is_that_of_the_plot() -> None:
 
 @pytest.mark.parametrize("dated", [True, False])
 def test_a_course_over_time(dated: bool) -> None:
-    """Means over blocks of as many rounds each, from texts in any order; the same from parts of them."""
+    """Means over blocks of as many rounds each, from texts in any order; the same from parts of
+    them."""
     days = np.arange(4000) // 20
     order = np.random.default_rng(0).permutation(4000)
     texts = (

@@ -123,8 +123,8 @@ def test_a_million_rounds_can_be_off_by_very_little() -> None:
     said = verdict(finding)
     assert (said.kind, said.headline) == ("slight", "Not calibrated, but off by very little")
     assert (
-        "Of 199 simulated sets of calibrated forecasts, none was as far off, by this error or in any"
-        in said.evidence
+        "Of 199 simulated sets of calibrated forecasts, none was as far off, by this error "
+        "or in any" in said.evidence
     )
     assert said.evidence.endswith("(p-value 0.005).")
 
@@ -199,7 +199,8 @@ def test_both_gains_are_said_in_one_sentence() -> None:
     raw, less = 100 * brier.miscalibration / brier.score, 100 * finding.gain
     assert raw - less > 0.1
     assert gain(finding).endswith(
-        f"about {less:.2g}\xa0% off the Brier score ({raw:.2g}\xa0% in hindsight, less what chance adds)"
+        f"about {less:.2g}\xa0% off the Brier score ({raw:.2g}\xa0% in hindsight, less what "
+        "chance adds)"
     )
 
 
@@ -239,7 +240,10 @@ def test_where_it_is_off_is_said_in_words() -> None:
     p = rng.uniform(0, 1, 50_000)
     truth = np.where(p > 0.6, p - 0.08, p)
     (said,) = where_sentences(found(rng.random(len(p)) < truth, p))
-    words = r"Forecasts between (0\.\d+) and 0\.99\d+ were too high by about (0\.\d+) on average \(.* rounds\)\."
+    words = (
+        r"Forecasts between (0\.\d+) and 0\.99\d+ were too high by about (0\.\d+) on average "
+        r"\(.* rounds\)\."
+    )
     low, off = re.fullmatch(words, said).groups()
     assert float(low) == pytest.approx(0.6, abs=0.03)
     assert float(off) == pytest.approx(0.08, abs=0.008)

@@ -1,4 +1,5 @@
-"""Statements of the arena that no other test looks at: a lemma in a proof, a bound, the end of a game."""
+"""Statements of the arena that no other test looks at: a lemma in a proof, a bound, the end of a
+game."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ ANGLES = st.floats(0, math.pi)
 
 @given(ANGLES, ANGLES, st.floats(-1, 1))
 def test_one_price_limits_the_other_on_either_side(here: float, there: float, least: float) -> None:
-    """docs/arc.md, theorem 1: with f >= least at v, the prices keep f at u as high as the arc says, on either side."""
+    """docs/arc.md, theorem 1: with f >= least at v, the prices keep f at u as high as the arc says,
+    on either side."""
     u, v = math.sin(here / 2) ** 2, math.sin(there / 2) ** 2
     d = abs(u - v)
     lows = [(v * least - d) / u] if u > 1e-9 else []

@@ -1,4 +1,5 @@
-"""The marker of slow tests: it has a reason, the fast lane leaves it out, and what lacks it is named."""
+"""The marker of slow tests: it has a reason, the fast lane leaves it out, and what lacks it is
+named."""
 
 from __future__ import annotations
 

@@ -151,7 +151,10 @@ def test_foreign_text_is_refused(text: Any) -> None:
 @pytest.mark.slow("reads a thousand texts")
 def test_deeply_nested_text_is_refused() -> None:
     """At every depth: reading and checking give up at different ones."""
-    start = '{"format": "truecast", "version": 1, "kind": "BentGrid", "state": {}, "crc32": 0, "config": '
+    start = (
+        '{"format": "truecast", "version": 1, "kind": "BentGrid", "state": {}, "crc32": 0, '
+        '"config": '
+    )
     for depth in (*range(1, 1_100), 5_000, 100_000):
         with pytest.raises(tc.StateError):
             tc.BentGrid.from_json(start + '{"a":' * depth + "1" + "}" * depth + "}")
@@ -175,7 +178,8 @@ def test_bytes_that_end_late_or_unpack_without_end_are_refused(
     monkeypatch.setattr(state, "_SMALL", 100)
     monkeypatch.setattr(state, "_RATIO", 1)
     message = (
-        f"these {len(data) - 9} bytes unpack to more than {len(data) - 9} letters, which no saved forecaster does: "
+        f"these {len(data) - 9} bytes unpack to more than {len(data) - 9} letters, which no "
+        "saved forecaster does: "
         "if you trust who wrote them, unpack them by zlib and read them by from_json"
     )
     with pytest.raises(tc.StateError, match=f"^{message}$"):
@@ -298,18 +302,19 @@ def walk_to_save() -> tc.HorizonFree:
 
 def guard_to_save(nudge: bool) -> tc.Guard:
     g = tc.Guard(budget=1.5, nudge=nudge)
-    g.guard_many([0.1, 0.5, 0.83, 0.3] * 50, [0, 1, 1, 1, 0] * 40)
+    g.forecast_many([0.1, 0.5, 0.83, 0.3] * 50, [0, 1, 1, 1, 0] * 40)
     g.predict(0.37)
     return g
 
 
 def recalibrator_to_save() -> tc.Recalibrator:
-    """With everything: groups, others, tickets, events, forecasts given up, one that is asked for."""
+    """With everything: groups, others, tickets, events, forecasts given up, one that is asked
+    for."""
     r = tc.Recalibrator(
         hint=hints.Mix([hints.Identity(), hints.Platt(20)]), max_groups=2, max_unresolved=4
     )
     names = ["a", None, ("a", "b"), ("b", "c", "d")] * 5
-    r.recalibrate_many([0.1, 0.6, 0.83, 0.3] * 5, [0, 1, 1, 1, 0] * 4, groups=names)
+    r.forecast_many([0.1, 0.6, 0.83, 0.3] * 5, [0, 1, 1, 1, 0] * 4, groups=names)
     for k in range(7):
         r.issue(
             k / 7,
@@ -324,9 +329,7 @@ def recalibrator_to_save() -> tc.Recalibrator:
 def experts_to_save() -> tc.Recalibrator:
     r = tc.Recalibrator(hint=hints.Experts(3), nudge=False, scale="logit")
     rng = np.random.default_rng(1)
-    r.recalibrate_many(
-        rng.normal(size=(60, 3)), rng.integers(0, 2, 60), groups=[("a", 1), "b"] * 30
-    )
+    r.forecast_many(rng.normal(size=(60, 3)), rng.integers(0, 2, 60), groups=[("a", 1), "b"] * 30)
     for k in range(5):
         r.issue(rng.normal(size=3), group="a", event="game")
         r.predict(rng.normal(size=3).tolist())
@@ -374,7 +377,8 @@ STRANGE += [0.0, 0.5, -0.5, 1.5, 2.0**60, float("nan"), float("inf")]
 
 
 def assert_sound(f: Any) -> None:
-    """Whatever was loaded keeps what is promised of it, goes on, and can be saved and loaded again."""
+    """Whatever was loaded keeps what is promised of it, goes on, and can be saved and loaded
+    again."""
     again = type(f).from_json(f.to_json())
     assert again.to_json() == f.to_json()
     if isinstance(f, tc.HorizonFree):
@@ -636,9 +640,10 @@ def test_forged_numbers_are_refused(
 
 
 def test_knots_that_are_as_many_by_overflow_alone_are_refused() -> None:
-    """4096 times 2^52 is 0 in 64 bits: what is written by such counts would be beyond all memory."""
+    """4096 times 2^52 is 0 in 64 bits: what is written by such counts would be beyond all
+    memory."""
     r = tc.Recalibrator(hint=hints.Identity(), max_groups=5000)
-    r.recalibrate_many(np.full(4200, 0.5), np.arange(4200) % 2, groups=np.arange(4200))
+    r.forecast_many(np.full(4200, 0.5), np.arange(4200) % 2, groups=np.arange(4200))
     state = r.state()
     columns = columns_of(state, "groups")
     columns["rounds"] = np.full(4202, 1 << 52)
@@ -675,7 +680,7 @@ def test_sums_that_the_next_forecast_would_take_past_64_bits_are_refused(
 
 def test_energy_and_reserve_that_pass_64_bits_together_leave_no_room() -> None:
     r = tc.Recalibrator(hint=hints.Identity(), nudge=False)
-    r.recalibrate_many([0.3, 0.7], [1, 0])  # misses of both signs, which cancel in the middle
+    r.forecast_many([0.3, 0.7], [1, 0])  # misses of both signs, which cancel in the middle
     r.issue(0.5)
     state = r.state()
     times = math.isqrt((1 << 62) // int(columns_of(state, "groups")["energy"][0]))
@@ -862,7 +867,7 @@ def test_a_hundred_thousand_groups_are_saved_in_few_bytes() -> None:
     r = tc.Recalibrator(hint=hints.Identity(), max_groups=groups)
     names = np.tile(np.arange(groups), 10)
     x = rng.integers(1, 100, len(names)) / 100
-    r.recalibrate_many(x, rng.random(len(names)) < x, groups=names)
+    r.forecast_many(x, rng.random(len(names)) < x, groups=names)
     text = r.to_json()
     assert len(text) < 15_000_000
     again = tc.Recalibrator.from_json(text)
@@ -872,7 +877,7 @@ def test_a_hundred_thousand_groups_are_saved_in_few_bytes() -> None:
     assert again.certificate == r.certificate
     names = rng.integers(0, groups, 100)
     for each in (r, again):
-        each.recalibrate_many(x[:100], x[:100] < 0.4, groups=names, known_at=np.arange(100) + 3)
+        each.forecast_many(x[:100], x[:100] < 0.4, groups=names, known_at=np.arange(100) + 3)
     assert again.to_json() == r.to_json()
 
 

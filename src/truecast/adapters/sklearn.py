@@ -134,7 +134,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     that is enabled.
 
     `groups` are those to be calibrated: a name for each row, a tuple of several, or None, or a
-    table with a column for each of several, as in `Recalibrator.recalibrate_many`. The classifier
+    table with a column for each of several, as in `Recalibrator.forecast_many`. The classifier
     does not get them. A splitter gets them if metadata routing is enabled and it asks for groups,
     as `GroupKFold` does. To split by other groups, pass the splits: ``cv=list(GroupKFold().split(X,
     y, patients))``.
@@ -238,7 +238,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         estimator = clone(self.estimator).fit(X, labels, **routed.estimator.fit)
         forecasts = np.full(len(labels), np.nan)
         played = None if names is None else [names[row] for row in rows.tolist()]
-        forecasts[rows] = recalibrator.recalibrate_many(scores, outcomes[rows], groups=played)
+        forecasts[rows] = recalibrator.forecast_many(scores, outcomes[rows], groups=played)
         self.classes_, self.estimator_ = classes, estimator
         self.recalibrator_, self.forecasts_ = recalibrator, forecasts
         self._take_features()
@@ -302,7 +302,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.forecasts_ = (
             nothing
             if scores is None
-            else recalibrator.recalibrate_many(scores, outcomes, groups=names)
+            else recalibrator.forecast_many(scores, outcomes, groups=names)
         )
         self.classes_, self.estimator_, self.recalibrator_ = known, estimator, recalibrator
         self._take_features()

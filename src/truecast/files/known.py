@@ -318,7 +318,7 @@ class _Play:
         each = np.arange(len(at))
         scores = part.p[0][at]
         y = part.y[at]
-        forecasts = self._recalibrator.recalibrate_many(
+        forecasts = self._recalibrator.forecast_many(
             scores, y, groups=groups, known_at=each, events=events
         )
         self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))

@@ -237,7 +237,7 @@ def _recalibrated(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDA
     """Play rounds in order; those without an outcome are forecast, and not learned from."""
     groups = names.members(part.group)
     if not np.isnan(part.y).any():
-        return recalibrator.recalibrate_many(part.p[0], part.y, groups=groups)
+        return recalibrator.forecast_many(part.p[0], part.y, groups=groups)
     forecasts = np.empty(len(part))
     known = ~np.isnan(part.y)
     # runs of rows that all have an outcome, or all have none
@@ -248,7 +248,7 @@ def _recalibrated(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDA
         members = None if groups is None else groups[start:end]
         if known[start]:
             y = part.y[start:end]
-            forecasts[start:end] = recalibrator.recalibrate_many(scores, y, groups=members)
+            forecasts[start:end] = recalibrator.forecast_many(scores, y, groups=members)
         else:
             forecasts[start:end] = recalibrator.predict_many(scores, groups=members)
         start = end

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
+from truecast._renamed import renamed
 from truecast.certificate import ArcCertificate
 from truecast.errors import StateError
 from truecast.ladder import MAX_ROUNDS
@@ -65,7 +66,7 @@ class Guard(_core.Guard, Saveable):
     >>> g.observe(1)
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(20_000) < 0.6
-    >>> p = g.guard_many(np.full(20_000, 0.9), y)  # the hint says 90 %, the truth is 60 %
+    >>> p = g.forecast_many(np.full(20_000, 0.9), y)  # the hint says 90 %, the truth is 60 %
     >>> bool(abs(p[-10_000:].mean() - y[-10_000:].mean()) < 0.01), g.certificate.per_round < 0.02
     (True, True)
     """
@@ -92,7 +93,7 @@ class Guard(_core.Guard, Saveable):
         """The keyword arguments that build this forecaster anew."""
         return {"budget": self._budget, "nudge": self._nudge}
 
-    def guard_many(
+    def forecast_many(
         self, hints: ArrayLike, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Play a round for every hint: say a probability, then learn the outcome.
@@ -126,6 +127,8 @@ class Guard(_core.Guard, Saveable):
         said = np.empty(len(y)) if out is None else _check.output(out, y, h)
         self._run(h, y, said)
         return said
+
+    guard_many = renamed("guard_many", forecast_many)
 
     def a_priori(self, rounds: int) -> float:
         """The bound on CalDist after so many rounds that is proved before the first."""

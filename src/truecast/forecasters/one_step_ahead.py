@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check
+from truecast._renamed import renamed
 from truecast.forecasters.almost_one_step_ahead import AlmostOneStepAhead
 from truecast.ladder import CellRule, Ladder
 
@@ -34,7 +35,7 @@ class OneStepAhead:
     (0.5, 0.75)
     >>> osa.answer(1)
     0.75
-    >>> osa.answer_many([1, 1, 0]).tolist()
+    >>> osa.forecast_many([1, 1, 0]).tolist()
     [1.0, 1.0, 0.75]
     >>> osa.calibration_error <= osa.grid + 1
     True
@@ -69,12 +70,14 @@ class OneStepAhead:
         """Return the point of the pair nearer to the outcome, 0 or 1."""
         return self._ladder._settle(outcome)
 
-    def answer_many(self, outcomes: ArrayLike) -> NDArray[np.float64]:
+    def forecast_many(self, outcomes: ArrayLike) -> NDArray[np.float64]:
         """Answer every outcome in turn: the same as calling `answer` on each."""
         y = _check.outcomes(outcomes)
         said = np.empty(len(y))
         self._ladder._run(y, said)
         return said
+
+    answer_many = renamed("answer_many", forecast_many)
 
     @property
     def a_priori(self) -> Fraction:

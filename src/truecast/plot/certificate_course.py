@@ -224,8 +224,7 @@ def _player(
     if not follows:
         return player, lambda start, stop: player.forecast_many(y[start:stop])
     x = _check.probabilities("scores", scores, y, outcomes)
-    many = player.guard_many if isinstance(player, Guard) else player.recalibrate_many
-    return player, lambda start, stop: many(x[start:stop], y[start:stop])
+    return player, lambda start, stop: player.forecast_many(x[start:stop], y[start:stop])
 
 
 def _promised(player: Any, rounds: int) -> float:

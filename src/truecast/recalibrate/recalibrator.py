@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
 from truecast import state as saving
+from truecast._renamed import renamed
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
@@ -109,7 +110,7 @@ class Recalibrator(Saveable):
     (1, 2)
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(10_000) < 0.3
-    >>> p = r.recalibrate_many(np.full(10_000, 0.9), y)  # a model that is always sure, and wrong
+    >>> p = r.forecast_many(np.full(10_000, 0.9), y)  # a model that is always sure, and wrong
     >>> bool(abs(p[-5_000:].mean() - 0.3) < 0.01), r.certificate.per_round < 0.02
     (True, True)
     >>> Recalibrator.from_json(r.to_json()).predict(0.9) == r.predict(0.9)
@@ -292,7 +293,7 @@ class Recalibrator(Saveable):
         """
         self._desk.give_up(ticket)
 
-    def recalibrate_many(
+    def forecast_many(
         self,
         scores: ArrayLike,
         outcomes: ArrayLike,
@@ -346,7 +347,7 @@ class Recalibrator(Saveable):
         Examples
         --------
         >>> r = Recalibrator()
-        >>> p = r.recalibrate_many([0.6, 0.7, 0.8, 0.9], [0, 1, 1, 1], known_at=[2, 1, 5, 3])
+        >>> p = r.forecast_many([0.6, 0.7, 0.8, 0.9], [0, 1, 1, 1], known_at=[2, 1, 5, 3])
         >>> r.rounds, r.awaited == [2]  # the outcome of row 2 was not known when the log ended
         (3, True)
         """
@@ -371,6 +372,8 @@ class Recalibrator(Saveable):
             self._desk.replay(self._rows(x), names, y, known, about, said)
         return said
 
+    recalibrate_many = renamed("recalibrate_many", forecast_many)
+
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
         """Return what `predict` would say to each score if it came next; nothing is changed.
 
@@ -387,7 +390,7 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            As for `recalibrate_many`.
+            As for `forecast_many`.
         """
         x = _check.scores("scores", scores, scale=self._scale, models=self._hint._models)
         names = None if groups is None else _check.groups(groups, len(x), scores)

@@ -21,7 +21,7 @@ _RARE_AIM = 0.1  # the same, relative to the rate of the rarer outcome
 _ENOUGH = 100  # rounds to judge sharpness by
 _LARGE = 30  # rounds of a group, on average, for it to be recalibrated by itself
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_PYTHON = "p = tc.Recalibrator().recalibrate_many(scores, outcomes)"
+_PYTHON = "p = tc.Recalibrator().forecast_many(scores, outcomes)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def recalibrate(
 ) -> Recalibration:
     """Recalibrate a log: a `Recalibrator` for each key, in the order of time, keys in parallel.
 
-    The forecasts are those of `Recalibrator.recalibrate_many` for the sorted rows of the key, bit
+    The forecasts are those of `Recalibrator.forecast_many` for the sorted rows of the key, bit
     for bit, however the frame is partitioned: what you would have seen live.
 
     Parameters
@@ -330,7 +330,7 @@ class _Task:
         """Write the forecasts of a key where its rows are good; return its certificates."""
         rows = log.of(start, start + len(forecasts))
         recalibrator = Recalibrator(**self.options)
-        said = recalibrator.recalibrate_many(
+        said = recalibrator.forecast_many(
             rows.scores, rows.y, groups=rows.groups, known_at=rows.known_after()
         )
         forecasts[log.good[start : start + len(forecasts)]] = said

@@ -70,7 +70,7 @@ class OnlinePlatt(Follower):
     def _follow(
         self, scores: NDArray[np.float64], outcomes: NDArray[np.uint8], said: NDArray[np.float64]
     ) -> None:
-        said[:] = self._hint.follow_many(scores, outcomes)
+        said[:] = self._hint.forecast_many(scores, outcomes)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""

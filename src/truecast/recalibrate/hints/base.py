@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core
+from truecast._renamed import renamed
 from truecast.errors import InputError, StateError
 from truecast.state import Entry, Saveable, kinds_of, require_entries
 
@@ -60,7 +61,7 @@ class Hint(_core.Hint, Saveable):
             kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members), models
         )
 
-    def follow_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
+    def forecast_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
         """Say a probability for every score, learning each outcome before the next score.
 
         The same as ``[(h.predict(x), h.learn(x, y))[0] for x, y in zip(scores, outcomes)]``, bit
@@ -95,6 +96,8 @@ class Hint(_core.Hint, Saveable):
             said[t] = self.predict(score)
             self.learn(score, outcome)
         return said
+
+    follow_many = renamed("follow_many", forecast_many)
 
     def state(self) -> dict[str, Any]:
         """Everything that learning can change, as plain data."""

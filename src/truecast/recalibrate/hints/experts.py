@@ -57,7 +57,7 @@ class Experts(Hint):
     >>> z = rng.normal(size=(5000, 2))  # what each model knows
     >>> y = rng.random(5000) < 1 / (1 + np.exp(-z.sum(axis=1)))
     >>> scores = 1 / (1 + np.exp(-z))
-    >>> said = Experts(2).follow_many(scores, y)
+    >>> said = Experts(2).forecast_many(scores, y)
     >>> [round(float(np.mean((p - y)[1000:] ** 2)), 2) for p in (scores[:, 0], scores[:, 1], said)]
     [0.21, 0.22, 0.18]
     """

@@ -58,7 +58,7 @@ class Mix(Hint):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> hint = Mix()
-    >>> said = hint.follow_many(np.full(5000, 0.9), rng.random(5000) < 0.8)
+    >>> said = hint.forecast_many(np.full(5000, 0.9), rng.random(5000) < 0.8)
     >>> bool(abs(said[1000:].mean() - 0.8) < 0.01)
     True
     """

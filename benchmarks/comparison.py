@@ -26,9 +26,8 @@ import numpy as np
 RNG = np.random.default_rng(0)
 P = RNG.random(2_000)
 Y = (RNG.random(2_000) < P**1.3).astype(int)
-IRIS = (
-    RNG.normal(size=(150, 4)) + np.repeat(np.arange(3), 50)[:, None]
-)  # three classes, like the flowers
+# three classes, like the flowers
+IRIS = RNG.normal(size=(150, 4)) + np.repeat(np.arange(3), 50)[:, None]
 KIND = np.repeat(np.arange(3), 50)
 
 CLAIMS: list[tuple[str, str, Callable[[], bool]]] = []

@@ -187,9 +187,8 @@ def events(seeds: int) -> Rows:
             rng = np.random.default_rng(seed)
             lead = rng.normal(0, 1, (games, steps)).cumsum(1)
             left = np.sqrt(np.arange(steps, 0, -1) - 0.5)
-            x = sigmoid(
-                1.702 * lead / left
-            ).ravel()  # about the normal distribution of what is left
+            # about the normal distribution of what is left
+            x = sigmoid(1.702 * lead / left).ravel()
             y = np.repeat(lead[:, -1] + rng.normal(0, math.sqrt(0.5), games) > 0, steps).astype(
                 np.uint8
             )

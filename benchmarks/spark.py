@@ -110,9 +110,8 @@ def batches(session: SparkSession, scale: float) -> None:
     frame = keyed(session, rows, keys)
     names = {"outcome": "y", "score": "p", "key": "key", "order_by": "time"}
     sort = frame.repartition("key").sortWithinPartitions("key", "time")
-    computed(
-        spark.recalibrate(keyed(session, 1000, 10), **names).forecasts
-    )  # workers are started by now
+    # workers are started by now
+    computed(spark.recalibrate(keyed(session, 1000, 10), **names).forecasts)
     print(f"\n## A batch recalibrated\n\n{keys:,} keys.\n\n{SPEEDS}", flush=True)
     speed("shuffled and sorted by Spark alone", rows, lambda: computed(sort))
     counted = spark.recalibrate(frame, **names, on_bad="count").forecasts

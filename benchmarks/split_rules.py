@@ -22,9 +22,8 @@ from timing import header
 
 import truecast as tc
 
-Outcome = Callable[
-    [int, float, Any], int
-]  # from the rounds before, the forecast and who made it to the outcome
+# from the rounds before, the forecast and who made it to the outcome
+Outcome = Callable[[int, float, Any], int]
 Due = Callable[["Ladder", int, float], bool]  # whether to split cell i, which has cost so much
 
 

@@ -30,10 +30,8 @@ from truecast.splitting import CUBE_ROOTS, LARGE, ROWS, THOUSAND
 Rows = list[tuple[int, int]]
 
 _UNIT = 1 << 60  # of sums of 1/b
-_RATIO, _SQUARE = (
-    1 << 30,
-    1 << 24,
-)  # of ratios of two b, and of those that are squared: sums stay below 2^63
+# of ratios of two b, and of those that are squared: sums stay below 2^63
+_RATIO, _SQUARE = 1 << 30, 1 << 24
 _UP = decimal.Context(prec=30, rounding=decimal.ROUND_CEILING)
 _FEW = 16  # n up to which R may be the least
 

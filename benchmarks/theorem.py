@@ -25,10 +25,8 @@ FORECASTERS: dict[str, Callable[[int], Any]] = {
     "AOSA, middle": lambda rounds: tc.AlmostOneStepAhead(horizon=rounds, at="middle"),
     "BentGrid": lambda rounds: tc.BentGrid(horizon=rounds),
 }
-EXACTLY, RTOL = (
-    10_000,
-    1e-6,
-)  # rounds up to which the distance itself is asked for, and how closely beyond
+# rounds up to which the distance itself is asked for, and how closely beyond
+EXACTLY, RTOL = 10_000, 1e-6
 WHAT = """
 How far the forecasts of `AlmostOneStepAhead` (AOSA) and `BentGrid`, built for T rounds, are from calibrated ones:
 CalDist, in total, as `calibration_distance` finds it; the distance itself to {exactly:,} rounds, and to {rtol:g}

@@ -37,14 +37,11 @@ print(f"{len(y):,} flights, {y.mean():.1%} late")
 
 # %%
 times = np.concatenate([departure.to_numpy(), landed.to_numpy()])
-events = np.argsort(
-    times, kind="stable"
-)  # at the same minute departures come first: they cannot know
+# at the same minute departures come first: they cannot know
+events = np.argsort(times, kind="stable")
 recalibrator, tickets, said, most = tc.Recalibrator(), {}, np.empty(len(y)), 0
-recent, mean_of_recent = (
-    deque([0, 1], maxlen=200),
-    np.empty(len(y)),
-)  # to compare with: it knows no model
+# to compare with: it knows no model
+recent, mean_of_recent = deque([0, 1], maxlen=200), np.empty(len(y))
 for count, event in enumerate(events.tolist()):
     if event < len(y):
         tickets[event] = recalibrator.issue(scores[event], group=groups[event])
@@ -55,9 +52,8 @@ for count, event in enumerate(events.tolist()):
         recalibrator.resolve(tickets.pop(flight), y[flight])
         recent.append(int(y[flight]))
     if count == len(events) // 2:
-        recalibrator = tc.Recalibrator.from_json(
-            recalibrator.to_json()
-        )  # tickets in the air stay good
+        # tickets in the air stay good
+        recalibrator = tc.Recalibrator.from_json(recalibrator.to_json())
 print(f"at most {most} flights were in the air")
 
 # %% [markdown] ## What came of it  Brier score: sharpness and calibration together. smCE:

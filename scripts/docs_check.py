@@ -11,13 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-FETCHED = {
-    "src",
-    "srcset",
-    "poster",
-    "data",
-    "action",
-}  # attributes whose address a browser loads by itself
+# attributes whose address a browser loads by itself
+FETCHED = {"src", "srcset", "poster", "data", "action"}
 _CSS_FETCH = re.compile(
     r"url\(\s*['\"]?((?:https?:)?//[^)'\"\s]+)|@import\s+['\"]((?:https?:)?//[^'\"]+)"
 )

@@ -55,9 +55,8 @@ def _rewrite(paragraph: str) -> str:
     paragraph = _BLOCK.sub(
         lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", paragraph
     )
-    paragraph = _INLINE.sub(
-        lambda m: f"<span>{convert(m[1])}</span>", paragraph
-    )  # bare, it could begin a block
+    # bare, it could begin a block
+    paragraph = _INLINE.sub(lambda m: f"<span>{convert(m[1])}</span>", paragraph)
     paragraph = _PAGE.sub(r'<a href="../\1.html">\1</a>', paragraph)
     parts = re.split(r"(`+[^`]+`+)", _NAME.sub(_link, paragraph))
     return "".join(part if "`" in part else _POWER.sub(_raised, part) for part in parts)
@@ -75,9 +74,8 @@ def _link(match: re.Match[str]) -> str:
         return f"[`{match[1]}`][{entries[match[2]]}]"
     if head not in entries:
         return match[0]
-    place = (
-        f"{dot}{member}" if f"{head}.{member}" in _methods() else ""
-    )  # fields have no entry of their own
+    # fields have no entry of their own
+    place = f"{dot}{member}" if f"{head}.{member}" in _methods() else ""
     return f"[`{match[1]}`][{entries[head]}{place}]"
 
 

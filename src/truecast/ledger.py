@@ -34,9 +34,8 @@ _MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enoug
 _MOST_KNOTS = 1 << 28
 _HALF = 1 << 62
 _MOST_LATE = 1 << 20  # forecasts that may await their outcomes
-_FARTHEST = (
-    math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25
-)  # a forecast from its key: half the first spacing, and rounding
+# a forecast from its key: half the first spacing, and rounding
+_FARTHEST = math.pi / 2**13 * (1 + 2.0**-20) + 2.0**-25
 
 #: what a saved guard has, by table
 ENTRIES = {table: [Entry(*each) for each in listed] for table, listed in _core.GUARD.items()}
@@ -62,9 +61,8 @@ def certify(parts: tuple[Any, ...]) -> ArcCertificate:
         smooth_error=min((SMOOTH_ERROR * root + beyond) * _UP, float(made)),
         lower_distance=min(lower, float(made)),
         bound=min((lower + gap) * _UP, float(made)),
-        a_priori=min(
-            ((LOWER_DISTANCE * most + beyond) * _UP + gap) * _UP, float(made)
-        ),  # never below the bound
+        # never below the bound
+        a_priori=min(((LOWER_DISTANCE * most + beyond) * _UP + gap) * _UP, float(made)),
         brier=squared_error / rounds if rounds else math.nan,
         unresolved=late + lost,
         unknown=unknown * 2.0**-32,
@@ -90,9 +88,8 @@ def _most_hidden(rounds: int) -> float:
     """The most that crediting to knots can hide (docs/adaptive.md, theorem 7, section 6)."""
     total, made, digits = 0.0, 0, 12
     while made < rounds:
-        until = min(
-            rounds, math.isqrt(8 ** (digits - 1)) + 1
-        )  # forecasts before which 2**digits steps suffice
+        # forecasts before which 2**digits steps suffice
+        until = min(rounds, math.isqrt(8 ** (digits - 1)) + 1)
         total += (until - made) * math.pi / 2 ** (digits + 1)
         made, digits = until, digits + 1
     return total + rounds * (2.0**-26 + 2.0**-40 + _RESIDUAL)

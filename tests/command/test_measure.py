@@ -68,9 +68,8 @@ def test_several_scores_side_by_side_with_the_figures_of_python(file: str) -> No
             ], name
     sure = [tc.uncertainty(tc.smooth_calibration_error, Y, OLD, resamples=999)]
     sure.append(tc.uncertainty(tc.smooth_calibration_error, Y, NEW, resamples=999))
-    assert (
-        "p-value" not in found
-    )  # that of the verdict, which allows for all that was looked at, is said once
+    # that of the verdict, which allows for all that was looked at, is said once
+    assert "p-value" not in found
     assert found["if calibrated, by chance"] == [f"{each.if_calibrated:.6f}" for each in sure]
     assert found["90% interval from"] == [f"{each.lower:.6f}" for each in sure]
     assert found["miscalibration"] == [f"{report.log.miscalibration:.6f}" for report in reports]
@@ -161,9 +160,8 @@ def test_an_option_that_takes_one_value_is_refused_twice(command: str) -> None:
 
 
 def test_json_has_everything_and_no_words_that_are_not_json() -> None:
-    frame = FRAME.with_columns(
-        sure=(1 - FRAME["happened"]).cast(pl.Float64)
-    )  # always wrong: infinite log loss
+    # always wrong: infinite log loss
+    frame = FRAME.with_columns(sure=(1 - FRAME["happened"]).cast(pl.Float64))
     frame.write_csv("sure.csv")
     done = run(
         "measure",
@@ -274,9 +272,8 @@ def test_names_of_groups_and_scores_cannot_break_the_table() -> None:
 def test_groups_beyond_those_for_which_chance_is_simulated_are_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        import_module("truecast.cli.measure"), "_TESTED", 2
-    )  # by its name there is the command
+    # by its name there is the command
+    monkeypatch.setattr(import_module("truecast.cli.measure"), "_TESTED", 2)
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "20")
     assert done.stdout.endswith(
         "p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n"

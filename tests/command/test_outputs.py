@@ -80,9 +80,10 @@ def test_a_folder_that_must_not_be_written(
 ) -> None:
     Path("closed").mkdir()
     real = os.access
+    # for root
     monkeypatch.setattr(
         os, "access", lambda path, mode: Path(path).name != "closed" and real(path, mode)
-    )  # for root
+    )
     said = refused(words, option, f"closed/{name}")
     assert said == f"Error: closed/{name} cannot be written ({option}): Permission denied"
     assert sorted(os.listdir()) == ["closed", "scores.csv"]

@@ -231,9 +231,8 @@ def test_the_report_is_about_before_and_after() -> None:
     page = Path("report.html").read_text()
     again = run("recalibrate", "scores.csv", "-o", "out.csv", *options)
     assert again.stdout.startswith(f"{ROWS:,} rows recalibrated before; 0 new\n")
-    assert (
-        Path("report.html").read_text() == page
-    )  # of all rows of the output, whenever they were written
+    # of all rows of the output, whenever they were written
+    assert Path("report.html").read_text() == page
     for word in ("JFK", "recalibrated", "proved"):
         assert word in page
     assert len(page) < 300_000

@@ -369,9 +369,8 @@ def test_new_rows_must_not_be_earlier_than_the_last_learned() -> None:
     done = run(*command(*options))
     said = "line 3: when (--time) must not be before 5, up to which the state has learned, got '4'"
     assert (done.exit_code, said in done.stderr) == (2, True)
-    Path("log.csv").write_text(
-        "\n".join([rows[0], "a,1,0.5,3"]) + "\n"
-    )  # an old row alone, and one without times
+    # an old row alone, and one without times
+    Path("log.csv").write_text("\n".join([rows[0], "a,1,0.5,3"]) + "\n")
     assert run(*command(*options)).exit_code == 0
     assert run(*command(*options[:3])).exit_code == 0
     Path("log.csv").write_text("\n".join([rows[0], "c,1,0.5,4"]) + "\n")

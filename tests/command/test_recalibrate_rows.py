@@ -288,19 +288,13 @@ def test_the_same_file_read_in_another_way_is_refused(
 @pytest.mark.parametrize(
     ("before", "now"),
     [
-        (
-            lines(*["0,0.1", "0,0.2"] * 500),
-            lines(*["0,0.35", "0,0.42"] * 500),
-        ),  # no outcome tells anything
-        (
-            lines(*["0,0.1"] * 500, *["1,0.8"] * 500),
-            lines(*["0,0.3"] * 500, *["1,0.4"] * 500),
-        ),  # nor does one change
+        # no outcome tells anything
+        (lines(*["0,0.1", "0,0.2"] * 500), lines(*["0,0.35", "0,0.42"] * 500)),
+        # nor does one change
+        (lines(*["0,0.1"] * 500, *["1,0.8"] * 500), lines(*["0,0.3"] * 500, *["1,0.4"] * 500)),
         (lines("1,0.41", "0,0.27", "1,0.83"), lines("1,0.92", "0,0.35", "1,0.64")),  # nor do few
-        (
-            lines(*["0,0.1", "1,0.1"] * 5),
-            lines(*["1,0.1", "1,0.1"] * 5),
-        ),  # nor does a score that is always the same
+        # nor does a score that is always the same
+        (lines(*["0,0.1", "1,0.1"] * 5), lines(*["1,0.1", "1,0.1"] * 5)),
     ],
 )
 def test_what_chance_explains_is_not_taken_for_another_way_to_read(before: str, now: str) -> None:
@@ -470,9 +464,8 @@ def test_rows_out_of_order_are_refused_or_sorted(kind: str) -> None:
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
     assert not Path("out.csv").exists()
     assert run("recalibrate", "log.csv", "-o", "out.csv", "--time", "when", "--sort").exit_code == 0
-    assert (
-        Path("out.csv").read_bytes() == Path("sound.csv").read_bytes()
-    )  # rows of one time stay in order
+    # rows of one time stay in order
+    assert Path("out.csv").read_bytes() == Path("sound.csv").read_bytes()
 
 
 @pytest.mark.parametrize("kind", TIMES)

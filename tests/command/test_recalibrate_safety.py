@@ -271,9 +271,8 @@ def test_the_page_has_a_certificate_only_if_that_is_about_its_rows_and_says_what
     Path("scores.csv").write_text(FRAME[:500].write_csv() + "9,9,9\n")
     assert run(*command(".csv", "--skip-bad", "--report", "first.html")).exit_code == 0
     write(FRAME[500:900], "scores.csv")
-    assert (
-        run(*command(".csv", "--report", "second.html")).exit_code == 0
-    )  # the certificate is about 900 rounds
+    # the certificate is about 900 rounds
+    assert run(*command(".csv", "--report", "second.html")).exit_code == 0
     first, second = (
         re.sub("<[^>]*>", " ", Path(f"{day}.html").read_text()) for day in ("first", "second")
     )

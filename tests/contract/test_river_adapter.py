@@ -191,9 +191,8 @@ def test_in_a_pipeline_progressively_validated() -> None:
     again = evaluate.progressive_val_score(
         datasets.Phishing(), around, metrics.LogLoss() + metrics.Accuracy()
     )
-    assert again[0].get() == pytest.approx(
-        found[0].get(), abs=0.01
-    )  # scaled before or after the row is learned
+    # scaled before or after the row is learned
+    assert again[0].get() == pytest.approx(found[0].get(), abs=0.01)
 
 
 def test_progressive_validation_with_late_labels() -> None:
@@ -219,9 +218,8 @@ def test_clones_start_anew_and_copies_go_on() -> None:
         pickle.loads(pickle.dumps(model)),
         model.clone(include_attributes=True),
     ]
-    assert (
-        copies.pop().certificate == model.certificate
-    )  # river's clone: our attributes, a new classifier
+    # river's clone: our attributes, a new classifier
+    assert copies.pop().certificate == model.certificate
     for x, y in PHISHING[100:150]:
         said = model.predict_proba_one(x)
         for other in copies:

@@ -190,9 +190,8 @@ def test_partial_fit_scores_before_it_learns(batch: int) -> None:
             scores = alone.predict_proba(X[part])[:, 1]
             before = model.predict_proba(X[part])[:, 1]
             expected = plain.forecast_many(scores, y[part])
-            assert (
-                before[0] == expected[0]
-            )  # so with one row at a time, the certificate is about what was said
+            # so with one row at a time, the certificate is about what was said
+            assert before[0] == expected[0]
         alone.partial_fit(X[part], y[part], classes=[0, 1])
         model.partial_fit(X[part], y[part], classes=[0, 1])
         if start:
@@ -238,9 +237,8 @@ def test_a_frozen_classifier_is_never_changed() -> None:
     ones = X[y == 1]
     model.partial_fit(ones, np.ones(len(ones)))
     assert np.array_equal(fitted.coef_, before)
-    only_ones = RecalibratedClassifier(FrozenEstimator(fitted)).fit(
-        ones, np.ones(len(ones))
-    )  # it knows both classes
+    # it knows both classes
+    only_ones = RecalibratedClassifier(FrozenEstimator(fitted)).fit(ones, np.ones(len(ones)))
     assert only_ones.classes_.tolist() == [0, 1]
 
 
@@ -419,9 +417,8 @@ def test_groups_go_to_the_splitter_if_it_asks_for_them() -> None:
     groups = np.arange(240) % 3
     with sklearn.config_context(enable_metadata_routing=True):
         routed = RecalibratedClassifier(GaussianNB(), cv=GroupKFold(3)).fit(X, y, groups=groups)
-        usual = RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(
-            X, y, groups=groups
-        )  # this one does not
+        # this one does not
+        usual = RecalibratedClassifier(GaussianNB(), cv=KFold(3)).fit(X, y, groups=groups)
     splits = list(GroupKFold(3).split(X, y, groups))
     listed = RecalibratedClassifier(GaussianNB(), cv=splits).fit(X, y, groups=groups)
     assert np.array_equal(routed.forecasts_, listed.forecasts_)

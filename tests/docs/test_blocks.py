@@ -184,22 +184,16 @@ def test_dots_stand_for_parts_of_lines_and_for_lines() -> None:
 @pytest.mark.parametrize(
     ("expected", "got", "new"),
     [
-        (
-            "Brier 0.5\n...\ndone",
-            "Brier 0.5\nerror 1\ndone\n",
-            "Brier 0.5\n...\ndone",
-        ),  # right as it is
+        # right as it is
+        ("Brier 0.5\n...\ndone", "Brier 0.5\nerror 1\ndone\n", "Brier 0.5\n...\ndone"),
         (
             "Brier 0.5\n...\n12 rows",
             "Brier  0.25\nerror 1\n1,300 rows\n",
             "Brier  0.25\n...\n1,300 rows",
         ),
         ("Brier 0.5\n...", "Brier 0.25\nerror 1\nerror 2\n", "Brier 0.25\n..."),
-        (
-            "Brier 0.5\ndone",
-            "Brier 0.25\nerror 1\ndone\n",
-            "Brier 0.25\nerror 1\ndone",
-        ),  # a new line
+        # a new line
+        ("Brier 0.5\ndone", "Brier 0.25\nerror 1\ndone\n", "Brier 0.25\nerror 1\ndone"),
         ("Brier 0.5\n...\ndone", "Brier 0.25\nerror 1\n", "Brier 0.25\nerror 1"),  # a line is gone
         ("Brier 0.5", "Brier 0.25\nerror 1\n", "Brier 0.25\nerror 1"),
     ],

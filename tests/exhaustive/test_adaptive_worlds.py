@@ -91,6 +91,7 @@ def test_all_strings_on_ladders_that_split(at: str, split: float, longest: int) 
 
 
 # The sums of theorems 3 and 4, in fractions.
+# of lambda = k / 2**j, by (k, j)
 TABLE = {
     (1, 1): Fraction(11, 4),
     (3, 3): Fraction(7, 2),
@@ -107,7 +108,7 @@ TABLE = {
     (1, 7): Fraction(251, 4),
     (3, 9): Fraction(639, 8),
     (1, 8): Fraction(239, 2),
-}  # of lambda = k / 2**j, by (k, j)
+}
 HALF = Fraction(1, 2)
 
 

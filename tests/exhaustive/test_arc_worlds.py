@@ -69,9 +69,8 @@ def test_distances_are_within_the_certificate(worlds: list[tuple[Sides, ArcCerti
     for (sides, certificate), distance in zip(worlds, far.tolist(), strict=True):
         rounds = certificate.rounds
         assert rounds == len(sides[0]) + len(sides[1])
-        assert (
-            distance <= certificate.lower_distance + TINY
-        )  # so that the lower distance is, all the more
+        # so that the lower distance is, all the more
+        assert distance <= certificate.lower_distance + TINY
         assert certificate.lower_distance <= certificate.bound <= certificate.a_priori
         assert certificate.lower_distance <= 0.54 * rounds**0.5
         assert certificate.smooth_error <= 0.589 * rounds**0.5

@@ -84,9 +84,8 @@ def test_lower_distance_of_many_forecasts(power: float) -> None:
     bounds = tc.lower_calibration_distance(tally)
     assert bounds.lower <= bounds.upper <= (1 + 1e-6) * bounds.lower
     check_witnesses(tally, bounds)
-    few = tc.lower_calibration_distance(
-        tally.coarsened(256), rtol=1e-6
-    )  # of few forecasts, none of them far
+    # of few forecasts, none of them far
+    few = tc.lower_calibration_distance(tally.coarsened(256), rtol=1e-6)
     assert bounds.lower <= few.upper + 1 / 256
     assert few.lower <= bounds.upper + 1 / 256
 
@@ -150,9 +149,8 @@ def test_lower_distance_in_closed_form() -> None:
                 assert bounds.lower <= abs((zeros + ones) * p - ones) + 1e-13
                 assert bounds.upper >= abs((zeros + ones) * p - ones) - 1e-13
                 assert bounds.upper - bounds.lower <= 1e-8
-    most = tc.lower_calibration_distance(
-        [0, 1], [0.1, 0.9], rtol=1e-9
-    )  # twice the smooth error: no more is possible
+    # twice the smooth error: no more is possible
+    most = tc.lower_calibration_distance([0, 1], [0.1, 0.9], rtol=1e-9)
     assert most.lower <= 0.08 <= most.upper
     assert tc.smooth_calibration_error([0, 1], [0.1, 0.9]) == pytest.approx(0.04, abs=1e-15)
     apart = tc.lower_calibration_distance([0, 1], [0.9, 0.1], rtol=1e-9)

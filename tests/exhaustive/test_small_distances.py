@@ -307,9 +307,8 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
             for end in (0, 1)
         ]
         bounds = [found[1].bounds, found[0].bounds]
-        for v, length in zip(
-            1 - bounds[1].values, bounds[1].lengths, strict=True
-        ):  # parts that do not overlap
+        # parts that do not overlap
+        for v, length in zip(1 - bounds[1].values, bounds[1].lengths, strict=True):
             after = bounds[0].lengths[bounds[0].values >= v].max(initial=0.0)
             assert Fraction(min(float(length + after), upper)) <= one.least + Fraction(1, 2**50)
         loss /= rng.choice([2, 64])
@@ -323,7 +322,6 @@ def check_ever_more_closely(rng: np.random.Generator, one: Lockstep, least: floa
                 bounds[end],
                 memory=int(rng.integers(200, 2500)),
             )
-        together = search._so_far(
-            [], [one.limits[0], one.limits[1]], upper + 2 * loss, loss
-        )  # each has come halfway
+        # each has come halfway
+        together = search._so_far([], [one.limits[0], one.limits[1]], upper + 2 * loss, loss)
         assert Fraction(together) <= one.least + Fraction(1, 2**50)

@@ -301,11 +301,8 @@ def test_relplot_binned_ece_but_for_certainty(relplot, kind, seed):
     assert theirs - tc.binned_calibration_error(y, p, n_bins=15) == equal(apart - together)
 
 
-SIGMAS = [
-    0.02,
-    0.05,
-    0.1,
-]  # relplot cuts its kernel off at a distance of one half: no more than a tenth
+# relplot cuts its kernel off at a distance of one half: no more than a tenth
+SIGMAS = [0.02, 0.05, 0.1]
 
 
 def _ends_by_half(p, cells=1000):
@@ -373,9 +370,8 @@ def test_relplot_smooth_ece_loses_half_of_what_is_certain(relplot):
 @cases(KINDS)
 def test_relplot_smooth_ece_halves_its_bandwidth_ten_times(relplot, monkeypatch, kind, seed):
     _, p = KINDS[kind](seed)
-    y = (np.random.default_rng(50 + seed).random(600) < p).astype(
-        int
-    )  # calibrated: a small bandwidth
+    # calibrated: a small bandwidth
+    y = (np.random.default_rng(50 + seed).random(600) < p).astype(int)
     exact, ours = tc.smooth_ece(y, p), tc.smooth_ece(y, p, sample_weight=_ends_by_half(p))
     assert 0.01 < ours < 0.1
     value, width = relplot.metrics.smECE(p, y, return_width=True)
@@ -564,18 +560,16 @@ def test_probcal_smooth_ece_has_its_bandwidth_in_logits_and_ours_in_probabilitie
     mirror = np.concatenate((values, -values)), np.concatenate((masses, masses))
     in_probabilities = _fixed_point(*mirror, np.linspace(0, 1, 20_001))
     assert tc.smooth_ece(y, p) == pytest.approx(in_probabilities, rel=1e-3)
-    assert in_logits == pytest.approx(
-        np.abs(masses).sum(), rel=1e-3
-    )  # too far apart to cancel at all
+    # too far apart to cancel at all
+    assert in_logits == pytest.approx(np.abs(masses).sum(), rel=1e-3)
     assert in_probabilities < 0.95 * in_logits
 
 
 @pytest.mark.parametrize("bandwidth", [0.05, 0.3, 2.0])
 @cases(OPEN)
 def test_probcal_squared_kernel_error_is_twice_ours(probcal, kind, seed, bandwidth):
-    y, p = KINDS[kind](
-        seed
-    )  # its kernel is of the vector (1 - p, p): both entries count, hence the 2
+    # its kernel is of the vector (1 - p, p): both entries count, hence the 2
+    y, p = KINDS[kind](seed)
     for estimator, unbiased in (("biased", False), ("uq", True)):
         theirs = probcal.skce(y, p, estimator=estimator, kernel="laplace", bandwidth=bandwidth)
         ours = tc.laplace_calibration_error(y, p, scale=bandwidth, squared=True, unbiased=unbiased)
@@ -675,11 +669,8 @@ def test_uncal_ece_in_bins_of_equal_mass(uncal, kind, seed):
 @cases(["tied", "endpoints"])
 def test_uncal_ece_in_bins_of_equal_mass_with_ties(uncal, kind, seed):
     y, p = KINDS[kind](seed)
-    for n_bins in (
-        1,
-        4,
-        15,
-    ):  # an edge among ties is closed above there: the tie stays below, as here
+    # an edge among ties is closed above there: the tie stays below, as here
+    for n_bins in (1, 4, 15):
         ours = tc.binned_calibration_error(y, p, n_bins=n_bins, strategy="quantile")
         assert ours == equal(uncal.get_ece_em(p, y, num_bins=n_bins))
 

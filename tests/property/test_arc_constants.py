@@ -64,9 +64,8 @@ def test_what_else_the_page_says_of_the_kernel(proved) -> None:
     assert 56.1 < ends < 56.2
     assert 165 < proved.conductance[0] <= proved.conductance[1] < 166
     assert proved.inner_conductance[1] < 30
-    assert (
-        0 < proved.spare[0] <= proved.spare[1] < 2.0**-9
-    )  # what a round may add beyond 65/64, after 2^30
+    # what a round may add beyond 65/64, after 2^30
+    assert 0 < proved.spare[0] <= proved.spare[1] < 2.0**-9
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,8 @@ def test_the_compiled_kernel_is_the_plain_one(p: float, zeros: int, ones: int) -
 @pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(tallies())
-@example(
-    tc.Tally([0.4999728236586185, 0.49997282365861856], [0, 1110], [1110, 0])
-)  # all but cancel
+# all but cancel
+@example(tc.Tally([0.4999728236586185, 0.49997282365861856], [0, 1110], [1110, 0]))
 def test_energy_is_off_by_no_more_than_proved(tally: tc.Tally) -> None:
     said, true = residuals(tally)
     found, computed_gross, _ = _core.arc_energy(tally.p, tally.zeros, tally.ones)

@@ -147,9 +147,8 @@ def delimited_table(text: str | bytes) -> Delimited:
 @pytest.mark.slow("tries many examples")
 @settings(max_examples=400)
 @given(delimited(), BLOCKS, st.sets(st.integers(0, 2), min_size=1), st.booleans())
-@example(
-    (",", "y,p,group\n1,2,3\n1,2,3,4\n1,2\n1,2,3\n", 3), 1 << 22, {0}, False
-)  # too short makes up for too long
+# too short makes up for too long
+@example((",", "y,p,group\n1,2,3\n1,2,3,4\n1,2\n1,2,3\n", 3), 1 << 22, {0}, False)
 @example((",", 'y,p\n5" pipe,1\n6,2\n', 2), 1 << 22, {0, 1}, True)
 @example((",", 'y,p\n"a\n\n', 2), 2, {0, 1}, True)
 @example((",", "y,p\n1,2\n\n", 2), 1 << 22, {0}, True)
@@ -559,9 +558,8 @@ def test_compressions_separators_and_marks_of_byte_order_change_nothing(
     )
     content = text.getvalue().encode("utf-8-sig" if bom else "utf-8")
     half = len(content) // 2
-    packed = PACKED[ending](content[:half]) + PACKED[ending](
-        content[half:]
-    )  # one after the other, as `cat` makes it
+    # one after the other, as `cat` makes it
+    packed = PACKED[ending](content[:half]) + PACKED[ending](content[half:])
     with blocks_of(size):
         table, found = opened(packed)
     assert (table.columns, table.kind) == (["y", "p", "weight", "group"], "csv")

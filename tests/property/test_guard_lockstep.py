@@ -350,9 +350,8 @@ def test_no_adversary_exceeds_the_budget_with_late_outcomes(budget: float, seed:
             else:
                 core.resolve(ticket, int(ticket.p < 0.5))
         if rng.random() < 0.1:
-            core.predict(
-                adversary.hint(), group=adversary.names()
-            )  # may be dropped, or observed much later
+            # may be dropped, or observed much later
+            core.predict(adversary.hint(), group=adversary.names())
         elif rng.random() < 0.1 and core._desk.saved()["asked"] is not None:
             core.observe(int(rng.integers(2)))
         assert_within_budget(core)

@@ -48,9 +48,8 @@ def test_a_key_is_the_nearest_to_its_forecast(key: int, fineness: int) -> None:
     p = forecast_at(key)
     found = key_near(p, step)
     assert found % step == 0
-    blur = (
-        END * 2e-8 + 1 if p > 0.5 else 8
-    )  # near 1 a float does not tell forecasts with close angles apart
+    # near 1 a float does not tell forecasts with close angles apart
+    blur = END * 2e-8 + 1 if p > 0.5 else 8
     assert abs(found - key) <= step / 2 + blur
     assert forecast_at(END - key) == pytest.approx(1.0 - p, abs=1e-15)
     assert p <= forecast_at(min(key + 1, END))
@@ -126,9 +125,8 @@ def test_prices_between_knots_are_hardly_more_than_one() -> None:
     for d in range(COARSEST, 40):
         half = math.pi / 2 ** (d + 1)
         price = OWN / 4 * (np.sin(ANGLES) ** 2 + np.abs(np.sin(2 * ANGLES)) * half + half**2)
-        between = (
-            100 * STEP**2
-        )  # two angles of the grid the greatest price is at most this much more
+        # two angles of the grid the greatest price is at most this much more
+        between = 100 * STEP**2
         assert price.max() + between <= 1 + most.get(d, 0.0)
         assert price.max() > 1 + most.get(d, -0.0001) - 0.0001
         upto = math.isqrt(8 ** (d - 1)) + 1
@@ -342,13 +340,11 @@ class Games(RuleBasedStateMachine):
         total = float(sum(energies.values(), Fraction(0)))
         potential, allowance = float(guard.potential()), float(guard.allowance())
         assert total <= potential + TINY
-        parts = (
-            float(guard.budget) + 4
-        ) / PARTS  # what is rounded to parts, in a round of up to four fields
+        # what is rounded to parts, in a round of up to four fields
+        parts = (float(guard.budget) + 4) / PARTS
         assert potential <= allowance + (parts + TINY) * (1 + guard.made)
-        rounded = parts + 2.0**-31 * (
-            2 * math.sqrt(GREATEST * potential) + 3 * GREATEST
-        )  # and residuals: section 6
+        # and residuals: section 6
+        rounded = parts + 2.0**-31 * (2 * math.sqrt(GREATEST * potential) + 3 * GREATEST)
         assert float(guard.excess) <= 2 * GREATEST * self.late + rounded * guard.made
 
     @rule(missing=st.integers(0, 2**20), name=st.sampled_from([EVERYONE, "a", "b"]))

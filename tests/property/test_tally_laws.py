@@ -146,9 +146,8 @@ def test_sums_of_weights_are_exact_but_for_one_rounding(
 def test_weighted_tallies_are_what_numpy_sums_in_any_order(n: int, places: int, kind: type) -> None:
     rng = np.random.default_rng(n)
     p, y = np.round(rng.random(n), places), rng.integers(0, 2, n)
-    p[: n // 3] = np.nextafter(
-        0.5, rng.integers(0, 2, n // 3)
-    )  # told apart by their last bits alone
+    # told apart by their last bits alone
+    p[: n // 3] = np.nextafter(0.5, rng.integers(0, 2, n // 3))
     weights = rng.integers(0, 4, n) if kind is int else rng.random(n) * rng.integers(0, 2, n)
     tally = tc.Tally.from_predictions(y, p, sample_weight=weights)
     values, index = np.unique(p[weights > 0], return_inverse=True)

@@ -296,9 +296,8 @@ def test_every_byte_code_leaves_before_or_after(name: str) -> None:
         r.give_up(0)
     saved = r.to_json()
     attempt = AtByteCode(random.Random(0))  # noqa: S311
-    operation(
-        tc.Recalibrator.from_json(saved)
-    )  # what is done the first time only, as imports are, is done
+    # what is done the first time only, as imports are, is done
+    operation(tc.Recalibrator.from_json(saved))
     done = tc.Recalibrator.from_json(saved)
     length = attempt.length(partial(operation, done))
     ends = []
@@ -402,9 +401,8 @@ def test_an_interrupted_batch_has_learned_nothing(name: str) -> None:
         raise KeyboardInterrupt
 
     def play(seconds: float) -> None:
-        signal.setitimer(
-            signal.ITIMER_REAL, seconds
-        )  # on a busy machine it may go off before the batch
+        # on a busy machine it may go off before the batch
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         batch(f, x, y)
 
     with handled(stop):
@@ -523,9 +521,8 @@ def test_a_batch_that_fails_leaves_everything_as_it_was(where: str, late: bool, 
         return r
 
     r, rng = build(), np.random.default_rng(7)
-    assert (
-        r._desk.saved()["groups"]["knots"].sum() > 8 * 3 * 12
-    )  # so that 12 rows are undone by what was added
+    # so that 12 rows are undone by what was added
+    assert r._desk.saved()["groups"]["knots"].sum() > 8 * 3 * 12
     before, names = r.to_json(), list(r.groups)
     x, y = rng.random(rows), rng.random(rows) < 0.5
     groups = [("a", "new"), ("newer", "b"), None, "beyond"] * (rows // 4)
@@ -591,9 +588,8 @@ r.forecast_many(x, y, known_at=known)
 open({str(tmp_path / "grown")!r}, "w").write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert (
-        int((tmp_path / "grown").read_text()) < 60_000
-    )  # kilobytes: 100 bytes a row, where a ticket has 230
+    # kilobytes: 100 bytes a row, where a ticket has 230
+    assert int((tmp_path / "grown").read_text()) < 60_000
 
 
 # -- threads ---------------------------------------------------------------------------------------
@@ -640,9 +636,8 @@ def test_eight_threads_on_one_object() -> None:
         rng = random.Random(k)  # noqa: S311
         for t in range(rounds):
             mine = tickets[k]
-            mine.append(
-                r.issue(rng.random(), group=t // 40)
-            )  # each group is new to all threads at about one time
+            # each group is new to all threads at about one time
+            mine.append(r.issue(rng.random(), group=t // 40))
             r.resolve(mine[-1], rng.randrange(2))
             try:
                 r.resolve(mine[rng.randrange(len(mine))], 1)

@@ -152,14 +152,8 @@ def test_simultaneous_rows_do_not_know_each_others_outcomes(session: Any) -> Non
     found = said_by(spark.recalibrate(df, **NAMES))
     again = said_by(spark.recalibrate(df.repartition(7), **NAMES))
     assert found == again
-    order = [
-        TIME,
-        P,
-        MODEL,
-        AIRPORT,
-        HOUR,
-        ID,
-    ]  # scores are distinct: what comes behind them decides nothing
+    # scores are distinct: what comes behind them decides nothing
+    order = [TIME, P, MODEL, AIRPORT, HOUR, ID]
     for model, part in of_keys(
         rows, lambda row: [str(row[at]) if at == AIRPORT else row[at] for at in order]
     ).items():
@@ -177,9 +171,8 @@ def test_ties_end_with_the_outcome_and_begin_with_nothing_that_knows_it(session:
     flipped = df.withColumn("y", 1 - F.col("y"))
     one, other = (spark.recalibrate(each, **NAMES).forecasts.collect() for each in (df, flipped))
     said = {row.id: row.recalibrated for row in one}
-    assert said == {
-        row.id: row.recalibrated for row in other
-    }  # no forecast of the moment saw any outcome of it
+    # no forecast of the moment saw any outcome of it
+    assert said == {row.id: row.recalibrated for row in other}
 
 
 def test_several_columns_order_rows_one_after_the_other(session: Any) -> None:

@@ -392,9 +392,8 @@ class Regrets:
         _, _, basis = np.linalg.svd(flow / size)
         mu = abs(basis[-1])
         mu /= mu.sum()
-        return (
-            mu if abs(flow @ mu).max() <= 1e-9 * size else None
-        )  # else several classes were mixed
+        # else several classes were mixed
+        return mu if abs(flow @ mu).max() <= 1e-9 * size else None
 
 
 class TestFosterVohra:

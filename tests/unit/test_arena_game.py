@@ -129,9 +129,8 @@ def test_draws_depend_on_seed_and_round_alone() -> None:
     half.forecast_many(y[:1_500])
     assert half.forecast_many(y[1_500:]).tolist() == p[1_500:].tolist()
     up = np.where(np.append(0, y[:-1]), 0.25, 0.75)
-    assert abs(np.mean(p == 0.75) - np.mean(up)) < 4 * np.sqrt(
-        0.25 / 3_000
-    )  # fails once in 16,000 seeds
+    # fails once in 16,000 seeds
+    assert abs(np.mean(p == 0.75) - np.mean(up)) < 4 * np.sqrt(0.25 / 3_000)
     assert abs(np.corrcoef(p[1:], p[:-1])[0, 1]) < 0.3
 
 
@@ -334,10 +333,8 @@ def test_greed_remembers_the_errors_so_far() -> None:
             return mixtures.pop(0)
 
     game = tc.arena.play(Mixing([0.9, 0.9]), tc.arena.GreedyBias("distribution"), 2)
-    assert game.y.tolist() == [
-        0,
-        0,
-    ]  # 0.925 and not 0.875; a one, were it for the second round alone
+    # 0.925 and not 0.875; a one, were it for the second round alone
+    assert game.y.tolist() == [0, 0]
 
 
 def test_seen_by_its_mean_a_mixture_is_contradicted() -> None:
@@ -391,12 +388,8 @@ def test_early_stop_is_worth_the_cube_root() -> None:
 
 def test_sign_preservation_is_played_by_its_rules() -> None:
     assert after((1, -1, 0, 1, -1), 2, 1) == (1, 0, 1, 0, -1)
-    for cells, signs in (
-        (1, 1),
-        (2, 1),
-        (3, 2),
-        (5, 3),
-    ):  # by hand: the middle cell, then the half that keeps it
+    # by hand: the middle cell, then the half that keeps it
+    for cells, signs in ((1, 1), (2, 1), (3, 2), (5, 3)):
         assert value((0,) * cells, cells) == signs
     for board in itertools.product((-1, 0, 1), repeat=4):
         move = best_move(board, 5)
@@ -440,9 +433,8 @@ def test_transcript_measures_the_game() -> None:
         == pytest.approx(game.distance().upper * 150)
     )
     assert game.y.dtype == np.int64
-    assert (game.y * 300 - 299).tolist() == [
-        300 * y - 299 for y in game.y.tolist()
-    ]  # bytes would overflow
+    # bytes would overflow
+    assert (game.y * 300 - 299).tolist() == [300 * y - 299 for y in game.y.tolist()]
     assert "HorizonFree" in repr(game)
     assert "Coins(rate=0.3)" in repr(game)
     for array in (game.p, game.y):

@@ -238,9 +238,8 @@ def test_horizon_chooses_a_grid_with_the_bounds_that_are_stated(rounds: int) -> 
     f = KakadeFoster(horizon=rounds)
     m = f.grid
     assert abs(m - min(range(1, 2 * m + 10), key=lambda k: k + 1 + rounds / (2 * k * k))) <= 1
-    assert f.a_priori(rounds) <= math.sqrt((m + 1) * rounds) + rounds / (
-        2 * m
-    )  # without steps (3) and (4)
+    # without steps (3) and (4)
+    assert f.a_priori(rounds) <= math.sqrt((m + 1) * rounds) + rounds / (2 * m)
     assert f.a_priori(rounds) <= (0.613 * cube**2 + 0.6 * cube + 1) * rounding
     d = Defensive(horizon=rounds)
     assert d.grid >= 2 * root

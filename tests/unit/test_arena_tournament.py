@@ -131,9 +131,8 @@ def test_stopped_at_any_byte_it_goes_on(tmp_path: Path) -> None:
         cut.write_bytes(content[:size])
         told: list[int] = []
         assert tiny(cut, progress=lambda done, total, told=told: told.append(done)) == results
-        assert told[0] == max(
-            0, content[:size].count(b"\n") - 1
-        )  # what is there is not played again
+        # what is there is not played again
+        assert told[0] == max(0, content[:size].count(b"\n") - 1)
         assert cut.read_bytes() == content
 
 
@@ -277,9 +276,8 @@ def test_errors_of_players_come_through_and_finished_games_are_kept(
     assert any("In another process" in note for note in caught.value.__notes__) == (workers > 1)
     if workers == 1:
         kept = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
-        assert [(row["adversary"], row["rounds"]) for row in kept] == [
-            ("constant", 8)
-        ]  # long games come first
+        # long games come first
+        assert [(row["adversary"], row["rounds"]) for row in kept] == [("constant", 8)]
     assert len(tournament(players, opponents, [3], path=path, workers=workers)) == 2
 
 

@@ -276,10 +276,8 @@ def test_groups_that_have_no_order_or_another_are_refused() -> None:
     pandas = pytest.importorskip("pandas")
     scores, groups = pandas.Series([0.5, 0.6]), pandas.Series(["a", "b"])
     assert _check.groups(groups, 2, scores) == ["a", "b"]
-    assert _check.groups(groups.set_axis([7.5, 0.0]), 2) == [
-        "a",
-        "b",
-    ]  # by position, whatever the labels
+    # by position, whatever the labels
+    assert _check.groups(groups.set_axis([7.5, 0.0]), 2) == ["a", "b"]
     with pytest.raises(InputError, match="^groups must have the index of scores"):
         _check.groups(groups[::-1], 2, scores)
 

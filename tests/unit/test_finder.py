@@ -84,9 +84,8 @@ def check_agreement(finding: Finding) -> None:
     judged, sure = verdict(finding), finding.p_value < 0.05
     against = judged.kind in ("weak", "slight", "off")
     assert against == sure
-    assert (
-        bool(finding.off) == sure
-    )  # something is marked if and only if something is said to be off
+    # something is marked if and only if something is said to be off
+    assert bool(finding.off) == sure
     assert all(part.p_value < 0.05 for part in finding.off)
     assert min(part.p_value for part in (*finding.ranges, finding.found.whole)) >= finding.p_value
     # the table: a star only if the verdict says so
@@ -201,9 +200,8 @@ def test_the_most_striking_stretch_is_that_of_all(rows: list[tuple[int, float]])
 
 def test_bernsteins_p_value_is_on_the_safe_side() -> None:
     tally = tc.Tally([0.25, 0.5], [0, 0], [300, 500])
-    most = 475 / np.sqrt(
-        300 * 0.1875 + 500 * 0.25 + 475 / 3
-    )  # both forecasts: 475 more ones than forecast
+    # both forecasts: 475 more ones than forecast
+    most = 475 / np.sqrt(300 * 0.1875 + 500 * 0.25 + 475 / 3)
     assert stretches_p_value(tally) == pytest.approx(6 * np.exp(-(most**2) / 2))
     assert stretches_p_value(tc.Tally([0.5], [1], [1])) == 1.0
 

@@ -31,9 +31,8 @@ def test_paper_grid_and_bound_for_any_horizon(horizon: int) -> None:
     f = tc.AlmostOneStepAhead(horizon=horizon)
     assert (f.grid - 1) ** 2 < horizon <= f.grid**2
     assert at_most(f.a_priori(horizon), Fraction(9 * horizon, 4), Fraction(0))  # 1.5 sqrt(T)
-    assert at_most(
-        f.a_priori(horizon), Fraction(4 * horizon), Fraction(1)
-    )  # the paper's 2 sqrt(T) + 1
+    # the paper's 2 sqrt(T) + 1
+    assert at_most(f.a_priori(horizon), Fraction(4 * horizon), Fraction(1))
 
 
 @pytest.mark.parametrize("horizons", [range(1, 400), range(9_990, 10_010), [10**6 + 1]])

@@ -188,7 +188,9 @@ def test_the_certificate_does_not_depend_on_what_cancelled() -> None:
     rng = np.random.default_rng(5)
     p, times = np.repeat(np.arange(65) / 64, 64), np.tile(np.arange(64), 65)
     g = tc.Guard()
-    assert g.forecast_many(p, np.floor((times + 1) * p) - np.floor(times * p)).tolist() == p.tolist()
+    assert (
+        g.forecast_many(p, np.floor((times + 1) * p) - np.floor(times * p)).tolist() == p.tolist()
+    )
     assert len(numbers(g)["knots"]["key"]) == 0
     g.forecast_many(rng.random(300), rng.integers(0, 2, 300))
     again = tc.Guard.from_json(g.to_json())
@@ -203,7 +205,9 @@ def test_a_nudge_takes_out_what_a_hint_is_off_by() -> None:
     rng = np.random.default_rng(2)
     y = rng.random(20_000) < 0.4
     plain, nudged = tc.Guard(budget=1000), tc.Guard(budget=1000, nudge=True)
-    off = [abs(float((g.forecast_many(np.full(20_000, 0.43), y) - y).mean())) for g in (plain, nudged)]
+    off = [
+        abs(float((g.forecast_many(np.full(20_000, 0.43), y) - y).mean())) for g in (plain, nudged)
+    ]
     assert off[1] < off[0]
     assert nudged.config == {"budget": 1000.0, "nudge": True}
 

@@ -611,9 +611,8 @@ def test_a_mix_does_not_take_what_outstanding_outcomes_share_for_evidence() -> N
     hint = Mix()
     late = delayed(hint, x, y, 200, noted=True)
     assert hint.state()["lag"] == pytest.approx(200)
-    assert late < 1.015 * delayed(
-        Platt(), x, y, 200, noted=True
-    )  # 1.03 if weights went on as fast as ever
+    # 1.03 if weights went on as fast as ever
+    assert late < 1.015 * delayed(Platt(), x, y, 200, noted=True)
 
 
 @pytest.mark.parametrize("make", [Platt, BinMeans, Isotonic, Mix])
@@ -769,9 +768,8 @@ def test_parts_of_an_observation_count_together_as_one(make: Any) -> None:
             many.learn(score, outcome)
     probes = np.linspace(0.05, 0.95, 19)
     said, near, far = (np.array([hint.predict(p) for p in probes]) for hint in (once, parts, many))
-    assert (
-        np.abs(near - said).max() < 0.05
-    )  # a mix judges its members by what they say after some of the parts
+    # a mix judges its members by what they say after some of the parts
+    assert np.abs(near - said).max() < 0.05
     assert np.abs(far - said).max() > 3 * np.abs(near - said).max()
 
 
@@ -929,9 +927,8 @@ def test_models_that_know_different_things_beat_each_of_them(models: int) -> Non
     y = rng.random(len(z)) < sigmoid(z.sum(axis=1) - 0.3)
     said = log_loss(Experts(models).forecast_many(sigmoid(z), y), y)
     assert said < 0.9 * min(log_loss(sigmoid(z[:, k]), y) for k in range(models))
-    together = (
-        LogisticRegression(C=np.inf).fit(z, y).predict_proba(z)[:, 1]
-    )  # has seen the outcomes
+    # has seen the outcomes
+    together = LogisticRegression(C=np.inf).fit(z, y).predict_proba(z)[:, 1]
     assert said < 1.01 * log_loss(together, y)
 
 

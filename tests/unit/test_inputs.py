@@ -101,9 +101,8 @@ def test_strided_and_reversed(kind):
 
 
 def test_columns_of_a_structured_array():
-    rows = np.array(
-        list(zip(Y, P, strict=True)), dtype=[("y", "i1"), ("p", "f8")]
-    )  # p is not aligned
+    # p is not aligned
+    rows = np.array(list(zip(Y, P, strict=True)), dtype=[("y", "i1"), ("p", "f8")])
     assert tally(rows["y"], rows["p"]) == EXPECTED
 
 

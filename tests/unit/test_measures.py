@@ -164,9 +164,8 @@ def test_bin_sums_are_exact_at_large_counts() -> None:
     assert bins.counts.tolist() == [2**52 + 16]
 
 
-@pytest.mark.parametrize(
-    "a", [2**30, 2**33 - 1, 2**50]
-)  # the second: products on either side of a multiple of 2^64
+# the second: products on either side of a multiple of 2^64
+@pytest.mark.parametrize("a", [2**30, 2**33 - 1, 2**50])
 def test_isotonic_compares_large_counts_exactly(a: int) -> None:
     # (a + 2) / (2 a + 3) < (a + 1) / (2 a + 1), by so little that products of doubles do not tell
     assert float(a + 2) * float(a) == float(a + 1) * float(a + 1)
@@ -318,10 +317,8 @@ def test_interval_of_an_error_that_chance_explains_begins_at_nothing() -> None:
         sure = tc.uncertainty(measure, y, p, resamples=100)
         assert sure.lower == 0 < sure.estimate < sure.upper
         assert sure.p_value >= 0.05
-    for measure in (
-        tc.brier_score,
-        partial(tc.binned_calibration_error, debias=True),
-    ):  # 0 is not what they would be
+    # 0 is not what they would be
+    for measure in (tc.brier_score, partial(tc.binned_calibration_error, debias=True)):
         assert tc.uncertainty(measure, y, p, resamples=100).lower > 0
     chance = tc.uncertainty(errors[0], y, p, resamples=100).p_value
     assert tc.uncertainty(errors[0], y, p, resamples=100, level=1 - 2.1 * chance).lower > 0
@@ -380,11 +377,8 @@ def test_resamples_are_of_many_cells() -> None:
 @pytest.mark.slow("sums over all pairs of many forecasts")
 def test_laplace_on_dense_forecasts_is_the_double_sum() -> None:
     rng = np.random.default_rng(3)
-    for step in (
-        1e-5,
-        1.5e-4,
-        4e-4,
-    ):  # with this scale on either side of where the series takes over
+    # with this scale on either side of where the series takes over
+    for step in (1e-5, 1.5e-4, 4e-4):
         p = np.sort(0.2 + step * (np.arange(1500) + 0.3 * rng.random(1500)))
         y = rng.random(1500) < 0.5
         r = (y - p).astype(np.longdouble)

@@ -118,10 +118,8 @@ def test_ctrl_c_is_heard_while_the_game_is_solved():
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         long()
 
-    points, solved = (
-        np.arange(13),
-        np.zeros(comb(26 + 7, 7)),
-    )  # some seconds of work; the start of the game comes last
+    # some seconds of work; the start of the game comes last
+    points, solved = np.arange(13), np.zeros(comb(26 + 7, 7))
     values, chances = np.full(len(solved), np.nan), np.full(comb(2 + 6, 6), np.nan)
     work = (
         lambda: solve_game(points * 35, 420, 7, False, values),

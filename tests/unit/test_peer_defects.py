@@ -328,9 +328,8 @@ def test_series_with_the_same_index_are_fine(measure):
     expected = figures(measure(y, p))
     assert figures(measure(*series)) == expected
     assert figures(measure(*series, sample_weight=pd.Series(1, index=labels))) == expected
-    assert (
-        figures(measure(series[0], p)) == figures(measure(y, series[1])) == expected
-    )  # one has no labels
+    # one has no labels
+    assert figures(measure(series[0], p)) == figures(measure(y, series[1])) == expected
 
 
 # A stream of one class is rejected

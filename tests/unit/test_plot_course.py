@@ -51,9 +51,8 @@ def test_a_course_is_that_of_the_loop(
     scores = data.draw(st.lists(st.floats(0, 1), min_size=len(y), max_size=len(y)))
     distances = data.draw(st.integers(1, 15))
     follows = isinstance(make(), tc.Guard | tc.Recalibrator)
-    limit = (
-        60.0 if len(y) <= 20 else 0.3
-    )  # short games must be certified, however busy the machine is
+    # short games must be certified, however busy the machine is
+    limit = 60.0 if len(y) <= 20 else 0.3
     options = {"points": points, "distances": distances, "time_limit": limit}
     course = plot.certificate_course(make(), y, scores=scores if follows else None, **options)
     said, seen = played(make, y, scores, course.rounds.tolist())
@@ -70,9 +69,8 @@ def test_a_course_is_that_of_the_loop(
         assert lower <= exact.upper + 1e-9
         assert upper >= exact.lower - 1e-9
         assert lower <= course.certificate[course.rounds.tolist().index(t)] + 1e-9
-        assert (
-            upper <= lower / (1 - 0.01) + 1e-9 or len(y) > 20
-        )  # as close as was asked for, if there was time
+        # as close as was asked for, if there was time
+        assert upper <= lower / (1 - 0.01) + 1e-9 or len(y) > 20
 
 
 def test_what_was_proved_before_is_for_the_rounds_so_far() -> None:
@@ -151,9 +149,8 @@ def test_a_ladder_is_shown_as_it_is(make: object, y: list[int]) -> None:
         (float(f.bias_sums[1]), float(f.deviation))
     )
     assert_allowed(state)
-    for k, (low, high) in enumerate(
-        zip(state.low, state.high, strict=True)
-    ):  # never above 0 left of the cell
+    # never above 0 left of the cell
+    for k, (low, high) in enumerate(zip(state.low, state.high, strict=True)):
         assert (high == 0) if k <= f.open_cell else (low == 0)
 
 

@@ -104,9 +104,10 @@ def test_chance_makes_no_stretch_and_waves_make_many() -> None:
     p = rng.random(20_000)
     by_chance = [plot.miscalibration(rng.random(20_000) < p, p, resamples=59) for _ in range(20)]
     assert sum(bool(where.stretches) for where in by_chance) <= 3
+    # 1 in 1,000
     rare = [
         plot.miscalibration(rng.random(20_000) < p / 500, p / 500, resamples=59) for _ in range(20)
-    ]  # 1 in 1,000
+    ]
     assert sum(bool(where.stretches) for where in rare) <= 3
     waves = plot.miscalibration(rng.random(20_000) < np.clip(p + 0.1 * np.sin(14 * p), 0, 1), p)
     signs = [stretch.gap > 0 for stretch in waves.stretches]
@@ -121,9 +122,8 @@ def test_chance_makes_no_stretch_and_waves_make_many() -> None:
 def test_real_weights_have_no_stretches() -> None:
     y, p = [1, 1, 0, 0], [0.25, 0.25, 0.75, 0.75]
     assert plot.miscalibration(y, p, sample_weight=[20.0, 20.0, 20.0, 20.0]).stretches == ()
-    assert (
-        len(plot.miscalibration(y, p, sample_weight=[20, 20, 20, 20]).stretches) == 2
-    )  # rounds, as many
+    # rounds, as many
+    assert len(plot.miscalibration(y, p, sample_weight=[20, 20, 20, 20]).stretches) == 2
 
 
 def where_all_is_low() -> plot.Miscalibration:

@@ -112,6 +112,7 @@ MAKE: dict[str, Callable[[], object]] = {
     "ladder at the start": lambda: ladder(tc.HorizonFree(), 0),
     "ladder of many points": lambda: ladder(tc.HorizonFree(), 2000),
 }
+# one of each
 KINDS = [
     "diagram of wavy",
     "where wavy",
@@ -119,7 +120,7 @@ KINDS = [
     "before and after wavy",
     "course of the paper",
     "ladder of the paper",
-]  # one of each
+]
 _MADE: dict[str, object] = {}
 
 
@@ -252,15 +253,13 @@ def test_a_diagram_shows_curve_band_histograms_and_scores() -> None:
     for bars, counts, up in ((ones, shown.ones, 1), (zeros, shown.zeros, -1)):
         assert np.array_equal(bars.edges, shown.edges)
         height = up * (bars.values - bars.baseline)
-        assert height / reach == pytest.approx(
-            counts / max(shown.ones.max(), shown.zeros.max())
-        )  # on one scale
+        # on one scale
+        assert height / reach == pytest.approx(counts / max(shown.ones.max(), shown.zeros.max()))
         assert (height >= 0).all()
     assert ones.values.max() < 0  # beneath what the curve can reach
     hides = {type(patch) is StepPatch: patch.get_zorder() for patch in axes.patches}
-    assert (
-        curve.get_zorder() < hides[False] < hides[True]
-    )  # so is a curve that leaves, and they are not
+    # so is a curve that leaves, and they are not
+    assert curve.get_zorder() < hides[False] < hides[True]
     band = next(part for part in axes.collections if part.get_label().endswith("if calibrated"))
     corners = band.get_paths()[0].vertices
     assert corners[:, 0].min() == shown.band.p[0]
@@ -332,9 +331,10 @@ def test_what_is_shown_can_be_chosen() -> None:
     both = made("before and after wavy").draw(within=(0.9, 1.0)).axes
     assert both[0].get_xlim() == both[1].get_xlim() == pytest.approx((0.8985, 1.0015))
     assert both[0].get_ylim() == both[1].get_ylim()
+    # nothing there
     assert made("diagram of low").draw(within=(0.7, 0.8)).axes[0].get_ylim()[1] == pytest.approx(
         0.8015
-    )  # nothing there
+    )
     for nonsense in ((0.5, 0.5), (0.5, 1.5), (0.1,), 0.5, (0.1, float("nan"))):
         with pytest.raises(InputError, match="within"):
             shown.draw(within=nonsense)
@@ -456,9 +456,8 @@ def test_a_course_shows_all_bounds() -> None:
     for name, (x, y) in expected.items():
         assert np.array_equal(lines[name].get_xdata(), x)
         assert np.array_equal(lines[name].get_ydata(), y)
-    assert (
-        len({(line.get_linestyle(), line.get_linewidth()) for line in lines.values()}) == 4
-    )  # not by colour alone
+    # not by colour alone
+    assert len({(line.get_linestyle(), line.get_linewidth()) for line in lines.values()}) == 4
     assert f"{shown.brier:.4f}" in axes.get_title()
 
 

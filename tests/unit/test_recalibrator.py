@@ -624,9 +624,8 @@ def test_nothing_else_while_a_batch_runs() -> None:
 
     def run() -> None:
         nonlocal batches
-        while batches < 300 or (
-            observed == 0 and batches < 30_000
-        ):  # on a busy machine calls hit batches only
+        # on a busy machine calls hit batches only
+        while batches < 300 or (observed == 0 and batches < 30_000):
             r.forecast_many(np.full(rounds, 0.3), np.arange(rounds) % 3 == 0)
             batches += 1
         done.set()

@@ -138,9 +138,8 @@ def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
     words = "Do not use these as probabilities before they are recalibrated."
     assert words in told(found(Y, 1 - P))
     assert words not in told(fine())
-    coins = found(
-        [0] * 95 + [1] * 105, [0.5] * 200
-    )  # in hindsight 0.525 is better, as some rate always is
+    # in hindsight 0.525 is better, as some rate always is
+    coins = found([0] * 95 + [1] * 105, [0.5] * 200)
     assert coins.figures.brier.score > coins.figures.brier.uncertainty
     assert words not in told(coins)
 

@@ -63,9 +63,8 @@ def test_gap_and_gain_of_forecasts_that_are_too_high_by_a_tenth() -> None:
     finding = found(y, p)
     assert finding.gap == pytest.approx(0.1, abs=0.005)
     assert finding.gain_of == "brier"
-    assert finding.gain == pytest.approx(
-        0.01 / np.mean((y - p) ** 2), rel=0.1
-    )  # a squared gap of 0.1 goes
+    # a squared gap of 0.1 goes
+    assert finding.gain == pytest.approx(0.01 / np.mean((y - p) ** 2), rel=0.1)
     assert finding.figures == tc.measure(y, p)
 
 

@@ -181,9 +181,8 @@ def test_every_figure_of_measure_is_in_the_table() -> None:
     assert float(rows["U-calibration error"]) == pytest.approx(report.u_calibration_error, abs=1e-4)
     parts = [row[1] for row in tree().rows("Every figure") if row[0].strip() == "discrimination"]
     assert parts == [f"{report.brier.discrimination:.4f}", f"{report.log.discrimination:.4f}"]
-    assert all(
-        len(row[2]) > 25 for row in tree().rows("Every figure") if len(row) == 3
-    )  # each says what it means
+    # each says what it means
+    assert all(len(row[2]) > 25 for row in tree().rows("Every figure") if len(row) == 3)
 
 
 def test_every_figure_stands_in_its_own_row() -> None:
@@ -344,9 +343,8 @@ def test_points_are_coloured_by_direction_and_shaped_by_chance() -> None:
     calm = html_report(RNG.random(4000) < TRUTH, TRUTH, resamples=199).html
     assert "beyond chance by itself;" not in calm.split("figcaption")[1]
     assert "A stretch can be" not in calm
-    assert (
-        "A stretch can be" not in html_report([1] * 50, [0.8] * 50, resamples=199).html
-    )  # point and shade agree
+    # point and shade agree
+    assert "A stretch can be" not in html_report([1] * 50, [0.8] * 50, resamples=199).html
 
 
 def test_before_is_drawn_once() -> None:

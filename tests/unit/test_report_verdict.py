@@ -70,20 +70,16 @@ def kind(
         ({"p_value": 0.5, "chance": 0.0026, "mean_forecast": 0.01}, "few"),
         ({"p_value": 0.5, "chance": 0.0024, "mean_forecast": 0.01}, "none"),
         ({"p_value": 0.5, "chance": 0.0026, "mean_forecast": 0.99}, "few"),
-        (
-            {"p_value": 0.001, "chance": 0.2, "estimate": 0.5, "total": 5},
-            "off",
-        ),  # evidence is evidence
+        # evidence is evidence
+        ({"p_value": 0.001, "chance": 0.2, "estimate": 0.5, "total": 5}, "off"),
         # hardly off
         ({"estimate": 0.0059, "gain": 0.009}, "slight"),
         ({"estimate": 0.0061, "gain": 0.009}, "off"),
         ({"estimate": 0.0059, "gain": 0.01}, "off"),
         ({"estimate": 0.0059, "gain": 0.009, "gap": 0.0101}, "off"),
         ({"estimate": 0.0059, "gain": 0.009, "impossible": 1}, "off"),
-        (
-            {"estimate": 0.0059, "gain": 0.0, "mean_outcome": 0.05},
-            "off",
-        ),  # for a rare outcome that is much
+        # for a rare outcome that is much
+        ({"estimate": 0.0059, "gain": 0.0, "mean_outcome": 0.05}, "off"),
         ({"estimate": 0.0034, "gain": 0.0, "gap": 0.004, "mean_outcome": 0.05}, "slight"),
         ({"estimate": 0.0036, "gain": 0.0, "gap": 0.004, "mean_outcome": 0.95}, "off"),
     ],
@@ -278,9 +274,8 @@ def test_rare_events_are_told_in_times(swap: bool, who: str) -> None:
     ("ones", "words"), [(4, "0.02."), (8, "0.04: 4 times too low."), (0, "0.")]
 )
 def test_times_are_told_only_beyond_chance(ones: int, words: str) -> None:
-    finding = found(
-        [1] * ones + [0] * (200 - ones), [0.01] * 200
-    )  # of which two are to be expected
+    # of which two are to be expected
+    finding = found([1] * ones + [0] * (200 - ones), [0.01] * 200)
     assert size(finding, "few").endswith(f"the mean outcome {words}")
 
 

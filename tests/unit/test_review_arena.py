@@ -37,9 +37,8 @@ def test_running_mean_is_as_good_as_the_best_constant_nearly(outcomes: list[int]
     counts = np.bincount(y, minlength=2)
     best = -sum(n * math.log(n / len(y)) for n in counts.tolist() if n)
     assert loss <= best + math.log(len(y)) / 2 + math.log(2) + 1e-12
-    if (
-        0 in counts
-    ):  # where the bound is nearly met: for constant outcomes the excess is ln(pi T)/2, nearly
+    # where the bound is nearly met: for constant outcomes the excess is ln(pi T)/2, nearly
+    if 0 in counts:
         assert loss >= best + math.log(math.pi * len(y)) / 2 - 1e-12
 
 

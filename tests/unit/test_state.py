@@ -276,9 +276,8 @@ def test_any_changed_byte_is_noticed(data: st.DataObject) -> None:
                 loaded = tc.BentGrid.from_json(spoiled.decode(errors="surrogateescape"))
         except tc.StateError:
             continue
-        assert (
-            loaded.to_json() == f.to_json()
-        )  # only the spacing, or a compression flag, was changed
+        # only the spacing, or a compression flag, was changed
+        assert loaded.to_json() == f.to_json()
 
 
 @settings(max_examples=50)

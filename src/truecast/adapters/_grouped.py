@@ -117,9 +117,8 @@ def tally(columns: Columns, groups: Groups) -> Tally:
     _refuse_any(columns.outcome, "must be 0 or 1", y, (y != 0) & (y != 1))
     _refuse_any(columns.score, "must be between 0 and 1", p, ~((p >= 0) & (p <= 1)))
     weights = rows if columns.weight is None else _weights(columns.weight, groups, rows)
-    return Tally.from_predictions(
-        y, p, sample_weight=weights
-    )  # merges what the framework held to be different
+    # merges what the framework held to be different
+    return Tally.from_predictions(y, p, sample_weight=weights)
 
 
 def _values(name: str, values: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -172,9 +172,10 @@ def _grouping(
     of_weights = f""",
         count(*) - count(w) AS missing, min(nullif(w, 0)) AS low, max(w) AS high, sum(w) AS total,
         {"bool_and(w = floor(w))" if counts else "false"} AS whole"""
+    # sums of doubles: fetchnumpy would make doubles of HUGEINT sums anyway
     return doubles.aggregate(
         "y, p, count(*) AS rows" + (of_weights if columns.weight is not None else ""), "y, p"
-    )  # sums of doubles: fetchnumpy would make doubles of HUGEINT sums anyway
+    )
 
 
 def _quoted(name: str) -> str:

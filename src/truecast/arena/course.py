@@ -163,9 +163,8 @@ def _finish(axes: Any, *, dots: float = 1.0) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=8)
     names = axes.get_legend_handles_labels()[1]
-    columns = next(
-        (n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1
-    )  # the layout gives more
+    # the layout gives more
+    columns = next((n for n in (4, 2) if _width(names, n) <= 1.15 * room(axes)[0]), 1)
     style = {
         "fontsize": 8,
         "markerscale": dots,

@@ -164,9 +164,8 @@ def can_play(forecaster: object) -> bool:
 
 
 def _all(chosen: NDArray[np.uint8], rounds: int) -> NDArray[np.uint8]:
-    y = np.array(
-        _check.outcomes(chosen, name="adversary")
-    )  # a copy: the adversary may keep its own
+    # a copy: the adversary may keep its own
+    y = np.array(_check.outcomes(chosen, name="adversary"))
     if len(y) != rounds:
         raise InputError("adversary", _CHOICE, y.shape)
     return y

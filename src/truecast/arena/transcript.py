@@ -109,9 +109,8 @@ class Transcript:
         """
         from truecast.arena.course import blank
 
-        figure = (
-            blank() if figure is None else figure
-        )  # before all is measured, should matplotlib be missing
+        # before all is measured, should matplotlib be missing
+        figure = blank() if figure is None else figure
         return self.course(**options).draw(figure)
 
 

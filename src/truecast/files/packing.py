@@ -19,9 +19,8 @@ __all__ = ["pack", "packed_by", "reading_errors", "unpack"]
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _OPEN: dict[str, Callable[[IO[bytes], str], Any]] = {
-    ".gz": lambda raw, mode: gzip.GzipFile(
-        "", mode, 6, raw, mtime=0
-    ),  # the same bytes whenever it is written
+    # the same bytes whenever it is written
+    ".gz": lambda raw, mode: gzip.GzipFile("", mode, 6, raw, mtime=0),
     ".bz2": lambda raw, mode: bz2.BZ2File(raw, mode),  # type: ignore[call-overload]
     ".xz": lambda raw, mode: lzma.LZMAFile(raw, mode),  # noqa: SIM115
     ".zst": lambda raw, mode: _zstd().ZstdFile(raw, mode),

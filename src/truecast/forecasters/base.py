@@ -104,9 +104,8 @@ class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
     @classmethod
     def _rebuild(cls, config: dict[str, Any], saved: object) -> Self:
         biases = saved.get("biases") if isinstance(saved, dict) else None
-        if isinstance(biases, list) and len(biases) - 1 != config.get(
-            "grid"
-        ):  # before a grid of any size is built
+        # before a grid of any size is built
+        if isinstance(biases, list) and len(biases) - 1 != config.get("grid"):
             raise StateError(f"the saved biases must be one more than the grid, got {len(biases)}")
         return super()._rebuild(config, saved)
 

@@ -141,9 +141,8 @@ def _left_half(bend: int) -> tuple[list[int], int]:
     for _ in range(bend):
         h = _next_h(h)
     near = int(_real_kappa(h) * _N * _N)
-    low = max(
-        0, near - _N
-    )  # lemma 6: from there k is at most 3 N up, and floats are off by far less than N
+    # lemma 6: from there k is at most 3 N up, and floats are off by far less than N
+    low = max(0, near - _N)
     k = low + bisect_left(
         range(low, near + 5 * _N), True, key=lambda k: _reaches(_climb(bend, k), k)
     )

@@ -63,10 +63,8 @@ def priced(tally: Tally, rtol: float) -> Priced:
         np.array([0.0, 1.0]),
         _first_nodes(tally, _FEW_NODES if rtol >= _WIDE else _MOST_NODES),
     )
-    worth, cost = (
-        (0.0, nodes, np.zeros((2, 2))),
-        _cost(*_rates(tally), tally),
-    )  # what needs no solver
+    # what needs no solver
+    worth, cost = (0.0, nodes, np.zeros((2, 2))), _cost(*_rates(tally), tally)
     gap = math.inf
     stalled = 0
     for _ in range(_ROUNDS):

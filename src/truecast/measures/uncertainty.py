@@ -197,9 +197,8 @@ def uncertainty(
     null = values["consistency"]
     as_large = (1 + int((null >= pooled).sum())) / (1 + len(null))
     if as_large >= (1 - level) / 2 and _of_calibrated(measure, tally) < _NOTHING:
-        lower = min(
-            lower, 0.0
-        )  # resamples of calibrated forecasts never are: without this, none would be covered
+        # resamples of calibrated forecasts never are: without this, none would be covered
+        lower = min(lower, 0.0)
     return Uncertainty(
         float(estimate), float(lower), float(upper), level, float(null.mean()), as_large
     )

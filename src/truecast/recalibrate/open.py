@@ -219,9 +219,8 @@ def _copied(own: Any) -> Any:
         raise InputError(
             "hint", "must be an object that copy.deepcopy can copy", f"{own!r:.80}: {error}"
         ) from error
-    if isinstance(
-        own, Hint
-    ):  # is copied through its saved state, which knows nothing of a subclass's attributes
+    # is copied through its saved state, which knows nothing of a subclass's attributes
+    if isinstance(own, Hint):
         made.__dict__.update(copy.deepcopy(own.__dict__))
         made._logit = own._logit
     return made

@@ -181,9 +181,8 @@ def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
     )
     if (np.bincount(member, minlength=groups) != awaited["late"]).any():
         raise StateError("the saved tickets must be as many as the guard awaits")
-    lost = awaited["unknown"].astype(np.float64) - np.bincount(
-        member, value, groups
-    )  # of what is given up
+    # of what is given up
+    lost = awaited["unknown"].astype(np.float64) - np.bincount(member, value, groups)
     loose = 2.0**-40 * awaited["unknown"]
     if (
         (lost < awaited["lost"] * 2.0**31 - loose) | (lost > awaited["lost"] * 2.0**32 + loose)

@@ -22,9 +22,8 @@ def bent_points(bend: int, denominator: int = 1 << 30) -> tuple[list[Fraction], 
         points = [0]
         for _ in range(bend):
             g = points[-1]
-            points.append(
-                (g + isqrt(g * g + 4 * k)) // 2
-            )  # the highest with points[j] (points[j] - g) <= k
+            # the highest with points[j] (points[j] - g) <= k
+            points.append((g + isqrt(g * g + 4 * k)) // 2)
         return points
 
     k = n * n  # certainly enough
@@ -93,9 +92,8 @@ class PlainLadder:
         elif self.rule == "highest":
             self.cell = next(i for i in reversed(cells) if self.is_open(i))
         elif not self.is_open(self.cell):
-            self.cell += (
-                1 if towards == 1 else -1
-            )  # to the neighbour on the side of the outcome, which is open
+            # to the neighbour on the side of the outcome, which is open
+            self.cell += 1 if towards == 1 else -1
 
     def bias(self) -> Fraction:
         """A: One-Step-Ahead's distance to the sequence of each point's mean outcome."""

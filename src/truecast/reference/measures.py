@@ -30,9 +30,8 @@ def calibration_error_by_value(tally: Tally) -> Fraction:
 
 def smooth_calibration_error(tally: Tally) -> Fraction:
     """Total: the value function of the flow, by breakpoints (docs/measures.md, theorem 1)."""
-    breakpoints: list[list[Fraction]] = [
-        [Fraction(0), Fraction(2)]
-    ]  # place u, slope-mass; in order of u
+    # place u, slope-mass; in order of u
+    breakpoints: list[list[Fraction]] = [[Fraction(0), Fraction(2)]]
     constant, carried = Fraction(0), Fraction(0)
     for (p, zeros, ones), (following, _, _) in pairwise(tally):
         carried += ones - (zeros + ones) * p

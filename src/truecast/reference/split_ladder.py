@@ -10,9 +10,8 @@ from truecast.reference.ladder import PlainLadder
 
 __all__ = ["PlainSplitWalk"]
 
-FINEST = Fraction(
-    1, 1 << 40
-)  # cells are not split below this, and deviations are rounded up to half of it
+# cells are not split below this, and deviations are rounded up to half of it
+FINEST = Fraction(1, 1 << 40)
 
 
 def rounded_up(x: Fraction) -> Fraction:

@@ -27,9 +27,8 @@ from truecast.tally import Tally
 
 __all__ = ["bad_rows", "checked_rules", "columns_of", "counted", "of_counts", "tally"]
 
-MOST_FORECASTS = (
-    1 << 24
-)  # distinct ones that are kept apart, as the command does: 400 MB on the driver
+# distinct ones that are kept apart, as the command does: 400 MB on the driver
+MOST_FORECASTS = 1 << 24
 
 
 def tally(

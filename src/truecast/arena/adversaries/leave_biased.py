@@ -55,9 +55,8 @@ class LeaveBiased(LadderAdversary):
         whole = f.denominator
         while True:
             points, biases, cell = self._seen(f)
-            at = int(
-                np.searchsorted(points, passed, side="right")
-            )  # the lowest point that is not left behind
+            # the lowest point that is not left behind
+            at = int(np.searchsorted(points, passed, side="right"))
             point = int(points[at])
             if (
                 cell == at

@@ -62,9 +62,8 @@ class SignPreservation(Adversary):
                     break
             board = after(board, cell, 1 if off > 0 else -1)
             moves -= 1
-        while (
-            True
-        ):  # ones lift forecasts out of the cells and leave each plus behind; zeros each minus
+        # ones lift forecasts out of the cells and leave each plus behind; zeros each minus
+        while True:
             yield int(sum(board) >= 0)
 
 

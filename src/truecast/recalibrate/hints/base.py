@@ -43,9 +43,8 @@ class Hint(_core.Hint, Saveable):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__.startswith(
-            f"{__package__}."
-        ):  # others have methods that the core knows nothing of
+        # others have methods that the core knows nothing of
+        if cls.__module__.startswith(f"{__package__}."):
             Hint._kinds.setdefault(cls.__name__, cls)
 
     def __init__(

@@ -70,7 +70,7 @@ def recalibrated(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
 
 
 def hero() -> Any:
-    """Draw the flights by tenths, as the model said and as truecast did, beside what chance does."""
+    """Draw the flights by tenths, before and after, beside what chance does."""
     y, p, _, _ = flights()
     figure = new_figure(7.2, 3.5)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)

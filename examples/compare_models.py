@@ -36,20 +36,25 @@ forecasts = {
     for name, model in models.items()
 }
 
-# %% [markdown] ## Scores first  The Brier score and the log loss decide which model to use. One
-# forecast of 0 that comes true makes a log loss infinite: neighbours that all agree say 0, and are
-# wrong now and then.
+# %% [markdown]
+# ## Scores first
+#
+# The Brier score and the log loss decide which model to use. One forecast of 0 that comes true
+# makes a log loss infinite: neighbours that all agree say 0, and are wrong now and then.
 
 # %%
 print(f"{'':<22}{'Brier':>8}{'log loss':>10}{'miscalibration':>16}{'discrimination':>16}")
 for name, p in forecasts.items():
     brier = tc.reliability_curve(y, p).brier
-    row = f"{brier.score:>8.4f}{tc.log_loss(y, p):>10.4f}{brier.miscalibration:>16.4f}{brier.discrimination:>16.4f}"
-    print(f"{name:<22}{row}")
+    parts = f"{brier.miscalibration:>16.4f}{brier.discrimination:>16.4f}"
+    print(f"{name:<22}{brier.score:>8.4f}{tc.log_loss(y, p):>10.4f}{parts}")
 
-# %% [markdown] ## Then calibration  The mean outcome is calibrated and knows nothing. Logistic
-# regression is as calibrated as one can tell from so few digits. The forest knows much more, and
-# does not dare to say so: its error is no chance, and that can be repaired.
+# %% [markdown]
+# ## Then calibration
+#
+# The mean outcome is calibrated and knows nothing. Logistic regression is as calibrated as one can
+# tell from so few digits. The forest knows much more, and does not dare to say so: its error is no
+# chance, and that can be repaired.
 
 # %%
 print(f"\n{'':<22}{'smCE':>8}{'if calibrated':>15}{'p-value':>9}")

@@ -27,8 +27,11 @@ X_old, X_new, y_old, y_new = train_test_split(X, digits % 2, test_size=0.5, rand
 forest = RandomForestClassifier(40, random_state=0).fit(X_old, y_old)
 scores = forest.predict_proba(X_new)[:, 1]
 
-# %% [markdown] ## After  `FrozenEstimator` keeps the forest as it is. `forecasts_` are what was
-# said of each row before its outcome was used.
+# %% [markdown]
+# ## After
+#
+# `FrozenEstimator` keeps the forest as it is. `forecasts_` are what was said of each row before its
+# outcome was used.
 
 # %%
 model = RecalibratedClassifier(FrozenEstimator(forest)).partial_fit(X_new, y_new)
@@ -39,8 +42,11 @@ for name, p in {"the forest": scores, "recalibrated": model.forecasts_}.items():
     )
 print(model.certificate_)
 
-# %% [markdown] ## The report  One file, which loads nothing: what was measured, is it calibrated,
-# where not, before and after, and what is proved.
+# %% [markdown]
+# ## The report
+#
+# One file, which loads nothing: what was measured, is it calibrated, where not, before and after,
+# and what is proved.
 
 # %%
 report = tc.html_report(

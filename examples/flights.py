@@ -31,9 +31,12 @@ part = np.select([flights.hour < 12, flights.hour < 17], ["morning", "afternoon"
 groups = list(zip(flights.origin, part.tolist(), strict=True))
 print(f"{len(y):,} flights, {y.mean():.1%} late")
 
-# %% [markdown] ## In the order of events  Every departure and every landing is an event. At a
-# departure a forecast is issued, with a ticket; at a landing its outcome is told. Half way, the
-# state is saved and the service starts anew from it.
+# %% [markdown]
+# ## In the order of events
+#
+# Every departure and every landing is an event. At a departure a forecast is issued, with a ticket;
+# at a landing its outcome is told. Half way, the state is saved and the service starts anew from
+# it.
 
 # %%
 times = np.concatenate([departure.to_numpy(), landed.to_numpy()])
@@ -56,11 +59,13 @@ for count, event in enumerate(events.tolist()):
         recalibrator = tc.Recalibrator.from_json(recalibrator.to_json())
 print(f"at most {most} flights were in the air")
 
-# %% [markdown] ## What came of it  Brier score: sharpness and calibration together. smCE:
-# calibration alone. Delays come in runs, so part of the gain is that a bad hour is noticed: the
-# mean of the last 200 flights that have landed shows how much that alone is worth. As if each
-# outcome were known before the next departure, all looks better still; but nobody could have said
-# that in time.
+# %% [markdown]
+# ## What came of it
+#
+# Brier score: sharpness and calibration together. smCE: calibration alone. Delays come in runs, so
+# part of the gain is that a bad hour is noticed: the mean of the last 200 flights that have landed
+# shows how much that alone is worth. As if each outcome were known before the next departure, all
+# looks better still; but nobody could have said that in time.
 
 # %%
 too_early = tc.Recalibrator().forecast_many(scores, y, groups=groups)
@@ -86,10 +91,13 @@ for name, p in {
 table = pd.DataFrame({"month": flights.month, "late": y, "model": scores, "recalibrated": said})
 print(table.groupby("month").mean().to_string(float_format="{:.3f}".format))
 
-# %% [markdown] ## By group  Each airport and each part of the day has its own certificate, and so
-# has everyone: how far its forecasts can be from calibrated ones. Parts of the day are harder than
-# airports: the flights that landed last before a morning are those of the evening before. The
-# promise grows with the number of flights in the air; what holds so far is far below it.
+# %% [markdown]
+# ## By group
+#
+# Each airport and each part of the day has its own certificate, and so has everyone: how far its
+# forecasts can be from calibrated ones. Parts of the day are harder than airports: the flights that
+# landed last before a morning are those of the evening before. The promise grows with the number of
+# flights in the air; what holds so far is far below it.
 
 # %%
 for name, group in recalibrator.groups.items():

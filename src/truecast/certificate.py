@@ -10,6 +10,8 @@ from truecast._names import counted
 
 __all__ = ["ArcCertificate", "Certificate"]
 
+_SCORE = "(lower is better; sharpness counts)"
+
 
 class _Proved:
     """What follows from any certificate's bound."""
@@ -19,6 +21,7 @@ class _Proved:
     rounds: int
     unresolved: int
     bound: float
+    a_priori: float
     horizon: int | None
 
     @property
@@ -35,6 +38,14 @@ class _Proved:
     def paper(self) -> float:
         """2 sqrt(T) + 1, the paper's theorem, for the T that `a_priori` is for: to compare with."""
         return 2.0 * math.sqrt(self.promised_rounds) + 1.0
+
+    @property
+    def _distance(self) -> str:
+        return f"{self.bound:,.4f} in total, {self.per_round:.6f} a round"
+
+    @property
+    def _promise(self) -> str:
+        return f"{self.a_priori:,.4f} for {counted(self.promised_rounds, 'round')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +104,12 @@ class Certificate(_Proved):
         return "\n".join(
             [
                 f"after {counted(self.rounds, 'round')}",
-                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (proved)",
+                f"  distance to calibration   <= {self._distance} (proved)",
                 f"    of which deviation         {self.deviation:,.4f}",
                 f"    and bias                   {max(self.bound - self.deviation, 0.0):,.4f}",
-                f"  proved before the start   <= {self.a_priori:,.4f} for {counted(self.promised_rounds, 'round')}",
+                f"  proved before the start   <= {self._promise}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
-                f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
+                f"  Brier score                  {self.brier:.6f} {_SCORE}",
             ]
         )
 
@@ -158,7 +169,7 @@ class ArcCertificate(_Proved):
         return "\n".join(
             [
                 f"after {counted(self.rounds, 'round')}{late}",
-                f"  distance to calibration   <= {self.bound:,.4f} in total, {self.per_round:.6f} a round (so far)",
+                f"  distance to calibration   <= {self._distance} (so far)",
                 f"    if rounds may be split  <= {self.lower_distance:,.4f}",
                 f"    smooth error            <= {self.smooth_error:,.4f}",
                 *(
@@ -166,9 +177,9 @@ class ArcCertificate(_Proved):
                     if self.unresolved
                     else []
                 ),
-                f"  its budget allows         <= {self.a_priori:,.4f} for {counted(self.promised_rounds, 'round')}",
+                f"  its budget allows         <= {self._promise}",
                 f"  the paper, 2 sqrt(T) + 1     {self.paper:,.4f}",
-                f"  Brier score                  {self.brier:.6f} (lower is better; sharpness counts)",
+                f"  Brier score                  {self.brier:.6f} {_SCORE}",
             ]
         )
 

@@ -251,7 +251,7 @@ class Tally:
         return self._pooled(starts)
 
     def _pooled(self, starts: NDArray[np.int64]) -> Tally:
-        """Return the tally with all forecasts from one of `starts` to the next pooled at their mean."""
+        """Return the tally with forecasts from each of `starts` to the next at their mean."""
         zeros = np.add.reduceat(self.zeros, starts)
         ones = np.add.reduceat(self.ones, starts)
         mean = np.add.reduceat(self.p * self.weights, starts) / (zeros + ones)

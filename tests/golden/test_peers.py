@@ -211,7 +211,7 @@ def test_sklearn_bins_are_closed_above_and_ours_below(calibration_curve):
     assert (1 - mirrored.forecast[::-1]).tolist() == forecast.tolist()
 
 
-def test_sklearn_and_probcal_edges_are_multiples_of_a_rounded_tenth_and_ours_are_the_nearest_doubles(
+def test_sklearn_and_probcal_edges_are_multiples_of_a_rounded_tenth_ours_nearest_doubles(
     calibration_curve, probcal
 ):
     assert np.linspace(0, 1, 11)[3] > 0.3  # theirs
@@ -521,7 +521,7 @@ def test_probcal_debiased_ece_takes_the_variance_off_each_bin_and_ours_off_the_s
     )
 
 
-def test_probcal_debiased_ece_of_calibrated_forecasts_stays_above_0_on_average_and_the_square_of_ours_does_not(
+def test_probcal_debiased_ece_stays_above_0_on_average_and_the_square_of_ours_does_not(
     probcal,
 ):
     rng = np.random.default_rng(0)

@@ -331,7 +331,8 @@ def _as_read(text: str | None, like: object) -> object:
 @pytest.mark.slow("tries many examples")
 @settings(max_examples=300)
 @given(st.lists(json_line(), max_size=7), BLOCKS,
-       st.sets(st.sampled_from(COLUMNS), min_size=1).map(sorted), st.sampled_from(["\n", "\r\n"]))  # fmt: skip
+       st.sets(st.sampled_from(COLUMNS), min_size=1).map(sorted),
+       st.sampled_from(["\n", "\r\n"]))  # fmt: skip
 @example(['{"y":1,"y":null,"p":1,"group":1}', '{"p":1,"group":1}'], 1 << 22, ["y"], "\n")
 @example(['{"y":1,"p":1,"group":1.0}', '{"y":1,"p":1,"group":1}', "{"], 1 << 22, COLUMNS, "\n")
 def test_json_lines_are_read_as_by_the_json_module(

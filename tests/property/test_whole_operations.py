@@ -585,7 +585,8 @@ x, y, known = np.full(n, 0.5), np.zeros(n, np.uint8), np.full(n, 1 << 40)
 r.forecast_many(x[:9], y[:9], known_at=known[:9])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 r.forecast_many(x, y, known_at=known)
-open({str(tmp_path / "grown")!r}, "w").write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+open({str(tmp_path / "grown")!r}, "w").write(str(after - before))
 """
     subprocess.run([sys.executable, "-c", code], check=True)
     # kilobytes: 100 bytes a row, where a ticket has 230

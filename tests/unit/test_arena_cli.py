@@ -176,7 +176,8 @@ def test_without_matplotlib_there_is_a_table_and_a_hint(monkeypatch: pytest.Monk
 def test_help_says_all_and_does_not_wait_for_the_arena() -> None:
     text = run("--help").stdout
     for word in ("--rounds", "--seeds", "--forecaster", "--adversary", "--resume", "--plot",
-                 "--no-plot", "--csv", "--markdown", "--workers", "--list", "arena.svg", "Examples:"):  # fmt: skip
+                 "--no-plot", "--csv", "--markdown", "--workers", "--list", "arena.svg",
+                 "Examples:"):  # fmt: skip
         assert word in text
     assert "\\b" not in text
     code = (

@@ -204,7 +204,8 @@ from truecast.distance import calibration_distance, verify_witness
 rng = np.random.default_rng(0)
 p = rng.random(100_000)
 y = rng.random(100_000) < p
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background may ignore it
+# what runs in the background may ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 d = calibration_distance(y, p, time_limit=100)
 assert d.ended == "interrupted" and not d.exact, d

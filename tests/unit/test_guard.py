@@ -22,7 +22,7 @@ def numbers(g: tc.Guard) -> dict[str, Any]:
 
 
 def test_first_rounds_by_hand() -> None:
-    """At the middle of the arc K is 4: a miss of 1/2 adds 1, and the second on the same side 3 more."""
+    """In the middle of the arc K is 4: a miss of 1/2 adds 1, the second on the same side 3."""
     g = tc.Guard()
     assert [play(g, 0.5, 1) for _ in range(2)] == [0.5, 0.5]
     assert g.certificate.energy == pytest.approx(4.0, rel=1e-3)

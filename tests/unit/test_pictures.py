@@ -20,7 +20,8 @@ NUMBER = re.compile(r"-?\d+\.?\d*")
 # one picture, that of the page's ground: where the code is read by <picture>, in the site by its
 # own switch
 SHOWN = re.compile(
-    r'<picture>\n<source media="\(prefers-color-scheme: dark\)" srcset="(?:\.\./)?pictures/(\w+)-dark\.svg">\n'
+    r'<picture>\n<source media="\(prefers-color-scheme: dark\)" '
+    r'srcset="(?:\.\./)?pictures/(\w+)-dark\.svg">\n'
     r'<img alt="([^"]+)" src="(?:\.\./)?pictures/(\w+)-light\.svg">\n</picture>'
 )
 COLUMN = 700  # pixels: as wide as pages show a picture, at the most
@@ -46,7 +47,7 @@ def texts(svg: str) -> list[str]:
 
 
 def parts(svg: str) -> tuple[str, list[float]]:
-    """What is drawn, and with which numbers; names that are hashes of what they name are left out."""
+    """What is drawn, and with which numbers, without names that are hashes."""
     plain = re.sub(r'(id="|#|url\(#)[mpCh][0-9a-f]{10}[^")]*', r"\1", svg)
     return NUMBER.sub("0", plain), [float(number) for number in NUMBER.findall(plain)]
 
@@ -161,7 +162,7 @@ def contrast(color: str, ground: str) -> float:
 
 @pytest.mark.parametrize("page", PAGE)
 def test_words_and_lines_can_be_seen(page: str) -> None:
-    """Words have a contrast of 4.5 to the page, and what is drawn one of 2.8, if it is not see-through on purpose."""
+    """Words have a contrast of 4.5 to the page, drawings 2.8, unless see-through on purpose."""
     for path in FOLDER.glob(f"*-{page}.svg"):
         svg = path.read_text()
         words = re.findall(r"<text[^>]*fill: (#[0-9a-f]{6})", svg)

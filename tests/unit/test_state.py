@@ -197,7 +197,8 @@ def below(kind):
 
 def bomb(cell, megabytes):
     packer = zlib.compressobj(9)
-    start = b'{"format": "truecast", "version": 1, "kind": "X", "config": {}, "crc32": 0, "state": [0'
+    start = b'{"format": "truecast", "version": 1, "kind": "X", "config": {}, "crc32": 0,'
+    start += b' "state": [0'
     part = cell * ((1 << 20) // len(cell))
     packed = b"".join([packer.compress(start), *(packer.compress(part) for _ in range(megabytes))])
     return b"TRUECAST\1" + packed + packer.compress(b"]}") + packer.flush()

@@ -371,6 +371,7 @@ def written(folder: Path, name: str) -> tuple[Path, list[str]]:
     return path, options
 
 
+@pytest.mark.slow("runs every command that measures")
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("words", [["measure", "--json"], ["distance", "--json"]])
 def test_options_on_cells_are_taken_by_every_command_that_measures(
@@ -579,6 +580,7 @@ def test_a_missing_outcome_names_what_would_take_it(command: str, tmp_path: Path
 # Recalibrated files keep what is in them
 
 
+@pytest.mark.slow("runs the command several times")
 @pytest.mark.parametrize("name", FILES)
 def test_recalibrate_keeps_cells_as_they_are(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -125,6 +125,7 @@ def test_a_million_rounds_can_be_off_by_very_little() -> None:
     assert said.evidence.endswith("(p-value 0.005).")
 
 
+@pytest.mark.slow("makes a report of many rounds")
 @pytest.mark.parametrize(
     ("bend", "words"),
     [
@@ -155,6 +156,7 @@ def test_direction(bend: object, words: str) -> None:
     assert verdict(finding).short == f"off: {words}"
 
 
+@pytest.mark.slow("makes a report of many rounds")
 @pytest.mark.parametrize(
     ("off", "words"),
     [

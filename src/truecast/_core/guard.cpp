@@ -97,7 +97,9 @@ struct Tables {
 
 nb::dict groups_of(Guard& guard, Tables& tables) {
     Columns groups;
-    std::int64_t knots;
+    Counts counts;  // of one group after the other, so that there is one list
+    std::int64_t knots = 0;
+    const Entries entries = counts.entries(knots);
     for (Group& group : guard.groups) {
         for (const Offset::Row* row : {&group.offset.mean, &group.offset.variance})
             tables.offset.insert(tables.offset.end(), row->begin(), row->end());
@@ -108,9 +110,10 @@ nb::dict groups_of(Guard& guard, Tables& tables) {
             tables.residual.push_back(knot.residual);
             ++knots;
         });
-        groups.add(group.entries(knots));
+        counts = group;
+        groups.add(entries);
     }
-    return groups.dict(guard.groups[0].entries(knots));
+    return groups.dict(entries);
 }
 
 void load_group(Group& group, const Tables& tables, std::size_t number, std::size_t from,
@@ -134,9 +137,10 @@ void load_group(Group& group, const Tables& tables, std::size_t number, std::siz
 }
 
 void load_groups(Guard& guard, const nb::dict& numbers, const Tables& tables) {
-    Counts none;
+    Counts counts;  // of one group after the other, so that there is one list
     std::int64_t knots = 0;
-    const Columns groups(numbers, none.entries(knots));
+    const Entries entries = counts.entries(knots);
+    const Columns groups(numbers, entries);
     require(tables.offset.size() == Tables::offsets_each * groups.rows(),
             "each group needs its offsets");
     require(tables.key.size() == tables.residual.size(), "columns must be of one length");
@@ -144,7 +148,8 @@ void load_groups(Guard& guard, const nb::dict& numbers, const Tables& tables) {
     std::size_t at = 0;
     for (std::size_t g = 0; g < groups.rows(); ++g) {
         Group& group = guard.groups.emplace_back();
-        groups.read(g, group.entries(knots));
+        groups.read(g, entries);
+        static_cast<Counts&>(group) = counts;
         require(knots >= 0 && static_cast<std::size_t>(knots) <= tables.key.size() - at,
                 "knots must fit the keys");
         load_group(group, tables, g, at, at + static_cast<std::size_t>(knots));

@@ -100,7 +100,7 @@ MODELS = ("calibrated", "squared", "inverted", "independent")
 
 
 class Goal(NamedTuple):
-    """How close the bounds are to be, and when."""
+    """How close the bounds must be, and when."""
 
     rtol: float
     seconds: float

@@ -49,7 +49,7 @@ def over(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
 
 
 def worst_prefix(p: np.ndarray, x: np.ndarray, y: np.ndarray, least: int) -> float:
-    """The largest excess of the Brier score over all prefixes from so many rounds on."""
+    """The largest excess of the Brier score over all prefixes of this length or more."""
     ours, theirs = np.cumsum((p - y) ** 2), np.cumsum((x - y) ** 2)
     return float((ours / theirs - 1)[least - 1 :].max())
 

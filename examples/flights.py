@@ -35,7 +35,7 @@ print(f"{len(y):,} flights, {y.mean():.1%} late")
 # ## In the order of events
 #
 # Every departure and every landing is an event. At a departure a forecast is issued, with a ticket;
-# at a landing its outcome is told. Half way, the state is saved and the service starts anew from
+# at a landing it hears the outcome. Half way, the state is saved and the service starts anew from
 # it.
 
 # %%

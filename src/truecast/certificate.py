@@ -54,8 +54,8 @@ class Certificate(_Proved):
 
     The distance to calibration, CalDist, is the least total change, :math:`\sum_t |p_t - q_t|`,
     that turns the forecasts p into perfectly calibrated ones q. It is at most `deviation +
-    min(bias, pooled)`, whatever the outcomes were and whoever chose them (docs/theory.md, theorem
-    3).
+    min(bias, pooled)`, whatever the outcomes were and however they were chosen (docs/theory.md,
+    theorem 3).
 
     It does not say that the forecasts are sharp: forecasting 1/2 for ever is calibrated on fair
     coins. Read `brier` beside it. Nor does it bound the calibration error by value (ECE), which no

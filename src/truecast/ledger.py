@@ -27,7 +27,7 @@ __all__ = [
     "promised",
 ]
 
-START = 1000.0  # the budget before the first round is that of so many
+START = 1000.0  # the budget before the first round is that of 1,000
 _RESIDUAL = 2.0**-33  # a round: residuals are sums of forecasts rounded to 2**-32
 _UP = 1.0 + 2.0**-50
 _MOST_CLAIMED = 1 << 30  # rounds for which rounding is proved to be small enough

@@ -26,7 +26,7 @@ class Tally:
     came. A tally is a value: it never changes, compares by content, and adds.
 
     Forecasts are the same only if they are equal as doubles (-0.0 is 0.0). Integer weights are
-    counts, as if the round came so many times; all sums of counts are exact, so merging parts gives
+    counts, as if the round came that often; all sums of counts are exact, so merging parts gives
     the tally of the whole bit for bit. Real weights make a weighted tally, whose sums are exact and
     then rounded, once, to doubles: in whatever order the rounds come.
 

@@ -63,7 +63,7 @@ def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def stopped_after(parts: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the run be stopped when it has written so many parts, and leave all as it is then."""
+    """Let the run be stopped when it has written this many parts, and leave all as it is then."""
     left = [parts]
 
     def progress(*_: object) -> None:

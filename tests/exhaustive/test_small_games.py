@@ -241,7 +241,7 @@ def test_values_of_up_to_four_rounds_if_forecasts_are_seen(rounds):
 
 
 def worst(forecaster, rounds):
-    """The expected CalDist of so many rounds against the best answer, which looks at every
+    """The expected CalDist of these rounds against the best answer, which looks at every
     history."""
     start = forecaster.state()
 

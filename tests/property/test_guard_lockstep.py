@@ -238,7 +238,7 @@ def test_long_games_in_lockstep(budget: float, seed: int) -> None:
 def test_the_guard_alone_is_that_of_the_recalibrator(
     rows: list[tuple[float, tuple[str, ...], int, int]],
 ) -> None:
-    """Without groups, hints or nudges there is one guard, whoever asks it."""
+    """Without groups, hints or nudges there is one guard for all."""
     alone, shared = tc.Guard(), tc.Recalibrator(hint=hints.Identity(), nudge=False)
     for hint, _, y, times in rows:
         said = alone.forecast_many([hint] * times, [y] * times)
@@ -247,7 +247,7 @@ def test_the_guard_alone_is_that_of_the_recalibrator(
     assert alone.state()["knots"] == shared.state()["guard"]["knots"]
 
 
-# Theorems 6, 8 and 10: the energies are within the budget, whoever chooses hints and outcomes.
+# Theorems 6, 8 and 10: the energies are within the budget, for any hints and outcomes.
 
 
 def energies(core: tc.Recalibrator) -> list[float]:

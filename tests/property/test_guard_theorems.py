@@ -370,7 +370,7 @@ TestGames = pytest.mark.slow("plays many games in fractions")(Games.TestCase)
 
 
 def test_outcomes_held_back_cost_the_root_of_their_number() -> None:
-    """An opponent asks at one hint until so many wait, then lets all end alike: the energy is as
+    """An opponent asks at one hint until enough wait, then lets all end alike: the energy is as
     theorem 8 says."""
     for late in (4, 16):
         guard = ArcGuard()

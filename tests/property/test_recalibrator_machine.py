@@ -84,7 +84,7 @@ def assert_distance_below(bound: float, p: list[float], y: list[int]) -> None:
 
 
 class Plain:
-    """A hint, a guard with so many groups and the others, and forecasts by their tickets."""
+    """A hint, a guard with a number of groups and the others, and forecasts by their tickets."""
 
     def __init__(
         self, hint: PlainHint, max_groups: int, max_unresolved: int, budget: float

@@ -191,7 +191,7 @@ def drawn(rng: random.Random, r: tc.Recalibrator, state: dict[str, Any]) -> tupl
 
 
 def play(attempt: Attempt, rng: random.Random, interrupts: int) -> Counter[str]:
-    """Try operations until so many were interrupted; a twin plays those that happened,
+    """Try operations until enough were interrupted; a twin plays those that happened,
     uninterrupted.
 
     After each the state is that from before, or that of the twin after it; a retry is applied once

@@ -148,7 +148,7 @@ def test_states_of_no_arc_are_refused_and_nothing_changed(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in BAD if kind != "no state"])
 def test_saved_states_of_no_arc_are_refused_with_a_good_checksum(kind: str) -> None:
-    """Whoever forges a checksum gets no further; what JSON cannot say is left out."""
+    """Forging a checksum leads no further; what JSON cannot say is left out."""
     tried = 0
     for bad in BAD[kind]:
         try:

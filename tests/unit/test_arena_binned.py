@@ -416,8 +416,8 @@ class TestFosterVohra:
         )
 
     def check(self, game: list[tuple[Any, float, int]], m: int, decay: int) -> None:
-        """Blackwell's inequality, the potential, and the error of the means, which holds whoever
-        plays."""
+        """Blackwell's inequality, the potential, and the error of the means, which holds for
+        anyone."""
         regrets = Regrets(m, decay)
         k = np.arange(1, m + 1)
         near = k ** (2.0 - decay)

@@ -37,7 +37,7 @@ class Drawing(RandomForecaster):
 
 
 class Says:
-    """Says what it is told."""
+    """Says what it was given."""
 
     def __init__(self, said: list[Any]) -> None:
         self.said = iter(said)
@@ -60,7 +60,7 @@ class Few(Stream):
 
 
 class Looking(tc.arena.Adversary):
-    """Looks where it is told, and writes down what it saw."""
+    """Looks where it must, and writes down what it saw."""
 
     def __init__(self, sees: Any, what: str) -> None:
         self.sees, self.what, self.saw = sees, what, []

@@ -669,7 +669,7 @@ _MEBIBYTE = 1 << 20
 
 
 def _bomb(*parts: tuple[bytes, int]) -> bytes:
-    """A small file that unpacks to a large one: so many times each of these."""
+    """A small file that unpacks to a large one: each part many times."""
     return b"".join(gzip.compress(part) * times for part, times in parts)
 
 

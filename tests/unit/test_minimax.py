@@ -166,7 +166,7 @@ SOLUTIONS = [
 
 @given(st.sampled_from(SOLUTIONS), st.data())
 def test_mixtures_keep_to_the_value(solution, data):
-    """In any state, whatever comes, what is to be expected does not rise."""
+    """In any state, whatever comes, the expectation does not rise."""
     kinds = st.integers(0, 2 * len(solution.points) - 1)
     items = data.draw(st.lists(kinds, max_size=solution.rounds - 1))
     mixture = solution.mixture(items)

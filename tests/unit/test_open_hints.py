@@ -70,7 +70,7 @@ class Half(tc.hints.Platt):
 
 
 class Odd(Rate):
-    """Fails in round 5, in the way it is told."""
+    """Fails in round 5, in a chosen way."""
 
     def __init__(self, answer: Any = None) -> None:
         super().__init__()
@@ -508,7 +508,7 @@ def test_saved_notes_must_fit() -> None:
 
 
 class Told:
-    """Remembers what it is told."""
+    """Remembers what it hears."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []

@@ -276,7 +276,7 @@ def test_rare_events_are_told_in_times(swap: bool, who: str) -> None:
     ("ones", "words"), [(4, "0.02."), (8, "0.04: 4 times too low."), (0, "0.")]
 )
 def test_times_are_told_only_beyond_chance(ones: int, words: str) -> None:
-    # of which two are to be expected
+    # of which two are expected
     finding = found([1] * ones + [0] * (200 - ones), [0.01] * 200)
     assert size(finding, "few").endswith(f"the mean outcome {words}")
 

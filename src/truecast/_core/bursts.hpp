@@ -6,7 +6,7 @@
 // independent ones times 1 + (n - 1) rho. So an outcome has the weight 1 / max(1, (n - 1) rho).
 //
 // What is common to a burst shows in how much its mean residual differs from that of the burst
-// before: a bias that stays is no chance, and is to be learned. For means m, m' of n, n' outcomes
+// before: a bias that stays is no chance, and must be learned. For means m, m' of n, n' outcomes
 // with the variance v and the correlation rho,
 //     E (m - m')^2 = (1/n + 1/n') v + 2 rho v (nearly),    so    n (m - m')^2 / (1/n + 1/n') - n v
 //     has the mean (h - 1) n rho v (nearly),  h the harmonic mean of n and n'.

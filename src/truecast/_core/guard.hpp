@@ -117,10 +117,10 @@ struct Balance {
 
 struct Guard : Balance {
     static constexpr double start =
-        1000.0;  // t0: the budget before the first round is that of so many
+        1000.0;  // t0: the budget before the first round is that of t0 rounds
     static constexpr double boldness =
         0.1;  // kappa: the share of what is left that a round may take,
-    static constexpr double crowd = 10.0;  // half of it if so many others are outstanding
+    static constexpr double crowd = 10.0;  // half of it if this many others are outstanding
 
     double budget;  // C
     bool nudges;

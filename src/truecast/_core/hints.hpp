@@ -107,7 +107,7 @@ class Hint {
         return said;
     }
 
-    // Some numbers that a forecast is to be remembered by until its outcome comes, if that is late:
+    // Some numbers to remember a forecast by until its outcome comes, if that is late:
     // a mix judges its members by what they said then. By what they say now, members good for the
     // next round only would seem good for later rounds too.
     virtual std::size_t notes() const { return 0; }

@@ -33,7 +33,7 @@ struct Running {
     double squared_error;
 };
 
-// So many rounds pay less than 2^63 together, while N <= 2^52.
+// These rounds pay less than 2^63 together, while N <= 2^52.
 constexpr std::size_t block = 1024;
 
 // The same between blocks.

@@ -106,7 +106,7 @@ class Stack {
 // With a stack that kept its pace, flights 250 late gained 4.0 % instead of 4.5 %.
 class Mix final : public Hint {
   public:
-    // Each member sees one of the scores: `sees` says which, of so many `inputs`.
+    // Each member sees one of the scores: `sees` says which of the `inputs`.
     Mix(std::vector<std::unique_ptr<Hint>> hints, std::vector<std::size_t> sees_,
         std::size_t inputs)
         : Hint(inputs),
@@ -193,7 +193,7 @@ class Mix final : public Hint {
     }
 
   private:
-    // What the members and their stack said, after so many rounds.
+    // What the members and their stack said, and after how many rounds.
     struct Forecast {
         std::vector<double> said;
         double round = 0.0;

@@ -118,7 +118,7 @@ NB_MODULE(kernels, m) {
     using namespace truecast;
 #ifdef NDEBUG
     nb::set_leak_warnings(
-        false);  // whoever holds a forecaster until the interpreter ends should not read of it
+        false);  // who holds a forecaster until the interpreter ends should not read of it
 #endif
 
     nb::class_<Ladder>(m, "Ladder")

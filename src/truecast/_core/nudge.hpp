@@ -22,7 +22,7 @@ struct Nudge {
     // Half of it: right forecasts lose a third less, and 14 streams keep an eighth more of smooth
     // error; twice of it: half more, and an eighth less.
     static constexpr double gain = 0.25;
-    // As if so many outcomes had been without energy; the guard's t0. With 500, 1,000, 2,000 right
+    // As if this many outcomes had been without energy; the guard's t0. With 500, 1,000, 2,000 right
     // forecasts lose .16, .12, .08 % in 2,000 rounds; on real streams the median is the same within
     // .005 %.
     static constexpr double before = 1000.0;
@@ -39,7 +39,7 @@ struct Nudge {
     // by .02 %.
     static constexpr double near = 0.125;
 
-    // A forecast was made while so many others were outstanding.
+    // A forecast was made while `late` others were outstanding.
     void wait(std::int64_t late) { lag += (static_cast<double>(late) - lag) / 64.0; }
 
     // An outcome came. `price` is p (1 - p) K(k, k) of one field. `effect` >= 1 is the design

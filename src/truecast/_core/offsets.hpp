@@ -33,7 +33,7 @@ constexpr double fresh = 0.02;
 // Of all weight, handed out anew in a round, a third of what hints.Mix does. Ten times as much
 // costs .1 %, a tenth saves .01 %.
 constexpr double share = 0.0001;
-// So many outstanding outcomes of a group halve what one of them teaches: they resemble each other,
+// This many outstanding outcomes of a group halve what one of them teaches: they resemble each other,
 // and an offset that follows them comes too late. On flights 250 late 8 gains a little, 25 nothing,
 // and without it offsets do harm.
 constexpr double patience = 10.0;
@@ -73,7 +73,7 @@ struct Offset {
 // correlated). No group twice in a round.
 class Offsets {
   public:
-    // What a forecast is to be remembered by until its outcome comes, if that is late: what the
+    // What to remember a forecast by until its outcome comes, if that is late: what the
     // members said, from 0 to
     // 1. `apply` and `learn` do not look at them where the hint is 0 or 1 or there is no group.
     using Notes = std::array<double, offsets::scales>;

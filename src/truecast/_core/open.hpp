@@ -1,4 +1,4 @@
-// A hint that Python provides. Whoever uses it holds the interpreter lock, and expects any call to
+// A hint that Python provides. Its users hold the interpreter lock, and expect any call to
 // throw.
 #pragma once
 

@@ -76,8 +76,8 @@ struct SplitLadder {
         return spent[i] >= threshold && points[i + 1] - points[i] > 1 && cells() < most_cells;
     }
 
-    // Cell i becomes cells i and i + 1. O(m), but a cell splits after so many rounds that all
-    // splits of T rounds together cost O(T).
+    // Cell i becomes cells i and i + 1. O(m), but cells split so rarely
+    // that all splits of T rounds together cost O(T).
     void split(std::size_t i) {
         const auto at = static_cast<std::ptrdiff_t>(i);
         points.insert(points.begin() + at + 1, points[i] + (points[i + 1] - points[i]) / 2);

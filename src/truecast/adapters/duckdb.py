@@ -81,8 +81,8 @@ def tally(
 
     A file gives the tally that the command and `truecast.read_rounds` make of it: DuckDB counts
     Parquet, everything else goes through that reader, which needs Polars (pip install
-    'truecast[cli]'). For percentages, decimal commas, words as outcomes or bad rows that are to be
-    skipped, call `truecast.read_rounds` yourself.
+    'truecast[cli]'). For percentages, decimal commas, words as outcomes or to skip bad rows,
+    call `truecast.read_rounds` yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
     if _is_path(data):

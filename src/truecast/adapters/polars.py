@@ -62,7 +62,7 @@ def tally(
 
     A file gives the tally that the command and `truecast.read_rounds` make of it: the engine counts
     what ends in .parquet or .pq, everything else goes through that reader. For percentages, decimal
-    commas, words as outcomes or bad rows that are to be skipped, call `truecast.read_rounds`
+    commas, words as outcomes or to skip bad rows, call `truecast.read_rounds`
     yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)

@@ -38,16 +38,16 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     hint
         What to make of the scores; see `Recalibrator`.
     group
-        Which group a row belongs to, if groups are to be calibrated each. The name of a feature
+        Which group a row belongs to, if each group shall be calibrated. The name of a feature
         takes its value, a str or an int, such as "JFK" for ``group="airport"``. A tuple of names
         puts a row into a group for each of these features, called as "airport=JFK". Or a function
         of the row that gives what `Recalibrator.predict` takes. A value of None is no group.
     budget
         How much energy a round may bring; see `Guard`.
     max_groups
-        So many groups get a certificate of their own; see `Recalibrator`.
+        How many groups get a certificate of their own; see `Recalibrator`.
     max_unresolved
-        So many issued forecasts may await their labels; see `Recalibrator`.
+        How many issued forecasts may await their labels; see `Recalibrator`.
 
     Attributes
     ----------

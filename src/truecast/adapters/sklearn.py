@@ -90,9 +90,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     budget
         How much energy a round may bring; see `Guard`.
     max_groups
-        So many groups get a certificate of their own; see `Recalibrator`.
+        How many groups get a certificate of their own; see `Recalibrator`.
     max_unresolved
-        So many issued forecasts may await their labels; see `Recalibrator`.
+        How many issued forecasts may await their labels; see `Recalibrator`.
     cv
         For `fit`: how to split the rows so that each is scored by a classifier that has not seen
         it. A number of folds, a splitter or an iterable of (train, test), as in scikit-learn. Rows
@@ -216,7 +216,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         y
             Their labels, two different ones.
         groups
-            The group or groups of each row, if groups are to be calibrated each.
+            The group or groups of each row, if each group shall be calibrated.
         **params
             For the classifier's `fit`, such as `sample_weight`; what has an entry for each row is
             split with the rows.
@@ -275,7 +275,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             The two labels that can occur: needed in the first call, unless the classifier is
             frozen.
         groups
-            The group or groups of each row, if groups are to be calibrated each.
+            The group or groups of each row, if each group shall be calibrated.
         **params
             For the classifier's `partial_fit`, such as `sample_weight`.
 
@@ -344,7 +344,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         X
             Rows, as the classifier takes them.
         groups
-            The group or groups of each, if groups are to be calibrated each.
+            The group or groups of each, if each group shall be calibrated.
         events
             The name or number of what each row is about, or None, if several are about the same;
             see `Recalibrator.issue`.

@@ -61,7 +61,7 @@ class Course:
 
     @classmethod
     def of(cls, game: Transcript, points: int, rtol: float, time_limit: float) -> Course:
-        """Measure a game at so many points of time."""
+        """Measure a game at this many points of time."""
         rounds = np.unique(np.linspace(0, len(game), points + 1).round().astype(np.int64))
         rounds = rounds[rounds > 0]
         found = [
@@ -178,7 +178,7 @@ def _finish(axes: Any, *, dots: float = 1.0) -> None:
 
 
 def _width(names: list[str], columns: int) -> float:
-    """About how wide a legend of so many columns is, in points."""
+    """About how wide a legend of this many columns is, in points."""
     rows = math.ceil(len(names) / columns)
     return sum(
         28 + max(width_of(name, 8) for name in names[at : at + rows])

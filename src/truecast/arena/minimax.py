@@ -71,7 +71,7 @@ class Solution:
     _values: NDArray[np.float64] = field(repr=False)
 
     def value(self, items: Iterable[int] = ()) -> float:
-        """What CalDist is to be expected at the end, from this state on."""
+        """The CalDist to expect at the end, from this state on."""
         return float(self._values[self._place(items)])
 
     def mixture(self, items: Iterable[int] = ()) -> Distribution:

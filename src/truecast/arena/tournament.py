@@ -43,7 +43,7 @@ def tournament(
     """Let every forecaster play against every adversary, and measure the games.
 
     With a `path` every finished game is written down at once. Whatever ends a tournament, Ctrl-C or
-    worse, the same call goes on with the games that are missing.
+    worse, the same call plays the games that are missing.
 
     A game is played for every seed if the adversary tosses coins, or if the forecaster does, which
     it says by having an attribute `seed`; else once. Pairs that cannot play (`Adversary.plays`) are

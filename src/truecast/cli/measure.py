@@ -108,7 +108,7 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
         say(
-            f"{table.name}: so many distinct scores that near ones were pooled; read nothing into "
+            f"{table.name}: too many distinct scores: near ones were pooled; read nothing into "
             "the error by value"
         )
     for score, tally in found.scores.items():

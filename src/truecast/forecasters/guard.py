@@ -131,7 +131,7 @@ class Guard(_core.Guard, Saveable):
     guard_many = renamed("guard_many", forecast_many)
 
     def a_priori(self, rounds: int) -> float:
-        """The bound on CalDist after so many rounds that is proved before the first."""
+        """The bound on CalDist after this many rounds that is proved before the first."""
         return promised(
             _check.whole_number("rounds", rounds, least=0, most=MAX_ROUNDS), self._budget
         )

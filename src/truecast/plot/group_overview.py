@@ -206,10 +206,10 @@ def group_overview(
 
     Notes
     -----
-    Some 2 ms for each group that is tested, more if many draws are needed to tell whether it stands
-    out, and 30 µs for each other one, after the tallies; those of a million rounds take about a
-    second. Chance is simulated with forecasts pooled in 64 cells. With real weights it is not, and
-    the order is that of the errors.
+    About 2 ms for each group that is tested, more if many draws are needed to tell whether it
+    stands out, and 30 µs for each other one, after the tallies; those of a million rounds take
+    about a second. Chance is simulated with forecasts pooled in 64 cells. With real weights it is
+    not, and the order is that of the errors.
     """
     level = _check.between("level", level, 0, 1)
     resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)

@@ -13,7 +13,7 @@ __all__ = ["GroupRecord", "Groups"]
 
 
 class GroupRecord:
-    """The forecasts of one group, as they are now: a view, which goes on with the recalibrator."""
+    """The forecasts of one group, as they are now: a view, which follows the recalibrator."""
 
     __slots__ = "_desk", "_name"
 

@@ -68,10 +68,10 @@ class Recalibrator(Saveable):
         comes out to the letter, and errors of the hint that last are not taken out before they are
         proved.
     max_groups
-        So many groups get a certificate of their own; all others share one more, `others`.
+        How many groups get a certificate of their own; all others share one more, `others`.
     max_unresolved
-        So many forecasts may await their outcomes. When one more is issued, the oldest is given up:
-        the certificate counts it at its worst for ever, and its outcome is refused if it comes
+        How many forecasts may await their outcomes. When one more is issued, the oldest is given
+        up: the certificate counts it at its worst for ever, and its outcome is refused if it comes
         after all.
 
     Raises
@@ -219,7 +219,7 @@ class Recalibrator(Saveable):
             takes several.
         group
             The name or number of the group that the round belongs to, or a tuple of several, if
-            groups are to be calibrated each. Every round is also one of everyone's.
+            each group shall be calibrated. Every round is also one of everyone's.
 
         Raises
         ------

@@ -30,7 +30,7 @@ __all__ = [
     "spacing",
 ]
 
-Number = Any  # a float, or if it is to be exact, a Fraction
+Number = Any  # a float, or a Fraction to be exact
 
 EVERYONE = None  # the name of the field that all rounds belong to
 END = 1 << 40  # the key of the forecast 1; that of 0 is 0

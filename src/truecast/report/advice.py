@@ -65,7 +65,7 @@ def _calibration(finding: Finding, context: Context) -> Advice:
         return Advice(
             "Use counts as weights, if that is what they are.", "Then chance can be judged."
         )
-    why = "With so many rounds the error is certain, but it hardly matters."
+    why = "There are enough rounds to be certain of the error, but it hardly matters."
     if kind == "none":
         why = (
             "Nothing here calls for recalibration. Models drift, though: measure again with new "

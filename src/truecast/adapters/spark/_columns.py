@@ -106,7 +106,7 @@ def check(frame: DataFrame, argument: str, name: Any, kinds: Kinds) -> DataType:
 
 
 def check_free(frame: DataFrame, *names: str) -> None:
-    """Refuse a frame that has a column already which is to be added."""
+    """Refuse a frame that already has a column which will be added."""
     for name in names:
         if name.lower() in [other.lower() for other in frame.columns]:
             raise InputError(

@@ -46,7 +46,7 @@ class Rule(NamedTuple):
 
 
 def checked_on_bad(value: object) -> str:
-    """Return what is to be done about bad rows."""
+    """Return what to do about bad rows."""
     return _check.choice("on_bad", value, ON_BAD)
 
 

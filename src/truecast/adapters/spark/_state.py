@@ -152,7 +152,7 @@ class KeyState:
 
     @property
     def due(self) -> int:
-        """When the first id is to be given up or forgotten."""
+        """When the first id will be given up or forgotten."""
         return self._due(*self._columns())
 
     def _due(self, times: NDArray[Any], tickets: NDArray[Any], outcomes: NDArray[Any]) -> int:

@@ -129,7 +129,7 @@ def recalibrate(
         type of the first of `order_by`. An outcome is learned before the first row that is later
         than that. Outcomes known after the last row of the key stay awaited.
     groups
-        The column of groups that are to be calibrated each, or several: strings or integers; null
+        The column of groups to calibrate each, or several: strings or integers; null
         is no group. Of several columns groups are called by column and value, as in "airport=JFK".
     on_bad
         What to do about rows that break a rule: a null in key, order or score, a value out of
@@ -192,7 +192,7 @@ def recalibrate(
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be done, and with which columns; goes to the executors."""
+    """What to do, and with which columns; goes to the executors."""
 
     keys: list[str]
     times: list[str]

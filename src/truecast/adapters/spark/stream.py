@@ -88,7 +88,7 @@ def recalibrate_stream(
     time
         The column of event times, timestamps.
     groups
-        The column of groups that are to be calibrated each, or several: strings or integers; null
+        The column of groups to calibrate each, or several: strings or integers; null
         is no group. Of several columns groups are called by column and value, as in "airport=JFK".
     late
         How much later than others events may come: the delay of the watermark.

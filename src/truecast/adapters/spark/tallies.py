@@ -177,9 +177,7 @@ def _collected(groups: DataFrame) -> pa.Table:
     table = columns.limit(MOST_FORECASTS + 2).toArrow()
     if table.num_rows - table.column("p").null_count <= MOST_FORECASTS:
         return table
-    pooled = (
-        "so many distinct scores that near ones were pooled; read nothing into the error by value"
-    )
+    pooled = "too many distinct scores: near ones were pooled; read nothing into the error by value"
     warnings.warn(pooled, stacklevel=3)
     return _pooled(columns, MOST_FORECASTS).toArrow()
 

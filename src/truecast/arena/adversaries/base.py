@@ -57,7 +57,7 @@ class Stream(Adversary):
 
     @abstractmethod
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the outcomes of so many rounds."""
+        """Return the outcomes of this many rounds."""
 
     def outcomes(self, game: Round) -> Iterator[int]:
         """Yield an outcome for every round."""

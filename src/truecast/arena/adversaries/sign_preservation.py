@@ -76,7 +76,7 @@ def after(board: Board, cell: int, sign: int) -> Board:
 
 @cache
 def value(board: Board, moves: int) -> int:
-    """Return the signs left when both play their best for so many moves."""
+    """Return the signs left when both play their best for this many moves."""
     score = sum(map(abs, board))
     if moves == 0:
         return score

@@ -23,7 +23,7 @@ class Constant(Stream):
         self._bit = _check.outcome(bit, name="bit")
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the outcomes of so many rounds."""
+        """Return the outcomes of this many rounds."""
         return np.full(rounds, self._bit, np.uint8)
 
 
@@ -37,7 +37,7 @@ class Periodic(Stream):
         self._pattern = tuple(bits.tolist())
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the outcomes of so many rounds."""
+        """Return the outcomes of this many rounds."""
         return np.resize(np.array(self._pattern, np.uint8), rounds)
 
 
@@ -50,7 +50,7 @@ class Coins(Stream):
         self._rate = _check.probability("rate", rate)
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the outcomes of so many rounds."""
+        """Return the outcomes of this many rounds."""
         return (rng.random(rounds) < self._rate).astype(np.uint8)
 
 
@@ -65,7 +65,7 @@ class Drift(Stream):
         )
 
     def stream(self, rounds: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Return the outcomes of so many rounds; without a period, three of them make a game."""
+        """Return the outcomes of this many rounds; without a period, three of them make a game."""
         period = self._period or max(rounds / 3, 1)
         rate: NDArray[np.float64] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(rounds) / period)
         return (rng.random(rounds) < rate).astype(np.uint8)

@@ -18,7 +18,7 @@ class Threshold(Adversary):
     Sees the forecast, or its distribution's mean.
 
     If it sees the forecast, the outcomes at each value are all the same and at least 1/2 away, so
-    the error by value is T/2 or more, whoever forecasts (Oakes 1985, Dawid 1985): that is why no
+    the error by value is T/2 or more for any forecaster (Oakes 1985, Dawid 1985): that is why no
     deterministic forecaster can keep that error small, and why the distance is the better measure.
 
     Parameters

@@ -44,8 +44,8 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
     def a_priori(self, rounds: int) -> float:
         """The bound on the measure `bounds`, in total, proved before the first of `rounds` rounds.
 
-        For a forecaster that draws it is a bound on the expectation, against whoever does not see
-        the draws.
+        For a forecaster that draws it is a bound on the expectation, against those who do not
+        see the draws.
         """
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=2**53))
 

@@ -37,7 +37,7 @@ class Foster(Planned, RandomForecaster):
     is one; here a bisection takes the interval at rest or the pair that it meets first, which the
     proof allows too and which spares the rounds of trying out every interval.
 
-    The expected calibration error by value after T rounds, against whoever does not see the draws,
+    The expected calibration error by value after T rounds, against those who do not see the draws,
     is at most T/(2m) + u, where u is the less of
 
     - (1 - 1/m) sqrt(m T),

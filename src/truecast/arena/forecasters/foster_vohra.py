@@ -40,7 +40,7 @@ class FosterVohra(Planned, RandomForecaster):
     the notes), and no system of equations has to be solved. The larger the decay, the more this is
     the rule of `Foster` with an interval around each point.
 
-    The expected calibration error by value after T rounds, against whoever does not see the draws,
+    The expected calibration error by value after T rounds, against those who do not see the draws,
     is at most T/(2m) + u, where, with S_e the sum over k = 1, ..., m of k^(e - decay), u is the
     less of
 
@@ -86,8 +86,8 @@ class FosterVohra(Planned, RandomForecaster):
     its change exceeds x_ij^+ by on this one.
 
     Since |b_i| exceeds n_i/(2m) by at most the x_ij^+ of its neighbour, the sum of |b_i| is at most
-    T/(2m) + sqrt((m + 1) P), with P at most the sum of mu_i^2 q_i over all rounds, whoever chooses
-    the outcomes. What was drawn differs from this by the sum over i of |sum over t of (1[v_i drawn]
+    T/(2m) + sqrt((m + 1) P), with P at most the sum of mu_i^2 q_i over all rounds, for any
+    outcomes. What was drawn differs from this by the sum over i of |sum over t of (1[v_i drawn]
     - mu_i)(y - v_i)|: martingales, together in expectation at most the root of m + 1 times the
     expected sum of mu_i (1 - mu_i)(y - v_i)^2. By Cauchy and Schwarz the two roots are at most
     sqrt((m + 1)(1 + 1/S_2) sum of mu_i q_i). That is the first bound, and the second follows as for

@@ -24,7 +24,7 @@ class GuptaRamdas(Planned, LiteratureForecaster):
     lower's if it is 0: either way the one that is off comes back. That is the power of two choices
     (Gupta and Ramdas 2022, Faster online calibration without randomization).
 
-    Whatever the outcomes, and whoever chooses them, the total calibration error by value of the
+    Whatever the outcomes, also those of an opponent, the total calibration error by value of the
     *scored* points is at most T/(2m) + 3m/4 - 1/2. (The paper's first theorem, as later work has
     it: T/(2m) + m.) An interval in excess is given no ones, so an excess grows only while it is not
     positive, by 1 - r with r the upper end, and never exceeds 1 - r; a deficit never exceeds the

@@ -52,7 +52,7 @@ class RootedForecaster(Planned, LiteratureForecaster):
     @staticmethod
     @abstractmethod
     def _best_grid(horizon: int) -> int:
-        """The grid for so many rounds."""
+        """The grid for this many rounds."""
 
     @staticmethod
     @abstractmethod

@@ -225,6 +225,8 @@ def prepared(rows: pa.Table) -> list[pa.RecordBatch]:
     rows = rows.set_column(2, "time", rows["time"].cast(pa.int64()))
     rows = rows.set_column(4, "outcome", rows["outcome"].cast(pa.float64()))
     rows = rows.append_column("groups", pa.nulls(len(rows), pa.string()))
+    reason = pa.struct([(name, pa.string()) for name in ("file", "column", "rule", "value")])
+    rows = rows.append_column("bad", pa.nulls(len(rows), reason))
     batches: list[pa.RecordBatch] = rows.append_column(
         "bucket", pa.array(buckets, pa.int32())
     ).to_batches(10_000)

@@ -105,7 +105,7 @@ def _tenths(axes: Any, y: np.ndarray, p: np.ndarray, color: str) -> None:
     axes.plot(said, happened, color=color, marker="o", ms=6, lw=2)
     words = f"says {_percent(said[-1])},\nhappens {_percent(happened[-1])}"
     place = (max(said[-1], 0.56), happened[-1] - 0.05)
-    axes.annotate(words, place, ha="center", va="top", color=color, weight="bold")
+    axes.annotate(words, place, ha="center", va="top", color=INK, weight="bold")
 
 
 # -- explained

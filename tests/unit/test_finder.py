@@ -85,8 +85,8 @@ def check_agreement(finding: Finding) -> None:
     against = judged.kind in ("weak", "slight", "off")
     assert against == sure
     # something is marked if and only if something is said to be off
-    assert bool(finding.off) == sure
-    assert all(part.p_value < 0.05 for part in finding.off)
+    assert bool(finding.marked) == sure
+    assert all(part.p_value < 0.05 for part in finding.marked)
     assert min(part.p_value for part in (*finding.ranges, finding.found.whole)) >= finding.p_value
     # the table: a star only if the verdict says so
     starred = ranges_table(finding.ranges).count("flag")
@@ -97,17 +97,17 @@ def check_agreement(finding: Finding) -> None:
     )
     assert sure or not starred
     # the pictures
-    assert finding.where.stretches == finding.off
+    assert finding.miscalibration.stretches == finding.marked
     # words
     said = where_sentences(finding)
     assert (said == ["No range of forecasts stands out beyond what chance does."]) == (not sure)
-    for part in finding.off if len(finding.off) <= 3 else ():
+    for part in finding.marked if len(finding.marked) <= 3 else ():
         way = "low" if part.gap > 0 else "high"
         assert any(
             f"too {way} by about" in words and f"{part.rounds:,} round" in words for words in said
         )
     # the headline goes by what is marked
-    signs = {part.gap > 0 for part in finding.off}
+    signs = {part.gap > 0 for part in finding.marked}
     if sure and not turned(finding):
         one_way = re.search(r"are too (low|high)(?: in places)?$", direction(finding))
         assert ({one_way[1] == "low"} if one_way else {True, False}) == signs
@@ -143,7 +143,7 @@ def test_two_forecasts_that_chi_squared_rejects_are_found() -> None:
         seen += 1
         finding = found(y, p, 999)
         assert verdict(finding).kind in ("weak", "off")
-        assert finding.off
+        assert finding.marked
     assert seen >= 15
 
 
@@ -274,7 +274,7 @@ def test_what_is_off_only_together_is_marked_together() -> None:
         assert {part.p_value for part in result.off} == {result.smooth.p_value} == {result.p_value}
         assert not any(part.off for part in (*result.ranges, result.whole))
     finding = found(*world("many", "extreme", 0))
-    together = tuple(replace(part, alone=False) for part in finding.off)
+    together = tuple(replace(part, alone=False) for part in finding.marked)
     finding = replace(finding, found=replace(finding.found, off=together))
     assert where_sentences(finding)[0].startswith(
         "No stretch of forecasts is off beyond chance by itself"

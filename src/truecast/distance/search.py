@@ -110,7 +110,7 @@ def calibration_distance(
 
     Small does not mean useful: 0.5 forever is calibrated on coins. Read a proper score, such as
     `brier_score`, beside it. And it is of these rounds: on 1,000 rounds of a model that is
-    perfectly calibrated in the long run it is some 0.01.
+    perfectly calibrated in the long run it is about 0.01.
 
     Parameters
     ----------

@@ -35,8 +35,8 @@ class BentGrid(LadderForecaster):
     paper's 2 sqrt(T) + 1 (docs/theory.md, theorem 7).
 
     It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
-    `Certificate`. On short streams (below some 50 rounds) `AlmostOneStepAhead` with at="middle" has
-    the better bound.
+    `Certificate`. On short streams (below about 50 rounds) `AlmostOneStepAhead` with at="middle"
+    has the better bound.
 
     Parameters
     ----------

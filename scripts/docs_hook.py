@@ -77,20 +77,25 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def _sample_report() -> str:
-    """The report that docs/report.md describes, as the package at hand makes it."""
+    """The flights before and after, each outcome known five flights later, as docs/report.md says.
+
+    By the package at hand; docs/make_report_picture.py takes pictures of it.
+    """
     import truecast as tc
 
     with (ROOT / "examples" / "scores.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     late, scores = [int(row["outcome"]) for row in rows], [float(row["score"]) for row in rows]
     recalibrator = tc.Recalibrator()
-    after = recalibrator.forecast_many(scores, late)
+    known_at = range(5, len(rows) + 5)
+    after = recalibrator.forecast_many(scores, late, known_at=known_at)
     return tc.html_report(
         late,
         scores,
         after=after,
         certificate=recalibrator.certificate,
         groups=[row["airport"] for row in rows],
+        times=[row["date"] for row in rows],
         title="Late flights",
         source="examples/scores.csv",
         score="score",

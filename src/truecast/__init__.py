@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public here is what these rooms list in their __all__; each room can be reached by its name, too.
 _ROOMS = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
 import rooms
+import truecast as tc
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -71,3 +73,22 @@ def test_theorems_cited_in_the_code_exist() -> None:
 def test_the_rooms_are_drawn_as_the_import_contract_has_them() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
     assert rooms.drawing() in page, "python scripts/rooms.py"
+
+
+def test_the_readme_says_what_its_example_returns() -> None:
+    """Its block of Python shows no results but this one, in a comment."""
+    text = (ROOT / "README.md").read_text()
+    example = re.search(
+        r"^tc\.smooth_calibration_error\((.*)\)  # .*: ([\d.]+)$", text, re.MULTILINE
+    )
+    assert example
+    outcomes, forecasts = ast.literal_eval(example[1])
+    assert f"{tc.smooth_calibration_error(outcomes, forecasts):.2f}" == example[2]
+
+
+def test_versions_agree() -> None:
+    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert version
+    assert version[1] == tc.__version__
+    assert f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {version[1]}\n" in (ROOT / "CHANGELOG.md").read_text()

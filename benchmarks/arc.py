@@ -1,6 +1,7 @@
 """What the forecaster on the arc costs, holds and proves, as ratios taken in one run.
 
-    python benchmarks/arc.py > docs/benchmarks-arc.md  # five minutes; --quick for a hundredth
+    python benchmarks/pages.py arc  # into the docs; five minutes; --quick for a hundredth
+    python benchmarks/arc.py  # to look at
 
 Needs the package installed.
 """

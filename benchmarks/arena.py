@@ -1,6 +1,7 @@
-"""All forecasters of the arena against all adversaries: the page docs/arena.md and its pictures.
+"""All forecasters of the arena against all adversaries: the page docs/benchmarks-opponents.md and its pictures.
 
-    python benchmarks/arena.py --curves docs/arena.json > docs/arena.md     # some minutes
+    python benchmarks/pages.py arena  # into the docs; some minutes
+    python benchmarks/arena.py --curves docs/arena.json  # to look at
     python docs/make_pictures.py arena game
 
 Continues where it was stopped if given `--resume FILE`. Needs the package installed.
@@ -59,7 +60,7 @@ results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all; to pr
 `truecast arena --rounds 100,1000,10000` plays the tournament of this page and prints its tables; `--resume FILE` goes
 on after Ctrl-C.
 
-Other pages: [exact worst cases of short games, and bad outcomes of long ones](worst-case.md); [the minimax game,
+Other pages: [exact worst cases of short games, and bad outcomes of long ones](#worst-cases); [the minimax game,
 solved](minimax.md); [the arc](arc.md), the theory of `Arc`.
 """
 READING = """
@@ -80,7 +81,7 @@ How to read the tables:
   with nonsense.
 - *arc* needs no horizon. Its worst game is the smallest at T = 10,000, just ahead of *exponential-average* and
   *defensive*, which are built for that horizon; at T = 100 and 1,000 *exponential-average* is ahead. A search for
-  outcomes that hurt *arc* [finds worse games](worst-case.md), but still better than the worst found for *bent-grid*
+  outcomes that hurt *arc* [finds worse games](#worst-cases), but still better than the worst found for *bent-grid*
   and *horizon-free*. *arc* has no ladder, so two adversaries cannot play it.
 - *running-mean*, *online-platt* and *calibeating* do well while the rate stays what it is, worse when it drifts, and
   have no bound on the distance: early stopping shows why.

@@ -1,6 +1,7 @@
 """What the tally of a large Parquet file costs, by adapter and command: seconds and memory.
 
-    python benchmarks/billion.py > docs/benchmarks-billion.md  # four minutes, 1.4 GB; --rows
+    python benchmarks/pages.py billion  # into the docs; four minutes, 1.4 GB; --rows
+    python benchmarks/billion.py  # to look at
 
 Needs the package with its cli, duckdb and polars extras.
 """

@@ -1,6 +1,7 @@
 """What the command costs, beside its limits: help, measuring, recalibrating, the report.
 
-    python benchmarks/command.py > docs/benchmarks-command.md     # some two minutes, 1 GB of disk
+    python benchmarks/pages.py command  # into the docs; two minutes, 1 GB of disk
+    python benchmarks/command.py  # to look at
 
 Needs the package with its cli extra.
 """

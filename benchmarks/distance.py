@@ -1,6 +1,7 @@
 """What the distance to calibration costs, against targets; and how far it is from other figures.
 
-    python benchmarks/distance.py > docs/benchmarks-distance.md  # an hour; --rounds 1000 is quick
+    python benchmarks/pages.py distance  # into the docs; an hour; --rounds 1000 is quick
+    python benchmarks/distance.py  # to look at
     python benchmarks/distance.py --at-once 1000000     # the last table alone: two minutes
 
 Each case has a process of its own, so that its peak memory can be told. Needs the package

@@ -1,6 +1,7 @@
 """What the forecasters cost, as ratios taken in one run.
 
-    python benchmarks/forecast.py > docs/benchmarks-forecast.md  # two minutes; --quick for a tenth
+    python benchmarks/pages.py forecast  # into the docs; two minutes; --quick for a tenth
+    python benchmarks/forecast.py  # to look at
 
 Needs the package installed and a C++ compiler on the path (c++, or what CXX names).
 """

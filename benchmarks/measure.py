@@ -1,6 +1,7 @@
 """What the measures cost, as ratios taken in one run against peers and against sorting.
 
-    python benchmarks/measure.py > docs/benchmarks-measure.md  # five minutes; --quick for a tenth
+    python benchmarks/pages.py measure  # into the docs; five minutes; --quick for a tenth
+    python benchmarks/measure.py  # to look at
 
 Needs the package with its test extra, which has the peers.
 """

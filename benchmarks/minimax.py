@@ -1,6 +1,7 @@
 """The calibration game of a few rounds: its value, and how far from it the forecasters are.
 
-    python benchmarks/minimax.py > docs/minimax-measured.md     # some ten minutes, 2 GB
+    python benchmarks/pages.py minimax  # into the docs; ten minutes, 2 GB
+    python benchmarks/minimax.py  # to look at
 
 Needs the package installed.
 """

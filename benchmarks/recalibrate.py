@@ -1,6 +1,7 @@
 """How good and how calibrated recalibrated forecasts are: ours, the raw scores, and peers.
 
-    python benchmarks/recalibrate.py --markdown > docs/benchmarks-recalibrate.md  # twenty minutes
+    python benchmarks/pages.py recalibrate  # into the docs; twenty minutes
+    python benchmarks/recalibrate.py --markdown  # to look at
     python benchmarks/recalibrate.py --streams seattle drift --quick
     python benchmarks/recalibrate.py --settings  # what was tried to choose the settings of peers
 

@@ -1,6 +1,7 @@
 """What Spark costs with truecast in it, beside what Spark costs alone: on this machine, two cores.
 
-    python benchmarks/spark.py > docs/benchmarks-spark.md     # 15 minutes; --scale 0.01 for a look
+    python benchmarks/pages.py spark  # into the docs; 15 minutes; --scale 0.01 for a look
+    python benchmarks/spark.py  # to look at
 
 Needs the package with its spark extra, and Java 17.
 """

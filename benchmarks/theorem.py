@@ -1,6 +1,7 @@
 """The theorem, measured: distances to calibration of the forecasters, beside their certificates and bounds.
 
-    python benchmarks/theorem.py > docs/theorem-measured.md && python docs/make_pictures.py theorem     # some minutes
+    python benchmarks/pages.py theorem && python docs/make_pictures.py theorem  # into the docs; some minutes
+    python benchmarks/theorem.py  # to look at
 
 Needs the package installed. The picture is drawn from the page's tables.
 """

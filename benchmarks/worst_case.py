@@ -1,6 +1,7 @@
 """The worst case: outcomes that lead forecasters as far from calibrated as possible, beside what is proved of them.
 
-    python benchmarks/worst_case.py > docs/worst-case.md     # some minutes
+    python benchmarks/pages.py worst-case  # into the docs; some minutes
+    python benchmarks/worst_case.py  # to look at
 
 Needs the package installed.
 """
@@ -81,7 +82,7 @@ HALVES = """
 ROOTS = """
 Two forecasters at a root of a field: `Defensive`, with Laplace's kernel, and `Arc`, with a [kernel made for the
 distance](arc.md). T = {few} is exact. For more rounds the search starts from curves of rates, as above, and from what
-the adversaries of [the arena](arena.md) play. There may be worse outcomes than it found.
+the adversaries of [the arena](#the-arena) play. There may be worse outcomes than it found.
 
 This is another search than that of the table above: the larger of their figures is the worst known.
 All that it found for `Arc` is below √(T/2), the limit of `BentGrid`. After {rounds:,} rounds, in the table above, it is

@@ -368,8 +368,8 @@ def _felt(tally: tc.Tally, p: float) -> float:
 
 
 def theorem() -> Any:
-    """Draw the tables of theorem-measured.md: distances, certificates, bounds by rounds."""
-    rows = _theorem_rows((HERE / "theorem-measured.md").read_text())
+    """Draw the tables of benchmarks-opponents.md: distances, certificates, bounds by rounds."""
+    rows = _theorem_rows((HERE / "benchmarks-opponents.md").read_text())
     names = list(dict.fromkeys(row["forecaster"] for row in rows))
     figure = new_figure(7, 4.2)
     panels = figure.subplots(1, len(names), sharex=True, sharey=True)
@@ -396,7 +396,7 @@ def _theorem_rows(page: str) -> list[dict[str, str]]:
     """Return the rows of all tables of the page, with the number of rounds from the title above."""
     found = []
     for rounds, section in re.findall(
-        r"^## ([\d,]+) rounds\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL
+        r"^### ([\d,]+) rounds\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL
     ):
         lines = [
             line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")

@@ -177,8 +177,10 @@ def test_worst_is_within_the_bounds() -> None:
 
 @pytest.mark.parametrize("at", ["lower", "upper", "middle"])
 def test_the_page_of_worst_cases_tells_the_truth(at: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "worst-case.md").read_text(encoding="utf-8")
-    table = page.split(f'### AlmostOneStepAhead(horizon=T, at="{at}"), by cell')[1].split("###")[0]
+    page = (Path(__file__).parents[2] / "docs" / "benchmarks-opponents.md").read_text(
+        encoding="utf-8"
+    )
+    table = page.split(f'#### AlmostOneStepAhead(horizon=T, at="{at}"), by cell')[1].split("##")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][
         1:
     ]

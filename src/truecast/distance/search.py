@@ -158,7 +158,7 @@ def calibration_distance(
     of value within bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000
     rounds usually take about a tenth of a second and 10,000 some seconds; but if many calibrated
     forecasts are equally near, as can happen when forecasts are nearly calibrated, it may take far
-    longer to show that none is nearer (docs/benchmarks-distance.md).
+    longer to show that none is nearer (docs/benchmarks.md).
     """
     if isinstance(rtol, (bool, np.bool_, str)) or not rtol == 0:  # noqa: SIM201 - NaN is neither
         rtol = _tolerance(rtol)

@@ -1,0 +1,344 @@
+"""The three pages of benchmarks, each with a part for every script, and a table of headlines.
+
+    python benchmarks/pages.py                    # all headlines anew, from the parts; at once
+    python benchmarks/pages.py forecast arc       # run these scripts; put what they print in place
+    python benchmarks/pages.py arc --printed FILE # the same with what a run has printed to a file
+
+A script that fails changes no page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+OURS = ("Recalibrator", "hints.", "Guard over", "the truth", "raw")  # rows that are no peers
+STREAMS = ("flights", "landing", "weather", "seattle", "airports", "drift", "flip", "distorted")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page: the script that prints it, and what it says in short."""
+
+    page: str
+    title: str
+    script: str
+    headline: Callable[[], str]
+    takes: str
+
+    @property
+    def anchor(self) -> str:
+        """Where the part begins on its page."""
+        return re.sub(r"[^a-z]+", "-", self.title.lower())
+
+
+def part(name: str) -> str:
+    """The text of a part, without its title."""
+    return dict(parts((DOCS / PARTS[name].page).read_text()))[PARTS[name].title]
+
+
+def parts(page: str) -> Iterator[tuple[str, str]]:
+    """Title and text of each part of a page, in order."""
+    pieces = re.split(r"^## (.*)\n", page, flags=re.MULTILINE)
+    return zip(pieces[1::2], pieces[2::2], strict=True)
+
+
+def sections(name: str) -> dict[str, str]:
+    """Title -> text of each section of a part."""
+    pieces = re.split(r"^### (.*)$", part(name), flags=re.MULTILINE)[1:]
+    return dict(zip(pieces[::2], pieces[1::2], strict=True))
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows of the first table, by its header."""
+    lines = re.split(r"\n(?!\|)", text[text.index("\n|") :].strip(), maxsplit=1)[0].splitlines()
+    cells = [
+        [cell.strip().strip("*`") for cell in line.strip().strip("|").split("|")] for line in lines
+    ]
+    return [dict(zip(cells[0], row, strict=False)) for row in cells[2:]]
+
+
+def span(values: list[str]) -> str:
+    """The least and the largest."""
+    numbers = sorted(float(value) for value in values)
+    return f"{numbers[0]:.2f} to {numbers[-1]:.2f}"
+
+
+def forecast() -> str:
+    """Forecasters, to the chain of loads that a round is."""
+    page = sections("forecast")
+    ratios = re.findall(r"\*\*([\d.]+)\*\*", page["Batch against the chain"])
+    pair = re.search(r"\*\*([\d.]+)\*\*", page["predict + observe from Python"])
+    plain = rows(page["Against plain Python and numpy, 1,000 cells"])[1]
+    assert plain["way"].startswith("plain Python")
+    assert pair
+    return (
+        f"a round of a batch costs {span(ratios)} times its bare chain of loads, a predict "
+        "and an observe from Python "
+        f"{pair[1]} times two empty methods; a plain Python loop takes "
+        f"{plain['times forecast_many']} times as long"
+    )
+
+
+def arc() -> str:
+    """The forecaster on the arc: how its cost grows, and what is proved of it."""
+    page = sections("arc")
+    growth = re.findall(r"longest / shortest \| \*\*([\d.]+)\*\*", page["Batch"])
+    pair = re.search(r"(\d+) ns a pair, ([\d.]+) times", page["From Python"])
+    proved = {
+        row["T"]: row for row in rows(page["Proved before the first round, CalDist / sqrt(T)"])
+    }["1,000,000"]
+    assert pair
+    return (
+        f"a round of a batch of 10^8 costs {span(growth)} times one of 10^6, a predict and "
+        "an observe from Python "
+        f"{pair[2]} times two empty methods; proved at 10^6 rounds: {proved['Arc']} "
+        "sqrt(T), HorizonFree "
+        f"{proved['HorizonFree']}"
+    )
+
+
+def measure() -> str:
+    """Measures, to the fastest of their peers."""
+    found: dict[str, float] = {}
+    for title, text in sections("measure").items():
+        for row in rows(text) if title.startswith("10,000,000 rounds") else []:
+            name = row["work"].split(",")[0]
+            if row["against"] != "np.sort(p)":
+                found[name] = max(found.get(name, 0), float(row["ratio"]))
+    said = "; ".join(f"{name} {ratio:.2f}" for name, ratio in found.items())
+    return f"ten million rounds, seconds of ours to those of the fastest peer, at most: {said}"
+
+
+def distance() -> str:
+    """How many kinds of forecasts reach the target, for each number of rounds."""
+    said = []
+    for title, text in sections("distance").items():
+        target = re.search(r"^Target: (.*?)(?:;.*)?\.$", text, re.MULTILINE)
+        met = re.search(r"\*\*Met by (\d+ of \d+)\*\*", text)
+        assert target
+        assert met
+        said.append(f"{title} {target[1]}: {met[1]} kinds of forecasts")
+    return "; ".join(said)
+
+
+def command_line() -> str:
+    """The command, to what it stands on."""
+    start, measured, recalibrated, page = (rows(text) for text in sections("command").values())
+    return (
+        f"`truecast --help` takes {start[1]['times bare Python']} times bare Python; `measure` "
+        f"{span([row['ratio'] for row in measured])} times reading and measuring the same "
+        "columns; `recalibrate` from "
+        f"CSV to CSV {recalibrated[2]['rows a second']} rows a second; `report` {page[0]['s']} s"
+    )
+
+
+def billion() -> str:
+    """Seconds and memory of the adapters."""
+    return "; ".join(
+        f"{row['adapter']} {row['seconds']} s and {row['MB in use at most']} MB"
+        for row in rows(part("billion"))
+    )
+
+
+def spark() -> str:
+    """Spark with truecast, to Spark alone."""
+    page = sections("spark")
+    few, distinct = (row["ratio"] for row in rows(page["Tallies"]))
+    batch = rows(page["A batch recalibrated"])[-1]
+    streams = "; ".join(
+        f"a stream with {row['keys']} keys {row['median']} events a second"
+        for row in rows(page["Streams"])
+    )
+    return (
+        f"a tally takes {few} times Spark's own count, {distinct} if all scores differ; "
+        f"a batch {batch['rows/s']} rows a second; {streams}"
+    )
+
+
+def recalibration() -> list[str]:
+    """For each stream: raw, the best peer by Brier score, the best by smCE, and ours."""
+    lines = [
+        "| stream | raw | peer, least Brier score | peer, least smCE | Recalibrator |",
+        "|---|---|---|---|---|",
+    ]
+    for title, text in sections("recalibrate").items():
+        if not title.startswith(STREAMS):
+            continue
+        table = rows(text)
+        by_name = {row["method"]: row for row in table}
+        peers = [row for row in table if not row["method"].startswith(OURS)]
+        best = [min(peers, key=lambda row: float(row[by])) for by in ("Brier", "smCE")]
+        cells = [_figures(by_name["raw"]), *(f"{row['method']}: {_figures(row)}" for row in best)]
+        lines.append(f"| {title} | {' | '.join(cells)} | {_figures(by_name['Recalibrator'])} |")
+    return lines
+
+
+def _figures(row: dict[str, str]) -> str:
+    return f"{row['Brier']}, {row['smCE']}"
+
+
+SPEED, REAL, WORST = "benchmarks.md", "benchmarks-recalibration.md", "benchmarks-opponents.md"
+
+PARTS = {
+    "forecast": Part(SPEED, "Forecasters", "forecast.py", forecast, "two minutes"),
+    "arc": Part(SPEED, "The arc", "arc.py", arc, "five minutes"),
+    "measure": Part(SPEED, "Measures", "measure.py", measure, "five minutes"),
+    "distance": Part(SPEED, "The distance", "distance.py", distance, "an hour"),
+    "command": Part(SPEED, "The command", "command.py", command_line, "two minutes"),
+    "billion": Part(SPEED, "A billion rows", "billion.py", billion, "four minutes"),
+    "spark": Part(SPEED, "Spark", "spark.py", spark, "15 minutes"),
+    "recalibrate": Part(
+        REAL,
+        "Streams",
+        "recalibrate.py --markdown",
+        lambda: "against other methods: the table below",
+        "20 minutes",
+    ),
+    "hard-cases": Part(
+        REAL,
+        "Hard cases",
+        "hard_cases.py --markdown",
+        lambda: "where recalibrating is hard, or can only cost",
+        "ten minutes",
+    ),
+    "theorem": Part(
+        WORST,
+        "The theorem",
+        "theorem.py",
+        lambda: "how far forecasters are from calibrated, beside what is proved",
+        "some minutes",
+    ),
+    "arena": Part(
+        WORST,
+        "The arena",
+        "arena.py --curves docs/arena.json",
+        lambda: "all forecasters against all adversaries",
+        "some minutes",
+    ),
+    "worst-case": Part(
+        WORST,
+        "Worst cases",
+        "worst_case.py",
+        lambda: "exact for short games, searched for in long ones",
+        "some minutes",
+    ),
+    "minimax": Part(
+        WORST,
+        "The minimax game",
+        "minimax.py",
+        lambda: "what any forecaster must pay, for few rounds",
+        "ten minutes, 2 GB",
+    ),
+}
+
+ABOUT = """
+One run of one command prints each part below. It names the machine and the versions, and compares within that run: read
+ratios, not seconds. No test asserts a time.
+
+| part | made anew by | in short |
+|---|---|---|
+"""
+
+HEADS = {
+    SPEED: """# Benchmarks: how fast
+
+The cost of forecasters, measures, the command and Spark, beside peers or what the machine can do at best.
+How good the forecasts are is on two other pages: [on real streams](benchmarks-recalibration.md) and
+[against opponents](benchmarks-opponents.md).
+""",
+    REAL: """# Benchmarks: how good on streams
+
+A recalibrator beside other methods, on real streams and made ones, late outcomes included; and cases that are hard.
+""",
+    WORST: """# Benchmarks: against opponents
+
+How far forecasters are from calibrated when somebody chooses the outcomes, beside what is proved.
+""",
+}
+
+RECALIBRATION = """
+Each cell has the Brier score, then the smooth calibration error, of the forecasts in all rounds; lower is better. The
+two peers are each the best of their kind on that stream, chosen in hindsight, so the comparison favours them. A low
+calibration error alone is no merit: a running mean can have one. What each method is, and figures with other measures:
+[below](#streams).
+
+"""
+
+
+def head(page: str) -> str:
+    """What stands above the parts of a page."""
+    table = [
+        f"| [{it.title}](#{it.anchor}) | `python benchmarks/pages.py {name}`, {it.takes} "
+        f"| {it.headline()} |"
+        for name, it in PARTS.items()
+        if it.page == page
+    ]
+    summary = RECALIBRATION + "\n".join(recalibration()) + "\n" if page == REAL else ""
+    return HEADS[page] + ABOUT + "\n".join(table) + "\n" + summary
+
+
+def ran(name: str) -> str:
+    """Run a script from the root; what it prints, which is shown meanwhile."""
+    words = [sys.executable, *f"{HERE / PARTS[name].script}".split(" ")]
+    with subprocess.Popen(words, cwd=HERE.parent, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            sys.stderr.write(line)
+    if process.returncode:
+        sys.exit(f"{name} failed: no page is changed")
+    return "".join(lines)
+
+
+def lowered(printed: str) -> str:
+    """What a script printed as a part of a page: without its title, sections one level lower."""
+    lines, code = [], False
+    for line in printed.strip().splitlines()[1:]:
+        code ^= line.startswith("```")
+        lines.append("#" + line if line.startswith("#") and not code else line)
+    return "\n" + "\n".join(lines).strip() + "\n"
+
+
+def put(name: str, text: str) -> None:
+    """Put a part in its place on its page."""
+    path, title = DOCS / PARTS[name].page, PARTS[name].title
+    there = dict(parts(path.read_text())) if path.exists() else {}
+    there[title] = text
+    order = [it.title for it in PARTS.values() if it.page == path.name and it.title in there]
+    path.write_text("".join(f"## {one}\n\n{there[one].strip()}\n\n" for one in order))
+
+
+def main() -> None:
+    """Run what is asked for, and write all heads anew."""
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("names", nargs="*", metavar="NAME")
+    asked.add_argument("--printed", type=Path, help="what a run of the one script has printed")
+    options = asked.parse_args()
+    if unknown := set(options.names) - set(PARTS):
+        asked.error(f"no {', '.join(unknown)}: one of {', '.join(PARTS)}")
+    if options.printed and len(options.names) != 1:
+        asked.error("--printed goes with one name")
+    printed = {
+        name: options.printed.read_text() if options.printed else ran(name)
+        for name in options.names
+    }
+    for name, text in printed.items():
+        put(name, lowered(text))
+    for page in HEADS:
+        below = "\n".join(
+            f"## {title}\n\n{text.strip()}\n" for title, text in parts((DOCS / page).read_text())
+        )
+        (DOCS / page).write_text(f"{head(page)}\n{below}")
+
+
+if __name__ == "__main__":
+    main()

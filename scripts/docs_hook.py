@@ -1,13 +1,16 @@
-"""What the site has beside docs/: changes, contributing, a sample report, linked files.
+"""What the site has beside docs/: changes, contributing, a sample report, notebooks, linked files.
 
 Pages link to each other and to files as they lie in the repository, so that the links work where
 the code is read, too. In the site a linked file outside docs/ becomes a page under source/ that
-shows it, or a copy if it is no text to read.
+shows it, or a copy if it is no text to read. A notebook becomes a page, too, with what it printed
+and drew when it was last run.
 """
 
 from __future__ import annotations
 
+import base64
 import csv
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -35,6 +38,7 @@ _PICTURE = re.compile(
     r'<img alt="([^"]+)" src="([^"]+)">\n</picture>'
 )
 _HEAD = re.compile(r"(?<=<th>)[\w ]+(?=</th>)")
+_NOTEBOOK = re.compile(r"(\]\([\w./-]+)\.ipynb([)#])")
 _LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)(\)|#)")
 
 
@@ -43,6 +47,9 @@ def on_files(files: Files, *, config: Any) -> Files:
     for path, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text()))
     files.append(File.generated(config, "sample-report.html", content=_sample_report()))
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        for name, content in _notebook(notebook).items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
     for page in list(files.documentation_pages()):
         for _, target, _ in _LINK.findall(page.content_string):
             name = _outside(page.src_uri, target)
@@ -58,7 +65,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     and dark.
     """
     here = posixpath.dirname(page.file.src_uri)
-    markdown = expanded(markdown)
+    markdown = _NOTEBOOK.sub(r"\1.md\2", expanded(markdown))
 
     def moved(match: re.Match[str]) -> str:
         name = _outside(page.file.src_uri, match[2])
@@ -101,6 +108,24 @@ def _sample_report() -> str:
         score="score",
         group="airport",
     ).html
+
+
+def _notebook(path: Path) -> dict[str, str | bytes]:
+    """A notebook as a page, and its pictures, by name."""
+    files: dict[str, str | bytes] = {}
+    page = []
+    for cell in json.loads(path.read_text())["cells"]:
+        text = "".join(cell["source"])
+        page.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                page.append(f"```text\n{''.join(output['text']).rstrip()}\n```")
+            elif drawn := output["data"].get("image/png"):
+                name = f"{path.stem}-{len(files) + 1}.png"
+                files[name] = base64.b64decode("".join(drawn))
+                page.append(f"![{cell['metadata']['alt']}]({name}){{.notebook}}")
+    page.append(f'<a href="{path.name}" download>The notebook</a>, to run it yourself.')
+    return {f"{path.stem}.md": "\n\n".join(page) + "\n", **files}
 
 
 def _outside(page: str, target: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 import runpy
 import subprocess
@@ -146,44 +145,6 @@ def assert_nothing_is_known_too_early(run: dict[str, Any]) -> None:
             recalibrator.resolve(tickets[event - first], other[event - first])
     before = np.flatnonzero(departure <= hour)
     assert [tickets[flight].p for flight in before] == run["said"][before].tolist()
-
-
-def printed_table(text: str, columns: int) -> dict[str, list[float]]:
-    rows = re.findall(r"^(\w.{21})" + r" +(\S+)" * columns + "$", text, re.MULTILINE)
-    return {name.strip(): [float(cell) for cell in cells] for name, *cells in rows}
-
-
-@pytest.mark.slow("runs an example")
-def test_models_compared(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = play("compare_models", monkeypatch)
-    text = capsys.readouterr().out
-    y, forecasts = run["y"], run["forecasts"]
-    first, second = printed_table(text, columns=4), printed_table(text, columns=3)
-    assert list(first) == list(second) == list(forecasts)
-    for name, p in forecasts.items():
-        brier, log, miscalibration, discrimination = first[name]
-        assert brier == round(tc.brier_score(y, p), 4)
-        assert log == (
-            pytest.approx(tc.log_loss(y, p), abs=6e-5) if math.isfinite(log) else math.inf
-        )
-        assert brier == pytest.approx(miscalibration - discrimination + y.var(), abs=2e-4)
-        assert second[name][0] == round(tc.smooth_calibration_error(y, p), 4)
-    # what the text says of them
-    assert (
-        first["the mean outcome"][2]
-        == first["the mean outcome"][3]
-        == second["the mean outcome"][0]
-        == 0
-    )
-    assert first["ten neighbours"][1] == math.inf
-    assert second["logistic regression"][2] > 0.05 > second["random forest"][2]
-    assert first["random forest"][3] > first["logistic regression"][3]
-    forest = forecasts["random forest"]
-    low, high = forest < 0.5, forest > 0.5
-    assert y[low].mean() < forest[low].mean()
-    assert y[high].mean() > forest[high].mean()
 
 
 @pytest.mark.slow("runs an example")

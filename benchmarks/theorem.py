@@ -110,11 +110,8 @@ def main() -> None:
     options = parser.parse_args()
     header("The theorem, measured", f"theorem.py {shlex.join(sys.argv[1:])}".strip(), "numpy")
     print(WHAT.format(exactly=EXACTLY, rtol=RTOL, limit=options.time_limit).rstrip())
-    picture("theorem", "CalDist against T, a panel for each forecaster")
-    print(
-        "\nCertificates are dashed, in the colours of the outcomes; where none is seen, "
-        "the distance is on it."
-    )
+    picture("theorem", "CalDist over sqrt(T), a panel for each forecaster, below what is proved")
+    print("\nThe picture shows CalDist and the two bounds, all over sqrt(T).")
     rows: list[Row] = []
     for rounds in options.rounds:
         rows += [

@@ -22,7 +22,7 @@ import numpy as np
 
 import truecast as tc
 from truecast.arena.curves import Curve, Curves, Panel
-from truecast.plot.style import COLORS, GREY, new_figure
+from truecast.plot.style import COLORS, GREY, name_ends, new_figure
 from truecast.reference.arc import kernel
 
 HERE = Path(__file__).parent
@@ -368,27 +368,28 @@ def _felt(tally: tc.Tally, p: float) -> float:
 
 
 def theorem() -> Any:
-    """Draw the tables of benchmarks-opponents.md: distances, certificates, bounds by rounds."""
+    """Draw the tables of benchmarks-opponents.md: distances and bounds, over sqrt(T)."""
     rows = _theorem_rows((HERE / "benchmarks-opponents.md").read_text())
     names = list(dict.fromkeys(row["forecaster"] for row in rows))
-    figure = new_figure(7, 4.2)
-    panels = figure.subplots(1, len(names), sharex=True, sharey=True)
+    figure = new_figure(6.4, 6.4)
+    panels = figure.subplots(len(names), 1, sharex=True, sharey=True)
     for name, axes in zip(names, panels, strict=True):
         _theorem_panel(axes, [row for row in rows if row["forecaster"] == name])
-        axes.set_title(name)
-    panels[0].set_ylabel("distance to calibration, in total")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        axes.set_title(name, loc="left", weight="bold")
+    panels[1].set_ylabel("distance to calibration, over √T")
+    panels[-1].set_xlabel("T, rounds")
+    for axes in panels:
+        ends = ((line, *line.get_xydata()[-1]) for line in axes.lines if line.get_gid())
+        name_ends(axes, [(line.get_gid(), x, y, line.get_color()) for line, x, y in ends], 9)
     return figure
 
 
-# sizes and widths show lines that coincide
-OUTCOMES: dict[str, dict[str, Any]] = {
-    "coin": {"color": BLUE, "marker": "o", "ms": 4, "zorder": 5},
-    "periodic": {"color": GREEN, "marker": "^", "ms": 6, "zorder": 4},
-    "threshold": {"color": ORANGE, "marker": "s", "ms": 4, "zorder": 3},
-    "greedy": {"color": COLORS[3], "marker": "D", "ms": 8, "lw": 3, "zorder": 2},
-    "all ones": {"color": INK, "marker": "x", "ms": 5, "zorder": 3},
+OUTCOMES = {
+    "coin": BLUE,
+    "periodic": GREEN,
+    "threshold": ORANGE,
+    "greedy": COLORS[3],
+    "all ones": INK,
 }
 
 
@@ -409,22 +410,18 @@ def _theorem_rows(page: str) -> list[dict[str, str]]:
 
 
 def _theorem_panel(axes: Any, rows: list[dict[str, str]]) -> None:
-    columns = {
-        "CalDist": "at most",
-        "certificate": "certificate",
-        "bound": "proved bound",
-        "paper": "2 sqrt(T) + 1",
-    }
-    for kind, style in OUTCOMES.items():
+    """Draw a forecaster's distances, each with its name as gid, and what is proved of all."""
+
+    def curve(kind: str, column: str) -> tuple[list[int], list[float]]:
         mine = [row for row in rows if row["outcomes"] == kind]
-        at = [int(row["T"]) for row in mine]
-        values = {name: [float(row[column]) for row in mine] for name, column in columns.items()}
-        axes.plot(at, values["certificate"], color=style["color"], ls="--", lw=0.7)
-        axes.plot(at, values["CalDist"], label=kind, **{"lw": 1.2, "mfc": "none"} | style)
-    axes.plot([], [], color=INK, ls="--", lw=0.7, label="certificates")
-    axes.plot(at, values["bound"], color=GREY, lw=4, zorder=1, label="proved bound")
-    axes.plot(at, values["paper"], color=INK, ls=":", lw=1.5, label="2 sqrt(T) + 1")
-    axes.set(xscale="log", yscale="log", xlim=(0.6 * min(at), 1.7 * max(at)), xlabel="T, rounds")
+        rounds = [int(row["T"]) for row in mine]
+        return rounds, [float(row[column]) / int(row["T"]) ** 0.5 for row in mine]
+
+    for kind, color in OUTCOMES.items():
+        axes.plot(*curve(kind, "at most"), color=color, lw=1.5, marker="o", ms=3, gid=kind)
+    axes.plot(*curve("coin", "proved bound"), color=GREY, lw=4, zorder=1, gid="proved bound")
+    axes.plot(*curve("coin", "2 sqrt(T) + 1"), color=INK, ls=":", lw=1.5, gid="the paper")
+    axes.set(xscale="log", ylim=(0, 2.2), yticks=[0, 0.5, 1, 1.5, 2])
     axes.minorticks_off()
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
 

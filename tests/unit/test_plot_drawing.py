@@ -628,3 +628,26 @@ def test_a_tournament_is_drawn_so_that_it_can_be_read_or_not_at_all() -> None:
 def flaws_but_legends(figure: Figure) -> list[str]:
     """These legends stand above their axes."""
     return [flaw for flaw in flaws_of(figure) if not flaw.startswith("a legend")]
+
+
+@pytest.mark.parametrize(
+    ("places", "apart"),
+    [
+        ([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),
+        ([0.5, 0.5], [0.4, 0.6]),
+        ([0.1, 0.5, 0.55, 0.6], [0.1, 0.35, 0.55, 0.75]),
+        ([0.0, 0.1, 0.9], [-0.05, 0.15, 0.9]),
+    ],
+)
+def test_names_move_apart_together_and_no_further(places: list[float], apart: list[float]) -> None:
+    assert style._apart(places, 0.2) == pytest.approx(apart)
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap() -> None:
+    axes = style.new_figure(4, 3).subplots()
+    for height in (1.0, 1.01, 1.02, 2.0):
+        axes.plot([0, 1], [0, height])
+    ends = [(f"to {line.get_ydata()[-1]}", *line.get_xydata()[-1], "red") for line in axes.lines]
+    style.name_ends(axes, ends, 9)
+    assert flaws_of(axes.figure) == []
+    assert [text.get_text() for text in axes.texts] == ["to 1.0", "to 1.01", "to 1.02", "to 2.0"]

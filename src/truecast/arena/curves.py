@@ -17,6 +17,7 @@ from truecast.plot.style import (
     MARKERS,
     fitting,
     ink,
+    name_ends,
     new_figure,
     room,
     width_of,
@@ -34,10 +35,11 @@ _SIZE = 9  # points: all words, which a page that makes the figure smaller would
 _PAGE = 7.2  # inches: the figure if there is none, about as wide as a column of a page
 _WIDE = 7.0  # inches of the narrowest figure
 _HIGH = 1.5  # inches of the lowest line of panels
-_SEEN = (
-    "adversaries, who see nothing (blue),",
-    "what may be forecast and how likely (green), or the forecast (orange)",
-)
+_SEES: dict[Sees, str] = {
+    "nothing": "adversaries who see nothing",
+    "distribution": "who see what may be forecast, and how likely",
+    "forecast": "who see the forecast",
+}
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,7 @@ class Curves:
             figure = new_figure(_PAGE, 1.75 * lines + 1.2)
         _large_enough(figure, lines)
         grid = figure.add_gridspec(lines, columns)
-        overview = figure.add_subplot(grid[:2, :3])
-        names = figure.add_subplot(grid[:2, 3])
-        self.draw_overview(overview, legend=False)
-        names.axis("off")
-        names.legend(
-            *overview.get_legend_handles_labels(), loc="center left", frameon=False, fontsize=_SIZE
-        )
-        axes = None
+        overview, axes = figure.add_subplot(grid[:2, :3]), None
         for at, panel in enumerate(self.panels):
             line, column = divmod(at, columns)
             axes = figure.add_subplot(grid[line + 2, column], sharex=axes, sharey=axes)
@@ -118,17 +113,16 @@ class Curves:
             axes.tick_params(labelleft=column == 0, labelbottom=lowest)
             axes.set_xlabel("T, rounds" if lowest else "", fontsize=_SIZE)
         if axes is not None:
-            style = {"frameon": False, "fontsize": _SIZE, "title_fontsize": _SIZE}
-            seen = fitting(
-                [" ".join(_SEEN), "\n".join(_SEEN)], 72 * figure.bbox.width / figure.dpi - 20, _SIZE
-            )
-            figure.legend(
-                *self._legend(axes), title=seen, ncols=4, loc="outside lower center", **style
-            )
+            style = {"frameon": False, "fontsize": _SIZE, "loc": "outside lower center"}
+            figure.legend(*self._legend(axes), ncols=2, **style)
+        self.draw_overview(overview, in_layout=False)  # last, beside what has its place
         return figure
 
-    def draw_overview(self, axes: Any, *, legend: bool = True) -> None:
-        """Draw every forecaster's worst distance on matplotlib axes; the legend is sorted."""
+    def draw_overview(self, axes: Any, *, in_layout: bool = True) -> None:
+        """Draw every forecaster's worst distance on matplotlib axes, with its name at its end.
+
+        Names stand to the right of the axes, which give way to them if `in_layout`.
+        """
         order = sorted(self.panels, key=lambda panel: -panel.worst.values[-1])
         labels = short_names(
             (panel.forecaster for panel in order), lambda text: width_of(text, _SIZE) <= _NAME
@@ -152,13 +146,14 @@ class Curves:
             fitting(["distance to calibration, in total", "distance, in total"], height, _SIZE),
             fontsize=_SIZE,
         )
-        if legend:
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=_SIZE)
+        lines = [(line, *line.get_xydata()[-1]) for line in axes.lines if len(line.get_xdata())]
+        ends = [(line.get_label(), float(x), float(y), line.get_color()) for line, x, y in lines]
+        name_ends(axes, ends, _SIZE, in_layout=in_layout)
 
     def draw_panel(self, axes: Any, panel: Panel) -> None:
         """Draw a forecaster's distances against each adversary on matplotlib axes."""
         for name, curve in panel.adversaries.items():
-            axes.plot(*_points(curve), label=name, lw=0.9, ms=4, mfc="none", **self._style(name))
+            axes.plot(*_points(curve), label=name, lw=0.9, color=_COLOURS[self.sees[name]])
         if panel.bound is not None:
             _draw_bound(axes, panel.bound, color=GREY, lw=3.5, zorder=1, label="proved bound")
         self._reference(axes)
@@ -174,25 +169,17 @@ class Curves:
         )
         axes.text(0.03, 0.97, against, color=ink(axes), **where)
 
-    def _style(self, adversary: str) -> dict[str, Any]:
-        """Colours tell what an adversary sees, markers which of those it is."""
-        sees = self.sees[adversary]
-        among = [name for name, seen in self.sees.items() if seen == sees].index(adversary)
-        return {"color": _COLOURS[sees], "marker": MARKERS[among % len(MARKERS)]}
-
     def _reference(self, axes: Any) -> None:
         rounds = {rounds for panel in self.panels for rounds in panel.worst.rounds}
         theirs = Curve.of({number: 2 * math.sqrt(number) + 1 for number in rounds})
         _draw_bound(axes, theirs, color=ink(axes), ls=":", lw=1.3, zorder=2, label="2 sqrt(T) + 1")
 
     def _legend(self, axes: Any) -> tuple[list[Any], list[str]]:
-        """Return an entry for every adversary and bound, whether or not it is in this panel."""
+        """Return an entry for each thing that adversaries see, and for the bounds."""
         from matplotlib.lines import Line2D
 
-        names = sorted(self.sees, key=lambda name: list(_COLOURS).index(self.sees[name]))
-        entries = {
-            name: Line2D([], [], lw=0.9, ms=4, mfc="none", **self._style(name)) for name in names
-        }
+        seen = [sees for sees in _SEES if sees in self.sees.values()]
+        entries = {_SEES[sees]: Line2D([], [], color=_COLOURS[sees]) for sees in seen}
         entries["proved bound"] = Line2D([], [], color=GREY, lw=3.5)
         entries["2 sqrt(T) + 1"] = Line2D([], [], color=ink(axes), ls=":", lw=1.3)
         return list(entries.values()), list(entries)

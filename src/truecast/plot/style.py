@@ -20,6 +20,7 @@ __all__ = [
     "few_ticks",
     "fitting",
     "ink",
+    "name_ends",
     "new_figure",
     "quiet",
     "room",
@@ -95,6 +96,42 @@ def quiet(axes: Any) -> None:
     axes.grid(color=GREY, alpha=0.35, lw=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize="small")
+
+
+def name_ends(
+    axes: Any, ends: Sequence[tuple[str, float, float, str]], size: float, *, in_layout: bool = True
+) -> None:
+    """Write names to the right of the axes, beside where their lines end, and apart.
+
+    An end is a name, where its line ends, and the colour of the line. With `in_layout` the axes
+    give way to the names.
+    """
+    from matplotlib.patches import ConnectionPatch
+
+    _lay_out(axes.figure.figure)  # also if these axes are in a part of it
+    shown = [end for end in ends if axes.yaxis.get_scale() != "log" or end[2] > 0]
+    shown.sort(key=lambda end: end[2])
+    place = axes.transData + axes.transAxes.inverted()
+    wanted = [float(place.transform((x, y))[1]) for _, x, y, _ in shown]
+    width, height = room(axes)
+    for (name, x, y, color), at in zip(shown, _apart(wanted, 1.3 * size / height), strict=True):
+        begins, ends_at = 1 + 16 / width, 1 + 14 / width
+        text = axes.text(begins, at, name, va="center", fontsize=size, transform=axes.transAxes)
+        text.set(color=ink(axes), in_layout=in_layout)
+        line = ConnectionPatch((x, y), (ends_at, at), axes.transData, axes.transAxes)
+        line.set(color=color, lw=0.8, clip_on=False, in_layout=False)
+        axes.add_artist(line)
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Return ascending places moved apart by at least a gap, together as little as can be."""
+    blocks: list[list[float]] = []  # of places less their number of gaps, which may not descend
+    for number, place in enumerate(places):
+        blocks.append([place - number * gap])
+        while len(blocks) > 1 and sum(blocks[-2]) / len(blocks[-2]) > np.mean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    level = [float(np.mean(block)) for block in blocks for _ in block]
+    return [one + number * gap for number, one in enumerate(level)]
 
 
 def tidy(axes: Any) -> None:

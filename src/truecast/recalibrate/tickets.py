@@ -20,7 +20,7 @@ __all__ = ["ENTRIES", "Ticket", "is_score", "load_tickets", "tickets_state"]
 class Ticket(int):
     """The number of a forecast whose outcome is awaited, with the forecast itself.
 
-    An int, so that it can be stored anywhere; ``resolve`` takes the plain number as well.
+    An int, so you can store it anywhere; ``resolve`` takes the plain number too.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class Adversary(ABC):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this adversary anew."""
+        """The keyword arguments that rebuild this adversary."""
         return {name.removeprefix("_"): value for name, value in vars(self).items()}
 
     def __repr__(self) -> str:

@@ -157,7 +157,7 @@ class Planned:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self._horizon, "grid": self._grid}
 
 

@@ -72,7 +72,7 @@ class Calibeating(Follower):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return super().config | {"bins": self._bins}
 
     @property

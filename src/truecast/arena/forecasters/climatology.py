@@ -32,7 +32,7 @@ class Climatology(LiteratureForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"rate": self._rate}
 
     def _forecast(self) -> float:

@@ -79,7 +79,7 @@ class ExponentialAverage(LiteratureForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self._horizon}
 
     def _m(self, round_number: int) -> float:

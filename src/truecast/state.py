@@ -7,11 +7,11 @@ The JSON text is one object::
     {"format": "truecast", "version": 2, "kind": "AlmostOneStepAhead",
      "config": {...}, "state": {...}, "crc32": ...}
 
-where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run",
-of what it wants to know when it goes on; forecasters take no notice of it. The bytes are
-``b"TRUECAST"``, the version in one byte, and that text compressed by zlib: at most 16 times, or to
-no more than 16 MB. What unpacks to more is refused, so a small forgery cannot fill the memory:
-reading takes at most about 25 bytes for each letter.
+where `crc32` is that of the other entries in canonical form. The writer may add an entry "run" for
+its own use; forecasters ignore it. The bytes are ``b"TRUECAST"``, the version in one byte, and that
+text compressed by zlib: at most 16 times, or to no more than 16 MB. Anything that unpacks to more
+is refused, so a small forgery cannot fill the memory: reading takes at most about 25 bytes for each
+letter.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def require_ranges(
 
 
 class Saveable:
-    """What can be saved: a configuration, which builds it anew, and a state of plain data."""
+    """What can be saved: a configuration, which rebuilds it, and a state of plain data."""
 
     #: the oldest version of the format that it reads
     _oldest = 1
@@ -233,7 +233,7 @@ class Saveable:
     @property
     @abstractmethod
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this anew."""
+        """The keyword arguments that rebuild this."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class Saveable:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
 
     def to_json(self) -> str:
-        """Save everything as JSON text, to go on from exactly here with `from_json`."""
+        """Save everything as JSON text; `from_json` continues from exactly here."""
         return to_json(type(self).__name__, self.config, self.state())
 
     @classmethod
@@ -271,7 +271,7 @@ class Saveable:
         return built
 
     def to_bytes(self) -> bytes:
-        """Save everything as compact bytes, to go on from exactly here with `from_bytes`."""
+        """Save everything as compact bytes; `from_bytes` continues from exactly here."""
         return to_bytes(self.to_json())
 
     @classmethod

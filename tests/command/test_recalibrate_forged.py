@@ -194,7 +194,7 @@ def test_a_record_cannot_name_what_is_removed_or_replaced(where: str, complete: 
         assert "s.json.part is of a run to" in done.stderr
         assert "run that command again first; or remove this, to forget it" in done.stderr
     else:
-        assert (done.exit_code, "that was stopped is forgotten" in done.stderr) == (0, True)
+        assert (done.exit_code, "is forgotten; its .part" in done.stderr) == (0, True)
 
 
 def test_a_folder_in_the_way_is_removed_only_if_it_is_ours() -> None:

@@ -386,7 +386,7 @@ def test_outcomes_that_nobody_awaits_any_more_are_told() -> None:
     assert run(*command(".csv", "--state", "s.json")).exit_code == 0
     Path("log.csv").write_text("order,y,p\na,1,0.5\nb,0,0.25\nc,1,0.75\n")
     done = run(*command(".csv", "--state", "s.json"))
-    assert "1 outcome not learned: no longer awaited, since too many were\n" in done.stdout
+    assert "1 outcome not learned: no longer awaited: too many were\n" in done.stdout
     assert state().rounds == 2
     assert "not learned" not in run(*command(".csv", "--state", "s.json")).stdout
 

@@ -371,7 +371,7 @@ def test_a_stopped_run_to_another_output_is_forgotten(
     done = run(*other)
     assert done.exit_code == 0
     said = (
-        f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part "
+        f"an interrupted run to '{Path('out' + ending).resolve()}' is forgotten; its .part "
         "can be removed\n"
     )
     assert said in done.stderr

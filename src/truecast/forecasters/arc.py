@@ -30,8 +30,8 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     For every T up to 2**29, whatever the outcomes.
 
-    It counts the outcomes of each distinct forecast. Their residuals are :math:`r = n_1 - (n_0 +
-    n_1) p`, and a kernel K weighs them. The next forecast p is one at which neither outcome can add
+    It counts the outcomes of each distinct forecast. A kernel K weighs the residuals
+    :math:`r = n_1 - (n_0 + n_1) p`. The next forecast p is one at which neither outcome can add
     much to the energy :math:`E = \sum r K r'`:
 
     .. math:: E_t - E_{t-1} = p(1-p) K(p,p) + 2 (y - p) S(p), \qquad

@@ -25,9 +25,11 @@ class Decomposition:
         The mean score.
     miscalibration : float
         How much recalibration by the curve would lower the score. 0 only if the mean outcome at
-        every forecast is that forecast; never negative. discrimination : float How much better the
-        recalibrated forecasts are than always saying the mean outcome. uncertainty : float The
-        score of always saying the mean outcome.
+        every forecast is that forecast; never negative.
+    discrimination : float
+        How much better the recalibrated forecasts are than always saying the mean outcome.
+    uncertainty : float
+        The score of always saying the mean outcome.
     """
 
     score: float
@@ -47,8 +49,9 @@ class ReliabilityCurve:
     rate : array
         Its mean outcome; increasing.
     zeros, ones : arrays
-        The counts of its outcomes. brier, log : Decomposition Of the two proper scores. If the log
-        score is infinite, so is its miscalibration.
+        The counts of its outcomes.
+    brier, log : Decomposition
+        Of the two proper scores. If the log score is infinite, so is its miscalibration.
     """
 
     lower: NDArray[np.float64]

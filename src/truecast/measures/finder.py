@@ -50,7 +50,8 @@ class Stretch:
         weights.
     p_value : float
         How often calibrated forecasts would be as far off as these, in any stretch or in the smooth
-        calibration error, so it accounts for the whole search. nan for real weights. alone : bool
+        calibration error, so it accounts for the whole search. nan for real weights.
+    alone : bool
         If they are off: whether by themselves, or only together with others, in the smooth
         calibration error.
     """

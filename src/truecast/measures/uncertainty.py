@@ -98,7 +98,9 @@ def reliability_band(
         leaves the band is evidence against that. "confidence": where the curve of other rounds like
         these would be.
     level
-        Of the band, at each single forecast. resamples How many. 1,000 take about a second.
+        Of the band, at each single forecast.
+    resamples
+        How many. 1,000 take about a second.
     random_state
         A seed, a generator, or None. The same seed gives the same band; None gives a different one
         each time.

@@ -49,11 +49,11 @@ class Recalibrator(Saveable):
     ----------
     hint
         How to turn scores into probabilities; a copy is taken. None uses a `Mix` of several, so you
-        need not choose; `Identity()` trusts the model. Or your own object with ``predict(score) ->
-        p`` and ``learn(score, outcome)``. In a batch it is called row by row, which is slower. To
-        be saved, it needs ``state()``, which returns plain data, and ``load(state)``. For late
-        outcomes it may have ``issue(score) -> (p, notes)``: notes is a list of floats, always of
-        the same length, that ``learn(score, outcome, notes)`` gets back.
+        need not choose; `Identity()` trusts the model. Or your own object with
+        ``predict(score) -> p`` and ``learn(score, outcome)``. In a batch it is called row by row,
+        which is slower. To be saved, it needs ``state()``, which returns plain data, and
+        ``load(state)``. For late outcomes it may have ``issue(score) -> (p, notes)``: notes is a
+        list of floats, always of the same length, that ``learn(score, outcome, notes)`` gets back.
         `truecast.testing.check_hint` checks all this.
     scale
         "probability", or "logit" if scores are log-odds: any finite numbers. Use log-odds for

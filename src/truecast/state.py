@@ -80,8 +80,8 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
     if saved["version"] < oldest:
         raise VersionError(
             f"this {kind} was saved in version {saved['version']} of the format, "
-            "and its guard was another one: "
-            "start a new one and replay your log, or go on with truecast 0.1"
+            "and had a different guard: "
+            "start a new one and replay your log, or continue with truecast 0.1"
         )
     if not isinstance(saved["config"], dict):
         raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")
@@ -133,7 +133,7 @@ def _unpacked(packed: bytes) -> str:
         raise StateError(
             f"these {len(packed):,} bytes unpack to more than {most:,} letters, "
             "which no saved forecaster does: "
-            "if you trust who wrote them, unpack them by zlib and read them by from_json"
+            "if you trust the source, unpack them with zlib and read them with from_json"
         )
     if not reader.eof or reader.unused_data:
         raise StateError("the saved forecaster is corrupted: it ends too early or too late")

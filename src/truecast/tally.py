@@ -91,7 +91,7 @@ class Tally:
         total = _total(zeros, ones) if rounds is None else rounds
         if not total <= (np.finfo(np.float64).max if weighted else _check.MOST_ROUNDS):
             raise InputError(
-                "the number of rounds", f"must be {_check.MOST_ROUNDS} at the most in all", total
+                "the number of rounds", f"must be at most {_check.MOST_ROUNDS} in total", total
             )
         for column in (p, zeros, ones):
             column.setflags(write=False)
@@ -472,5 +472,5 @@ def _weighted(
         _shrunk(_by_halves(p, y, weigh, columns), columns)
         found = columns
     if kind == np.int64 and (total := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
-        raise InputError("sample_weight", f"must sum to {_check.MOST_ROUNDS} at the most", total)
+        raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", total)
     return found

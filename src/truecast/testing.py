@@ -99,7 +99,7 @@ def check_probabilities(make: Make) -> None:
             p = forecaster.predict()
             _require(
                 isinstance(p, float) and 0.0 <= p <= 1.0,
-                f"forecast {p!r} in round {t} is no float in [0, 1]",
+                f"forecast {p!r} in round {t} is not a float in [0, 1]",
             )
             forecaster.observe(y)
 
@@ -113,7 +113,7 @@ def check_predict_repeatable(make: Make) -> None:
             asked = {often.predict() for _ in range(3)}
             _require(
                 asked == {p},
-                f"predict() in round {t} gave {p!r} asked once, {sorted(asked)} asked three times",
+                f"predict() in round {t} gave {p!r} in one call, {sorted(asked)} in three",
             )
             once.observe(y)
             often.observe(y)
@@ -312,7 +312,7 @@ def check_hint_probabilities(make: Callable[[], Any]) -> None:
             p = hint.predict(x)
             _require(
                 isinstance(p, float) and 0.0 <= p <= 1.0,
-                f"{p!r} in round {t} is no float in [0, 1]",
+                f"{p!r} in round {t} is not a float in [0, 1]",
             )
             hint.learn(x, y)
 
@@ -348,7 +348,7 @@ def check_hint_issue(make: Callable[[], Any]) -> None:
             numbers = isinstance(notes, list) and all(
                 type(note) is float and np.isfinite(note) for note in notes
             )
-            _require(numbers, f"the notes {notes!r:.80} are no list of finite floats")
+            _require(numbers, f"the notes {notes!r:.80} are not a list of finite floats")
             _require(
                 len(notes) == count, f"there are {len(notes)} notes, and {count} when it was new"
             )
@@ -378,7 +378,7 @@ def check_hint_state(make: Callable[[], Any]) -> None:
     other = make()
     other.load(json.loads(text))
     _require_alike(hint, other, "saved and loaded, it")
-    _require(json.loads(text) == saved, "what state() gave changes when the hint learns")
+    _require(json.loads(text) == saved, "the result of state() changes when the hint learns")
 
 
 def check_hint_recalibrator(make: Callable[[], Any]) -> None:

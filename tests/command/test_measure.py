@@ -311,7 +311,7 @@ def test_columns_are_guessed_and_said() -> None:
     done = run("measure", "scores.csv", "--outcome", "happened")
     assert done.exit_code == 2
     assert done.stderr == (
-        "Error: scores.csv has no column that is called like the score: name it by --score; "
+        "Error: scores.csv has no column whose name suggests the score: name it with --score; "
         "it has old, new, place, times, part\n"
     )
 
@@ -560,9 +560,7 @@ def test_percentages_that_are_none_are_remarked_on() -> None:
 def test_a_column_of_dates_is_not_taken_for_the_score() -> None:
     Path("rain.csv").write_text("day,rain\n2031-02-03,1\n2031-02-04,0\n")
     done = run("measure", "rain.csv", "--outcome", "rain")
-    said = (
-        "has no column of probabilities: name one by --score; it has day, rain. For outcomes alone"
-    )
+    said = "has no column of probabilities: name one with --score; it has day, rain. For outcomes"
     assert (done.exit_code, said in done.stderr) == (2, True)
     Path("rain.csv").write_text('chances,rain\n"12,5 %",1\n')
     assert "use --decimal , --percent" in run("measure", "rain.csv", "--outcome", "rain").stderr

@@ -125,7 +125,7 @@ def test_look_at_the_group_that_stands_out() -> None:
     assert groups_sentence(calm).startswith("None of 2 groups stands out")
     assert told(replace(fine(), groups=calm)) == ["Leave the forecasts as they are."]
     weighted = group_overview(Y, P, labels, sample_weight=RNG.random(5000))
-    assert groups_sentence(weighted).startswith("With real weights chance cannot be judged")
+    assert groups_sentence(weighted).startswith("With real weights, chance cannot be judged")
 
 
 def test_a_dull_model_needs_more_than_calibration() -> None:

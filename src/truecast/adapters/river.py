@@ -17,7 +17,7 @@ __all__ = ["Recalibrated"]
 
 Row = dict[Any, Any]
 
-_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
+_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by this much
 
 
 class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
@@ -244,6 +244,6 @@ def _check_features(group: Any) -> Any:
 
 def _feature(x: Row, name: str) -> Any:
     if name not in x:
-        rule = "must be a feature of every row; where it can be missing, pass a function of the row"
+        rule = "must be a feature of every row; if it can be missing, pass a function of the row"
         raise InputError("group", rule, name)
     return x[name]

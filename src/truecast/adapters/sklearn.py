@@ -37,7 +37,7 @@ from truecast.recalibrate.hints import Hint
 
 __all__ = ["RecalibratedClassifier"]
 
-_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
+_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by this much
 
 
 class _IfItLearnsOn:

@@ -244,7 +244,7 @@ def short_sighted(
 
 
 def _usual(rounds: int, deterministic: bool) -> tuple[Fraction, ...]:
-    """Points for which the bounds are close, of those that take minutes at the most."""
+    """Points for which the bounds are close, of those that take at most minutes."""
     if rounds > 7:
         raise InputError("points", "must be given for more than 7 rounds", None)
     uniform = {1: 2, 2: 2, 3: 6, 4: 24}.get(rounds, 12 if deterministic and rounds < 7 else 1)

@@ -188,6 +188,6 @@ def _print(
         echo_json(data | {"certificate": plain(f.certificate)}, err=out is None)
         return
     to_user(f"{f}\n{f.certificate}")
-    to_user(f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}")
+    to_user(f"    of always saying {rate:.4f}, in hindsight: {rate * (1 - rate):.6f}")
     if out is not None:
         echo(f"forecasts written to {shown(str(out))}")

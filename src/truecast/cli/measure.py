@@ -116,7 +116,7 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
                 "is 0 or 1 in every row: decisions, not probabilities; if there are probabilities, "
                 "name their column"
             )
-            say(f"{table.name}: {_name(score, 60)} {oddity} by --score")
+            say(f"{table.name}: {_name(score, 60)} {oddity} with --score")
         elif columns.get("percent") and tally.p[-1] <= 0.01:
             oddity = "is at most 1 %; if these are probabilities from 0 to 1, leave out --percent"
             say(f"{table.name}: {_name(score, 60)} {oddity}")
@@ -304,7 +304,7 @@ def _count(number: float) -> str:
 
 
 def _brief(figure: float) -> str:
-    """Return a number in seven letters at the most, that a table of many columns has room for."""
+    """Return a number in at most seven characters, to fit a table of many columns."""
     return f"{figure:.4f}" if figure == 0 or not abs(figure) < 1e-3 else f"{figure:.1e}"
 
 

@@ -441,7 +441,7 @@ def _refuse_unwritable(option: str, file: Path | None) -> None:
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(file.stat().st_mode):  # links that go in circles are an error here
                 reason = (
-                    "is there, and is no file that could be replaced: choose another output "
+                    "exists and is not a file that can be replaced: choose another output "
                     f"({option})"
                 )
                 raise FileError(shown(str(file)), reason)

@@ -157,7 +157,7 @@ def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
         if int(column.sum()) != rounds:
             raise InputError(
                 "witness",
-                f"must have as many {name} as the rounds have, {rounds}",
+                f"must have the {rounds} {name} of the rounds",
                 int(column.sum()),
             )
         columns.append(column)

@@ -172,7 +172,7 @@ def _require_possible(forecasts: list[float], zeros: list[int], ones: list[int])
                 f"and from 1 to {_MOST_SAVED} together, got {found}"
             )
     if sum(zeros) + sum(ones) > _MOST_SAVED:
-        raise StateError(f"the saved counts must be {_MOST_SAVED} at the most in all")
+        raise StateError(f"the saved counts must be at most {_MOST_SAVED} in total")
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))
     limit = LOWER_DISTANCE * math.sqrt(_most_energy(int(tally.total)) + 1.0)
     if tally.total <= _MOST_CLAIMED and energy_of(tally).lower_distance > limit:

@@ -79,7 +79,7 @@ class BentGrid(LadderForecaster):
         m = _check.whole_number("grid", grid, least=2, most=MAX_GRID)
         if m % 2:
             raise InputError(
-                "grid", "must be even, since the bent grid mirrors its cells at 1/2", grid
+                "grid", "must be even, because the bent grid mirrors its cells at 1/2", grid
             )
         left, k = _left_half(m // 2 - 1)
         points = np.array([*left, _N // 2, *(_N - g for g in reversed(left))], np.int64)

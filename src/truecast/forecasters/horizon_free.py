@@ -169,12 +169,12 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
 
 def _quarter(rounds: int) -> Fraction:
     """docs/adaptive.md, theorem 4: the same for c = 1/4, at about the best of the prices 1/n."""
-    best = max(67, math.isqrt(64 * rounds // 29))  # the price is 1/64 at the most
+    best = max(67, math.isqrt(64 * rounds // 29))  # the price is at most 1/64
     return min(Fraction(rounds, n) + _quarter_profit(n) for n in range(best - 3, best + 4))
 
 
 def _quarter_profit(n: int) -> Fraction:
-    log = Fraction((n**16).bit_length(), 16)  # above log2(n), by 1/16 at the most
+    log = Fraction((n**16).bit_length(), 16)  # above log2(n), by at most 1/16
     return Fraction(29 * n, 64) + log / 2 + Fraction(25, 2)
 
 

@@ -29,7 +29,7 @@ from truecast.tally import Tally, as_tally
 __all__ = ["Miscalibration", "miscalibration"]
 
 TOO_LOW_HIGH = COLORS[0], COLORS[2]
-_POINTS = 512  # of the witness, at the most
+_POINTS = 512  # of the witness, at most
 
 
 @dataclass(frozen=True, eq=False)

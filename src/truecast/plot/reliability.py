@@ -130,7 +130,7 @@ class ReliabilityDiagram:
         if within is None:
             return float(self.edges[0]), float(self.edges[-1])
         if not isinstance(within, tuple | list) or len(within) != 2:
-            raise InputError("within", "must be two numbers, from where to where", within)
+            raise InputError("within", "must be two numbers, a lower and an upper limit", within)
         low, high = (_check.probability("within", end) for end in within)
         if not low < high:
             raise InputError("within", "must be two numbers, the smaller first", within)

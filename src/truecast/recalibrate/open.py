@@ -60,7 +60,7 @@ class Calls:
             )
 
     def copy(self) -> Self:
-        """One that goes on from here on its own."""
+        """A copy that continues independently."""
         made = copy.copy(self)
         made.own = _copied(self.own)
         return made
@@ -79,7 +79,7 @@ class Calls:
             return self.predict(score, position), []
         said, notes = self._issued(score, position)
         if len(notes) != self.notes:
-            rule = f"must give as many notes as ever, {self.notes}, from {self.name}.issue()"
+            rule = f"must always give {self.notes} notes from {self.name}.issue()"
             raise InputError("hint", rule, notes, position)
         return said, notes
 

@@ -474,8 +474,7 @@ def _with_hint(config: dict[str, Any], hint: Any) -> dict[str, Any]:
         raise StateError("this was saved with a hint of truecast, which is read without hint=")
     if name is not None and hint is None:
         raise StateError(
-            f"this was saved with a hint of your own, {name!s:.80}: "
-            "pass a new one as hint= to load it"
+            f"this was saved with your own hint, {name!s:.80}: pass a new one as hint= to load it"
         )
     if name is not None and (is_compiled(hint) or type(hint).__name__ != name):
         raise StateError(f"this was saved with the hint {name!s:.80}, got {type(hint).__name__}")

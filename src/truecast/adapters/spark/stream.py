@@ -186,7 +186,7 @@ class _Names(NamedTuple):
             if not isinstance(name, str) or name in taken:
                 raise InputError(
                     argument,
-                    "must be a column of its own, and not called recalibrated or reason",
+                    "must be a separate column, and not called recalibrated or reason",
                     name,
                 )
             taken.append(name)

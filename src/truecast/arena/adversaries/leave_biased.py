@@ -89,7 +89,7 @@ class LeaveBiased(LadderAdversary):
 
 
 def _falls(whole: int, point: int, bias: int, look: int) -> bool:
-    """Whether crossing a point to and fro, from above, lowers its bias within some rounds."""
+    """Whether crossing a point back and forth, from above, lowers its bias within some rounds."""
     now = bias
     above = True
     for _ in range(look):

@@ -72,7 +72,7 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1; nothing is changed then.
+            If the outcome is neither 0 nor 1. Nothing changes.
         OrderError
             If nothing was forecast.
         """

@@ -1,8 +1,8 @@
 # %% [markdown]
-"""Several models on one data set: which is best, calibrated, would gain by recalibration.
+"""Several models on one data set: which is best, which is calibrated, which can be improved.
 
 The task: is a handwritten digit odd? 1,797 of them come with scikit-learn. Every model forecasts
-digits that it has not seen, so that nothing here is flattery.
+only digits that it has not seen.
 
 As a script, or in cells (`# %%`), which editors and jupytext open as a notebook:
 `pip install ".[plot,sklearn]"`, then `python examples/compare_models.py`.
@@ -40,7 +40,7 @@ forecasts = {
 # ## Scores first
 #
 # The Brier score and the log loss decide which model to use. One forecast of 0 that comes true
-# makes a log loss infinite: neighbours that all agree say 0, and are wrong now and then.
+# makes the log loss infinite: nearest neighbours say 0 if they all agree, and are sometimes wrong.
 
 # %%
 print(f"{'':<22}{'Brier':>8}{'log loss':>10}{'miscalibration':>16}{'discrimination':>16}")
@@ -52,9 +52,9 @@ for name, p in forecasts.items():
 # %% [markdown]
 # ## Then calibration
 #
-# The mean outcome is calibrated and knows nothing. Logistic regression is as calibrated as one can
-# tell from so few digits. The forest knows much more, and does not dare to say so: its error is no
-# chance, and that can be repaired.
+# The mean outcome is calibrated and knows nothing. Logistic regression shows no error beyond chance
+# on these few digits. The forest knows much more, but is underconfident: its error is beyond
+# chance, and can be repaired.
 
 # %%
 print(f"\n{'':<22}{'smCE':>8}{'if calibrated':>15}{'p-value':>9}")

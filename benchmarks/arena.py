@@ -46,7 +46,7 @@ SOURCES = {
     "climatology": "says 1/2",
 }
 WHAT = """
-Every forecaster here plays under one interface against the same opponents, and is measured by the same yardstick:
+Here every forecaster plays against the same opponents, through one interface. The measure is always
 CalDist, the distance to calibration, in total ([how it is computed](distance.md)).
 
 ```python
@@ -57,8 +57,8 @@ game.p, game.y, game.distance().totals, game.measure()  # and game.draw()
 results = tc.arena.tournament(horizons=[100], seeds=2)  # all against all; to print, to draw, to make a frame of
 ```
 
-`truecast arena --rounds 100,1000,10000` plays the tournament of this page and prints its tables; `--resume FILE` goes
-on after Ctrl-C.
+`truecast arena --rounds 100,1000,10000` plays the tournament of this page and prints its tables; `--resume FILE`
+continues after Ctrl-C.
 
 Other pages: [exact worst cases of short games, and bad outcomes of long ones](#worst-cases); [the minimax game,
 solved](minimax.md); [the arc](arc.md), the theory of `Arc`.
@@ -66,24 +66,24 @@ solved](minimax.md); [the arc](arc.md), the theory of `Arc`.
 READING = """
 How to read the tables:
 
-- CalDist of a single game bounds nothing but that game. What is proved holds for all games; the table of promises
-  says what, and how close the games came. Bounds on one measure say little about another: the forecasters that draw
-  keep the error by value small against those who do not see the draw; the deterministic ones of which something is
-  proved keep the distance, the lower distance or the smooth error small against everybody.
-- *gupta-ramdas* is not a forecaster in the sense of the others: it names two neighbouring points, and the outcome
-  chooses the one it is scored by.
-- A forecaster that draws does so anew with each seed. Adversaries that see the forecast see the draw; no promise is
-  made against them.
-- *greedy-bias*, where it sees the forecast, chooses what *threshold* chooses: the first outcome at a value is the
-  farther one, and the same again is always worse. Against forecasters that do not draw, the four of these two kinds
-  are one game.
-- The Brier score is a mean over games of very different kinds, and only there to show that nobody bought calibration
+- CalDist of a game is about that game alone. Proved bounds hold for all games; the table of promises
+  has the bounds, and how close the games came. A bound on one measure says little about another. Randomised forecasters
+  keep the error by value small against opponents who do not see the draw. Deterministic ones with a
+  bound keep the distance, the lower distance or the smooth error small against every opponent.
+- *gupta-ramdas* differs from the other forecasters: it names two neighbouring points, and the outcome
+  chooses the one that is scored.
+- A randomised forecaster has a new seed in each game. Adversaries that see the forecast see the draw; no promise
+  holds against them.
+- *greedy-bias*, if it sees the forecast, chooses what *threshold* chooses: the first outcome at a value is the
+  farther one, and repeating it is always worse. Against deterministic forecasters, the four adversaries of these two kinds
+  play the same game.
+- The Brier score is a mean over games of very different kinds. It only shows that nobody bought calibration
   with nonsense.
 - *arc* needs no horizon. Its worst game is the smallest at T = 10,000, just ahead of *exponential-average* and
   *defensive*, which are built for that horizon; at T = 100 and 1,000 *exponential-average* is ahead. A search for
   outcomes that hurt *arc* [finds worse games](#worst-cases), but still better than the worst found for *bent-grid*
   and *horizon-free*. *arc* has no ladder, so two adversaries cannot play it.
-- *running-mean*, *online-platt* and *calibeating* do well while the rate stays what it is, worse when it drifts, and
+- *running-mean*, *online-platt* and *calibeating* do well while the rate is constant, worse when it drifts, and
   have no bound on the distance: early stopping shows why.
 """
 
@@ -97,7 +97,7 @@ def forecasters(results: Any) -> None:
             kept[row.forecaster][row.adversary].append(row)
     print(f"\n## Forecasters and their promises, T = {longest:,}\n")
     print(
-        "| name | built by | from | bound on | is | worst game, or mean if it draws |\n"
+        "| name | built by | from | bound on | is | worst game, or mean if randomised |\n"
         "|---|---|---|---|---|---|"
     )
     for name in results.forecasters:
@@ -131,7 +131,7 @@ def of_measure(rows: list[Row], draws: bool) -> float:
 
 def adversaries() -> None:
     print(
-        "\n## Adversaries\n\n| name | built by | sees of the present forecast | what it "
+        "\n## Adversaries\n\n| name | built by | sees of the current forecast | what it "
         "does |\n|---|---|---|---|"
     )
     for name, adversary in tc.arena.ADVERSARIES.items():

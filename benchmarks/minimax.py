@@ -38,16 +38,16 @@ FORECASTERS: dict[str, Callable[[int], Any]] = {
     "HorizonFree, middle": lambda rounds: tc.HorizonFree(at="middle"),
 }
 GAMES = """
-How much CalDist, in total, a forecaster pays for T rounds who plays his best against an adversary who plays his best.
-V is for an adversary who knows how each forecast is drawn but not the draw, W for one who sees the forecast first. At
-least and at most are proved bounds ([the game](minimax.md), theorems 2 and 3), rounded outwards in the fifth digit but
-for differences below 1e-10; the seconds are those of both. For T <= 4 the values are exactly V = 1/2, 1/2, 2/3, 47/64
+The total CalDist that the best forecaster pays for T rounds against the best adversary.
+V is for an adversary who knows how each forecast is drawn but not the draw, W for one who sees the forecast first. *At
+least* and *at most* are proved bounds ([the game](minimax.md), theorems 2 and 3), rounded outwards in the fifth digit, except
+for differences below 1e-10; the seconds are for both. For T <= 4 the values are exactly V = 1/2, 1/2, 2/3, 47/64
 and W = 1/2, 1/2, 2/3, 3/4 (theorem 4).
 """
 WORST = """
 The largest CalDist over all 2^T strings of outcomes, by `calibration_distance`. These forecasters are deterministic:
-who knows one knows what it will say, so W is what to compare with, and nothing here can be below it. Where no grid
-is named it is the one built for T rounds, the best grid is that of `best_grid`.
+anyone who knows one knows its next forecast, so compare with W; nothing here can be below it. Without a named grid,
+it is the one built for T rounds; the best grid is from `best_grid`.
 """
 
 

@@ -29,16 +29,16 @@ FORECASTERS: dict[str, Callable[[int], Any]] = {
 # rounds up to which the distance itself is asked for, and how closely beyond
 EXACTLY, RTOL = 10_000, 1e-6
 WHAT = """
-How far the forecasts of `AlmostOneStepAhead` (AOSA) and `BentGrid`, built for T rounds, are from calibrated ones:
-CalDist, in total, as `calibration_distance` finds it; the distance itself to {exactly:,} rounds, and to {rtol:g}
-relative beyond, unless the time limit of {limit:g} s ends a search. The certificate is what the forecaster knows after
-every round, the proved bound what it knows before the first (theorems 3, 5 and 7 of [the theory](theory.md));
-2 sqrt(T) + 1 is the paper's.
+This page shows how far the forecasts of `AlmostOneStepAhead` (AOSA) and `BentGrid`, built for T rounds, are from
+calibrated ones. CalDist is a total, computed by `calibration_distance`: exactly up to {exactly:,} rounds, and to {rtol:g}
+relative beyond, unless the time limit of {limit:g} s ends a search. The certificate is known after
+every round, the proved bound before the first (theorems 3, 5 and 7 of [the theory](theory.md));
+2 sqrt(T) + 1 is the bound of the paper.
 
-Outcomes are fair coins; 0, 1, 0, 1, ...; the threshold, which sees the forecast p and is 1 if p <= 1/2; greedy ones,
-which see the ladder and take the outcome after which D + A, deviation plus biases, is larger; and all ones.
+Outcomes are: fair coins; 0, 1, 0, 1, ...; the threshold, which sees the forecast p and is 1 if p <= 1/2; greedy ones,
+which see the ladder and choose the outcome that makes D + A, deviation plus biases, larger; and all ones.
 
-In every row CalDist <= certificate <= proved bound <= 2 sqrt(T) + 1, and the script would have stopped if not.
+In every row CalDist <= certificate <= proved bound <= 2 sqrt(T) + 1; otherwise the script would have stopped.
 """
 
 

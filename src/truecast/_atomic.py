@@ -94,7 +94,7 @@ def _begins(place: Path, begin: bytes) -> bool:
 
 def in_the_way(place: Path, option: str = "") -> FileError:
     """Return the error for a file that we have not made, where we would make one."""
-    reason = "is in the way, and not of a run like this: remove it, or choose another name"
+    reason = "already exists and was not made by a run like this: remove it, or choose another name"
     return FileError(str(place), f"{reason} ({option})" if option else reason)
 
 

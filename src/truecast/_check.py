@@ -368,7 +368,7 @@ def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
 
 def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
     """Return after which round the outcome of each is known: its own, or a later one."""
-    rule = "must be the numbers of rounds, each that of its own round or of a later one"
+    rule = "must be round numbers, each that of its own round or a later one"
     column = _column("known_at", values, rule)
     if len(column) != rounds:
         raise InputError(
@@ -598,8 +598,8 @@ def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
         return ""
     place = ".iloc[:, 1]" if hasattr(values, "iloc") else "[:, 1]"
     if array.shape[1] == 2:
-        return f": of predict_proba, pass {place}, the probability of a 1"
-    return f": of several classes, pass one at a time, such as {place}, with y == 1 as outcomes"
+        return f": from predict_proba, pass {place}, the probability of a 1"
+    return f": for several classes, pass one at a time, such as {place}, with y == 1 as outcomes"
 
 
 def _refuse_unordered(name: str, values: Any) -> None:
@@ -660,7 +660,7 @@ def _of_labels(rule: str, value: Any) -> str:
     """The rule, and what to do with labels that are words."""
     if rule is _OUTCOME and isinstance(value, str | bytes) and not _reads_as_number(value):
         return (
-            f"{rule} (of labels, pass a comparison with the one that counts as 1, such as y == "
+            f"{rule} (for labels, pass a comparison with the one that counts as 1, such as y == "
             f"{value!r:.40})"
         )
     return rule

@@ -29,7 +29,7 @@ _UP = 1.0 + 2.0**-46  # more than the rounding of a root, products, a quotient a
 
 @dataclass(frozen=True, slots=True)
 class ArcEnergy:
-    """What `arc_energy` returns. Each figure is divided by `total`, unless totals were asked for.
+    """What `arc_energy` returns. Figures are divided by `total`, unless totals were requested.
 
     Attributes
     ----------
@@ -38,12 +38,12 @@ class ArcEnergy:
     energy : float
         E, the double sum of r K(p, q) r' over all pairs of forecasts.
     expected : float
-        The mean of E if each outcome is 1 with the probability forecast, whatever came before: at
-        most 1 a round, up to rounding. nan for real weights: it takes their squares, which a tally
-        does not keep.
+        The mean of E if each outcome is 1 with the probability forecast, given the past: at most 1
+        a round, up to rounding. nan for real weights: it needs their squares, which a tally does
+        not keep.
     lower_distance, smooth_error : float
-        Proved of these forecasts: upper bounds of the lower distance to calibration and of the
-        smooth calibration error, rounded up.
+        Proved upper bounds of the lower distance to calibration and of the smooth calibration error
+        of these forecasts, rounded up.
     """
 
     total: int | float

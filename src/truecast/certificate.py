@@ -36,7 +36,7 @@ class _Proved:
 
     @property
     def paper(self) -> float:
-        """2 sqrt(T) + 1, the paper's theorem, for the T that `a_priori` is for: to compare with."""
+        """2 sqrt(T) + 1, the paper's bound for the T of `a_priori`, as a comparison."""
         return 2.0 * math.sqrt(self.promised_rounds) + 1.0
 
     @property
@@ -61,27 +61,28 @@ class Certificate(_Proved):
     coins. Read `brier` beside it. Nor does it bound the calibration error by value (ECE), which no
     deterministic forecaster can keep small against an opponent who sees its forecasts.
 
-    All sums are kept as exact integers and rounded up to a float here. They speak of the forecasts
-    as fractions; the floats that `predict` returns are the nearest doubles, each within 2**-54 (and
-    exact where the denominator is a power of two), so for the doubles add `rounds * 2**-54`.
+    All sums are kept as exact integers and rounded up to a float here. They are about the forecasts
+    as fractions. `predict` returns the nearest doubles, each within 2**-54 (exact if the
+    denominator is a power of two), so for the doubles add `rounds * 2**-54`.
 
     Attributes
     ----------
     rounds : int
         Outcomes observed.
     deviation : float
-        D, the distance from the forecasts to the points of the ladder that they were credited to:
-        mostly what One-Step-Ahead would have said.
+        D, the distance from the forecasts to their credited points on the ladder: mostly what
+        One-Step-Ahead would have said.
     bias : float
         A, the sum of the ladder's absolute biases: the distance of the credited points to one
         calibrated sequence.
     pooled : float
-        B, its distance to another one, in which one round of every biased point is pooled.
+        B, the distance of the credited points to another calibrated sequence, which pools one round
+        of every biased point.
     bound : float
         D + min(A, B): CalDist of the forecasts so far is at most this.
     a_priori : float
-        What was proved before the first outcome, for `horizon` rounds, or for `rounds` if those are
-        more or no horizon was given. Never below `bound`.
+        What was proved before the first outcome, for `horizon` rounds, or for `rounds` if that is
+        larger or there is no horizon. Never below `bound`.
     horizon : int or None
         The number of rounds the forecaster was built for.
     brier : float
@@ -118,16 +119,16 @@ class Certificate(_Proved):
 class ArcCertificate(_Proved):
     """What is proved about the forecasts of `Arc`, `Guard` or `Recalibrator`: totals, rounded up.
 
-    The three bounds follow from the energy of the residuals and hold for any outcomes, an
-    opponent's too (docs/arc.md, theorem 2; docs/adaptive.md). Like `Certificate`, it does not say
-    that the forecasts are sharp: read `brier` beside it.
+    The three bounds follow from the energy of the residuals and hold for any outcomes, even an
+    opponent's (docs/arc.md, theorem 2; docs/adaptive.md). Like `Certificate`, it does not say that
+    the forecasts are sharp: read `brier` beside it.
 
     Attributes
     ----------
     rounds : int
         Outcomes observed.
     energy : float
-        E, which all three come from.
+        E, the source of all three bounds.
     smooth_error : float
         The smooth calibration error is at most this.
     lower_distance : float
@@ -136,21 +137,20 @@ class ArcCertificate(_Proved):
         The distance to calibration, CalDist, is at most this: `lower_distance` plus
         `splitting_gap(rounds)`, or the number of forecasts if that is less.
     a_priori : float
-        `bound` for all the energy that the budget allowed: the forecaster never lets it pass,
-        whatever the outcomes. Never below `bound`. Of `Arc` it is what was proved before the first
-        round. Of `Guard` and `Recalibrator` the budget goes by the forecasts that were made, and
-        with other outcomes they would have made others: what is proved before the first round is
-        ``Guard.a_priori(T)``. Where outcomes come late, the budget grows with the number of
-        forecasts outstanding, and with what outcomes that came in between have added. Beyond 2**30
-        forecasts it is their number.
+        What `bound` would be if the whole budget of energy were used; the forecaster never exceeds
+        it, whatever the outcomes. Never below `bound`. For `Arc` it was proved before the first
+        round. For `Guard` and `Recalibrator` the budget depends on the forecasts made, which depend
+        on the outcomes; ``Guard.a_priori(T)`` is proved before the first round. If outcomes come
+        late, the budget grows with the number of open forecasts, and with what outcomes in between
+        have added. Beyond 2**30 forecasts it is their number.
     brier : float
         Mean squared error of the forecasts, a proper score; nan before the first outcome.
     horizon : None
         No horizon is needed.
     unresolved : int
-        Forecasts issued whose outcomes have not come, or never will.
+        Forecasts whose outcomes have not come, or never will.
     unknown : float
-        What these add at worst, the sum of max(p, 1 - p); contained in all bounds.
+        What these add at worst, the sum of max(p, 1 - p); included in all bounds.
     """
 
     rounds: int

@@ -1,4 +1,4 @@
-"""What can go wrong, as classes.
+"""The errors that truecast raises.
 
 ::
 
@@ -47,7 +47,7 @@ class InputError(TruecastError, ValueError):
     value : object
         What it was.
     position : int, tuple of int or None
-        Where in a sequence or array the value stands, counted from 0.
+        Where the value is in a sequence or array, counted from 0.
 
     Examples
     --------
@@ -70,10 +70,10 @@ class InputError(TruecastError, ValueError):
 
 
 class TicketError(InputError):
-    """The outcome of a ticket is not awaited any more: it was resolved or given up before.
+    """The ticket no longer awaits an outcome: it was resolved or given up before.
 
-    So an outcome that is delivered twice can be told from bad input, and passed over. A ticket that
-    was never issued is an InputError alone.
+    So you can catch outcomes that are delivered twice, and ignore them. A ticket that was never
+    issued raises a plain InputError.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class FileError(TruecastError, ValueError):
 
 
 class StateError(TruecastError, ValueError):
-    """A saved state is corrupted, or is not one of this forecaster's."""
+    """A saved state is corrupted, or belongs to another kind of forecaster."""
 
 
 class VersionError(StateError):
@@ -137,7 +137,7 @@ class VersionError(StateError):
 
 
 class OrderError(TruecastError, RuntimeError):
-    """A call came at a time when it makes no sense. Nothing was changed."""
+    """A call came at the wrong time. Nothing was changed."""
 
 
 def shown(name: str) -> str:

@@ -199,7 +199,7 @@ def _check_groups(groups: Columns) -> None:
 def _check_knots(groups: Columns, knots: Columns) -> None:
     key, residual, counts = knots["key"], knots["residual"], groups["knots"]
     if len(key) != len(residual) or int(counts.sum()) != len(key):
-        raise StateError("the saved knots must be as many as the groups say")
+        raise StateError("the saved number of knots must match the groups")
     owner = np.repeat(np.arange(len(counts)), counts)
     good = (key >= 0) & (key <= _core.ARC_END)
     good[1:] &= (np.diff(key) > 0) | (np.diff(owner) > 0)

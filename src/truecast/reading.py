@@ -28,13 +28,13 @@ class RoundArrays(NamedTuple):
     Attributes
     ----------
     y : array of float64
-        Outcomes, 0 or 1; nan where `unknown` allowed for none.
+        Outcomes, 0 or 1; nan for rows without one (`unknown`).
     p : array of float64
-        What was forecast, from 0 to 1.
+        Forecasts, from 0 to 1.
     weight : array or None
         int64 if all are whole numbers, else float64; None without such a column.
     group : array of object or None
-        Each a string, or None where the file has nothing; None without such a column.
+        Each a string, or None for an empty cell; None without such a column.
     """
 
     y: NDArray[np.float64]
@@ -47,10 +47,9 @@ class RoundArrays(NamedTuple):
 class RoundsFile:
     """A file of rounds that can be read any number of times.
 
-    Made by `read_rounds`, which says what the fields mean.
+    Made by `read_rounds`, which explains the fields.
 
-    Its columns are known; the rows are read by `arrays`, `tally` or `blocks`, and checked as they
-    are read.
+    Its columns are known; `arrays`, `tally` and `blocks` read the rows, and check them.
     """
 
     path: str
@@ -70,7 +69,7 @@ class RoundsFile:
         Raises
         ------
         FileError
-            At the first row that breaks a rule, with its line.
+            At the first row that breaks a rule; the error names its line.
 
         Examples
         --------
@@ -87,13 +86,13 @@ class RoundsFile:
     def tally(self) -> Tally:
         """Return the tally of the rounds that have an outcome: all that measures need.
 
-        Memory grows with the number of distinct forecasts, not with the file; beyond 16,777,216 of
-        them those within 2**-24 of each other are pooled.
+        Memory grows with the number of distinct forecasts, not with the file. Beyond 16,777,216
+        distinct forecasts, those within 2**-24 of each other are pooled.
 
         Raises
         ------
         FileError
-            At the first row that breaks a rule, with its line.
+            At the first row that breaks a rule; the error names its line.
 
         Examples
         --------
@@ -121,8 +120,8 @@ class RoundsFile:
         Raises
         ------
         FileError
-            At the first row that breaks a rule, with its line; blocks before it have been given
-            then.
+            At the first row that breaks a rule; the error names its line. Earlier blocks have
+            already been yielded.
 
         Examples
         --------
@@ -163,39 +162,39 @@ def read_rounds(
 ) -> RoundsFile:
     """Return a file of outcomes and probabilities, to read as arrays, a tally or blocks.
 
-    CSV (with commas, semicolons, tabs or bars), JSON lines or Parquet, plain or packed by gzip,
-    bzip2, xz or zstd, of any size; the format is detected from the content. It reads what the
-    command reads, and refuses what that refuses.
+    CSV (with commas, semicolons, tabs or bars), JSON lines or Parquet, plain or compressed with
+    gzip, bzip2, xz or zstd, of any size; the format is detected from the content. It accepts and
+    refuses the same files as the command.
 
     Parameters
     ----------
     path
         The file.
     outcome, score
-        The columns of outcomes and of probabilities. Guessed by their names if left out; `.outcome`
-        and `.score` of what is returned tell.
+        The columns of outcomes and of probabilities. If left out, they are guessed by name; see
+        `.outcome` and `.score` of the result.
     weight
         The column of weights: 0, or from 1e-100 to 1e100. Whole numbers count as repeated rows.
     group
         The column of groups.
     positive
         The outcome that counts as 1, such as "yes". One other value may occur, and counts as 0; a
-        third is refused. Case and blanks around a word do not matter. Without it outcomes are 0 and
+        third is refused. Case and surrounding blanks do not matter. Without it, outcomes are 0 and
         1, or false and true.
     percent
         Whether probabilities are percentages, from 0 to 100, with or without a sign.
     decimal
         The decimal mark of numbers in text: "." or ",".
     unknown
-        Allow for rows without an outcome: nan in arrays; not counted in a tally.
+        Allow rows without an outcome: nan in arrays; not counted in a tally.
     skip_bad
-        Leave out rows that break a rule, rather than refuse the file. If more than half do, the
-        file is refused all the same; 2 skips any number.
+        Skip rows that break a rule, rather than refuse the file. If more than half do, the file is
+        still refused; 2 skips any number.
 
     Raises
     ------
     FileError
-        If the file is not there, not readable, or has no such columns.
+        If the file is missing, not readable, or has no such columns.
     ImportError
         If Polars is not installed: pip install 'truecast[cli]'.
 

@@ -1,4 +1,4 @@
-"""How far the distance to calibration can be above the lower one, which lets rounds be split."""
+"""How far the distance to calibration can exceed the lower distance, which splits rounds."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _CROSSINGS = [
 
 
 def splitting_gap(rounds: int) -> float:
-    """Bound by how much the distance to calibration can exceed the lower distance.
+    """Bound how much the distance to calibration can exceed the lower distance.
 
     CalDist(p, y) <= LowerCalDist(p, y) + splitting_gap(T), in total, for all forecasts p and
     outcomes y of T rounds. It is at most T/2 and at most 1.96 T^(1/3), and known before the first
-    round: a bound on the lower distance becomes one on the distance.
+    round. So a bound on the lower distance gives a bound on the distance.
 
-    It is not the difference: that is often near 0, and the largest that we know is 0.45 T^(1/3).
-    For given rounds `calibration_distance` finds the distance, or a narrower interval.
+    It is not the difference itself, which is often near 0; the largest that we know is 0.45
+    T^(1/3). For given rounds `calibration_distance` finds the distance, or a narrower interval.
 
     Parameters
     ----------

@@ -7,11 +7,11 @@ The JSON text is one object::
     {"format": "truecast", "version": 2, "kind": "AlmostOneStepAhead",
      "config": {...}, "state": {...}, "crc32": ...}
 
-where `crc32` is that of the other entries in canonical form. Who saves it may add an entry "run",
-of what it wants to know when it goes on; forecasters take no notice of it. The bytes are
-``b"TRUECAST"``, the version in one byte, and that text compressed by zlib: at most 16 times, or to
-no more than 16 MB. What unpacks to more is refused, so a small forgery cannot fill the memory:
-reading takes at most about 25 bytes for each letter.
+where `crc32` is that of the other entries in canonical form. The writer may add an entry "run" for
+its own use; forecasters ignore it. The bytes are ``b"TRUECAST"``, the version in one byte, and that
+text compressed by zlib: at most 16 times, or to no more than 16 MB. Anything that unpacks to more
+is refused, so a small forgery cannot fill the memory: reading takes at most about 25 bytes for each
+letter.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def from_json(text: str, kind: str, oldest: int = 1) -> tuple[dict[str, Any], ob
     if saved["version"] < oldest:
         raise VersionError(
             f"this {kind} was saved in version {saved['version']} of the format, "
-            "and its guard was another one: "
-            "start a new one and replay your log, or go on with truecast 0.1"
+            "and had a different guard: "
+            "start a new one and replay your log, or continue with truecast 0.1"
         )
     if not isinstance(saved["config"], dict):
         raise StateError(f"the saved config must be an object, got {saved['config']!r:.80}")
@@ -133,7 +133,7 @@ def _unpacked(packed: bytes) -> str:
         raise StateError(
             f"these {len(packed):,} bytes unpack to more than {most:,} letters, "
             "which no saved forecaster does: "
-            "if you trust who wrote them, unpack them by zlib and read them by from_json"
+            "if you trust the source, unpack them with zlib and read them with from_json"
         )
     if not reader.eof or reader.unused_data:
         raise StateError("the saved forecaster is corrupted: it ends too early or too late")
@@ -225,7 +225,7 @@ def require_ranges(
 
 
 class Saveable:
-    """What can be saved: a configuration, which builds it anew, and a state of plain data."""
+    """What can be saved: a configuration, which rebuilds it, and a state of plain data."""
 
     #: the oldest version of the format that it reads
     _oldest = 1
@@ -233,7 +233,7 @@ class Saveable:
     @property
     @abstractmethod
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this anew."""
+        """The keyword arguments that rebuild this."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -244,7 +244,7 @@ class Saveable:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
 
     def to_json(self) -> str:
-        """Save everything as JSON text, to go on from exactly here with `from_json`."""
+        """Save everything as JSON text; `from_json` continues from exactly here."""
         return to_json(type(self).__name__, self.config, self.state())
 
     @classmethod
@@ -271,7 +271,7 @@ class Saveable:
         return built
 
     def to_bytes(self) -> bytes:
-        """Save everything as compact bytes, to go on from exactly here with `from_bytes`."""
+        """Save everything as compact bytes; `from_bytes` continues from exactly here."""
         return to_bytes(self.to_json())
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The tally: all that any measure of calibration needs to know of the rounds."""
+"""The tally: all that measures of calibration need to know about the rounds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
 class Tally:
     """How many zeros and ones there were at each distinct forecast.
 
-    Two sets of rounds with the same tally have the same measures, in whatever order the rounds
-    came. A tally is a value: it never changes, compares by content, and adds.
+    Two sets of rounds with the same tally have the same measures, in any order. A tally is a value:
+    it never changes, compares by content, and can be added.
 
     Forecasts are the same only if they are equal as doubles (-0.0 is 0.0). Integer weights are
-    counts, as if the round came that often; all sums of counts are exact, so merging parts gives
-    the tally of the whole bit for bit. Real weights make a weighted tally, whose sums are exact and
-    then rounded, once, to doubles: in whatever order the rounds come.
+    counts, as if the round came that often. All sums of counts are exact, so merging parts gives
+    the tally of the whole, bit for bit. Real weights make a weighted tally: its sums are exact and
+    then rounded once to doubles, so the order of rounds does not matter.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Tally:
     Notes
     -----
     24 bytes for each distinct forecast. Forecasts with a few decimals have few distinct values,
-    whatever the number of rounds; `truecast.adapters.duckdb` and `truecast.adapters.polars` make
+    however many rounds there are; `truecast.adapters.duckdb` and `truecast.adapters.polars` make
     the tally of files that do not fit in memory.
     """
 
@@ -91,7 +91,7 @@ class Tally:
         total = _total(zeros, ones) if rounds is None else rounds
         if not total <= (np.finfo(np.float64).max if weighted else _check.MOST_ROUNDS):
             raise InputError(
-                "the number of rounds", f"must be {_check.MOST_ROUNDS} at the most in all", total
+                "the number of rounds", f"must be at most {_check.MOST_ROUNDS} in total", total
             )
         for column in (p, zeros, ones):
             column.setflags(write=False)
@@ -107,7 +107,7 @@ class Tally:
         ones: NDArray[Any],
         rounds: int | None = None,
     ) -> Tally:
-        """Return a tally of arrays that are known to be right and are nobody else's."""
+        """Return a tally of arrays that are known to be valid and not shared."""
         tally = cls.__new__(cls)
         tally._set(p, zeros, ones, rounds)
         return tally
@@ -121,7 +121,7 @@ class Tally:
         y_true
             Outcomes, 0 or 1: an array, list, or a column of pandas, Polars or Arrow.
         y_prob
-            What was forecast for each, between 0 and 1.
+            The forecast of each, between 0 and 1.
         sample_weight
             A weight for each round: integers count as repeated rounds, floats make a weighted
             tally.
@@ -144,7 +144,7 @@ class Tally:
         return cls._of(*_counted(y, p), rounds=len(y))
 
     def update(self, y_true: Any, y_prob: Any, *, sample_weight: Any = None) -> Tally:
-        """Return this tally with more rounds; this one stays as it is.
+        """Return this tally with more rounds; this one does not change.
 
         For many small updates see `RunningTally`.
         """
@@ -235,7 +235,7 @@ class Tally:
         """Return a tally of at most `cells` forecasts, each moved by less than 1 / `cells`.
 
         Rounds in a cell [k / cells, (k + 1) / cells) all get their mean forecast, so that each cell
-        keeps the sum of y - p. A tally with no more than `cells` forecasts is returned as it is.
+        keeps the sum of y - p. A tally with no more than `cells` forecasts is returned unchanged.
         """
         cells = _check.whole_number("cells", cells, least=1, most=1 << 30)
         return self if len(self.p) <= cells else self._in_cells(cells)
@@ -303,7 +303,7 @@ class Tally:
 
 
 class RunningTally:
-    """A tally that grows: for many small updates, whose cost hardly grows with what is there.
+    """A tally that grows: many small updates, whose cost hardly grows with its size.
 
     Examples
     --------
@@ -339,7 +339,7 @@ class RunningTally:
 
     @property
     def forecasts(self) -> int:
-        """At most this many distinct forecasts: those that parts share count for each part."""
+        """An upper bound on distinct forecasts: those that parts share count for each part."""
         return sum(len(part.p) for part in self._parts)
 
     def compute(self) -> Tally:
@@ -353,7 +353,7 @@ def as_tally(y_true: Tally, y_prob: None = None, sample_weight: None = None) -> 
 @overload
 def as_tally(y_true: Any, y_prob: Any, sample_weight: Any = None) -> Tally: ...
 def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tally:
-    """Return the tally of what a measure was given: a tally, or outcomes and forecasts.
+    """Return the tally of a measure's arguments: a tally, or outcomes and forecasts.
 
     It must have at least one round.
     """
@@ -472,5 +472,5 @@ def _weighted(
         _shrunk(_by_halves(p, y, weigh, columns), columns)
         found = columns
     if kind == np.int64 and (total := weights.sum(dtype=np.float64)) > _check.MOST_ROUNDS:
-        raise InputError("sample_weight", f"must sum to {_check.MOST_ROUNDS} at the most", total)
+        raise InputError("sample_weight", f"must sum to at most {_check.MOST_ROUNDS}", total)
     return found

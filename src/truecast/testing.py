@@ -1,9 +1,9 @@
-"""The contracts of forecasters and hints, as checks that you can run on your own.
+"""The contracts of forecasters and hints, as checks for your own classes.
 
 A forecaster has ``predict() -> float``, ``observe(outcome)``, ``forecast_many(outcomes) -> array``,
 ``to_json() -> str`` and a class method ``from_json(text)``. A hint has ``predict(score) -> float``
-and ``learn(score, outcome)``; to be saved, ``state()`` and ``load(state)``; for late outcomes, if
-it wants to, ``issue(score) -> (float, notes)`` and ``learn(score, outcome, notes)``.
+and ``learn(score, outcome)``; to be saved, ``state()`` and ``load(state)``; optionally, for late
+outcomes, ``issue(score) -> (float, notes)`` and ``learn(score, outcome, notes)``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["CHECKS", "HINT_CHECKS", "ContractError", "Forecaster", "check_foreca
 
 
 class Forecaster(Protocol):
-    """What the checks need of a forecaster."""
+    """What the checks need from a forecaster."""
 
     def predict(self) -> float: ...  # noqa: D102
 
@@ -42,7 +42,7 @@ Make = Callable[[], Forecaster]
 
 
 class ContractError(AssertionError):
-    """A forecaster breaks the contract; says which check, and how."""
+    """A forecaster or hint breaks the contract; names the check and says how."""
 
 
 def check_forecaster(make: Make, *, checks: Sequence[Callable[[Make], None]] | None = None) -> None:
@@ -51,7 +51,7 @@ def check_forecaster(make: Make, *, checks: Sequence[Callable[[Make], None]] | N
     Parameters
     ----------
     make
-        Called without arguments; must return a fresh forecaster each time, always the same.
+        Called without arguments; must return an identical, fresh forecaster each time.
     checks
         Which checks to run, of those in `CHECKS`; all by default.
 
@@ -99,13 +99,13 @@ def check_probabilities(make: Make) -> None:
             p = forecaster.predict()
             _require(
                 isinstance(p, float) and 0.0 <= p <= 1.0,
-                f"forecast {p!r} in round {t} is no float in [0, 1]",
+                f"forecast {p!r} in round {t} is not a float in [0, 1]",
             )
             forecaster.observe(y)
 
 
 def check_predict_repeatable(make: Make) -> None:
-    """Asking again for the forecast gives the same forecast and changes no later one."""
+    """A repeated call gives the same forecast and changes no later one."""
     for outcomes in _streams():
         once, often = make(), make()
         for t, y in enumerate(outcomes):
@@ -113,7 +113,7 @@ def check_predict_repeatable(make: Make) -> None:
             asked = {often.predict() for _ in range(3)}
             _require(
                 asked == {p},
-                f"predict() in round {t} gave {p!r} asked once, {sorted(asked)} asked three times",
+                f"predict() in round {t} gave {p!r} in one call, {sorted(asked)} in three",
             )
             once.observe(y)
             often.observe(y)
@@ -228,9 +228,8 @@ def check_save_and_load(make: Make) -> None:
 def check_memory(make: Make) -> None:
     """Neither memory nor saved state keeps growing like the number of rounds.
 
-    Watched up to 64,000 rounds: what fills a window of some thousands first, or grows like a root,
-    passes. What other threads of the process allocate meanwhile counts too, so growth must show
-    three times to be held against the forecaster.
+    Checked up to 64,000 rounds: filling a window of a few thousand rounds, or growing like a root,
+    is fine. Memory of other threads counts too, so growth must show three times to fail.
     """
     stops = (1_000, 8_000, 64_000)
     for attempt in range(3):
@@ -288,7 +287,7 @@ def check_hint(
     Parameters
     ----------
     make
-        Called without arguments; must return a fresh hint each time, always the same.
+        Called without arguments; must return an identical, fresh hint each time.
     checks
         Which checks to run, of those in `HINT_CHECKS`; all by default.
 
@@ -306,20 +305,20 @@ def check_hint(
 
 
 def check_hint_probabilities(make: Callable[[], Any]) -> None:
-    """It says a number in [0, 1] to every score, 0 and 1 included, whatever it has learned."""
+    """It returns a number in [0, 1] for every score, including 0 and 1, whatever it has learned."""
     for scores, outcomes in _scored_streams(make):
         hint = make()
         for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
             p = hint.predict(x)
             _require(
                 isinstance(p, float) and 0.0 <= p <= 1.0,
-                f"{p!r} in round {t} is no float in [0, 1]",
+                f"{p!r} in round {t} is not a float in [0, 1]",
             )
             hint.learn(x, y)
 
 
 def check_hint_repeatable(make: Callable[[], Any]) -> None:
-    """Asking changes nothing, and hints that learned the same say the same."""
+    """`predict` changes nothing, and hints that learned the same say the same."""
     for scores, outcomes in _scored_streams(make):
         asked, other = make(), make()
         for t, (x, y) in enumerate(zip(scores, outcomes, strict=True)):
@@ -336,7 +335,7 @@ def check_hint_repeatable(make: Callable[[], Any]) -> None:
 def check_hint_issue(make: Callable[[], Any]) -> None:
     """If it has issue(), that says what predict() does.
 
-    Its notes are a list of finite floats, always as many.
+    Its notes are a list of finite floats, always of the same length.
     """
     hint = make()
     if not takes_notes(hint):
@@ -349,7 +348,7 @@ def check_hint_issue(make: Callable[[], Any]) -> None:
             numbers = isinstance(notes, list) and all(
                 type(note) is float and np.isfinite(note) for note in notes
             )
-            _require(numbers, f"the notes {notes!r:.80} are no list of finite floats")
+            _require(numbers, f"the notes {notes!r:.80} are not a list of finite floats")
             _require(
                 len(notes) == count, f"there are {len(notes)} notes, and {count} when it was new"
             )
@@ -357,7 +356,7 @@ def check_hint_issue(make: Callable[[], Any]) -> None:
 
 
 def check_hint_copy(make: Callable[[], Any]) -> None:
-    """A copy by copy.deepcopy goes on alike, and on its own."""
+    """A copy by copy.deepcopy continues identically and independently."""
     scores, outcomes = _scored_streams(make)[0]
     hint = make()
     for x, y in zip(scores, outcomes, strict=True):
@@ -366,7 +365,7 @@ def check_hint_copy(make: Callable[[], Any]) -> None:
 
 
 def check_hint_state(make: Callable[[], Any]) -> None:
-    """If it has state(), that is plain data, which a new hint loads to go on alike."""
+    """If it has state(), that is plain data; a new hint that loads it continues identically."""
     hint = make()
     if not hasattr(hint, "state"):
         return
@@ -379,7 +378,7 @@ def check_hint_state(make: Callable[[], Any]) -> None:
     other = make()
     other.load(json.loads(text))
     _require_alike(hint, other, "saved and loaded, it")
-    _require(json.loads(text) == saved, "what state() gave changes when the hint learns")
+    _require(json.loads(text) == saved, "the result of state() changes when the hint learns")
 
 
 def check_hint_recalibrator(make: Callable[[], Any]) -> None:

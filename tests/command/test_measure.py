@@ -218,7 +218,7 @@ def test_groups_are_measured_each() -> None:
     for place, adjusted in zip(overview.names, overview.adjusted, strict=True):
         assert found[place][-1] == ("<0.0001" if adjusted < 1e-4 else f"{adjusted:.3g}")
     assert (overview.adjusted != overview.p_value).any()
-    assert "adjusted for 3 groups looked at" in done.stdout
+    assert "adjusted for 3 groups (Holm)" in done.stdout
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "0")
     assert "nan" in rows(done.stdout[done.stdout.index("old: by group") :])["Rome"]
 
@@ -275,9 +275,7 @@ def test_groups_beyond_those_for_which_chance_is_simulated_are_said(
     # by its name there is the command
     monkeypatch.setattr(import_module("truecast.cli.measure"), "_TESTED", 2)
     done = run("measure", "scores.csv", *COLUMNS, "--by", "place", "--resamples", "20")
-    assert done.stdout.endswith(
-        "p-value adjusted for 3 groups looked at (Holm); nan after the first 2\n"
-    )
+    assert done.stdout.endswith("p-value: adjusted for 3 groups (Holm); nan after the first 2\n")
     assert [line.split()[-1] == "nan" for line in done.stdout.splitlines()[-6:-3]] == [
         False,
         False,
@@ -313,7 +311,7 @@ def test_columns_are_guessed_and_said() -> None:
     done = run("measure", "scores.csv", "--outcome", "happened")
     assert done.exit_code == 2
     assert done.stderr == (
-        "Error: scores.csv has no column that is called like the score: name it by --score; "
+        "Error: scores.csv has no column whose name suggests the score: name it with --score; "
         "it has old, new, place, times, part\n"
     )
 
@@ -531,8 +529,8 @@ def test_without_polars_it_says_what_to_install() -> None:
 def test_too_few_simulations_are_refused_by_their_option(times: str) -> None:
     done = run("measure", "scores.csv", *COLUMNS, f"--resamples={times}")
     said = (
-        f"Invalid value for '--resamples': {times} is not from 20 to 1,000,000, nor 0 for "
-        "no verdict"
+        f"Invalid value for '--resamples': {times} is neither 0 (no verdict) nor from 20 "
+        "to 1,000,000"
     )
     assert (done.exit_code, said in done.stderr) == (2, True)
 
@@ -540,7 +538,7 @@ def test_too_few_simulations_are_refused_by_their_option(times: str) -> None:
 def test_percentages_that_are_none_are_remarked_on() -> None:
     Path("fractions.csv").write_text("y,p\n1,0.7\n0,0.2\n1,1\n")
     said = (
-        "fractions.csv: p is 1 % at the most; if these are probabilities from 0 to 1, leave "
+        "fractions.csv: p is at most 1 %; if these are probabilities from 0 to 1, leave "
         "out --percent\n"
     )
     done = run(
@@ -562,9 +560,7 @@ def test_percentages_that_are_none_are_remarked_on() -> None:
 def test_a_column_of_dates_is_not_taken_for_the_score() -> None:
     Path("rain.csv").write_text("day,rain\n2031-02-03,1\n2031-02-04,0\n")
     done = run("measure", "rain.csv", "--outcome", "rain")
-    said = (
-        "has no column of probabilities: name one by --score; it has day, rain. For outcomes alone"
-    )
+    said = "has no column of probabilities: name one with --score; it has day, rain. For outcomes"
     assert (done.exit_code, said in done.stderr) == (2, True)
     Path("rain.csv").write_text('chances,rain\n"12,5 %",1\n')
     assert "use --decimal , --percent" in run("measure", "rain.csv", "--outcome", "rain").stderr
@@ -572,7 +568,10 @@ def test_a_column_of_dates_is_not_taken_for_the_score() -> None:
 
 def test_a_title_needs_a_page() -> None:
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--title", "Mine")
-    assert (done.exit_code, "--title is for the page: it needs --report FILE" in done.stderr) == (
+    assert (
+        done.exit_code,
+        "--title is for the page, so it needs --report FILE" in done.stderr,
+    ) == (
         2,
         True,
     )

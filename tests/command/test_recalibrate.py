@@ -123,7 +123,7 @@ def test_the_new_column_has_the_name_that_is_asked_for() -> None:
     assert pl.read_csv("out.csv").columns[-1] == "better"
     done = run("recalibrate", "scores.csv", "-o", "out2.csv", "--column", "place")
     assert (done.exit_code, Path("out2.csv").exists()) == (2, False)
-    assert "has a column 'place' already: call the new one otherwise by --column" in done.stderr
+    assert "has a column 'place' already: choose another name with --column" in done.stderr
 
 
 def test_json_that_has_the_new_entry_in_a_later_line_is_refused() -> None:
@@ -274,9 +274,7 @@ def test_an_output_that_somebody_has_changed_is_not_added_to() -> None:
     FRAME.write_csv("log.csv")
     done = run("recalibrate", "log.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 2
-    assert done.stderr.endswith(
-        "out.csv is not as the last run has left it: choose another output\n"
-    )
+    assert done.stderr.endswith("out.csv has changed since the last run: choose another output\n")
     assert (Path("out.csv").read_text(), Path("s.json").read_bytes()) == ("mine now", state)
 
 
@@ -330,7 +328,7 @@ def test_a_bad_row_leaves_everything_as_it_was(ending: str, with_state: bool) ->
     [
         (
             ["-o", "out.jsonl"],
-            "out.jsonl must end in .csv, .tsv, .txt, since scores.csv is of that kind",
+            "out.jsonl must end in .csv, .tsv, .txt, because scores.csv is of that kind",
         ),
         (["-o", "-", "--state", "s.json"], "--state and --report need a file to write to: -o OUT"),
         (["-o", "-", "--report", "r.html"], "--state and --report need a file to write to: -o OUT"),
@@ -483,6 +481,6 @@ def test_another_run_that_changed_the_state_meanwhile_is_noticed(
     monkeypatch.setattr(files.output._TextOutput, "sync", meddle)
     done = run("recalibrate", "scores.csv", "-o", "out.csv", "--state", "s.json")
     assert done.exit_code == 2
-    assert "s.json was changed by another run while this one was under way" in done.stderr
+    assert "s.json was changed by another run during this one" in done.stderr
     assert Path("s.json").read_text() == tc.Recalibrator().to_json()
     assert not Path("out.csv").exists()

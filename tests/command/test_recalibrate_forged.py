@@ -194,7 +194,7 @@ def test_a_record_cannot_name_what_is_removed_or_replaced(where: str, complete: 
         assert "s.json.part is of a run to" in done.stderr
         assert "run that command again first; or remove this, to forget it" in done.stderr
     else:
-        assert (done.exit_code, "that was stopped is forgotten" in done.stderr) == (0, True)
+        assert (done.exit_code, "is forgotten; its .part" in done.stderr) == (0, True)
 
 
 def test_a_folder_in_the_way_is_removed_only_if_it_is_ours() -> None:
@@ -202,7 +202,7 @@ def test_a_folder_in_the_way_is_removed_only_if_it_is_ours() -> None:
     Path("here/out.csv.part", "thesis.txt").write_text("precious")
     for options in (["--unknown"], ["--id", "id"]):
         done = run(*command(*options))
-        said = "out.csv.part is in the way, and has 'thesis.txt' in it: move it elsewhere"
+        said = "out.csv.part is in the way, and contains 'thesis.txt': move it away"
         assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
     assert Path("here/out.csv.part", "thesis.txt").read_text() == "precious"
 
@@ -304,14 +304,14 @@ def test_a_record_of_nothing_written_vouches_for_no_file() -> None:
     Path("here/s.json.part").write_text(text)
     Path("here/out.csv.part").write_text("precious")
     done = run(*command("--unknown"))
-    assert (done.exit_code, "out.csv.part is in the way" in done.stderr) == (2, True)
+    assert (done.exit_code, "out.csv.part already exists" in done.stderr) == (2, True)
     assert Path("here/out.csv.part").read_text() == "precious"
 
 
 def test_a_part_without_a_record_of_a_run_is_not_taken_for_one() -> None:
     Path("here/s.json.part").write_text(tc.Recalibrator().to_json())
     done = run(*command("--unknown"))
-    said = "s.json.part is in the way, and not of a run that was stopped: move it elsewhere"
+    said = "s.json.part already exists and is not from an interrupted run: move it away"
     assert (done.exit_code, said in done.stderr) == (2, True)
 
 
@@ -425,7 +425,7 @@ def test_a_device_that_is_full_is_named() -> None:
     [
         (
             1,
-            "or go on with truecast 0.1. Here that is a new --state, and FILE with all rows so far",
+            "or continue with truecast 0.1. Use a new --state, and FILE with all rows so far",
         ),
         (99, "upgrade truecast to read it"),
     ],

@@ -201,7 +201,7 @@ def test_it_is_told_what_was_learned_and_what_is_to_come() -> None:
         ("n7,{other},{p},{place}", "y of this id was {y} before, got {other}"),
         ("n7,,0.9999,{place}", "p of this id was {p} before, got 0.9999"),
         ("n7,{y},{p},Lima", "place of this id was '{place}' before, got 'Lima'"),
-        ("new,1,,Rome", "p must be a probability where an id is new, got nothing"),
+        ("new,1,,Rome", "p must be a probability for a new id, got nothing"),
         (",1,0.5,Rome", "order (--id) must be an id, got nothing"),
     ],
 )
@@ -386,7 +386,7 @@ def test_outcomes_that_nobody_awaits_any_more_are_told() -> None:
     assert run(*command(".csv", "--state", "s.json")).exit_code == 0
     Path("log.csv").write_text("order,y,p\na,1,0.5\nb,0,0.25\nc,1,0.75\n")
     done = run(*command(".csv", "--state", "s.json"))
-    assert "1 outcome not learned: no longer awaited, since too many were\n" in done.stdout
+    assert "1 outcome not learned: no longer awaited: too many were\n" in done.stdout
     assert state().rounds == 2
     assert "not learned" not in run(*command(".csv", "--state", "s.json")).stdout
 

@@ -168,7 +168,7 @@ def test_the_first_row_that_differs_is_named_with_what_it_was() -> None:
         old = f"y {rows[at][0]}, p {rows[at][1]}, place '{rows[at][2]}'"
         said = (
             f"Error: log.csv, line {at + 2}: here is {new} where the last run read {old}; no "
-            "row is learned from twice"
+            "row is learned twice"
         )
         assert done.stderr.splitlines()[-1].startswith(said)
         assert "--again" in done.stderr
@@ -279,7 +279,7 @@ def test_the_same_file_read_in_another_way_is_refused(
     done = run(*command(".csv", *words))
     assert (
         done.exit_code,
-        f"but not so: {said}; if all rows are new, use --again" in done.stderr,
+        f"in another way: {said}; if all rows are new, use --again" in done.stderr,
     ) == (2, True)
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
     assert run(*command(".csv", *words, "--again")).exit_code == 0

@@ -92,7 +92,7 @@ def test_a_folder_is_no_output_and_what_is_in_it_stays(ending: str) -> None:
         done = run("recalibrate", "scores" + ending, "-o", "data" + ending, *options)
         assert done.exit_code == 2
         assert (
-            f"data{ending} is there, and is no file that could be replaced: choose another output"
+            f"data{ending} exists and is not a file that can be replaced: choose another output"
             in done.stderr
         )
         assert [path.name for path in Path("data" + ending).iterdir()] == ["precious"]
@@ -147,7 +147,7 @@ def test_another_name_of_the_column_begins_anew_or_is_refused(
         done = run(*command(ending, "--column", "best"))
         assert (
             done.exit_code,
-            "has a column 'better' so far where 'best' would be" in done.stderr,
+            "has a column 'better' where 'best' would be" in done.stderr,
         ) == (2, True)
         assert (Path("out" + ending).read_bytes(), Path("s.json").read_bytes()) == before
     assert {path.suffix for path in Path().iterdir()} == {".csv", ".json", ".parquet"}
@@ -186,7 +186,7 @@ def test_an_output_that_is_not_as_it_was_left_is_neither_added_to_nor_said_to_be
     write(FRAME[:rows], "scores" + ending)
     done = run(*command(ending))
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "is not as the last run has left it: choose another output" in done.stderr
+    assert "has changed since the last run: choose another output" in done.stderr
     assert (Path("out" + ending).read_bytes() if changed else None) == changed
     assert tc.Recalibrator.from_json(Path("s.json").read_text()).rounds == 1000
 
@@ -227,7 +227,7 @@ def test_a_run_that_was_complete_does_not_put_another_ones_part_in_place(
         Path("five.parquet").rename(part / "000000000.piece")
     done = run(*command(ending))
     assert done.exit_code == 2
-    assert "is not as the last run has left it" in done.stderr
+    assert "has changed since the last run" in done.stderr
     assert not Path("out" + ending).exists()
 
 
@@ -257,7 +257,7 @@ def test_killed_while_the_pieces_are_removed_the_whole_stays(
 
 def test_parquet_is_neither_packed_nor_written_to_standard_output() -> None:
     done = run("recalibrate", "scores.parquet", "-o", "out.parquet.gz")
-    said = "out.parquet.gz must end in .parquet, .pq, since scores.parquet is of that kind"
+    said = "out.parquet.gz must end in .parquet, .pq, because scores.parquet is of that kind"
     assert (done.exit_code, said in done.stderr) == (2, True)
     done = run("recalibrate", "scores.parquet", "-o", "-")
     said = "standard output cannot be Parquet: write to a file by -o"
@@ -300,7 +300,7 @@ def test_the_same_rows_in_groups_and_without_are_not_learned_twice(first: list[s
     done = run(*command(".csv", *([] if first else ["--by", "place"])))
     assert done.exit_code == 2
     assert (
-        "scores.csv begins with rows that the state has learned from, but not so: --by "
+        "scores.csv begins with rows that the state has learned in another way: --by "
         "must be as it was" in done.stderr
     )
     assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
@@ -371,7 +371,7 @@ def test_a_stopped_run_to_another_output_is_forgotten(
     done = run(*other)
     assert done.exit_code == 0
     said = (
-        f"a run to '{Path('out' + ending).resolve()}' that was stopped is forgotten; its .part "
+        f"an interrupted run to '{Path('out' + ending).resolve()}' is forgotten; its .part "
         "can be removed\n"
     )
     assert said in done.stderr
@@ -554,7 +554,7 @@ def test_a_file_of_that_name_that_is_not_ours_is_neither_removed_nor_written_ove
             f"remove it, or choose another name ({'-o' if name.startswith('out') else '--state'})"
         )
         assert name == "s.part" or line.endswith(
-            f"is in the way, and not of a run like this: {said}"
+            f"already exists and was not made by a run like this: {said}"
         )
         assert {path.name for path in Path().iterdir()} == {"scores.csv", "scores.parquet", name}
     else:
@@ -567,7 +567,7 @@ def test_a_file_in_the_way_is_known_not_to_be_ours_in_every_format(name: str) ->
     source = "scores." + name.split(".")[1]
     Path(f"{name}.part").write_text('{"p": 0.5, "y": 1}\n')
     done = run("recalibrate", source, "-o", name)
-    assert (done.exit_code, f"{name}.part is in the way" in done.stderr) == (2, True)
+    assert (done.exit_code, f"{name}.part already exists" in done.stderr) == (2, True)
     assert Path(f"{name}.part").read_text() == '{"p": 0.5, "y": 1}\n'
 
 
@@ -611,7 +611,7 @@ def test_a_pipe_in_the_way_is_refused_and_not_waited_for(name: str) -> None:
     words = [sys.executable, "-m", "truecast", *command(".csv")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     option = "-o" if name.startswith("out") else "--state"
-    said = f"{name} is there, and is no file that could be replaced: choose another ({option})"
+    said = f"{name} exists and is not a file that can be replaced: choose another ({option})"
     assert (done.returncode, done.stderr.splitlines()[-1].endswith(said)) == (2, True), done.stderr
     assert not Path("out.csv").exists()
     assert Path(name).is_fifo()

@@ -21,8 +21,8 @@ Sides = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def games(f: tc.Arc, sides: Sides, left: int) -> Iterator[tuple[Sides, ArcCertificate]]:
-    """Yield the forecasts of zeros and of ones, and the certificate, of all games that go on from
-    here."""
+    """Yield the forecasts of zeros and of ones, and the certificate, of all games that continue
+    from here."""
     if f.rounds:
         yield sides, f.certificate
     if not left:

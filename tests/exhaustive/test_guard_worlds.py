@@ -79,7 +79,7 @@ def assert_distances_are_within(
 def worlds(
     guard: ArcGuard, hints: tuple[float, ...], rounds: int
 ) -> Iterator[tuple[ArcGuard, list[Said]]]:
-    """All games that go on from here; each step is checked."""
+    """All games that continue from here; each step is checked."""
     waiting: list[tuple[ArcGuard, list[Said]]] = [(guard, [])]
     while waiting:
         before, said = waiting.pop()

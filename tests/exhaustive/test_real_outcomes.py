@@ -68,7 +68,7 @@ def explore(
     played: tuple[tuple[Fraction, Fraction], ...],
     longest: int,
 ) -> int:
-    """Check every string of these values that goes on from here; return how many there are."""
+    """Check every string of these values that continues from here; return how many there are."""
     certified = ladder.deviation + ladder.bias()
     assert certified <= bound(len(played), len(ladder.points) - 1, ladder.forecast)
     if len(played) <= 5:

@@ -111,7 +111,7 @@ class Lockstep(RuleBasedStateMachine):
 
     @rule(how=st.sampled_from(list(SAVES)), leave=st.lists(st.integers(0, 1), max_size=3))
     def save_and_load(self, how: str, leave: list[int]) -> None:
-        """Go on with the copy; what is done to the other one does not touch it."""
+        """Continue with the copy; what is done to the other one does not touch it."""
         before, left = self.core.to_json(), self.core
         self.core = SAVES[how](left)
         left.forecast_many(leave)
@@ -244,7 +244,7 @@ def test_the_finest_cells_are_reached(
 
 
 def test_the_order_of_the_past_does_not_matter() -> None:
-    """Of all ways to go on from a long past, some lead to one tally in another order: trees that
+    """Of all ways to continue from a long past, some lead to one tally in another order: trees that
     grew differently."""
     start = tc.Arc()
     start.forecast_many(np.tile([0, 1], 1_500))

@@ -206,7 +206,7 @@ class Own:
         ({"time": "group"}, "group must be a column of timestamps, got 'string'"),
         (
             {"score": "time"},
-            "score must be a column of its own, and not called recalibrated or reason, got 'time'",
+            "score must be a separate column, and not called recalibrated or reason, got 'time'",
         ),
         ({"late": 5}, "late must be a timedelta, not negative, got 5"),
         ({"remember": timedelta(days=8)}, "remember must be at most give_up, which is 7 days"),

@@ -442,7 +442,7 @@ def test_columns_of_other_types_are_refused(adapter: Any, column: str, tmp_path:
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_missing_and_broken_files_are_refused(adapter: Any, ending: str, tmp_path: Path) -> None:
     for name in (f"nothing.{ending}", f"*.{ending}"):
-        assert refused_file(adapter, tmp_path / name) == (None, "is not there: no such file")
+        assert refused_file(adapter, tmp_path / name) == (None, "does not exist: no such file")
     assert refused_file(adapter, text_file(tmp_path / f"a.{ending}", '{"y": '))[0] == "line 1"
 
 
@@ -468,7 +468,7 @@ def test_paths_may_have_any_ending(adapter: Any, tmp_path: Path) -> None:
     frame = rounds()
     path = write(frame, tmp_path / "a.csv").rename(tmp_path / "rounds")
     assert adapter.tally(path, **NAMES) == expected(frame)
-    assert refused_file(adapter, tmp_path / "a.xlsx") == (None, "is not there: no such file")
+    assert refused_file(adapter, tmp_path / "a.xlsx") == (None, "does not exist: no such file")
 
 
 def test_nothing_imports_the_frameworks() -> None:

@@ -300,7 +300,7 @@ def test_the_most_rounds_of_all() -> None:
     assert f.certificate.energy == 0.0
     assert f.certificate.lower_distance >= 0.0
     assert 0 < f.forecast_many([1])[0] < 1
-    with pytest.raises(tc.StateError, match="must be 4503599627370496 at the most in all"):
+    with pytest.raises(tc.StateError, match="must be at most 4503599627370496 in total"):
         f.load({"forecasts": [0.25, 0.5], "zeros": [2**51, 1], "ones": [2**51, 0], "issued": False})
     assert f.rounds == 2**52 + 1
     assert f.tally.total == 2**52 + 1

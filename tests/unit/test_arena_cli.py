@@ -230,7 +230,7 @@ def test_ctrl_c_ends_it_in_a_line_that_says_how_to_go_on() -> None:
     output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert output == ""
-    kept = "the games that were over are in 'some games.jsonl'; the same command goes on from there"
+    kept = "finished games are in 'some games.jsonl'; the same command continues from there"
     assert errors == f"stopped; {kept}\n"
     assert games.read_bytes().count(b"\n") > 3
 
@@ -242,7 +242,7 @@ def test_ctrl_c_without_a_file_says_how_to_have_one(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("truecast.arena.tournament", interrupted)
     result = run(*QUICK)
     assert result.exit_code == 130
-    assert result.stderr == "stopped; to be able to go on from where you stop, use --resume FILE\n"
+    assert result.stderr == "stopped; to be able to continue later, use --resume FILE\n"
     assert os.listdir() == []
 
 

@@ -44,7 +44,7 @@ def test_forecasts_and_certificate_of_a_csv(tmp_path: Path, name: str) -> None:
     assert [int(bit) for bit, _ in rows[1:]] == y.tolist()
     assert [float(value) for _, value in rows[1:]] == p.tolist()
     rate = y.mean()
-    hindsight = f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}"
+    hindsight = f"    of always saying {rate:.4f}, in hindsight: {rate * (1 - rate):.6f}"
     assert result.stdout == f"{f}\n{f.certificate}\n{hindsight}\nforecasts written to {target}\n"
     assert f"{f.certificate.bound:,.4f}" in result.stdout
     assert f"2 sqrt(T) + 1     {2 * 500**0.5 + 1:,.4f}" in result.stdout
@@ -102,12 +102,12 @@ def test_the_outcome_column_can_be_named() -> None:
         (
             "a,b\n1,0\n",
             [],
-            "has no column that is called like the outcome: name it by --outcome; it has a, b",
+            "has no column whose name suggests the outcome: name it with --outcome; it has a, b",
         ),
         (
             "y,label\n1,0\n",
             [],
-            "has several columns that may be the outcome (y, label): name one by --outcome",
+            "has several columns that may be the outcome (y, label): name one with --outcome",
         ),
         (
             "a,b\n1,0\n",
@@ -145,7 +145,7 @@ def test_errors_say_what_is_wrong_and_where(text: str, options: list[str], messa
 def test_missing_file_is_a_plain_error() -> None:
     result = run("forecast", "there-is-no-such-file.csv")
     assert result.exit_code == 2
-    assert result.stderr == "Error: there-is-no-such-file.csv is not there: no such file\n"
+    assert result.stderr == "Error: there-is-no-such-file.csv does not exist: no such file\n"
 
 
 def test_files_that_are_no_text_are_a_plain_error(tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ def test_kin_of_an_outcome(name: str) -> None:
 @pytest.mark.parametrize("name", NEITHER)
 def test_what_is_neither(name: str) -> None:
     assert guess("f", ["y", name, "p"]) == Names("y", ("p",))
-    with pytest.raises(FileError, match="no column that is called like the outcome"):
+    with pytest.raises(FileError, match="no column whose name suggests the outcome"):
         guess("f", ["a", name, "p"])
-    with pytest.raises(FileError, match="no column that is called like the score"):
+    with pytest.raises(FileError, match="no column whose name suggests the score"):
         guess("f", ["a", name, "y"])
 
 
@@ -110,7 +110,7 @@ def test_where_nothing_decides_the_candidates_are_listed(
     pl.DataFrame(columns).write_csv(tmp_path / "f.csv")
     with open_table(str(tmp_path / "f.csv")) as table, pytest.raises(FileError) as error:
         guess("f", table.columns, sample=table.sample)
-    reason = f"has several columns that may be the {option} ({listed}): name one by --{option}"
+    reason = f"has several columns that may be the {option} ({listed}): name one with --{option}"
     assert str(error.value) == f"f {reason}"
 
 

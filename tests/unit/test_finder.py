@@ -100,7 +100,7 @@ def check_agreement(finding: Finding) -> None:
     assert finding.miscalibration.stretches == finding.marked
     # words
     said = where_sentences(finding)
-    assert (said == ["No range of forecasts stands out beyond what chance does."]) == (not sure)
+    assert (said == ["No range of forecasts is off by more than chance explains."]) == (not sure)
     for part in finding.marked if len(finding.marked) <= 3 else ():
         way = "low" if part.gap > 0 else "high"
         assert any(

@@ -45,7 +45,7 @@ def parquet(**columns: object) -> bytes:
 
 CSV = "y,p\n" + "".join(f"{at % 2},{at % 100 / 100}\n" for at in range(500))
 TABLE = parquet(y=[0, 1] * 50, p=[0.25, 0.5] * 50)
-NO_OUTCOME = "has no column that is called like the outcome: name it by --outcome; it has"
+NO_OUTCOME = "has no column whose name suggests the outcome: name it with --outcome; it has"
 PROBABILITY = "p must be a probability from 0 to 1, got"
 OUTCOME = "y must be an outcome, 0 or 1, got"
 UNSOUND = "is not a whole and sound Parquet file (parquet: File out of specification:"
@@ -56,7 +56,8 @@ ZERO = "f.csv, line 1: is not UTF-8 text: there is a zero byte; is it UTF-16?"
 
 # what is wrong; the file; what is in it; what is said about it
 ARRAY = (
-    "must be a JSON object, is an array: put each object on a line of its own, as by jq -c '.[]'"
+    "must be a JSON object, is an array: put each object on its own line, for example with jq -c "
+    "'.[]'"
 )
 FILES: list[tuple[str, str, bytes, str]] = [
     ("empty", "f.csv", b"", "f.csv is empty"),
@@ -84,13 +85,13 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "two outcomes",
         "f.csv",
         b"y,y,p\n1,1,0.5\n",
-        "f.csv has several columns that may be the outcome (y, y): name one by --outcome",
+        "f.csv has several columns that may be the outcome (y, y): name one with --outcome",
     ),
     (
         "long name",
         "f.csv",
         b"x" * 5000 + b",y\n1,1\n",
-        "f.csv is no table: the name of a column has 5,000 letters",
+        "f.csv is not a table: the name of a column has 5,000 letters",
     ),
     ("outcome is text", "f.csv", b"y,p\n1,0.5\nyes,0.5\n", f"f.csv, line 3: {OUTCOME} 'yes'"),
     ("mixed types", "f.csv", b"y,p\n1,0.5\ntrue,0.5\n2,0.5\n", f"f.csv, line 4: {OUTCOME} '2'"),
@@ -190,13 +191,13 @@ FILES: list[tuple[str, str, bytes, str]] = [
         "JSON over lines",
         "f.jsonl",
         b'{\n"y": 1}\n',
-        "f.jsonl, line 1: must be a JSON object, is no JSON in column 2",
+        "f.jsonl, line 1: must be a JSON object, is not JSON, from column 2",
     ),
     (
         "JSON cut",
         "f.jsonl",
         b'{"y": 1, "p": 0}\n{"y": 1, "p',
-        "f.jsonl, line 2: must be a JSON object, is no JSON in column 10",
+        "f.jsonl, line 2: must be a JSON object, is not JSON, from column 10",
     ),
     (
         "JSON blank line",
@@ -321,13 +322,13 @@ SCORES: list[tuple[str, str, bytes, str]] = [
         "no score",
         "f.csv",
         b"y,b,c\n1,2,3\n",
-        "f.csv has no column that is called like the score: name it by --score; it has b, c",
+        "f.csv has no column whose name suggests the score: name it with --score; it has b, c",
     ),
     (
         "two scores of a name",
         "f.csv",
         b"y,p,p\n1,0.5,0.5\n",
-        "f.csv has several columns that may be the score (p, p): name one by --score",
+        "f.csv has several columns that may be the score (p, p): name one with --score",
     ),
     ("NaN", "f.csv", b"y,p\n1,0.5\n1,nan\n", f"f.csv, line 3: {PROBABILITY} 'nan'"),
     ("text", "f.csv", b"y,p\n1,0.5\n1,high\n", f"f.csv, line 3: {PROBABILITY} 'high'"),
@@ -462,15 +463,15 @@ def test_what_is_no_file(folder: Path, command: str) -> None:
     Path("inner").mkdir()
     check_refused(run(command, "inner"), "inner", "inner is a folder, not a file")
     check_refused(
-        run(command, "nowhere.csv"), "nowhere.csv", "nowhere.csv is not there: no such file"
+        run(command, "nowhere.csv"), "nowhere.csv", "nowhere.csv does not exist: no such file"
     )
-    check_refused(run(command, "old.csv/f"), "old.csv/f", "old.csv/f is not there: no such file")
+    check_refused(run(command, "old.csv/f"), "old.csv/f", "old.csv/f does not exist: no such file")
     check_untouched(folder, "inner")
 
 
 @pytest.mark.parametrize("name", ["a\nb.csv", " a.csv", "\x1b[31m.csv", "\udce9.csv"])
 def test_odd_names_of_files_stay_in_the_line(folder: Path, name: str) -> None:
-    check_refused(run("measure", name), repr(name), f"{name!r} is not there: no such file")
+    check_refused(run("measure", name), repr(name), f"{name!r} does not exist: no such file")
     try:
         Path(name).write_text("y,p\n1,2\n")
     except OSError:

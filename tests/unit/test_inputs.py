@@ -521,12 +521,12 @@ TWO, THREE = np.full((6, 2), 0.5), np.full((6, 3), 0.25)
 FORECASTS = [
     (
         TWO,
-        "must have shape (rounds,): of predict_proba, pass [:, 1], the probability of a 1, "
+        "must have shape (rounds,): from predict_proba, pass [:, 1], the probability of a 1, "
         "got (6, 2)",
     ),
     (
         THREE,
-        "must have shape (rounds,): of several classes, pass one at a time, such as [:, "
+        "must have shape (rounds,): for several classes, pass one at a time, such as [:, "
         "1], with y == 1 as outcomes,"
         " got (6, 3)",
     ),
@@ -534,7 +534,7 @@ FORECASTS = [
     (np.zeros((6, 2, 2)), "must have shape (rounds,), got (6, 2, 2)"),
     (
         pd.DataFrame(TWO),
-        "must have shape (rounds,): of predict_proba, pass .iloc[:, 1], the probability of "
+        "must have shape (rounds,): from predict_proba, pass .iloc[:, 1], the probability of "
         "a 1, got (6, 2)",
     ),
     (
@@ -571,7 +571,7 @@ def test_a_generator_is_told_to_become_a_list():
 
 LABELS = ["ham", "spam", "ham", "spam", "ham", "ham"]
 OF_LABELS = (
-    "must be 0 or 1 (of labels, pass a comparison with the one that counts as 1, such as y "
+    "must be 0 or 1 (for labels, pass a comparison with the one that counts as 1, such as y "
     "== 'ham')"
 )
 

@@ -295,7 +295,7 @@ def test_arguments_are_named_as_python_names_them(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_text("rain,p,q\nyes,0.5,1\n")
     for arguments, message in [
-        ({}, "no column that is called like the outcome: name it by outcome="),
+        ({}, "no column whose name suggests the outcome: name it with outcome="),
         ({"outcome": "rain", "group": "z"}, "has no column 'z' (group=)"),
         (
             {"outcome": "rain", "score": "p"},

@@ -201,7 +201,7 @@ def test_it_is_saved_as_plain_data_and_handed_in_again() -> None:
 def test_reading_says_what_is_missing() -> None:
     text = tc.Recalibrator(hint=Rate()).to_json()
     with pytest.raises(
-        tc.StateError, match="a hint of your own, Rate: pass a new one as hint= to load it"
+        tc.StateError, match="your own hint, Rate: pass a new one as hint= to load it"
     ):
         tc.Recalibrator.from_json(text)
     with pytest.raises(tc.StateError, match="saved with the hint Rate, got Platt"):
@@ -482,7 +482,7 @@ def test_the_number_of_notes_is_always_the_same() -> None:
     r.forecast_many([0.5], [1])
     before = r.to_json()
     with pytest.raises(
-        tc.InputError, match=r"^hint must give as many notes as ever, 2, from Growing.issue\(\)"
+        tc.InputError, match=r"^hint must always give 2 notes from Growing.issue\(\)"
     ):
         r.issue(0.5)
     assert r.to_json() == before

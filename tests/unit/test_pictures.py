@@ -24,7 +24,7 @@ SHOWN = re.compile(
     r'srcset="(?:\.\./)?pictures/(\w+)-dark\.svg">\n'
     r'<img alt="([^"]+)" src="(?:\.\./)?pictures/(\w+)-light\.svg">\n</picture>'
 )
-COLUMN = 700  # pixels: as wide as pages show a picture, at the most
+COLUMN = 700  # pixels: the widest that pages show a picture
 PAGE = {"light": "#ffffff", "dark": "#1e2129"}  # what the site's pages are drawn on
 
 

@@ -505,23 +505,23 @@ def test_batches_are_refused_whole() -> None:
         (
             ([0.5, 0.5], [0, 1]),
             {"known_at": [1, 0]},
-            "known_at must be the numbers of rounds, .* got 0 at position 1",
+            "known_at must be round numbers, .* got 0 at position 1",
         ),
         (
             ([0.5, 0.5], [0, 1]),
             {"known_at": [-1, 1]},
-            "known_at must be the numbers of rounds, .* got -1 at position 0",
+            "known_at must be round numbers, .* got -1 at position 0",
         ),
         (
             ([0.5, 0.5], [0, 1]),
             {"known_at": [1]},
             "known_at must have an entry for each of the 2 outcomes",
         ),
-        (([0.5, 0.5], [0, 1]), {"known_at": [0.0, 1.0]}, "known_at must be the numbers of rounds"),
+        (([0.5, 0.5], [0, 1]), {"known_at": [0.0, 1.0]}, "known_at must be round numbers"),
         (
             ([0.5, 0.5], [0, 1]),
             {"known_at": [True, True]},
-            "known_at must be the numbers of rounds",
+            "known_at must be round numbers",
         ),
     ]
     for arguments, options, message in bad:

@@ -57,7 +57,7 @@ def test_recalibrate_if_it_is_off() -> None:
     assert step.do == "Recalibrate."
     assert step.line == "p = tc.Recalibrator().forecast_many(scores, outcomes)"
     assert re.search(
-        r"the best fixed, increasing curve would take about [\d.]+\xa0% off the Brier score",
+        r"the best fixed, increasing curve would lower the Brier score by about [\d.]+\xa0%",
         step.why,
     )
 
@@ -119,13 +119,13 @@ def test_look_at_the_group_that_stands_out() -> None:
     finding = found(y, P, groups=group_overview(y, P, labels))
     assert finding.groups is not None
     assert told(finding)[:2] == ["Recalibrate.", 'Look at <bdi class="name">off</bdi>.']
-    assert groups_sentence(finding.groups).startswith("1 of 2 groups stands out, after allowing")
+    assert groups_sentence(finding.groups).startswith("1 of 2 groups stands out, after adjusting")
     assert "--by g" in (advice(finding, replace(CONTEXT, source="x.csv", group="g"))[0].line or "")
     calm = group_overview(Y, P, labels)
     assert groups_sentence(calm).startswith("None of 2 groups stands out")
     assert told(replace(fine(), groups=calm)) == ["Leave the forecasts as they are."]
     weighted = group_overview(Y, P, labels, sample_weight=RNG.random(5000))
-    assert groups_sentence(weighted).startswith("With real weights chance cannot be judged")
+    assert groups_sentence(weighted).startswith("With real weights, chance cannot be judged")
 
 
 def test_a_dull_model_needs_more_than_calibration() -> None:
@@ -148,7 +148,7 @@ def test_forecasts_worse_than_the_mean_outcome_are_no_probabilities() -> None:
 def test_forecasts_of_the_other_outcome_are_a_mix_up() -> None:
     turned = advice(found(Y, 1 - P), CONTEXT)[0]
     assert turned.do == WRONG_WAY
-    assert turned.why.endswith("Or recalibrate, which turns them round.")
+    assert turned.why.endswith("Or recalibrate, which reverses them.")
     assert turned.line is not None
     again = tc.Recalibrator().forecast_many(1 - P, Y)
     assert tc.brier_score(Y, again) < tc.brier_score(Y, np.full(5000, Y.mean()))  # it does
@@ -179,7 +179,7 @@ def test_after_recalibration_the_brier_score_decides() -> None:
     )
     assert after_sentence(good, good.after).startswith(fell)
     dull = found(OFF, P, after=tc.Tally.from_predictions(OFF, np.full(5000, OFF.mean())))
-    assert told(dull)[0] == "Use the recalibrated forecasts if calibration is what you need."
+    assert told(dull)[0] == "Use the recalibrated forecasts if you need calibration."
     assert dull.after is not None
     (step, *_) = advice(dull, CONTEXT)
     lost = " They separate events from non-events less well: discrimination fell."
@@ -299,7 +299,7 @@ def test_the_certificate_says_what_is_proved_and_what_not() -> None:
     assert promised.startswith(
         f"The forecaster allows itself {certificate.a_priori / 5000:.4f} on average over 5,000 "
     )
-    assert "not about any one of them, nor about those to come" in beside
+    assert "not any single one, and not future ones" in beside
     assert beside.endswith(f"read the Brier score, {certificate.brier:.4f}.")
     r.issue(0.5)
     proved, promised, _ = certificate_sentences(r.certificate)

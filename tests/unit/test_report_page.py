@@ -130,12 +130,10 @@ def test_sections_are_there_in_order() -> None:
 
 def test_what_the_figures_take_for_granted_is_said_where_they_are() -> None:
     said = [text for _, text in tree().all("p")]
-    assert any(text.startswith("This takes rounds to be independent") for text in said)
-    assert any(
-        text.startswith("Where outcomes come to be known later in practice") for text in said
-    )
+    assert any(text.startswith("This assumes independent rounds") for text in said)
+    assert any(text.startswith("If outcomes come later in practice") for text in said)
     plain = Tree(tc.html_report(Y, P, sample_weight=np.linspace(0.5, 1.5, len(Y))).html).all("p")
-    assert not any(text.startswith(("This takes rounds", "Where outcomes")) for _, text in plain)
+    assert not any(text.startswith(("This assumes", "If outcomes")) for _, text in plain)
 
 
 def test_facts_are_those_of_the_rounds() -> None:
@@ -336,8 +334,8 @@ def test_points_are_coloured_by_direction_and_shaped_by_chance() -> None:
     assert {"hit point low off", "hit point high off"} <= kinds
     assert {part.off for part in ranges} == {True, False}
     (key, _) = [text for _, text in found.all("figcaption")]
-    assert "too low, too high, off beyond chance by itself; the larger, the more rounds." in key
-    assert "A stretch can be beyond chance although no single range in it is." in [
+    assert "too low, too high, off beyond chance by itself; larger points have more rounds." in key
+    assert "A stretch can be beyond chance even if no single range in it is." in [
         text for _, text in found.all("p")
     ]
     calm = html_report(RNG.random(4000) < TRUTH, TRUTH, resamples=199).html

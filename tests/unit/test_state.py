@@ -180,7 +180,7 @@ def test_bytes_that_end_late_or_unpack_without_end_are_refused(
     message = (
         f"these {len(data) - 9} bytes unpack to more than {len(data) - 9} letters, which no "
         "saved forecaster does: "
-        "if you trust who wrote them, unpack them by zlib and read them by from_json"
+        "if you trust the source, unpack them with zlib and read them with from_json"
     )
     with pytest.raises(tc.StateError, match=f"^{message}$"):
         tc.BentGrid.from_bytes(data)
@@ -579,8 +579,8 @@ def forged(state: Any, table: str, column: str, row: int, value: Any) -> Any:
         ("groups", "rounds", 0, -1, "rounds of group 0 must fit"),
         ("groups", "rounds", 0, 1 << 60, "rounds of group 0 must fit"),
         ("groups", "rounds", 2, 22, "rounds of group 2 must fit"),
-        ("groups", "late", 0, 5, "fit its rounds|as many as the guard awaits"),
-        ("groups", "late", 2, 1, "fit its rounds|as many as the guard awaits"),
+        ("groups", "late", 0, 5, "fit its rounds|must be what the guard awaits"),
+        ("groups", "late", 2, 1, "fit its rounds|must be what the guard awaits"),
         ("groups", "late", 1, -1, "late of group 1 must fit"),
         ("groups", "lost", 0, 1, "fit its rounds|unknown of a guard"),
         ("groups", "lost", 0, 1 << 62, "fit its rounds|unknown of a guard"),
@@ -595,7 +595,7 @@ def forged(state: Any, table: str, column: str, row: int, value: Any) -> Any:
         ("offsets", "offset", 0, np.nan, "offset of a group must be within its limits"),
         ("offsets", "offset", 3, 0.0, "offset of a group must be within its limits"),
         ("groups", "knots", 0, -1, "knots of group 0 must fit"),
-        ("groups", "knots", 0, 1, "as many as the groups say"),
+        ("groups", "knots", 0, 1, "must match the groups"),
         ("groups", "knots", 0, 1 << 62, "knots of group 0 must fit"),
         ("knots", "key", 0, -1, "knots must increase"),
         ("knots", "key", 0, (1 << 40) + 1, "knots must increase"),
@@ -626,7 +626,7 @@ def forged(state: Any, table: str, column: str, row: int, value: Any) -> Any:
         ("tickets", "same", 0, 2, "notes of a saved ticket"),
         ("tickets", "whole", 0, np.float64(1.5).view(np.int64), "notes of a saved ticket"),
         ("tickets", "whole", 0, np.float64(np.nan).view(np.int64), "notes of a saved ticket"),
-        ("tickets", "notes", 0, 0xFFFF, "notes of a saved ticket must be as many as they say"),
+        ("tickets", "notes", 0, 0xFFFF, "must have the number of notes that it says"),
     ],
 )
 def test_forged_numbers_are_refused(
@@ -790,7 +790,7 @@ def test_states_of_the_guard_before_are_refused_with_what_to_do() -> None:
             tc.VersionError, match="saved in version 1 .* start a new one and replay your log"
         ):
             kind.from_json(saved_before)
-        with pytest.raises(tc.VersionError, match="or go on with truecast 0.1"):
+        with pytest.raises(tc.VersionError, match="or continue with truecast 0.1"):
             kind.from_bytes(b"TRUECAST\x01" + zlib.compress(saved_before.encode()))
         with pytest.raises(tc.StateError, match="must have exactly the entries"):
             kind().load(json.loads(saved_before)["state"])

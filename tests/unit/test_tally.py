@@ -48,7 +48,7 @@ def test_counts_by_hand() -> None:
             r"ones must be 0, or from 1e-100 to 1e\+100, got -0.5 at position 0",
         ),
         (([0.2], [1, 2], [1]), r"zeros must have 1 entries, got \(2,\)"),
-        (([0.2], [2**53], [1]), f"the number of rounds must be {2**53} at the most in all, got "),
+        (([0.2], [2**53], [1]), f"the number of rounds must be at most {2**53} in total, got "),
     ],
 )
 def test_refuses_what_is_no_tally(arguments: tuple, message: str) -> None:

@@ -31,7 +31,7 @@ bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges,
         const Round round(p[i], y[i]);
         if (round.invalid()) return false;
         std::int64_t k =
-            static_cast<std::int64_t>(p[i] * scale);  // off by one at the most, by rounding
+            static_cast<std::int64_t>(p[i] * scale);  // off by at most one, by rounding
         k -= k > last;
         k -= round.forecast < starts[k];
         k += round.forecast >= starts[k + 1];

@@ -420,7 +420,7 @@ class Isotonic final : public Hint {
     std::array<std::size_t, wide> first{}, last{};  // knots of it
 };
 
-// A hint as Python holds it, whichever it is; `hint->clone()` gives one that goes on from the same
+// A hint as Python holds it, whichever it is; `hint->clone()` gives one that continues from the same
 // state on its own.
 struct HintHolder {
     std::unique_ptr<Hint> hint;

@@ -5,7 +5,7 @@
 // arguments. From then on no byte code runs, so neither an interrupt nor another thread can come in
 // between: the operation happened or it did not.
 //
-// A hint that Python provides runs in the midst of it. Meanwhile the desk is busy, so that other
+// A hint that Python provides runs during it. Meanwhile the desk is busy, so that other
 // calls are refused. It is asked before the guard is, and learns before the guard does: if it
 // throws, the desk and its guard are as before.
 #include <nanobind/nanobind.h>

@@ -32,7 +32,7 @@ class Columns(NamedTuple):
         return {argument: name for argument, name in self._asdict().items() if name is not None}
 
     def check(self, available: Sequence[str]) -> None:
-        """Refuse a column that is not there."""
+        """Refuse a column that does not exist."""
         for argument, name in self.given.items():
             if name not in available:
                 rule = "must be a column of the data, which has " + (

@@ -1,4 +1,4 @@
-"""Tallies of what DuckDB can query, of any size: relations, SQL, tables, frames; and of files."""
+"""Tallies of anything DuckDB can query, of any size: relations, SQL, tables, frames, files."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ def tally(
 ) -> Tally:
     """Return the tally of two columns, without ever holding the rounds in memory.
 
-    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real
-    weights may differ, in their rounding, also from run to run.
+    The result equals `Tally.from_predictions` of the same columns; only the sums of real weights
+    may be rounded differently, even from run to run.
 
     Parameters
     ----------
     data
         A relation; a query (a string that begins with SELECT, FROM or WITH); the name of a table or
-        view; whatever DuckDB can scan, such as an Arrow table or a frame; or the path of files (`*`
+        view; anything DuckDB can scan, such as an Arrow table or a frame; or the path of files (`*`
         and `?` match names): a `Path`, or a string that ends in .parquet, .pq, .csv, .tsv, .txt,
-        .json, .jsonl or .ndjson, also packed.
+        .json, .jsonl or .ndjson, also compressed.
     outcome
         The column of outcomes, 0 or 1: BOOLEAN, integers, FLOAT, DOUBLE or DECIMAL.
     score
-        The column of what was forecast for each, between 0 and 1.
+        The column of forecasts, between 0 and 1.
     weight
         The column of weights: integers count as repeated rounds, others make a weighted tally.
     connection
-        Where the table is, and what counts Parquet; DuckDB's default connection and a new one if
-        left out.
+        The connection that has the table, and that counts Parquet. By default DuckDB's default
+        connection for tables, and a new one for Parquet.
 
     Raises
     ------
     InputError
-        If a column is not there or not of numbers (strings are not converted), a value is missing,
-        not a number or out of range, or a table is not there or a query is wrong.
+        If a column is missing or not numeric (strings are not converted), a value is missing, not a
+        number or out of range, a table does not exist or a query is wrong.
     FileError
-        The same of a file, with its name and the line or row.
+        The same for a file, with its name and the line or row.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def tally(
     One query; memory grows with the number of distinct forecasts only. DECIMAL is read as the
     nearest double.
 
-    A file gives the tally that the command and `truecast.read_rounds` make of it: DuckDB counts
-    Parquet, everything else goes through that reader, which needs Polars (pip install
-    'truecast[cli]'). For percentages, decimal commas, words as outcomes or to skip bad rows,
-    call `truecast.read_rounds` yourself.
+    A file gives the same tally as the command and `truecast.read_rounds`: DuckDB counts Parquet,
+    everything else goes through that reader, which needs Polars (pip install 'truecast[cli]'). For
+    percentages, decimal commas, words as outcomes or to skip bad rows, call `truecast.read_rounds`
+    yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
     if _is_path(data):

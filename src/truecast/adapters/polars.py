@@ -25,28 +25,28 @@ def tally(
 ) -> Tally:
     """Return the tally of two columns, without ever holding the rounds in memory.
 
-    It is the tally that `Tally.from_predictions` makes of the same columns; only the sums of real
-    weights may differ, in their rounding, also from run to run.
+    The result equals `Tally.from_predictions` of the same columns; only the sums of real weights
+    may be rounded differently, even from run to run.
 
     Parameters
     ----------
     data
         A frame, or the path of files (`*` and `?` match names): CSV, JSON lines or Parquet, plain
-        or packed.
+        or compressed.
     outcome
         The column of outcomes, 0 or 1: bool, integers or floats.
     score
-        The column of what was forecast for each, between 0 and 1.
+        The column of forecasts, between 0 and 1.
     weight
         The column of weights: integers count as repeated rounds, floats make a weighted tally.
 
     Raises
     ------
     InputError
-        If a column is not there or not of numbers (strings are not converted), or a value is
-        missing, not a number or out of range.
+        If a column is missing or not numeric (strings are not converted), or a value is missing,
+        not a number or out of range.
     FileError
-        The same of a file, with its name and the line or row.
+        The same for a file, with its name and the line or row.
 
     Examples
     --------
@@ -60,10 +60,9 @@ def tally(
     -----
     One pass with the streaming engine; memory grows with the number of distinct forecasts only.
 
-    A file gives the tally that the command and `truecast.read_rounds` make of it: the engine counts
-    what ends in .parquet or .pq, everything else goes through that reader. For percentages, decimal
-    commas, words as outcomes or to skip bad rows, call `truecast.read_rounds`
-    yourself.
+    A file gives the same tally as the command and `truecast.read_rounds`: the engine counts files
+    that end in .parquet or .pq, everything else goes through that reader. For percentages, decimal
+    commas, words as outcomes or to skip bad rows, call `truecast.read_rounds` yourself.
     """
     columns = _grouped.Columns(outcome, score, weight)
     if isinstance(data, (str, Path)):

@@ -17,35 +17,34 @@ __all__ = ["Recalibrated"]
 
 Row = dict[Any, Any]
 
-_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
+_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by this much
 
 
 class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     """A binary classifier whose probabilities go through a `Recalibrator`.
 
-    In `learn_one` the classifier scores the row before it learns it, so that the recalibrator hears
-    honest scores only, and `certificate` bounds the distance to calibration of the forecasts in all
-    rounds so far, whatever the data. A forecast in such a round is what `predict_proba_one` would
-    have said just before, and did say if it was asked and nothing was learned in between. Where
-    labels come late, that is not so: river's `progressive_val_score` with a `delay` works, but the
-    certificate is then about what would have been forecast when the label came. For a proof of what
-    was said in time, use `issue_one` and `resolve_one`.
+    In `learn_one` the classifier scores the row before it learns it, so the recalibrator sees only
+    honest scores, and `certificate` bounds the distance to calibration of the forecasts in all
+    rounds so far, whatever the data. The forecast of a round is what `predict_proba_one` says just
+    before `learn_one`. If labels come late, these may differ: river's `progressive_val_score` with
+    a `delay` works, but the certificate is then about the forecast at the time of the label. For a
+    proof about the forecasts actually made, use `issue_one` and `resolve_one`.
 
     Parameters
     ----------
     classifier
         Its labels must be False and True, or 0 and 1. A pipeline is fine.
     hint
-        What to make of the scores; see `Recalibrator`.
+        How to turn scores into probabilities; see `Recalibrator`.
     group
-        Which group a row belongs to, if each group shall be calibrated. The name of a feature
-        takes its value, a str or an int, such as "JFK" for ``group="airport"``. A tuple of names
-        puts a row into a group for each of these features, called as "airport=JFK". Or a function
-        of the row that gives what `Recalibrator.predict` takes. A value of None is no group.
+        The group of a row, to calibrate each group. The name of a feature uses its value, a str or
+        an int, such as "JFK" for ``group="airport"``. A tuple of names puts a row into a group for
+        each feature, named like "airport=JFK". Or a function of the row that returns what
+        `Recalibrator.predict` takes. None means no group.
     budget
-        How much energy a round may bring; see `Guard`.
+        How much energy a round may add; see `Guard`.
     max_groups
-        How many groups get a certificate of their own; see `Recalibrator`.
+        How many groups get their own certificate; see `Recalibrator`.
     max_unresolved
         How many issued forecasts may await their labels; see `Recalibrator`.
 
@@ -63,10 +62,10 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     Notes
     -----
     Keyword arguments go to the classifier's method of the same name; in `learn_one` and
-    `resolve_one` also a weight `w`, which is for the classifier alone: rounds have no weights.
+    `resolve_one` also a weight `w`, which only the classifier uses: rounds have no weights.
 
-    Within a pipeline this sees the features that come out of the step before. For a group by a
-    feature that the pipeline drops, put this around all of it.
+    Within a pipeline this sees the features from the step before. To group by a feature that the
+    pipeline drops, wrap the whole pipeline.
 
     Examples
     --------
@@ -116,7 +115,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
 
     @property
     def certificate(self) -> ArcCertificate:
-        """What is proved about all forecasts so far, those that await their labels included."""
+        """What is proved about all forecasts so far, including those that await their labels."""
         return self.recalibrator.certificate
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
@@ -125,13 +124,13 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         return {False: 1.0 - p, True: p}
 
     def learn_one(self, x: Row, y: base.typing.ClfTarget, **kwargs: Any) -> None:
-        """Score the row by the classifier as it is, play the round, then let the classifier learn.
+        """Score the row with the current classifier, play the round, then let the classifier learn.
 
         Raises
         ------
         InputError
             If the label is neither False nor True, 0 nor 1, the classifier's score is not in [0,
-            1], or the row has no such group; nothing is learned then.
+            1], or the row has no such group. Nothing is learned.
         """
         outcome = _check.outcome(y)
         self.recalibrator.predict(self._score(x), group=self._group(x))
@@ -141,7 +140,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     def issue_one(self, x: Row, *, event: str | int | None = None, **kwargs: Any) -> Ticket:
         """Return a forecast whose label will come later: ``ticket.p`` is the probability of True.
 
-        If the model is a pipeline, put this around all of it to reach this method:
+        If the model is a pipeline, wrap the whole pipeline to reach this method:
         ``Recalibrated(StandardScaler() | LogisticRegression())``.
 
         Parameters
@@ -149,7 +148,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         x
             The row.
         event
-            What the forecast is about, if several are made of the same; see `Recalibrator.issue`.
+            The event, if you make several forecasts of it; see `Recalibrator.issue`.
         **kwargs
             For the classifier's `predict_proba_one`.
 
@@ -170,7 +169,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         ticket
             What `issue_one` gave, or its number.
         x
-            The row again, for the classifier to learn; none are kept here.
+            The row again, for the classifier to learn; rows are not kept here.
         y
             Its label.
         **kwargs
@@ -179,23 +178,23 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         Raises
         ------
         InputError
-            If the label is neither False nor True, 0 nor 1, or the ticket was never issued; nothing
-            is learned then.
+            If the label is neither False nor True, 0 nor 1, or the ticket was never issued. Nothing
+            is learned.
         TicketError
-            If the ticket is resolved or given up already; nothing is learned then.
+            If the ticket is already resolved or given up. Nothing is learned.
         """
         self.recalibrator.resolve(ticket, y)
         self.classifier.learn_one(x, y, **kwargs)
 
     def give_up_one(self, ticket: int) -> None:
-        """Await the label of an issued forecast no longer.
+        """Stop waiting for the label of an issued forecast.
 
         The certificate counts it at its worst from now on.
 
         Raises
         ------
         InputError
-            If the ticket was never issued; TicketError if it awaits no label any more.
+            If the ticket was never issued; TicketError if it no longer awaits a label.
         """
         self.recalibrator.give_up(ticket)
 
@@ -245,6 +244,6 @@ def _check_features(group: Any) -> Any:
 
 def _feature(x: Row, name: str) -> Any:
     if name not in x:
-        rule = "must be a feature of every row; where it can be missing, pass a function of the row"
+        rule = "must be a feature of every row; if it can be missing, pass a function of the row"
         raise InputError("group", rule, name)
     return x[name]

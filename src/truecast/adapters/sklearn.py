@@ -37,13 +37,13 @@ from truecast.recalibrate.hints import Hint
 
 __all__ = ["RecalibratedClassifier"]
 
-_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by so much
+_ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be off by this much
 
 
 class _IfItLearnsOn:
-    """A method that exists only if the classifier can learn on, or need not.
+    """A method that exists only if the classifier can keep learning, or need not.
 
-    Otherwise asking for it says why it is missing.
+    Otherwise an AttributeError says why it is missing.
     """
 
     def __init__(self, method: Callable[..., Any]) -> None:
@@ -70,27 +70,26 @@ class _IfItLearnsOn:
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     r"""A binary classifier whose scores go through a `Recalibrator`.
 
-    `fit` for rows that are all there, `partial_fit` for those that keep coming, the second also
-    after the first. Either way the recalibrator hears only scores of rows that the classifier had
-    not learned from: a classifier's scores of its own training rows are too sure of themselves.
+    Use `fit` for a complete table and `partial_fit` for rows that keep coming, also after `fit`.
+    Either way the recalibrator sees only scores of rows that the classifier had not learned from: a
+    classifier is overconfident on its own training rows.
 
     `certificate_` bounds the distance to calibration of the forecasts in those rounds, whatever the
-    data. It is no promise about what `predict_proba` says of other rows: these are calibrated as
-    far as they are like the rows before. The proof goes on where the rounds go on: with
-    `partial_fit`; or with `issue` and `resolve`, if forecasts are made now and labels come later.
+    data. It promises nothing about `predict_proba` for other rows: these are calibrated as far as
+    they resemble the earlier rows. To extend the proof, play more rounds: with `partial_fit`, or
+    with `issue` and `resolve` if labels come later.
 
     Parameters
     ----------
     estimator
         The classifier. Its `predict_proba` is used or, if it has none, the logistic function of its
-        `decision_function`. In a `FrozenEstimator` it is taken as it is, fitted on other rows, and
-        never changed.
+        `decision_function`. In a `FrozenEstimator` it is used unchanged, as fitted on other rows.
     hint
-        What to make of the scores; see `Recalibrator`.
+        How to turn scores into probabilities; see `Recalibrator`.
     budget
-        How much energy a round may bring; see `Guard`.
+        How much energy a round may add; see `Guard`.
     max_groups
-        How many groups get a certificate of their own; see `Recalibrator`.
+        How many groups get their own certificate; see `Recalibrator`.
     max_unresolved
         How many issued forecasts may await their labels; see `Recalibrator`.
     cv
@@ -99,13 +98,13 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         that are in no test part, such as the first ones with `TimeSeriesSplit`, play no round; none
         may be in two.
     shuffle
-        For `fit`: whether to play the rounds in random order. Rows sorted by their label would
-        otherwise look like drift, which the recalibrator goes along with. False if the order is
-        that of time, best with `TimeSeriesSplit`.
+        For `fit`: whether to play the rounds in random order. Otherwise, rows sorted by label look
+        like drift, and the recalibrator follows it. Use False for rows in time order, best with
+        `TimeSeriesSplit`.
     random_state
         The seed of that order; None draws it from NumPy's global state.
     n_jobs
-        How many of the splits to fit at the same time.
+        How many splits to fit at the same time.
 
     Attributes
     ----------
@@ -116,31 +115,30 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     recalibrator_ : Recalibrator
         What its scores go through; ``recalibrator_.groups`` has the certificates of the groups.
     forecasts_ : ndarray of shape (n_samples,)
-        What was forecast for the second class in the rounds of the last `fit` or `partial_fit`,
-        each before its outcome was used; nan for rows without a round. To be measured: they are as
+        Forecasts for the second class in the rounds of the last `fit` or `partial_fit`, each made
+        before its outcome was used; nan for rows without a round. You can measure them: they are as
         honest as the splits.
     certificate_ : ArcCertificate
         What is proved about the forecasts in all rounds so far, and those issued. It holds for the
-        rows as a set, whatever the order and the splits; its Brier score tells of rows to come only
-        if these are like them.
+        rows together, whatever the order and the splits. Its Brier score says something about
+        future rows only if they are like these.
     n_features_in_, feature_names_in_
         As the classifier has them.
 
     Notes
     -----
-    More classes: `OneVsRestClassifier` around this. There is no `decision_function`: a score that
-    is no probability is what this is to replace. Rounds have no weights: `sample_weight` and
-    whatever else is passed goes to the classifier alone, through scikit-learn's metadata routing if
-    that is enabled.
+    For more classes, put a `OneVsRestClassifier` around this. There is no `decision_function`,
+    because this class replaces scores that are not probabilities. Rounds have no weights:
+    `sample_weight` and other parameters go to the classifier alone, through scikit-learn's metadata
+    routing if that is enabled.
 
-    `groups` are those to be calibrated: a name for each row, a tuple of several, or None, or a
-    table with a column for each of several, as in `Recalibrator.forecast_many`. The classifier
+    `groups` are the groups to calibrate: for each row a name, a tuple of several, or None; or a
+    table with a column for each kind of group, as in `Recalibrator.forecast_many`. The classifier
     does not get them. A splitter gets them if metadata routing is enabled and it asks for groups,
     as `GroupKFold` does. To split by other groups, pass the splits: ``cv=list(GroupKFold().split(X,
     y, patients))``.
 
-    A round costs microseconds; `fit` costs what fitting the classifier on each split and once on
-    all rows costs.
+    A round costs microseconds; `fit` fits the classifier on each split and once on all rows.
 
     Examples
     --------
@@ -204,8 +202,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def fit(self, X: Any, y: ArrayLike, *, groups: Any = None, **params: Any) -> Self:
         """Fit the classifier on all rows; start a new recalibrator on scores of unseen rows.
 
-        The scores are out of fold: rows are taken to be alike, so a classifier fitted on most of
-        them scores as the one fitted on all. For rows in the order of time take
+        The scores are out of fold. This assumes that rows are alike, so that a classifier fitted on
+        most of them scores like the one fitted on all. For rows in time order use
         ``cv=TimeSeriesSplit()`` and ``shuffle=False``: then every block is scored by a classifier
         fitted on the rows before it, and the rounds are played in order.
 
@@ -216,10 +214,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         y
             Their labels, two different ones.
         groups
-            The group or groups of each row, if each group shall be calibrated.
+            The group or groups of each row, to calibrate each group.
         **params
-            For the classifier's `fit`, such as `sample_weight`; what has an entry for each row is
-            split with the rows.
+            For the classifier's `fit`, such as `sample_weight`; arrays with an entry for each row
+            are split with the rows.
 
         Raises
         ------
@@ -254,15 +252,15 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         groups: Any = None,
         **params: Any,
     ) -> Self:
-        """Score the rows with the classifier as it is, play a round for each, then let it learn.
+        """Score the rows with the current classifier, play a round for each, then let it learn.
 
         The rounds are played in the order of the rows, each outcome before the next row. So with
-        one row at a time the certificate is about just what `predict_proba` said of it before; with
-        more it is about `forecasts_`, which from the second row on knew a little more. The rows of
-        the very first call, if there was no `fit` before, have no scores and play no rounds, unless
-        the classifier is frozen.
+        one row at a time, the certificate is about exactly what `predict_proba` said before. With
+        several rows it is about `forecasts_`, which from the second row on have learned a little
+        more. If there was no `fit` before, the rows of the first call have no scores and play no
+        rounds, unless the classifier is frozen.
 
-        It is there if the classifier has a `partial_fit`, or is in a `FrozenEstimator`. A
+        This method exists if the classifier has a `partial_fit`, or is in a `FrozenEstimator`. A
         `Pipeline` has none.
 
         Parameters
@@ -275,15 +273,15 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             The two labels that can occur: needed in the first call, unless the classifier is
             frozen.
         groups
-            The group or groups of each row, if each group shall be calibrated.
+            The group or groups of each row, to calibrate each group.
         **params
             For the classifier's `partial_fit`, such as `sample_weight`.
 
         Raises
         ------
         InputError
-            If a label is not one of the classes, these are missing, not two, or not those of the
-            first call, or `groups` break their rule; nothing is learned then.
+            If a label is not one of the classes, the classes are missing, not two, or not those of
+            the first call, or `groups` break their rule. Nothing is learned.
         """
         check_consistent_length(X, y)
         labels = _labels(y)
@@ -316,7 +314,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         X
             Rows, as the classifier takes them.
         groups
-            The group or groups of each, if there are groups.
+            The group or groups of each row, if there are groups.
         """
         check_is_fitted(self)
         p = self.recalibrator_.predict_many(
@@ -336,29 +334,29 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def issue(self, X: Any, *, groups: Any = None, events: Any = None) -> list[Ticket]:
         """Return a forecast for each row whose label will come later, in any order with others.
 
-        The certificate is about these forecasts: what was said when it was said. A frozen
-        classifier can begin with this, without any label.
+        The certificate is about these forecasts, as they were made. A frozen classifier can start
+        with this, without any label.
 
         Parameters
         ----------
         X
             Rows, as the classifier takes them.
         groups
-            The group or groups of each, if each group shall be calibrated.
+            The group or groups of each row, to calibrate each group.
         events
-            The name or number of what each row is about, or None, if several are about the same;
+            The name or number of the event of each row, or None, if several rows share an event;
             see `Recalibrator.issue`.
 
         Returns
         -------
         tickets
             One for each row, an int: ``ticket.p`` is the probability of the second class. The model
-            does not keep rows; keep what you need to learn from them.
+            does not keep the rows.
 
         Raises
         ------
         InputError
-            If a score, a group or an event breaks its rule; nothing is issued then.
+            If a score, a group or an event breaks its rule. Nothing is issued.
         """
         if not hasattr(self, "recalibrator_") and isinstance(self.estimator, FrozenEstimator):
             self.classes_, self.estimator_ = self._first_classes(None), clone(self.estimator)
@@ -378,9 +376,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def resolve(self, tickets: Iterable[int], y: ArrayLike) -> Self:
         """Learn the labels of issued forecasts, in the order given: all, or none if one is refused.
 
-        The recalibrator learns them; the classifier does not, as its rows are not here. If it is to
-        learn them, call ``estimator_.partial_fit``: the `partial_fit` of this would count their
-        rounds twice.
+        The recalibrator learns them; the classifier does not, because its rows are not kept. If it
+        should learn them, call ``estimator_.partial_fit``: this object's own `partial_fit` would
+        count their rounds twice.
 
         Parameters
         ----------
@@ -395,7 +393,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
             If a label is not one of the classes, a ticket was never issued or comes twice, or the
             lengths differ.
         TicketError
-            If a ticket is resolved or given up already.
+            If a ticket is already resolved or given up.
         """
         numbers = self._awaited(tickets)
         outcomes = _outcomes(_labels(y), self.classes_)
@@ -408,16 +406,16 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self
 
     def give_up(self, tickets: Iterable[int]) -> Self:
-        """Await the labels of these tickets no longer.
+        """Stop waiting for the labels of these tickets.
 
         The certificate counts them at their worst from now on.
 
         Raises
         ------
         InputError
-            If a ticket was never issued or comes twice; nothing is changed then.
+            If a ticket was never issued or comes twice. Nothing changes.
         TicketError
-            If a ticket awaits no label any more; nothing is changed then.
+            If a ticket no longer awaits a label. Nothing changes.
         """
         for number in self._awaited(tickets):
             self.recalibrator_.give_up(number)

@@ -36,15 +36,14 @@ class Worst:
     rounds : int
         How many.
     distance : Fraction
-        The largest distance to calibration, in total, over all outcome strings. No more and no
-        less.
+        The largest distance to calibration, in total, over all outcome strings, exactly.
     outcomes : tuple of int
         A string that reaches it.
     certificate : Fraction or None
-        The largest certificate over all strings, if the forecaster keeps one: of a ladder D +
-        min(A, B), not rounded. Often of another string.
+        The largest certificate over all strings, if the forecaster has one: for a ladder D + min(A,
+        B), not rounded. Often on another string.
     states : int
-        The pairs of a forecaster's state and a tally that strings lead to.
+        The number of pairs of state and tally that strings can reach.
     """
 
     rounds: int
@@ -66,25 +65,25 @@ class History(NamedTuple):
 def exhaustive(forecaster: Any, rounds: int) -> Worst:
     """Find the largest distance to calibration that outcomes can force on a forecaster.
 
-    Two histories with the same state of the forecaster and the same tally have the same future, so
-    these pairs are gone through round by round, not the 2**T strings. Distances are found in floats
-    first; those within 1e-9 of the largest again in fractions. The forecasts of a ladder are taken
-    as the fractions that they stand for, others as the doubles that they are.
+    Two histories with the same state of the forecaster and the same tally have the same future. So
+    it goes through these pairs round by round, not through the 2**T strings. It computes distances
+    in floats first, and those within 1e-9 of the largest again in fractions. Forecasts of a ladder
+    count as exact fractions, others as doubles.
 
-    It tells nothing of longer games.
+    It says nothing about longer games.
 
     Parameters
     ----------
     forecaster
-        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`,
-        `to_json` and `from_json`, and must not draw.
+        Where every string starts, usually fresh; it does not change. It needs `predict`, `observe`,
+        `to_json` and `from_json`, and must be deterministic.
     rounds
         T; 16 take seconds for ladders.
 
     Raises
     ------
     InputError
-        If the forecaster draws or cannot be saved, or rounds break their rule.
+        If the forecaster is randomised or cannot be saved, or rounds break their rule.
 
     Examples
     --------

@@ -25,7 +25,7 @@ _CHOICE = "must choose 0 or 1 in every round"
 
 
 class Player(Protocol):
-    """What a game needs of a forecaster.
+    """What a game needs from a forecaster.
 
     ``distribution``, ``scored`` and ``certificate`` are used if it has them.
     """
@@ -45,7 +45,7 @@ class Round:
     rng : numpy.random.Generator
         The coins it may toss.
     said, outcomes : list
-        The forecasts and the outcomes of the rounds before.
+        The forecasts and the outcomes of earlier rounds.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Round:
 
     @property
     def forecast(self) -> float:
-        """What is said in this round."""
+        """The forecast of this round."""
         self._need("forecast")
         return self._forecaster.predict()
 
@@ -89,7 +89,8 @@ class Round:
 def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0) -> Transcript:
     """Let a forecaster play against an adversary.
 
-    The forecaster goes on from where it is and is changed by the game. The adversary starts afresh.
+    The forecaster continues from its current state, and the game changes it. The adversary starts
+    new.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     rounds
         How many.
     seed
-        Of the adversary's coins. A forecaster that draws has a seed of its own.
+        For the adversary's randomness. A randomised forecaster has its own seed.
 
     Returns
     -------
@@ -110,9 +111,9 @@ def play(forecaster: Player, adversary: Adversary, rounds: int, *, seed: int = 0
     Raises
     ------
     InputError
-        If rounds or seed break their rules, the forecaster wants hints or scores, or the adversary
-        cannot play against it; or if one says what is no probability, or the other chooses
-        something else than 0 or 1: what was played until then stays played.
+        If rounds or seed break their rules, the forecaster needs hints or scores, or the adversary
+        cannot play against it. Also if a forecast is not a probability, or an outcome is not 0 or
+        1; then the rounds played so far stay played.
 
     Examples
     --------

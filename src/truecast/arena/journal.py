@@ -106,7 +106,7 @@ def _game(line: bytes, at: int, path: Path) -> tuple[Key, Row]:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(
             "path",
-            f"must have a game in every line but the first, and line {at} is none",
+            f"must have a game in every line but the first, and line {at} has none",
             str(path),
         ) from error
     return (row.forecaster, row.adversary, forecaster, adversary, row.rounds, row.seed), row

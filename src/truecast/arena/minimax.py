@@ -39,7 +39,7 @@ class GameValue:
         Proved bounds on the expected CalDist, a total, at the end of the game if both play their
         best.
     deterministic : bool
-        Whether the adversary sees each forecast, so that drawing it is of no use.
+        Whether the adversary sees each forecast, so that randomness does not help.
     """
 
     rounds: int
@@ -148,15 +148,15 @@ def minimax_value(
 ) -> GameValue:
     """Bounds on the value of the calibration game of Qiao and Zheng (2024).
 
-    In each round the forecaster picks a distribution of forecasts, the adversary, who knows it, an
-    outcome; then a forecast is drawn, and both see both. In the end the forecaster pays CalDist, in
-    total. The value is the least that he can be sure to keep its expectation to.
+    In each round the forecaster picks a distribution of forecasts, and the adversary, who knows it,
+    picks an outcome. Then a forecast is drawn, and both see both. In the end the forecaster pays
+    CalDist, in total. The value is the least expected payment that the forecaster can guarantee.
 
-    The upper bound is the value with forecasts from the `points` only, the lower one that against
-    an adversary who sees of each forecast only in which cell between the `ends` it lies
-    (docs/minimax.md, theorems 2 and 3); both are exact but for rounding, which is accounted for.
-    For up to 4 rounds the value is known: 1/2, 1/2, 2/3, 47/64 (docs/minimax.md, theorem 4). That
-    the value is so small for so few rounds says nothing of many.
+    The upper bound is the value with forecasts from the `points` only. The lower bound is the value
+    against an adversary who sees only the cell between the `ends` of each forecast
+    (docs/minimax.md, theorems 2 and 3). Both are exact up to rounding, which is accounted for. For
+    up to 4 rounds the value is known: 1/2, 1/2, 2/3, 47/64 (docs/minimax.md, theorem 4). The values
+    for a few rounds say nothing about many.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def short_sighted(
 
 
 def _usual(rounds: int, deterministic: bool) -> tuple[Fraction, ...]:
-    """Points for which the bounds are close, of those that take minutes at the most."""
+    """Points for which the bounds are close, of those that take at most minutes."""
     if rounds > 7:
         raise InputError("points", "must be given for more than 7 rounds", None)
     uniform = {1: 2, 2: 2, 3: 6, 4: 24}.get(rounds, 12 if deterministic and rounds < 7 else 1)

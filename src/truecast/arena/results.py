@@ -1,4 +1,4 @@
-"""What is left of a tournament: a row for every game, and ways to read them."""
+"""The results of a tournament: a row for every game, and ways to read them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Results", "Row", "Summary"]
 class Results:
     """The games of a tournament, in order of forecasters, adversaries, rounds and seeds.
 
-    Printed, it is a table of each forecaster's worst distance against the number of rounds.
+    It prints as a table of each forecaster's worst distance for each number of rounds.
 
     Attributes
     ----------
     rows : tuple of Row
         A row for every game.
     rtol : float
-        How close the bounds on the distance were asked to be.
+        The requested closeness of the bounds on the distance.
     """
 
     rows: tuple[Row, ...]
@@ -140,7 +140,7 @@ class Results:
         Raises
         ------
         InputError
-            If the figure is too small. Nothing is drawn then.
+            If the figure is too small. Nothing is drawn.
         """
         return self.curves().draw(figure)
 

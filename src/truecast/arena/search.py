@@ -1,4 +1,4 @@
-"""Best response: a search for outcomes that lead a deterministic forecaster far from calibrated."""
+"""Best response: a search for outcomes that make a deterministic forecaster miscalibrated."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Response:
     Attributes
     ----------
     outcomes : tuple of int
-        The worst outcomes found; play them again by `truecast.arena.Given`.
+        The worst outcomes found; `truecast.arena.Given` plays them again.
     distance : Distance
-        How far from calibrated they leave the forecaster: proven bounds, a round and in total, with
-        their witness.
+        The distance to calibration on them: proven bounds, per round and in total, with their
+        witness.
     bound : float or None
-        What is proved of all outcomes before the first, if anything is.
+        The bound proved for all outcomes before the first, if any.
     tried : int
-        The outcome strings whose distance was looked at.
+        The number of outcome strings whose distance was computed.
     """
 
     outcomes: tuple[int, ...]
@@ -72,31 +72,32 @@ def best_response(
     starts: Iterable[ArrayLike] = (),
     progress: Tell | None = None,
 ) -> Response:
-    """Search for outcomes that lead a deterministic forecaster as far from calibrated as possible.
+    """Search for outcomes that make a deterministic forecaster as miscalibrated as possible.
 
-    If there are no more strings than tries, all of them. Else first constants, and against ladders
-    `LeaveBiased`; then a beam: round by round, the histories are kept that have the largest sum of
-    y - p and the largest certificate (or, without one, error by value); last, the best outcomes so
-    far are changed here and there, and the better ones kept. The distance of what is found is
-    proven. That nothing is worse is not: `exhaustive` finds the very worst of short games.
+    If there are no more strings than tries, it tries all of them. Otherwise it first tries
+    constants, and against ladders `LeaveBiased`. Then comes a beam search: round by round, it keeps
+    the histories with the largest sum of y - p and the largest certificate (or, without one, error
+    by value). Last, it changes the best outcomes at random places, and keeps improvements. The
+    distance of the result is proven; there may be worse outcomes. For short games, `exhaustive`
+    finds the exact worst.
 
     Parameters
     ----------
     forecaster
-        Where every string starts, usually fresh; it is not changed. It needs `predict`, `observe`,
-        `to_json` and `from_json`, and must not draw.
+        Where every string starts, usually fresh; it does not change. It needs `predict`, `observe`,
+        `to_json` and `from_json`, and must be deterministic.
     rounds
         T.
     width
         How many histories the beam keeps.
     tries
-        About how many strings' distances to look at.
+        About how many strings to compute distances for.
     seed
-        Of the changes. The same seed finds the same, unless the time limit ends the search.
+        For the changes. The same seed finds the same, unless the time limit ends the search.
     time_limit
-        Seconds for the search; the distance of what is found may take a little longer.
+        Seconds for the search; the final distance may take a little longer.
     starts
-        Outcomes to begin with as well, such as those found before.
+        More outcomes to start from, such as those found before.
     progress
         Called with the largest distance so far, the strings tried and the seconds, whenever one
         grows.
@@ -104,7 +105,7 @@ def best_response(
     Raises
     ------
     InputError
-        If the forecaster draws or cannot be saved, or an option breaks its rule.
+        If the forecaster is randomised or cannot be saved, or an option breaks its rule.
 
     Examples
     --------
@@ -119,9 +120,9 @@ def best_response(
 
     Notes
     -----
-    The beam costs 2 * width * T rounds, with saving and loading. A distance takes some
-    milliseconds; beyond 2,000 rounds outcomes are compared by their sum of y - p instead, which
-    CalDist is never below.
+    The beam costs 2 * width * T rounds, with saving and loading. A distance takes milliseconds;
+    beyond 2,000 rounds outcomes are compared by their sum of y - p instead, a lower bound of
+    CalDist.
     """
     fresh = copied(forecaster)
     rounds = _check.whole_number("rounds", rounds, least=1, most=MAX_ROUNDS)

@@ -1,4 +1,4 @@
-"""A tournament: every forecaster against every adversary, measured by the same yardstick."""
+"""A tournament: every forecaster against every adversary, with the same measure."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def tournament(
 ) -> Results:
     """Let every forecaster play against every adversary, and measure the games.
 
-    With a `path` every finished game is written down at once. Whatever ends a tournament, Ctrl-C or
-    worse, the same call plays the games that are missing.
+    With a `path`, every finished game is saved at once. Whatever stops a tournament, Ctrl-C or
+    worse, the same call plays the missing games.
 
-    A game is played for every seed if the adversary tosses coins, or if the forecaster does, which
-    it says by having an attribute `seed`; else once. Pairs that cannot play (`Adversary.plays`) are
-    left out.
+    A game is played for every seed if the adversary or the forecaster is randomised; otherwise
+    once. A randomised forecaster has an attribute `seed`. Pairs that cannot play
+    (`Adversary.plays`) are left out.
 
-    The same call gives the same table, but for the bounds on the distance: those are proved, and
-    may differ from run to run by `rtol`, or by more where a search met its `time_limit`.
+    The same call gives the same table, except for the bounds on the distance: these are proved, but
+    may differ from run to run by `rtol`, or by more if a search reached its `time_limit`.
 
     Parameters
     ----------
     forecasters
         Names, and functions that build a forecaster for a number of rounds and a seed;
-        `roster.FORECASTERS` if not given. To be played in other processes they must be defined at
-        the top of a file.
+        `roster.FORECASTERS` if not given. To play in other processes, they must be defined at the
+        top of a file.
     adversaries
         Names and adversaries; `roster.ADVERSARIES` if not given.
     horizons
@@ -65,13 +65,13 @@ def tournament(
     seeds
         How many seeds, counted from 0; or which.
     path
-        A file to keep the games in; one that was begun with other players, rounds or seeds is good
-        too. Players are known by their names here and by their `repr`: change one of them, or begin
-        another file, if you change yours.
+        A file to keep the games in; it may have games of other players, rounds or seeds. Players
+        are recognised by their names here and by their `repr`: if you change a player, change one
+        of these, or use another file.
     workers
-        How many processes play; 1 plays in this one. As many as there are processors, if not given.
+        How many processes play; 1 plays in this one. By default the number of processors.
     rtol, time_limit
-        How close the bounds on each distance shall be, and how many seconds that may take, as in
+        How close the bounds on each distance should be, and how many seconds that may take, as in
         `truecast.calibration_distance`.
     progress
         Called with the numbers of games done and of all games, at the start and after each game.
@@ -85,8 +85,8 @@ def tournament(
     ------
     InputError
         If an argument breaks a rule, or the file at `path` is something else or was made by another
-        version or with another `rtol` or `time_limit`; nothing is changed then. Errors of players
-        come through as they are, with a note about the game.
+        version or with another `rtol` or `time_limit`. Nothing changes. Errors of players are
+        raised unchanged, with a note about the game.
 
     Examples
     --------

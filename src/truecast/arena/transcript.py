@@ -1,4 +1,4 @@
-"""What is left of a game: forecasts and outcomes, measured and drawn."""
+"""The record of a game: forecasts and outcomes, measured and drawn."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Transcript:
     forecaster, adversary : str
         Who played, with their options.
     seed : int
-        Of the adversary's coins.
+        For the adversary's randomness.
     p, y : array
-        What each round's forecast was, and the outcome, as int64. Of a forecaster of intervals, p
-        is the end it is scored by.
+        The forecast and the outcome of each round, outcomes as int64. For a forecaster of
+        intervals, p is the end that is scored.
     certificate : Certificate, ArcCertificate or None
-        The forecaster's own bound on the distance, if it keeps one; of all its rounds, should it
-        have begun earlier.
+        The forecaster's own bound on the distance, if it has one. It covers all its rounds, also
+        those before this game.
     """
 
     forecaster: str
@@ -62,8 +62,7 @@ class Transcript:
     def distance(self, **options: Any) -> Distance:
         """The distance to calibration, by `truecast.calibration_distance` with its options.
 
-        The certificate, and what is proved of forecasters, are about totals: compare them with
-        ``distance().totals``.
+        The certificate and the proved bounds are totals: compare them with ``distance().totals``.
         """
         return calibration_distance(self.y, self.p, **options)
 
@@ -75,10 +74,9 @@ class Transcript:
         points
             How often to measure the distance on the way.
         rtol
-            How close its bounds shall be.
+            How close its bounds should be.
         time_limit
-            How many seconds that may take, for all points together. Bounds that meet it are wider,
-            and drawn so.
+            Seconds for all points together. If it is reached, the bounds are wider, and drawn so.
         """
         from truecast.arena.course import Course
 
@@ -90,8 +88,8 @@ class Transcript:
     def draw(self, figure: Any = None, **options: Any) -> Any:
         """Draw the game in time: forecasts and share of ones above, distance and bounds below.
 
-        The share of ones is of the rounds around, so it knows the future; a forecaster cannot be
-        expected to follow it at once. Needs matplotlib.
+        The share of ones uses later rounds too, so a forecaster cannot follow it at once. Needs
+        matplotlib.
 
         Parameters
         ----------

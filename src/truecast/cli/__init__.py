@@ -39,23 +39,23 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tc.__version__, prog_name="truecast")
 def main() -> None:
-    """Keep probability forecasts true: measure how calibrated they are, recalibrate them, with a
-    proof.
+    """Keep probability forecasts true: measure how calibrated they are, and recalibrate them, with
+    a proof.
 
-    You need a file with a column of outcomes, 0 or 1, and a column of the probabilities that were
-    said before: CSV, JSON lines or Parquet, plain or packed, of any size.
+    You need a file with a column of outcomes, 0 or 1, and a column of probabilities: CSV, JSON
+    lines or Parquet, plain or compressed, of any size.
 
     \b
-    Begin with:
-      truecast measure scores.csv                     is it calibrated, any good?
+    Start with:
+      truecast measure scores.csv                     is it calibrated, and good?
       truecast report scores.csv -o report.html       the same, with pictures
-      truecast recalibrate scores.csv -o better.csv   make it so, and prove it
+      truecast recalibrate scores.csv -o better.csv   repair it, with a proof
 
     \b
     Exit codes:
       0    all is well
-      1    the machine would not: disk full, folder not writable
-      2    something in the options or the file is wrong; a line says what
+      1    the machine failed: disk full, folder not writable
+      2    an option or the file is wrong; a line says what
       130  stopped by Ctrl-C
     """  # noqa: D205, D301 (click wants the character itself)
 

@@ -57,7 +57,7 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
     type=int,
     default=10,
     show_default=True,
-    help="Games for each pair in which coins are tossed.",
+    help="Games for each pair that uses randomness.",
 )
 @click.option(
     "--forecaster",
@@ -76,7 +76,7 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
 @click.option(
     "--resume",
     type=file_type,
-    help="Keep finished games in this file, and play those that are not in it.",
+    help="Keep finished games in this file; play only those that are not in it.",
 )
 @click.option(
     "--plot",
@@ -88,14 +88,12 @@ def _numbers(context: click.Context, option: click.Parameter, text: str) -> list
     "--csv", type=file_type, help="Write a line for every game to this file, with more measures."
 )
 @click.option("--markdown", is_flag=True, help="Print the tables in Markdown.")
-@click.option(
-    "--workers", type=int, help="Processes to play in.  [default: as many as there are processors]"
-)
+@click.option("--workers", type=int, help="Processes to use.  [default: the number of processors]")
 @click.option(
     "--list",
     "only_list",
     is_flag=True,
-    help="Print the names of the players and their options, and stop.",
+    help="List the players and their options, and exit.",
 )
 def arena(
     rounds: list[int],
@@ -110,18 +108,17 @@ def arena(
     workers: int | None,
     only_list: bool,
 ) -> None:
-    """Let every forecaster play against every adversary, and measure how far from calibrated it
-    was.
+    """Let every forecaster play against every adversary, and measure its distance to calibration.
 
     Prints the distance to calibration (CalDist, in total, to 1 percent) of each forecaster's worst
-    game against the number of rounds, beside what was proved before the first round, and then its
-    mean against each adversary. Draws the same to --plot, which needs matplotlib.
+    game for each number of rounds, beside the bound proved before the first round. Then prints its
+    mean against each adversary. --plot draws the same, and needs matplotlib.
 
     \b
     Examples:
       truecast arena --rounds 100,1000,10000 --resume games.jsonl
       truecast arena --forecaster aosa --adversary early-stop --no-plot
-    """  # noqa: D205, D301 (click wants the character itself)
+    """  # noqa: D301 (click wants the character itself)
     picture = None if only_list else _picture(plot, no_plot)
     with (
         errors({"horizons": "--rounds", "path": "--resume"}),
@@ -169,7 +166,7 @@ def _list(
     echo("forecasters, here for 10,000 rounds:")
     for name, make in forecasters.items():
         echo(_entry(name, repr(make(10_000, 0))))
-    echo("adversaries, and what they see of the present forecast:")
+    echo("adversaries, and what they see of the current forecast:")
     for name, adversary in adversaries.items():
         echo(_entry(name, f"{adversary.sees:12} {adversary!r}"))
 
@@ -200,11 +197,11 @@ def _picture(plot: Path | None, no_plot: bool) -> Path | None:
 def _kept(file: Path | None) -> str:
     """Return what is left when the games are stopped."""
     if file is None:
-        return "to be able to go on from where you stop, use --resume FILE"
+        return "to be able to continue later, use --resume FILE"
     import shlex
 
     name = shlex.quote(str(file))
-    return f"the games that were over are in {name}; the same command goes on from there"
+    return f"finished games are in {name}; the same command continues from there"
 
 
 def _print(results: Results, markdown: bool) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     type=float,
     default=0.0,
     show_default=True,
-    help="Stop when the bounds are this close, relatively; 0: exact.",
+    help="Stop when the bounds are relatively this close; 0 means exact.",
 )
 @click.option(
     "--time-limit",
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 @click.option(
     "--witness",
     type=file_type,
-    help="Write the nearest calibrated forecasts that were found to this CSV.",
+    help="Write the nearest calibrated forecasts found to this CSV.",
 )
 @arguments("json", "cells", "skip_bad")
 def distance(
@@ -81,13 +81,13 @@ def distance(
 ) -> None:
     """Compute the distance to calibration of the probabilities in FILE.
 
-    That is the least mean change which makes them perfectly calibrated: such that whenever p is
-    said, the share of outcomes 1 is p. A thousand rows take a moment, ten thousand some seconds;
-    for more, ask for --rtol 0.01. When the time is over, or at Ctrl-C, the bounds so far are
-    printed: they are proved either way.
+    That is the least mean change that makes them perfectly calibrated, so that among all rows with
+    forecast p the share of ones is p. A thousand rows take a moment, ten thousand take seconds; for
+    more, use --rtol 0.01. At the time limit, or at Ctrl-C, it prints the bounds so far, which are
+    always proved.
 
-    --witness writes the nearest calibrated forecasts that were found: how many rows of each
-    forecast and outcome get which one. Anyone can check that they are calibrated, and how far away.
+    --witness writes the nearest calibrated forecasts found: how many rows of each forecast and
+    outcome move to which value. Anyone can check that they are calibrated, and how far they are.
 
     FILE is as for `truecast measure`.
 
@@ -104,7 +104,7 @@ def distance(
         ((name, tally),) = found.scores.items()
         if tally.weighted:
             raise click.UsageError(
-                "--weight must be a column of whole numbers: with others the distance is NP-hard"
+                "--weight must be a column of whole numbers: the distance is NP-hard with others"
             )
         from truecast.distance import calibration_distance
 

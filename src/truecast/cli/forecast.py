@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
-@click.command(cls=Once, short_help="Forecast outcomes from those before them, with a certificate.")
+@click.command(cls=Once, short_help="Forecast outcomes from earlier ones, with a certificate.")
 @arguments("file")
 @click.option(
     "-o",
@@ -54,9 +54,13 @@ _ROWS = 1 << 16
     "horizon-free: a larger bound, but a small certificate on easy outcomes.",
 )
 @click.option(
-    "--horizon", type=int, help="Rounds to choose the grid for.  [default: as many as there are]"
+    "--horizon",
+    type=int,
+    help="Number of rounds that the grid is chosen for.  [default: the rows of FILE]",
 )
-@click.option("--grid", type=int, help="Number of cells, instead of those chosen for the horizon.")
+@click.option(
+    "--grid", type=int, help="Number of cells, instead of the one chosen for the horizon."
+)
 @click.option(
     "--at",
     type=click.Choice(["lower", "upper", "middle"]),
@@ -81,16 +85,16 @@ def forecast(
     cells: dict[str, Any],
     skip_bad: int,
 ) -> None:
-    """Forecast each outcome of FILE from those before it, and certify the forecasts.
+    """Forecast each outcome of FILE from the ones before it, and certify the forecasts.
 
-    FILE is CSV, JSON lines or Parquet with a column of outcomes, plain or packed, or text with one
-    outcome a line; - reads standard input. Outcomes are 0 and 1, or false and true.
+    FILE is CSV, JSON lines or Parquet with a column of outcomes, plain or compressed, or text with
+    one outcome a line; - reads standard input. Outcomes are 0 and 1, or false and true.
 
     The forecasts go to --output, or to standard output, as a CSV with the columns outcome and
-    forecast; the certificate, a proved bound on their distance to calibration, is printed beside
-    the paper's 2 sqrt(T) + 1.
+    forecast. Prints the certificate, a proved bound on their distance to calibration, beside the
+    paper's 2 sqrt(T) + 1.
 
-    If you have a model's probabilities as well, `truecast recalibrate` makes better use of them.
+    If you also have a model's probabilities, use `truecast recalibrate`.
 
     \b
     Examples:
@@ -184,6 +188,6 @@ def _print(
         echo_json(data | {"certificate": plain(f.certificate)}, err=out is None)
         return
     to_user(f"{f}\n{f.certificate}")
-    to_user(f"    of the rate {rate:.4f} said throughout, in hindsight: {rate * (1 - rate):.6f}")
+    to_user(f"    of always saying {rate:.4f}, in hindsight: {rate * (1 - rate):.6f}")
     if out is not None:
         echo(f"forecasts written to {shown(str(out))}")

@@ -52,15 +52,14 @@ def measure(
 ) -> None:
     """Measure the probabilities in FILE against what happened.
 
-    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads
-    standard input. It has a column of outcomes, 0 or 1, and one or more of probabilities. Rows are
-    counted, not kept: memory grows with the number of distinct probabilities alone.
+    FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
+    reads standard input. It has a column of outcomes, 0 or 1, and one or more of probabilities.
+    Rows are counted, not kept: memory grows only with the number of distinct probabilities.
 
-    Begins with the verdict: are they calibrated, as far as chance lets us tell, and where are they
-    off. Then prints two proper scores, which judge calibration and sharpness at once, the smooth
-    calibration error and how large it would be by chance, and the other measures that people ask
-    for. How far the forecasts are from calibrated ones, exactly, is `truecast distance`; a page to
-    show to others is `truecast report`.
+    Starts with the verdict: are they calibrated, as far as chance lets us tell, and where are they
+    off. Then come two proper scores, which judge calibration and sharpness together, the smooth
+    calibration error and how large it would be by chance, and other common measures. For the exact
+    distance to calibration use `truecast distance`; for a page to share, `truecast report`.
 
     \b
     Examples:
@@ -108,20 +107,18 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
         say(f"{table.name}: {counted(found.skipped, 'bad row')} skipped, {found.rows:,} kept")
     if found.pooled:
         say(
-            f"{table.name}: too many distinct scores: near ones were pooled; read nothing into "
+            f"{table.name}: too many distinct scores: near ones were pooled; ignore "
             "the error by value"
         )
     for score, tally in found.scores.items():
         if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
             oddity = (
-                "is 0 or 1 in every row, decisions rather than probabilities; if there are such, "
+                "is 0 or 1 in every row: decisions, not probabilities; if there are probabilities, "
                 "name their column"
             )
-            say(f"{table.name}: {_name(score, 60)} {oddity} by --score")
+            say(f"{table.name}: {_name(score, 60)} {oddity} with --score")
         elif columns.get("percent") and tally.p[-1] <= 0.01:
-            oddity = (
-                "is 1 % at the most; if these are probabilities from 0 to 1, leave out --percent"
-            )
+            oddity = "is at most 1 %; if these are probabilities from 0 to 1, leave out --percent"
             say(f"{table.name}: {_name(score, 60)} {oddity}")
     return found
 
@@ -296,9 +293,9 @@ def _groups(found: Tallies, score: str, resamples: int | None) -> str:
     )
     return (
         f"{titled(score, 'by group, those with the most evidence against them first')}\n{table}\n"
-        "outcome, forecast: means; error: the smooth calibration error; chance: what\n"
-        "that would be if the group were calibrated;\n"
-        f"p-value adjusted for {len(overview):,} groups looked at (Holm){some}"
+        "outcome, forecast: means; error: the smooth calibration error; chance: its mean\n"
+        "if the group were calibrated;\n"
+        f"p-value: adjusted for {len(overview):,} groups (Holm){some}"
     )
 
 
@@ -307,7 +304,7 @@ def _count(number: float) -> str:
 
 
 def _brief(figure: float) -> str:
-    """Return a number in seven letters at the most, that a table of many columns has room for."""
+    """Return a number in at most seven characters, to fit a table of many columns."""
     return f"{figure:.4f}" if figure == 0 or not abs(figure) < 1e-3 else f"{figure:.1e}"
 
 

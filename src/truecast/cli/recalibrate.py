@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     "--output",
     required=True,
     metavar="OUT",
-    help="Where to write, in the format of FILE; or -.",
+    help="Output file, in the format of FILE; or -.",
 )
 @arguments("outcome", "score")
 @click.option(
     "--by",
     multiple=True,
     metavar="NAME",
-    help="Column of groups, each calibrated by itself; may be repeated: groups may overlap.",
+    help="Column of groups to calibrate; may be repeated, and groups may overlap.",
 )
 @click.option(
     "--max-groups",
     type=int,
     default=1000,
     show_default=True,
-    help="At most this many; all others share one more. For a new state.",
+    help="At most this many groups; all others share one. For a new state.",
 )
 @click.option(
     "--column",
@@ -66,16 +66,16 @@ if TYPE_CHECKING:
 @click.option(
     "--state",
     type=file_type,
-    help="Keep what was learned in this file, and continue from it if it is there.",
+    help="Keep what was learned in this file, and continue from it if it exists.",
 )
 @click.option(
     "--report",
     "page",
     type=file_type,
-    help="Write a page about before and after, such as report.html.",
+    help="Write a page that compares before and after, such as report.html.",
 )
 @click.option(
-    "--title", metavar="TEXT", help="What to call that page.  [default: by the name of OUT]"
+    "--title", metavar="TEXT", help="Title of that page.  [default: from the name of OUT]"
 )
 @click.option(
     "--unknown",
@@ -91,23 +91,23 @@ if TYPE_CHECKING:
 @click.option(
     "--event",
     metavar="NAME",
-    help="With --id: column of what rows are about; an event is learned from as one outcome.",
+    help="With --id: column of events; all rows of an event count as one outcome.",
 )
 @click.option(
-    "--time", metavar="NAME", help="Column of times, numbers or ISO dates, which must not go back."
+    "--time", metavar="NAME", help="Column of times, numbers or ISO dates; must not decrease."
 )
 @click.option(
     "--sort",
     is_flag=True,
-    help="Sort the rows by --time first, in memory; OUT is in that order, too.",
+    help="Sort the rows by --time first, in memory; OUT is sorted too.",
 )
 @click.option(
-    "--complete", is_flag=True, help="With --state: take a last line that has no line break, too."
+    "--complete", is_flag=True, help="With --state: also take a last line that has no line break."
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="With --state: all rows of FILE are new, even if they look known. Not with --id.",
+    help="With --state: treat all rows as new, even if they look known. Not with --id.",
 )
 @arguments("json", "cells", "skip_bad")
 def recalibrate(
@@ -134,27 +134,26 @@ def recalibrate(
 ) -> None:
     """Write FILE with one more column: its probabilities, recalibrated.
 
-    Goes through FILE row by row, in order. Each probability is turned into a calibrated one by what
-    was learned from the rows above it, and only then is its outcome learned: what you see is what
-    you would have had live, had each outcome come before the next row. Prints the certificate, a
-    proved bound on how far the new probabilities are from perfectly calibrated ones, and the errors
-    before and after.
+    Goes through FILE row by row, in order. Each row uses only the rows above it, and then its
+    outcome is learned: this is what you would have seen live if each outcome came before the next
+    row. Prints the certificate, a proved bound on how far the new probabilities are from perfectly
+    calibrated ones, and the errors before and after.
 
-    With --state, tomorrow's file continues where today's ended. If FILE begins with all rows of the
-    last run, as a growing log does, only those after them are taken (and added to OUT if that is
-    the same). If it shares rows with the last run in another way, it is refused, and the first row
-    that differs is named: no row counts twice. A last line without a line break may be half
-    written, and waits for the next run. The same command continues a run that was stopped by Ctrl-C
-    or a power cut; OUT becomes what it would have been. In Python the state is
-    `truecast.Recalibrator.from_json(text)`. Standard input is taken to be new, unless a run of it
-    was stopped.
+    With --state, tomorrow's file continues where today's ended. If FILE starts with all rows of the
+    last run, like a growing log, only the new rows are processed (and added to OUT if that is the
+    same). If it shares rows with the last run in another way, it is refused, and the error names
+    the first row that differs: no row counts twice. A last line without a line break may be
+    incomplete, and waits for the next run. The same command continues a run that was stopped by
+    Ctrl-C or a power cut; OUT is then the same as without the stop. In Python,
+    `truecast.Recalibrator.from_json(text)` loads the state. Standard input counts as new, unless a
+    run on it was interrupted.
 
-    With --id, rows are known again by their id. Each is forecast once, when it is first seen, and
-    learned from when its outcome is there, in whatever row and run. OUT is FILE with those
-    forecasts. A row that contradicts an earlier one is refused.
+    With --id, rows are recognised by their id. Each is forecast once, when it is first seen, and
+    learned when its outcome appears, in any row and run. OUT is FILE with those forecasts. A row
+    that contradicts an earlier one is refused.
 
-    FILE is CSV, JSON lines or Parquet, plain or packed (.gz, .bz2, .xz, .zst), of any size; - reads
-    standard input.
+    FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
+    reads standard input.
 
     \b
     Examples:
@@ -171,9 +170,11 @@ def recalibrate(
         check_outputs({"-o": out, "--state": state, "--report": page}, file)
         for option, given in {"--complete": complete, "--again": again}.items():
             if given and state is None:
-                raise click.UsageError(f"{option} needs --state: without it, every run starts anew")
+                raise click.UsageError(
+                    f"{option} needs --state: without it, every run starts from scratch"
+                )
         if title is not None and page is None:
-            raise click.UsageError("--title is for the page: it needs --report FILE")
+            raise click.UsageError("--title is for the page, so it needs --report FILE")
         if sort and time is None:
             raise click.UsageError("--sort needs the column to sort by: --time NAME")
         if again and ids is not None:
@@ -252,7 +253,7 @@ def _counts(done: RecalibrationResult) -> Iterator[str]:
     elif done.unknown:
         yield f"{counted(done.unknown, 'row')} without an outcome: forecast, not learned from"
     if done.lost:
-        yield f"{counted(done.lost, 'outcome')} not learned: no longer awaited, since too many were"
+        yield f"{counted(done.lost, 'outcome')} not learned: no longer awaited: too many were"
 
 
 def _errors(done: RecalibrationResult) -> Iterator[str]:
@@ -272,7 +273,7 @@ def _say_what_is_left(done: RecalibrationResult, file: str) -> None:
     if done.held:
         say(f"{file}, {done.held}: no line break yet, left out (--complete takes it)")
     if done.forgotten:
-        say(f"a run to {done.forgotten!r} that was stopped is forgotten; its .part can be removed")
+        say(f"an interrupted run to {done.forgotten!r} is forgotten; its .part can be removed")
 
 
 def _write_page(

@@ -20,7 +20,9 @@ from truecast.cli.shared import (
 from truecast.errors import shown, writing
 
 
-@click.command(cls=Once, short_help="Write a page about the scores in a file, to read and to show.")
+@click.command(
+    cls=Once, short_help="Write a page about the scores in a file, to read and to share."
+)
 @arguments("file")
 @click.option(
     "-o",
@@ -31,7 +33,7 @@ from truecast.errors import shown, writing
     help="The page to write.",
 )
 @arguments("outcome", "scores", "weight", "by")
-@click.option("--title", metavar="TEXT", help="What to call it.  [default: the name of the file]")
+@click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of the file]")
 @arguments("cells", "skip_bad")
 def report(
     file: str,
@@ -48,7 +50,7 @@ def report(
     where are they off.
 
     One self-contained file that you can send to anyone: it loads nothing, and reads well on a phone
-    and on paper. Several scores are compared; --by adds a section on the groups. FILE is as for
+    and on paper. It compares several scores; --by adds a section on groups. FILE is as for
     `truecast measure`.
 
     \b

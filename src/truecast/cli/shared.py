@@ -88,7 +88,7 @@ class _Resamples(click.types.IntParamType):
         """Refuse what is too few or too many."""
         number: int = super().convert(value, param, ctx)
         if number and not 20 <= number <= 1_000_000:
-            self.fail(f"{number} is not from 20 to 1,000,000, nor 0 for no verdict", param, ctx)
+            self.fail(f"{number} is neither 0 (no verdict) nor from 20 to 1,000,000", param, ctx)
         return number
 
 
@@ -109,7 +109,7 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
         help="Column of weights: whole numbers count as repeated rows.",
     ),
     "by": click.option(
-        "--by", metavar="NAME", help="Column of groups; each is measured by itself.",
+        "--by", metavar="NAME", help="Column of groups; each is measured separately.",
     ),
     "resamples": click.option(
         "--resamples", type=_Resamples(), metavar="N",
@@ -117,11 +117,11 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
         "[default: 999; 499 for more than 512 distinct scores]",
     ),
     "json": click.option(
-        "--json", "as_json", is_flag=True, help="Print JSON, for programs to read.",
+        "--json", "as_json", is_flag=True, help="Print JSON, for programs.",
     ),
     "skip_bad": click.option(
         "--skip-bad", count=True,
-        help="Leave out rows that break a rule; give it twice to leave out most.",
+        help="Skip rows that break a rule; give it twice to skip more than half.",
     ),
     "cells": _cells("positive", "percent", "decimal"),
     "outcome_cells": _cells("positive", "decimal"),
@@ -441,7 +441,7 @@ def _refuse_unwritable(option: str, file: Path | None) -> None:
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(file.stat().st_mode):  # links that go in circles are an error here
                 reason = (
-                    "is there, and is no file that could be replaced: choose another output "
+                    "exists and is not a file that can be replaced: choose another output "
                     f"({option})"
                 )
                 raise FileError(shown(str(file)), reason)

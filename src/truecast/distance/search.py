@@ -1,4 +1,4 @@
-"""The distance to calibration: exact where that is feasible, between proven bounds otherwise."""
+"""The distance to calibration: exact where feasible, otherwise between proven bounds."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Distance:
     Attributes
     ----------
     lower, upper : float
-        Proven: the distance to calibration is between them, rounding included. Means per round, or
-        totals if those were asked for by total=True.
+        Proven bounds of the distance to calibration, including rounding. Means per round, or totals
+        with total=True.
     means, totals : tuple of float
-        The same bounds per round and in total, whatever was asked for.
+        The same bounds per round and in total.
     exact : bool
-        Whether the bounds differ by rounding alone: by at most 1e-9 of the distance, or 1e-12 a
+        Whether the bounds differ only by rounding: by at most 1e-9 of the distance, or 1e-12 a
         round.
     witness : Witness
         Perfectly calibrated forecasts at the distance `upper`.
@@ -62,8 +62,8 @@ class Distance:
         How many there are.
     ended : str
         Why the search ended: "exact", "rtol", "time", "memory" (also if there are 2^26 rounds or
-        more), "interrupted", or "rounding" if the bounds cannot get closer, which may happen from
-        some million rounds on.
+        more), "interrupted", or "rounding" if the bounds cannot get closer, which may happen with
+        millions of rounds.
     """
 
     lower: float
@@ -105,12 +105,12 @@ def calibration_distance(
     """Compute how far forecasts are from the nearest perfectly calibrated ones.
 
     CalDist(p, y) = min sum_t |p_t - q_t| over all q such that among the rounds with q_t = v the
-    share of ones is v, for every v; divided by the number of rounds, unless totals are asked for.
-    It is the yardstick that the bounds of the forecasters are about.
+    share of ones is v, for every v; divided by the number of rounds, unless `total`. The bounds of
+    the forecasters are about this quantity.
 
-    Small does not mean useful: 0.5 forever is calibrated on coins. Read a proper score, such as
-    `brier_score`, beside it. And it is of these rounds: on 1,000 rounds of a model that is
-    perfectly calibrated in the long run it is about 0.01.
+    Small does not mean useful: always saying 0.5 is calibrated on coins. Read a proper score, such
+    as `brier_score`, beside it. And it is about these rounds: for a model that is perfectly
+    calibrated in the long run, it is about 0.01 on 1,000 rounds.
 
     Parameters
     ----------
@@ -118,26 +118,25 @@ def calibration_distance(
         As in `Tally.from_predictions`; or a Tally alone. Weights must be integers, which count as
         repeated rounds: with real weights the problem is NP-hard.
     rtol
-        Stop when the bounds are this close, relative to the upper one. 0 asks for the distance
-        itself.
+        Stop when the bounds are this close, relative to the upper one. 0 asks for the exact
+        distance.
     time_limit
-        Seconds. When they are over, or at Ctrl-C, the search stops, and both bounds are valid. What
-        comes first is not cut short: a linear programme, and whole rounds near its solution (a few
-        seconds for a million distinct forecasts). So even with a tiny limit the bounds are close:
-        see the notes. A second Ctrl-C ends that, too; one in the first moments, before there are
-        any bounds, raises.
+        Seconds. After that, or at Ctrl-C, the search stops, and both bounds are valid. The first
+        steps always finish: a linear programme, and whole rounds near its solution (a few seconds
+        for a million distinct forecasts). So even with a tiny limit the bounds are close: see the
+        notes. A second Ctrl-C stops these too; a Ctrl-C before there are any bounds raises.
     memory_limit
         Bytes that the search may use. If it would need more, the bounds stay wider.
     progress
-        True writes bounds to standard error as they get closer; a function is called with lower and
-        upper bounds, per round or in total as asked for, and the seconds so far.
+        True writes bounds to standard error as they get closer. A function is called with the lower
+        and upper bounds, per round or in total as requested, and the seconds so far.
     total
         Totals over all rounds rather than means.
 
     Returns
     -------
     Distance
-        Bounds, whether they are exact, and the nearest calibrated forecasts that were found.
+        Bounds, whether they are exact, and the nearest calibrated forecasts found.
 
     Examples
     --------
@@ -149,16 +148,15 @@ def calibration_distance(
 
     Notes
     -----
-    Unless a wider interval was asked for by `rtol`, it ends with bounds, in total, that are within
-    1.96 T^(1/3) for T rounds, and the little that the linear programme leaves, usually less than
-    1e-6 of the distance (docs/distance.md, theorem 12; `splitting_gap` says it a little more
-    closely).
+    Unless `rtol` asks for less, the total bounds at the end are within 1.96 T^(1/3) of each other
+    for T rounds, plus the gap of the linear programme, usually less than 1e-6 of the distance
+    (docs/distance.md, theorem 12; `splitting_gap` is a little tighter).
 
-    A shortest path over the numbers of zeros and ones that have been placed, searched for in order
-    of value within bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000
-    rounds usually take about a tenth of a second and 10,000 some seconds; but if many calibrated
+    It searches for a shortest path over the numbers of zeros and ones placed so far, in order of
+    value, within bounds from the dual linear programme (docs/distance.md, theorems 1 to 8). 1,000
+    rounds usually take about a tenth of a second and 10,000 take seconds. But if many calibrated
     forecasts are equally near, as can happen when forecasts are nearly calibrated, it may take far
-    longer to show that none is nearer (docs/benchmarks.md).
+    longer to prove that none is nearer (docs/benchmarks.md).
     """
     if isinstance(rtol, (bool, np.bool_, str)) or not rtol == 0:  # noqa: SIM201 - NaN is neither
         rtol = _tolerance(rtol)

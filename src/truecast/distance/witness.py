@@ -1,4 +1,4 @@
-"""The nearest calibrated forecasts, and the check of them that anyone can make."""
+"""The nearest calibrated forecasts, and a check that anyone can run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Witness:
     """Perfectly calibrated forecasts, as groups of rounds.
 
     The groups are in increasing order of value. Each takes the next zeros and the next ones, both
-    in increasing order of their forecasts, and forecasts the share of ones among them: so it is
-    calibrated, whatever the counts.
+    in increasing order of their forecasts, and forecasts the share of ones among them. So it is
+    calibrated for any counts.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Witness:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """What each group is forecast: ones / (zeros + ones), rounded to a double."""
+        """The forecast of each group: ones / (zeros + ones), rounded to a double."""
         return self.ones / (self.zeros + self.ones)
 
     def forecasts(self, y_true: Any, y_prob: Any) -> NDArray[np.float64]:
-        """Return the calibrated forecast of every round, in the order of the rounds given."""
+        """Return the calibrated forecast of every round, in the given order."""
         tally = as_tally(y_true, y_prob)
         groups = _checked(self, int(tally.zeros.sum()), int(tally.ones.sum()))
         y, p = _check.predictions(y_true, y_prob)
@@ -109,9 +109,8 @@ def verify_witness(
 ) -> float:
     """Check that a witness is perfectly calibrated, and return how far it is from the forecasts.
 
-    This proves, in sorting and O(T) additions and without trusting the search, that the distance to
-    calibration is at most the number returned. It does not tell whether anything calibrated is
-    nearer.
+    This proves, by sorting and O(T) additions and without trusting the search, that the distance to
+    calibration is at most the result. It does not say whether something calibrated is nearer.
 
     Parameters
     ----------
@@ -132,7 +131,7 @@ def verify_witness(
     Raises
     ------
     InputError
-        If the witness is not calibrated, or is not about these rounds.
+        If the witness is not calibrated, or belongs to other rounds.
 
     Examples
     --------
@@ -158,7 +157,7 @@ def _checked(witness: Witness, zeros: int, ones: int) -> Witness:
         if int(column.sum()) != rounds:
             raise InputError(
                 "witness",
-                f"must have as many {name} as the rounds have, {rounds}",
+                f"must have the {rounds} {name} of the rounds",
                 int(column.sum()),
             )
         columns.append(column)

@@ -209,7 +209,7 @@ class Checkpoint:
         if saved.run is None:
             raise FileError(
                 str(self._part),
-                "is in the way, and not of a run that was stopped: move it elsewhere",
+                "already exists and is not from an interrupted run: move it away",
             )
         same_output = self._is_of(saved.run)
         rows_there = same_output and reaches(part_path(Path(self._output)), saved.run.written)
@@ -234,12 +234,10 @@ class Checkpoint:
             )
             raise FileError(
                 self._output,
-                f"has a column {was!r} so far where {now!r} would be: choose another output",
+                f"has a column {was!r} where {now!r} would be: choose another output",
             )
         if not self.has_output_of(run):
-            raise FileError(
-                self._output, "is not as the last run has left it: choose another output"
-            )
+            raise FileError(self._output, "has changed since the last run: choose another output")
         return True
 
     def has_output_of(self, run: RunRecord) -> bool:
@@ -261,7 +259,7 @@ class Checkpoint:
     def commit(self, recalibrator: Recalibrator, run: RunRecord) -> None:
         """Save the end of the run: its output and the state take their places."""
         if self._checksum() != self._base:
-            raise FileError(self._name, "was changed by another run while this one was under way")
+            raise FileError(self._name, "was changed by another run during this one")
         # from here on, whatever happens, the next run only has to put the files in their places
         self.save(recalibrator, replace(run, complete=True))
         self._put_in_place(run)
@@ -288,7 +286,7 @@ class Checkpoint:
             recalibrator = Recalibrator.from_json(text)
         except VersionError as error:
             older = json.loads(text)["version"] < state.VERSION
-            remedy = ". Here that is a new --state, and FILE with all rows so far" if older else ""
+            remedy = ". Use a new --state, and FILE with all rows so far" if older else ""
             raise FileError(name, f"cannot be continued: {error}{remedy}") from error
         except StateError as error:
             raise FileError(name, f"is not a saved recalibrator: {error}") from error

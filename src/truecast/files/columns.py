@@ -152,7 +152,7 @@ def guess(
         raise FileError(name, "has no columns")
     longest = max(map(len, columns))
     if longest > _LONGEST:
-        raise FileError(name, f"is no table: the name of a column has {longest:,} letters")
+        raise FileError(name, f"is not a table: the name of a column has {longest:,} letters")
     groups = (group, *overlapping)
     given = [
         ("outcome", outcome),
@@ -209,7 +209,7 @@ def _likely(
             and sample is not None
             and not _numbers(sample(others)[str(columns.index(others[0]))])
         ):
-            reason = f"has no column of probabilities: name one by {how.spelled(option)}"
+            reason = f"has no column of probabilities: name one with {how.spelled(option)}"
             raise FileError(
                 name,
                 f"{reason}; it has {_listed(columns)}. For outcomes alone, see `truecast forecast`",
@@ -224,11 +224,11 @@ def _likely(
         return found[0]
     if found:
         reason = (
-            f"has several columns that may be the {option} ({_listed(found)}): name one by "
+            f"has several columns that may be the {option} ({_listed(found)}): name one with "
             f"{how.spelled(option)}"
         )
         raise FileError(name, reason)
-    reason = f"has no column that is called like the {option}: name it by {how.spelled(option)}"
+    reason = f"has no column whose name suggests the {option}: name it with {how.spelled(option)}"
     raise FileError(name, f"{reason}; it has {_listed(others)}")
 
 

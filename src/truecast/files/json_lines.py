@@ -19,7 +19,7 @@ __all__ = ["JsonLines"]
 
 _LONG = 1 << 20
 _RULE = "must be a JSON object"
-_ARRAY = f"{_RULE}, is an array: put each object on a line of its own, as by jq -c '.[]'"
+_ARRAY = f"{_RULE}, is an array: put each object on its own line, for example with jq -c '.[]'"
 # letters that need not be escaped; halves of a letter
 _ODD = re.compile(rb"\\u(?:00[2-7]|d[89a-f])", re.IGNORECASE)
 
@@ -137,7 +137,7 @@ def _entries(line: bytes, names: Collection[str] = ()) -> tuple[dict[str, Any], 
     except json.JSONDecodeError as error:
         return (
             {},
-            f"{_RULE}, is no JSON in column {error.colno}"
+            f"{_RULE}, is not JSON, from column {error.colno}"
             if line.strip()
             else f"{_RULE}, got none",
         )

@@ -249,8 +249,7 @@ class _Play:
         if math.isnan(score):
             self._refuse(
                 row,
-                f"{shown(self._names.scores[0])} must be a probability where an id is new, got "
-                "nothing",
+                f"{shown(self._names.scores[0])} must be a probability for a new id, got nothing",
             )
         if math.isnan(outcome):
             self._play_waiting()  # they came before

@@ -50,12 +50,12 @@ def check_output(path: Path | None, table: OpenTable, column: str) -> None:
         return
     if path.exists() and not path.is_file():
         raise FileError(
-            str(path), "is there, and is no file that could be replaced: choose another output"
+            str(path), "exists and is not a file that can be replaced: choose another output"
         )
     if not _ending_fits(path, table.kind):
         raise FileError(
             str(path),
-            f"must end in {', '.join(_ENDINGS[table.kind])}, since {table.name} is of that kind",
+            f"must end in {', '.join(_ENDINGS[table.kind])}, because {table.name} is of that kind",
         )
 
 
@@ -71,7 +71,7 @@ def columns_of(table: OpenTable, column: str) -> list[str]:
 def open_output(
     path: Path | None, table: OpenTable, column: str, written: int | None = None
 ) -> Output:
-    """Begin the rows of a table with one more column, or go on with them.
+    """Begin the rows of a table with one more column, or continue them.
 
     Parameters
     ----------
@@ -261,9 +261,7 @@ class _TextOutput(Output):
 
 
 def _column_taken(name: str, column: str) -> FileError:
-    return FileError(
-        name, f"has a column {column!r} already: call the new one otherwise by --column"
-    )
+    return FileError(name, f"has a column {column!r} already: choose another name with --column")
 
 
 def _opened(path: Path | None, written: int | None) -> IO[bytes]:

@@ -53,7 +53,7 @@ def unpack(name: str, stream: io.BufferedReader) -> io.BufferedReader:
         return io.BufferedReader(content, 1 << 20)
     except ImportError as error:
         raise FileError(
-            name, "is packed by zstd: pip install 'truecast[cli]' to read it"
+            name, "is compressed with zstd: pip install 'truecast[cli]' to read it"
         ) from error
 
 
@@ -63,7 +63,7 @@ def pack(name: str, raw: IO[bytes], ending: str) -> Any:
         return _OPEN[ending](raw, "wb")
     except ImportError as error:
         raise FileError(
-            name, "cannot be packed by zstd: pip install 'truecast[cli]' for that"
+            name, "cannot be compressed with zstd: pip install 'truecast[cli]' for that"
         ) from error
 
 
@@ -113,7 +113,7 @@ def reading_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise FileError(name, "is not there: no such file") from error
+        raise FileError(name, "does not exist: no such file") from error
     except IsADirectoryError as error:
         raise FileError(name, "is a folder, not a file") from error
     except PermissionError as error:

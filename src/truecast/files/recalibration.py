@@ -27,7 +27,7 @@ __all__ = ["Recalibration"]
 # between checkpoints: by count, not by time, so that a packed file comes out the same in any case
 _CHUNKS = 16
 _AGAIN = (
-    "no row is learned from twice: restore the rows, or give new rows only; "
+    "no row is learned twice: restore the rows, or pass only new rows; "
     "if all rows are new, use --again"
 )
 _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
@@ -303,11 +303,11 @@ class Recalibration:
         outcomes, scores, groups = comparison.same
         grouped_before, grouped_now = comparison.grouped
         if outcomes and scores and grouped_before != grouped_now:
-            reason = "begins with rows that the state has learned from, but not so"
+            reason = "begins with rows that the state has learned in another way"
             raise FileError(name, f"{reason}: --by must be as it was")
         if scores and groups and run.unknown:
             reason = "begins with the rows of the run before, of which some had no outcome"
-            remedy = "give new rows only, since no row is learned from twice"
+            remedy = "pass only new rows, because no row is learned twice"
             later = "--id is for outcomes that come later"
             raise FileError(name, f"{reason}: {remedy}; {later}")
         shares = comparison.shares
@@ -318,7 +318,7 @@ class Recalibration:
             options = (
                 each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same
             )
-            reason = "begins with rows that the state has learned from, but not so"
+            reason = "begins with rows that the state has learned in another way"
             remedy = f"{', '.join(options)} must be as before"
             raise FileError(name, f"{reason}: {remedy}; if all rows are new, use --again")
 

@@ -21,7 +21,7 @@ __all__ = ["NoRowsError", "Rounds", "rounds"]
 _PROBABILITY = "a probability from 0 to 1"
 _SKIP_ANY = 2  # how often one must ask to skip most rows
 _MOST_REASONS = 3  # reasons at most that a message gives for skipped rows
-_SWAPPED_COLUMNS = " (the score is 0 or 1 throughout: are outcome and score the wrong way round?)"
+_SWAPPED_COLUMNS = " (the score is always 0 or 1: are outcome and score swapped?)"
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ class Tallies:
         Rounds that were counted, and bad rows that were not.
     pooled : bool
         Whether there were too many distinct forecasts, and those within 2**-24 of each other were
-        pooled (within 2**-12 at the most, in groups).
+        pooled (within at most 2**-12, in groups).
     """
 
     name: str

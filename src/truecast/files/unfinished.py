@@ -62,9 +62,7 @@ def refuse_no_file(path: Path, option: str, *endings: str) -> None:
             if stat.S_ISDIR(kind) and ending == ".part":
                 _pieces_in(place)
             elif not stat.S_ISREG(kind):
-                reason = (
-                    f"is there, and is no file that could be replaced: choose another ({option})"
-                )
+                reason = f"exists and is not a file that can be replaced: choose another ({option})"
                 raise FileError(str(place) if ending else shown(str(path)), reason)
 
 
@@ -113,9 +111,7 @@ def _pieces_in(part: Path) -> list[Path]:
     found = list(part.iterdir())
     for each in found:
         if not _PIECE.fullmatch(each.name) or not stat.S_ISREG(each.lstat().st_mode):
-            raise FileError(
-                str(part), f"is in the way, and has {each.name!r} in it: move it elsewhere"
-            )
+            raise FileError(str(part), f"is in the way, and contains {each.name!r}: move it away")
     return found
 
 

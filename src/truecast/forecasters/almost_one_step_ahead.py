@@ -31,8 +31,8 @@ MAX_GRID = 1 << 24
 class AlmostOneStepAhead(LadderForecaster):
     r"""The paper's forecaster: deterministic, a few lines, calibrated against any outcomes.
 
-    Each round it takes an open cell [i/m, (i+1)/m] of its grid and forecasts one of its ends; when
-    the outcome is known it credits the end that would have been the better choice. Whatever the
+    Each round it takes an open cell [i/m, (i+1)/m] of its grid and forecasts one of its ends. When
+    the outcome is known, it credits the end that would have been the better choice. Whatever the
     outcomes, its distance to calibration after T rounds is at most
 
     ==================  =======================  ===========================================
@@ -44,29 +44,28 @@ class AlmostOneStepAhead(LadderForecaster):
 
     (docs/theory.md, theorem 5). `BentGrid` does better when the horizon is known.
 
-    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
-    `Certificate`.
+    It sees only past outcomes, so it is no sharper than they allow: see `Certificate`.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, T. Alone, it chooses the paper's grid: sqrt(T) cells, rounded
-        up for the ends of a cell and to the nearest for the middle. More rounds are allowed.
+        The expected number of rounds, T. Without `grid`, it chooses the paper's grid: sqrt(T)
+        cells, rounded up for the ends of a cell and to the nearest for the middle. You can play
+        more rounds.
     grid
-        The number of cells, m, if you want to choose it; see `best_grid`.
+        The number of cells, m, if you choose it yourself; see `best_grid`.
     at
         Where in the cell to forecast: at its "lower" end or its "upper" end (the paper leaves the
         choice open), or in the "middle", which halves the deviation.
     cell
-        Which open cell, where there are several; the theorem allows any.
+        Which open cell to take if there are several; the theorem allows any.
 
-        "walk" starts at the middle of the grid and only ever moves to a neighbouring cell, when the
-        present one closes. The forecast follows the outcomes smoothly; the default. "lowest" and
-        "highest" take the lowest and the highest open cell. They start at the edge of the grid and,
-        as the theory page shows, move to neighbours too; they differ from the walk in that they go
-        back towards their edge as soon as a bias returns to exactly zero. "lowest" is sharper on
-        rare events, where the walk must first come down from the middle; "highest" on outcomes that
-        are nearly always 1.
+        "walk", the default, starts at the middle of the grid and moves only to a neighbouring cell,
+        when its cell closes. So the forecast follows the outcomes smoothly. "lowest" and "highest"
+        take the lowest and the highest open cell. They start at the edge of the grid and also move
+        to neighbours only (see the theory page), but go back towards their edge as soon as a bias
+        returns to exactly zero. "lowest" is sharper on rare events, where the walk must first come
+        down from the middle; "highest" on outcomes that are nearly always 1.
 
     Raises
     ------
@@ -138,7 +137,7 @@ class AlmostOneStepAhead(LadderForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self.horizon, "grid": self.grid, "at": self.at, "cell": self.cell}
 
 

@@ -1,4 +1,4 @@
-"""The forecaster on the arc: no horizon, no grid, and the least proved bound without them."""
+"""The forecaster on the arc: no horizon, no grid, and the smallest proved bound without them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     For every T up to 2**29, whatever the outcomes.
 
-    It keeps how often each forecast was said and what came of it, and feels the residuals
-    :math:`r = n_1 - (n_0 + n_1) p` through a kernel K. The next forecast p is one at which neither
-    outcome can add much to the energy :math:`E = \sum r K r'`:
+    It counts the outcomes of each distinct forecast. A kernel K weighs the residuals
+    :math:`r = n_1 - (n_0 + n_1) p`. The next forecast p is one at which neither outcome can add
+    much to the energy :math:`E = \sum r K r'`:
 
     .. math:: E_t - E_{t-1} = p(1-p) K(p,p) + 2 (y - p) S(p), \qquad
         S(p) = \sum_q r_q K(p, q) + \tfrac12 K(p,p)(1 - 2p)
 
     The first term is at most 1. To make the second small, `Arc` halves [0, 1] towards the root of S
-    and stops at the first middle where a round adds little more than the first term, and never more
-    than 65/64 (docs/arc.md, section 3). So E is at most 65/64 T for any outcomes, even an
+    and stops at the first midpoint where a round adds little more than the first term, and never
+    more than 65/64 (docs/arc.md, section 3). So E is at most 65/64 T for any outcomes, even an
     opponent's.
 
     ============================  ==================================================
@@ -49,12 +49,12 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     ============================  ==================================================
 
     All three are totals, hold after every round up to 2**29, and are proved before the first
-    (docs/arc.md, theorem 3). `certificate` has the same for the forecasts so far, which is less if
+    (docs/arc.md, theorem 3). `certificate` has the same for the forecasts so far. It is smaller if
     events are rare: 4.05 sqrt(sum p(1 - p)) and a little more.
 
-    It does not say that the forecasts are sharp: it knows nothing but past outcomes. If you have a
-    model's probabilities, `Recalibrator` makes better use of them. If you know the number of
-    rounds, and there are fewer than 2.3 million, `BentGrid` has the smaller bound on the distance.
+    The forecasts need not be sharp: `Arc` sees only past outcomes. If you have a model's
+    probabilities, `Recalibrator` makes better use of them. If you know the number of rounds, and
+    there are fewer than 2.3 million, `BentGrid` has the smaller bound on the distance.
 
     Examples
     --------
@@ -70,10 +70,10 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     Notes
     -----
-    Forecasts are dyadic fractions, never 0 or 1. The state is the tally of what was said: distinct
-    forecasts and their counts, 64 bytes each in memory; after a million rounds 25,000 of them on
-    coins, 100,000 on a drifting rate. A round takes at most 52 steps down a tree; 0.4 us in a
-    batch. The order of the past does not matter: the same tally, the same forecast.
+    Forecasts are dyadic fractions, never 0 or 1. The state is a tally: distinct forecasts and their
+    counts, 64 bytes each in memory. After a million rounds there are 25,000 of them on coins,
+    100,000 on a drifting rate. A round takes at most 52 steps down a tree; 0.4 us in a batch. The
+    order of past rounds does not matter: the same tally gives the same forecast.
     """
 
     def __init__(self) -> None:
@@ -81,12 +81,12 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this anew: none."""
+        """The keyword arguments that rebuild this: none."""
         return {}
 
     @property
     def tally(self) -> Tally:
-        """What was said, and what came of it. O(knots)."""
+        """Forecasts so far, with their outcomes. O(knots)."""
         said = self._saved()
         return Tally(said["forecasts"], said["zeros"], said["ones"])
 
@@ -98,8 +98,8 @@ class Arc(_core.ArcTree, OutcomeForecaster, Saveable):
     def a_priori(self, rounds: int) -> Fraction:
         """The bound on CalDist after this many rounds that is proved before the first.
 
-        0.54 sqrt(T) for the lower distance, and `splitting_gap` for what the distance may have
-        beyond it. Beyond 2**30 rounds only the trivial T is claimed; the certificate stays valid.
+        0.54 sqrt(T) for the lower distance, plus `splitting_gap`, which the distance may add.
+        Beyond 2**30 rounds only the trivial T is claimed; the certificate stays valid.
         """
         rounds = _check.whole_number("rounds", rounds, least=0, most=_check.MOST_ROUNDS)
         if rounds > _MOST_CLAIMED:
@@ -172,7 +172,7 @@ def _require_possible(forecasts: list[float], zeros: list[int], ones: list[int])
                 f"and from 1 to {_MOST_SAVED} together, got {found}"
             )
     if sum(zeros) + sum(ones) > _MOST_SAVED:
-        raise StateError(f"the saved counts must be {_MOST_SAVED} at the most in all")
+        raise StateError(f"the saved counts must be at most {_MOST_SAVED} in total")
     tally = Tally(np.array(forecasts, float), np.array(zeros, np.int64), np.array(ones, np.int64))
     limit = LOWER_DISTANCE * math.sqrt(_most_energy(int(tally.total)) + 1.0)
     if tally.total <= _MOST_CLAIMED and energy_of(tally).lower_distance > limit:

@@ -32,10 +32,10 @@ class OutcomeForecaster:
     ) -> NDArray[np.float64]:
         """Play a round for every outcome: forecast it, then learn it.
 
-        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, state
-        included, and some twenty times faster where the compiled core plays the rounds: not in the
-        arena. If the core is interrupted by Ctrl-C say, nothing was learned; only `out` may hold
-        forecasts.
+        The same as ``[(f.predict(), f.observe(y))[0] for y in outcomes]``, bit for bit, including
+        the state, and about twenty times faster where the compiled core plays the rounds (not in
+        the arena). If the core is interrupted, for example by Ctrl-C, nothing was learned; only
+        `out` may hold forecasts.
 
         Parameters
         ----------
@@ -53,7 +53,7 @@ class OutcomeForecaster:
         Raises
         ------
         InputError
-            If an outcome is not 0 or 1, or `out` does not fit; nothing is changed then.
+            If an outcome is not 0 or 1, or `out` does not fit. Nothing changes.
         """
         y = _check.outcomes(outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y)
@@ -64,8 +64,8 @@ class OutcomeForecaster:
 class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
     """A forecaster whose state is a ladder with fixed points.
 
-    `predict` and `observe` are the compiled core's. A subclass says where the points lie, what is
-    forecast in each cell, and what is proved about it.
+    `predict` and `observe` come from the compiled core. A subclass defines the points, the forecast
+    in each cell, and the proved bound.
     """
 
     _horizon: int | None
@@ -83,7 +83,7 @@ class LadderForecaster(Ladder, OutcomeForecaster, Saveable):
 
     @property
     def cell(self) -> CellRule:
-        """Which open cell is taken; `open_cell` is the present one."""
+        """The rule that chooses among open cells; `open_cell` is the current one."""
         return self._cell
 
     def a_priori(self, rounds: int) -> Fraction:

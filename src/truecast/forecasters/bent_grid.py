@@ -24,29 +24,28 @@ _N = 1 << 30
 class BentGrid(LadderForecaster):
     r"""For a known number of rounds: nearly three times below the paper's bound.
 
-    Almost-One-Step-Ahead on a better grid. Near 0 few outcomes are 1 and near 1 few are 0, so a
-    forecast at the outer end of its cell is seldom the wrong end there, and cells may be wider: a
-    cell at x has a width proportional to 1/min(x, 1-x). Whatever the outcomes, the distance to
-    calibration after T rounds is at most
+    Almost-One-Step-Ahead on a better grid. Near 0 few outcomes are 1, and near 1 few are 0. So the
+    outer end of a cell is rarely wrong there, and cells may be wider: a cell at x has a width
+    proportional to 1/min(x, 1-x). Whatever the outcomes, the distance to calibration after T rounds
+    is at most
 
     .. math:: \kappa T + J + 5/4, \qquad m = 2J + 2 \text{ cells},
 
     which with the best J is :math:`\sqrt{T/2} + \frac14 \ln T + O(1)`: 0.71 sqrt(T) against the
     paper's 2 sqrt(T) + 1 (docs/theory.md, theorem 7).
 
-    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
-    `Certificate`. On short streams (below about 50 rounds) `AlmostOneStepAhead` with at="middle"
-    has the better bound.
+    It sees only past outcomes, so it is no sharper than they allow: see `Certificate`. On short
+    streams (below about 50 rounds) `AlmostOneStepAhead` with at="middle" has the better bound.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, up to 2**36. Alone, it chooses the best grid for it; more
-        rounds are allowed.
+        The expected number of rounds, up to 2**36. Without `grid`, it chooses the best grid. You
+        can play more rounds.
     grid
         The number of cells, m = 2J + 2, an even number.
     cell
-        Which open cell, where there are several: "walk", "lowest" or "highest", as for
+        Which open cell to take if there are several: "walk", "lowest" or "highest", as for
         `AlmostOneStepAhead`.
 
     Raises
@@ -80,7 +79,7 @@ class BentGrid(LadderForecaster):
         m = _check.whole_number("grid", grid, least=2, most=MAX_GRID)
         if m % 2:
             raise InputError(
-                "grid", "must be even, since the bent grid mirrors its cells at 1/2", grid
+                "grid", "must be even, because the bent grid mirrors its cells at 1/2", grid
             )
         left, k = _left_half(m // 2 - 1)
         points = np.array([*left, _N // 2, *(_N - g for g in reversed(left))], np.int64)
@@ -95,7 +94,7 @@ class BentGrid(LadderForecaster):
 
     @staticmethod
     def best_grid(horizon: int) -> int:
-        """Return the grid with the least proved bound after `horizon` rounds, some sqrt(T/2) cells.
+        """Return the grid of least proved bound after `horizon` rounds, about sqrt(T/2) cells.
 
         Examples
         --------
@@ -119,7 +118,7 @@ class BentGrid(LadderForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self.horizon, "grid": self.grid, "cell": self.cell}
 
 

@@ -23,29 +23,29 @@ BUDGETS = 1.05, 1000.0  # docs/adaptive.md, theorem 6
 class Guard(_core.Guard, Saveable):
     r"""Follow any model's probabilities, the hints, and keep a proof of calibration.
 
-    It says the hint as long as no outcome can take the energy of the forecasts beyond a budget,
-    which grows from round to round. Else it says a probability on the way from the hint to where an
-    outcome adds least. So hints that are calibrated come out unchanged, or all but; hints that are
-    not are moved as far as it takes. Whatever the hints and the outcomes, after T rounds
+    It repeats the hint if no outcome can then take the energy of the forecasts beyond a budget,
+    which grows from round to round. Otherwise it moves from the hint towards the point where an
+    outcome adds least energy. So calibrated hints stay unchanged, or nearly; other hints move as
+    far as needed. Whatever the hints and the outcomes, after T rounds
 
     .. math:: E \le C (T + 1150), \qquad L \le 0.53552 \sqrt{C (T + 1150)} + 1.742\, T^{1/3}
 
     where C is `budget` and L the lower distance to calibration, in total: about 1.07 sqrt(T + 1150)
     for C = 4 (docs/adaptive.md, theorems 6, 7 and 10; the first is without rounding). The live
-    `certificate` is below that where the hints are good.
+    `certificate` is smaller if the hints are good.
 
-    It does not make hints sharper: its Brier score is about theirs if they are calibrated, and can
-    be better or worse if they are not.
+    It does not make hints sharper: its Brier score is about the same as theirs if they are
+    calibrated, and can be better or worse if they are not.
 
     Parameters
     ----------
     budget
-        C, from 1.05 to 1,000: how much energy a round may bring. The bounds grow with its root.
-        With a small one hints are moved often; beyond 4, hardly ever.
+        C, from 1.05 to 1,000: how much energy a round may add. The bounds grow with its square
+        root. A small budget moves hints often; one beyond 4, hardly ever.
     nudge
-        Whether to shift each hint a little against what the forecasts around it have missed so far.
-        That takes out what a hint is off by for long, and costs little; but then a hint is not
-        followed to the letter.
+        Whether to correct each hint a little for the errors of nearby forecasts so far. That
+        removes lasting errors of a hint and costs little, but hints no longer come out exactly
+        unchanged.
 
     Raises
     ------
@@ -54,9 +54,9 @@ class Guard(_core.Guard, Saveable):
 
     Notes
     -----
-    A round costs O(log m) for m knots, points of the arc that forecasts are credited to: at most
-    about 4 T^(2/3), and 4,096 at first. The state is O(m). One object serves one thread at a time.
-    For outcomes that come late, and groups, use `Recalibrator`.
+    A round costs O(log m) for m knots, the points of the arc that collect forecasts: at most about
+    4 T^(2/3), and 4,096 at first. The state is O(m). One object serves one thread at a time. For
+    outcomes that come late, and groups, use `Recalibrator`.
 
     Examples
     --------
@@ -80,34 +80,34 @@ class Guard(_core.Guard, Saveable):
 
     @property
     def budget(self) -> float:
-        """C: the energy may grow by so much a round."""
+        """C: how much the energy may grow a round."""
         return self._budget
 
     @property
     def nudge(self) -> bool:
-        """Whether hints are shifted against what the forecasts around them have missed."""
+        """Whether hints are corrected for the errors of nearby forecasts."""
         return self._nudge
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"budget": self._budget, "nudge": self._nudge}
 
     def forecast_many(
         self, hints: ArrayLike, outcomes: ArrayLike, *, out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Play a round for every hint: say a probability, then learn the outcome.
+        """Play a round for every hint: make a forecast, then learn the outcome.
 
         The same as ``[(g.predict(h), g.observe(y))[0] for h, y in zip(hints, outcomes)]``, bit for
-        bit, state included, and several times faster. Interrupted, by Ctrl-C say, it has learned
-        nothing; only `out` may hold forecasts.
+        bit, including the state, but several times faster. If interrupted, for example by Ctrl-C,
+        it has learned nothing; only `out` may hold forecasts.
 
         Parameters
         ----------
         hints
             What to follow, in order: one number in [0, 1] a round.
         outcomes
-            What happened: 0 or 1, as many.
+            What happened: 0 or 1, one for each hint.
         out
             Where to write the forecasts, if not to a new array: float64, contiguous, one for each
             outcome.
@@ -120,8 +120,8 @@ class Guard(_core.Guard, Saveable):
         Raises
         ------
         InputError
-            If a hint is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is
-            changed then.
+            If a hint is not in [0, 1], an outcome is not 0 or 1, or the lengths differ. Nothing
+            changes.
         """
         h, y = _check.scored("hints", hints, outcomes)
         said = np.empty(len(y)) if out is None else _check.output(out, y, h)

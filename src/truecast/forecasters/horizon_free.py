@@ -25,33 +25,33 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
 
     `Arc` has the smaller bound.
 
-    It starts with one cell, [0, 1], and splits a cell at its middle when the forecasts made in it
-    have deviated by `split` from what One-Step-Ahead would have said. So the grid becomes fine
-    where the outcomes keep it, and nowhere else. Whatever the outcomes, its distance to calibration
-    after T rounds is below 2 sqrt(T) + 1 for every T at once, up to 2**35, with the default
-    `split`; and at most
+    It starts with one cell, [0, 1]. It splits a cell in the middle when the forecasts made in it
+    deviate by `split` from what One-Step-Ahead would have said. So the grid becomes fine only where
+    forecasts stay. Whatever the outcomes, its distance to calibration after T rounds is below 2
+    sqrt(T) + 1 for every T at once, up to 2**35, with the default `split`; and at most
 
     ==================  ===================================================
     `HorizonFree()`     1.3463 sqrt(T) + 0.361 ln(T) + 13
     `at="middle"`       1.969 sqrt(T); 1.803 sqrt(T) with split=0.5
     ==================  ===================================================
 
-    (docs/adaptive.md, theorems 3 to 5). On outcomes that nobody steers it adapts: up to a million
-    rounds its certificate grew about like the cube root of T on coins, and like log T or a little
-    faster on periodic outcomes. `BentGrid` has a smaller bound if T is known.
+    (docs/adaptive.md, theorems 3 to 5). It adapts to outcomes that no opponent chooses: up to a
+    million rounds its certificate grew about like the cube root of T on coins, and like log T or a
+    little faster on periodic outcomes. `BentGrid` has a smaller bound if T is known.
 
-    It looks at outcomes only, so it is no sharper than the outcomes' own order lets it be: see
-    `Certificate`. With at="outer" it says 0 and 1, which a log loss does not forgive.
+    It sees only past outcomes, so it is no sharper than they allow: see `Certificate`. With
+    at="outer" it forecasts 0 and 1, which can make the log loss infinite.
 
     Parameters
     ----------
     at
         Where in the cell to forecast: at its "outer" end, the one farther from 1/2, or in its
-        "middle", which never says 0 or 1 and has the larger bound. In the first cell both say 1/2.
+        "middle", which never forecasts 0 or 1 and has the larger bound. In the first cell both
+        forecast 1/2.
     split
         The deviation at which a cell is split: 1, 1/2, 1/4, ... or 1/1024. Small ones need many
-        cells, of which there are at most 2**20: with 1/16 `a_priori` says better than T up to 2**28
-        rounds, with 1/256 up to 2**16 only.
+        cells, and there are at most 2**20: with 1/16 `a_priori` is below T up to 2**28 rounds, with
+        1/256 only up to 2**16.
 
     Raises
     ------
@@ -95,7 +95,7 @@ class HorizonFree(_core.Walk, OutcomeForecaster, SplitLadder):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"at": self._at, "split": self._split}
 
     def _bound(self, rounds: int) -> Fraction:
@@ -169,12 +169,12 @@ def _outer(rounds: int, c: Fraction, j: int) -> Fraction:
 
 def _quarter(rounds: int) -> Fraction:
     """docs/adaptive.md, theorem 4: the same for c = 1/4, at about the best of the prices 1/n."""
-    best = max(67, math.isqrt(64 * rounds // 29))  # the price is 1/64 at the most
+    best = max(67, math.isqrt(64 * rounds // 29))  # the price is at most 1/64
     return min(Fraction(rounds, n) + _quarter_profit(n) for n in range(best - 3, best + 4))
 
 
 def _quarter_profit(n: int) -> Fraction:
-    log = Fraction((n**16).bit_length(), 16)  # above log2(n), by 1/16 at the most
+    log = Fraction((n**16).bit_length(), 16)  # above log2(n), by at most 1/16
     return Fraction(29 * n, 64) + log / 2 + Fraction(25, 2)
 
 

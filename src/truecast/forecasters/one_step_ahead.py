@@ -18,8 +18,8 @@ __all__ = ["OneStepAhead"]
 class OneStepAhead:
     r"""The look-ahead reference: commits to two neighbours and answers *after* the outcome.
 
-    Not a forecaster, since it has seen the outcome when it answers; it is what `AlmostOneStepAhead`
-    follows as closely as one can without looking. Its total calibration error by value is at most m
+    Not a forecaster, because it sees the outcome before it answers. `AlmostOneStepAhead` follows it
+    as closely as possible without looking ahead. Its total calibration error by value is at most m
     + 1 (the paper, theorem 2), in fact at most 3m/4 - 1 + 1/(4m), and its distance to calibration
     at most (m - 1)/2 (docs/theory.md, theorems 2 and 5).
 
@@ -62,7 +62,7 @@ class OneStepAhead:
 
     @property
     def pair(self) -> tuple[float, float]:
-        """The two points that the next answer will be one of."""
+        """The next answer will be one of these two points."""
         cell = self._ladder.open_cell
         return cell / self.grid, (cell + 1) / self.grid
 

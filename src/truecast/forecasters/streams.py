@@ -30,7 +30,7 @@ class Streams:
         Each made before its outcome was used.
     bound : array of shape (streams,)
         A proved bound on the distance to calibration of each stream, rounded up:
-        `Certificate.bound`. Rounds that the forecaster had played before count, here and below.
+        `Certificate.bound`. Includes rounds that the forecaster had played before, here and below.
     deviation, bias, pooled : arrays of shape (streams,)
         Its parts D, A and B, rounded up.
     brier : array of shape (streams,)
@@ -82,8 +82,8 @@ class ArcStreams:
     forecasts : array of shape (streams, rounds)
         Each made before its outcome was used.
     bound, lower_distance, smooth_error : arrays of shape (streams,)
-        Proved bounds for each stream, in total, rounded up: those of `ArcCertificate`. Rounds that
-        the forecaster had played before count, here and below.
+        Proved bounds for each stream, in total, rounded up: those of `ArcCertificate`. Includes
+        rounds that the forecaster had played before, here and below.
     brier : array of shape (streams,)
         Mean squared error of each stream, a proper score; nan if there was no round.
     """
@@ -141,7 +141,7 @@ def forecast_streams(
     outcomes
         Array of shape (streams, rounds) of 0 and 1.
     threads
-        How many to use; all cores that this process may use by default.
+        How many threads; by default, all cores that this process may use.
 
     Returns
     -------

@@ -23,15 +23,15 @@ NORMS = ("l1", "l2", "max")
 class Bins:
     """What `reliability_bins` returns: one entry for each bin.
 
-    Bin k holds the forecasts with ``edges[k] <= p < edges[k + 1]``; the last one also those equal
-    to its upper edge. Nowhere in truecast is there another rule.
+    Bin k holds the forecasts with ``edges[k] <= p < edges[k + 1]``; the last bin also includes its
+    upper edge. truecast uses this rule everywhere.
 
     Attributes
     ----------
     edges : array of shape (bins + 1,)
         From 0 to 1.
     zeros, ones : arrays
-        Outcomes of either kind in each bin; integers unless there are real weights.
+        Counts of zeros and ones in each bin; integers unless there are real weights.
     forecast : array
         Mean forecast in each bin; nan in an empty one.
     rate : array
@@ -56,14 +56,14 @@ class Bins:
 
     @property
     def gap(self) -> NDArray[np.float64]:
-        """Mean outcome less mean forecast in each bin; nan in an empty one."""
+        """Mean outcome minus mean forecast in each bin; nan in an empty one."""
         return self.rate - self.forecast
 
     def intervals(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return lower and upper ends of Wilson's intervals for each bin's rate.
 
         Each covers the mean probability of its bin in about `level` of all cases, if outcomes are
-        independent; they do not all do so at once. In an empty bin: 0 and 1. Not for real weights.
+        independent; they do not all cover at once. In an empty bin: 0 and 1. Not for real weights.
         """
         _refuse_weights(self.zeros, "intervals")
         return wilson(self.zeros, self.ones, _check.between("level", level, 0, 1))
@@ -123,7 +123,7 @@ def reliability_bins(
     n_bins: int = 15,
     strategy: str = "uniform",
 ) -> Bins:
-    """Group forecasts into bins; count, average, compare.
+    """Group forecasts into bins, with counts and means.
 
     Parameters
     ----------
@@ -134,8 +134,7 @@ def reliability_bins(
     strategy
         "uniform": bins of equal width, edges k / `n_bins`. "quantile": bins of equal counts, as far
         as ties allow: bin k begins at the least forecast with at least k / `n_bins` of all rounds
-        below it. Equal forecasts are never split, so there may be fewer bins than asked for; none
-        is empty.
+        below it. Equal forecasts are never split, so there may be fewer bins; none is empty.
 
     Examples
     --------
@@ -191,11 +190,11 @@ def binned_calibration_error(
     debias: bool = False,
     total: bool = False,
 ) -> float:
-    """The usual "ECE": how far mean outcome and mean forecast are apart in bins.
+    """The usual "ECE": how far apart mean outcome and mean forecast are in bins.
 
-    It depends on the bins: errors inside a bin cancel, so it can be 0 for badly calibrated
-    forecasts, and with many bins it grows by chance alone. `smooth_calibration_error` has no bins
-    to choose.
+    It depends on the bins. Errors inside a bin cancel, so it can be 0 for badly calibrated
+    forecasts. With many bins, chance alone makes it large. `smooth_calibration_error` needs no
+    bins.
 
     Parameters
     ----------
@@ -207,10 +206,9 @@ def binned_calibration_error(
         "l1": the mean over rounds of their bin's gap; "l2": root of the mean of its square; "max":
         the largest gap.
     debias
-        Take off what chance adds (after Kumar, Liang and Ma, 2019): for "l2" the estimated variance
-        of each bin's rate (a bin of one round, which has none, counts as 0), for "l1" what a normal
-        approximation expects, in closed form where they simulate. Not below 0; not for "max" or
-        real weights.
+        Subtract what chance adds (after Kumar, Liang and Ma, 2019): for "l2" the estimated variance
+        of each bin's rate (0 for a bin of one round), for "l1" the mean of a normal approximation,
+        in closed form instead of their simulation. Never below 0; not for "max" or real weights.
     total
         The sum over rounds rather than the mean; for "l1" only.
 

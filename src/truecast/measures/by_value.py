@@ -17,17 +17,17 @@ def calibration_error_by_value(
 
     .. math:: \frac1T \sum_v \Big|\sum_{t: p_t = v} (p_t - y_t)\Big|
 
-    The paper's ECE, of which it takes the total. An upper bound on the distance to calibration, but
-    not continuous: when all forecasts are distinct it is the mean of \|p - y\|, however well
-    calibrated they are, and moving forecasts by a hair can change it from that to 0. Use it for
-    forecasts that take few values.
+    This is the ECE of the paper, which takes its total. It is an upper bound on the distance to
+    calibration, but not continuous: if all forecasts are distinct it is the mean of \|p - y\|,
+    however well calibrated they are, and a tiny change of the forecasts can turn that into 0. Use
+    it for forecasts that take few values.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
     total
-        The sum over all rounds, the paper's scale, rather than the mean.
+        The sum over all rounds, as in the paper, rather than the mean.
 
     Examples
     --------

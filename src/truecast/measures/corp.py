@@ -1,4 +1,4 @@
-"""The CORP reliability curve: isotonic regression, and what it says of the scores."""
+"""The CORP reliability curve: isotonic regression, and decompositions of the scores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Decomposition:
     score : float
         The mean score.
     miscalibration : float
-        What recalibration by the curve would take off the score: 0 only if the mean outcome at
+        How much recalibration by the curve would lower the score. 0 only if the mean outcome at
         every forecast is that forecast; never negative.
     discrimination : float
-        How much better the recalibrated forecasts are than the mean outcome said throughout.
+        How much better the recalibrated forecasts are than always saying the mean outcome.
     uncertainty : float
-        The score of the mean outcome said throughout.
+        The score of always saying the mean outcome.
     """
 
     score: float
@@ -49,9 +49,9 @@ class ReliabilityCurve:
     rate : array
         Its mean outcome; increasing.
     zeros, ones : arrays
-        Its outcomes of either kind.
+        The counts of its outcomes.
     brier, log : Decomposition
-        Of the two proper scores. Where the log score is infinite, so is its miscalibration.
+        Of the two proper scores. If the log score is infinite, so is its miscalibration.
     """
 
     lower: NDArray[np.float64]
@@ -76,11 +76,11 @@ def reliability_curve(
     After Dimitriadis, Gneiting and Jordan (2021).
 
     Isotonic regression of outcomes on forecasts: the increasing curve that fits best, under the
-    Brier score, the log score and every other proper score at once. Nothing to choose; equal
+    Brier score, the log score and every other proper score at once. It needs no settings, and equal
     forecasts stay together.
 
-    It overfits: with few rounds the curve follows chance, and miscalibration is above 0 for
-    calibrated forecasts; see `reliability_band`. It shows nothing that is not increasing.
+    It overfits: with few rounds the curve follows chance, and miscalibration is above 0 even for
+    calibrated forecasts; see `reliability_band`. It cannot show rates that decrease.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What miscalibration costs those who decide by the forecasts, whatever they decide: exactly."""
+"""What miscalibration can cost people who decide by the forecasts, exactly."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ __all__ = ["calibration_decision_loss", "u_calibration_error"]
 def u_calibration_error(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    """The most that trusting the forecasts can lose against the best constant one in hindsight.
+    """The most that trusting the forecasts can lose against the best constant in hindsight.
 
     The maximum, over all proper losses with values in [0, 1], of the mean loss of the forecasts
-    less that of the best constant (Kleinberg, Paes Leme, Schneider and Teng, 2023, who take losses
-    in [-1, 1]: twice this). Exact: it is twice the height at 1/2 of the concave envelope of the
-    regret of threshold decisions (docs/measures.md, theorem 5).
+    minus the mean loss of the best constant (Kleinberg, Paes Leme, Schneider and Teng, 2023, who
+    take losses in [-1, 1]: twice this). Exact: it is twice the height at 1/2 of the concave
+    envelope of the regret of threshold decisions (docs/measures.md, theorem 5).
 
-    Forecasts that are better than any constant can be miscalibrated and still have 0 here.
+    0 does not mean calibrated: forecasts that beat every constant can be miscalibrated and have 0
+    here.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def u_calibration_error(
 def calibration_decision_loss(
     y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
 ) -> float:
-    """The most that a decision maker with payoffs in [0, 1] gains by second-guessing forecasts.
+    """The most that a decision with payoffs in [0, 1] can gain by second-guessing the forecasts.
 
     CDL (Hu and Wu, 2024): the maximum, over all decisions with payoffs in [0, 1], of the mean
     payoff lost by trusting the forecasts instead of the mean outcome at each forecast (swap
@@ -49,9 +50,9 @@ def calibration_decision_loss(
     the height at 1/2 of the concave envelope of the loss of threshold decisions (docs/measures.md,
     theorem 5).
 
-    Like the error by value it looks at each distinct forecast alone: if all are distinct, it says
-    how well outcomes could be known in hindsight, not how well calibrated the forecasts are. Round
-    forecasts first, to what you act on.
+    Like the error by value, it treats each distinct forecast separately. If all are distinct, it
+    says how well outcomes could be known in hindsight, not how well calibrated the forecasts are.
+    So first round forecasts to the precision you act on.
 
     Parameters
     ----------

@@ -24,22 +24,22 @@ def arc_energy(
     calibration error at most 0.58334 sqrt(E) (docs/arc.md, theorem 2). `Arc` makes forecasts that
     keep E small, whatever happens.
 
-    If the forecasts are right, the mean of E is `expected`: at most 1 a round. `energy` beside it
-    is not a test: where forecasts are concentrated, E varies by chance as much as its mean, so a
-    few times `expected` is no evidence. For a p-value, use `uncertainty(smooth_calibration_error,
-    ...)`. E does not see sharpness. The bounds are upper bounds: they can be well above the true
-    values, even above 1. `smooth_calibration_error` is exact, and `lower_calibration_distance`
-    gives two close bounds; both are slower.
+    If the forecasts are right, the mean of E is `expected`: at most 1 a round. This is not a test:
+    if forecasts are concentrated, chance alone varies E by as much as its mean, so a few times
+    `expected` is no evidence. For a p-value, use `uncertainty(smooth_calibration_error, ...)`. E
+    ignores sharpness. The bounds are upper bounds: they can be well above the true values, even
+    above 1. `smooth_calibration_error` is exact, and `lower_calibration_distance` gives two close
+    bounds; both are slower.
 
-    Forecasts of exactly 0 and 1 are welcome. K(0, 0) is 56.2, so a wrong certainty counts as much
+    Forecasts of exactly 0 and 1 are allowed. K(0, 0) is 56.2, so a wrong certainty counts as much
     as about 56 ordinary surprises.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone. With real weights, `expected` is nan (it
-        takes the squares of the weights, which a tally does not keep), and `energy` depends on the
-        unit of the weights (E / T doubles if all weights do). The bounds a round do not.
+        needs the squares of the weights, which a tally does not keep), and `energy` depends on the
+        unit of the weights (E / T doubles if all weights do). The bounds per round do not.
     total
         Totals over all rounds: E itself rather than E / T.
 
@@ -65,6 +65,6 @@ def arc_energy(
     Notes
     -----
     O(n log n) to sort, then one pass, because K(p, q) is a product of a function of p and one of q.
-    The bounds allow for every rounding error (docs/arc.md, section 6).
+    The bounds include every rounding error (docs/arc.md, section 6).
     """
     return energy_of(as_tally(y_true, y_prob, sample_weight), total=total)

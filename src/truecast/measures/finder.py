@@ -1,6 +1,6 @@
 """Where forecasts are off: one search for words, tables and pictures.
 
-All that it marks shares one chance to err.
+One p-value covers everything that it marks.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _NARROW = 0.1  # of two stretches, that may lie between them for them to be one
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring forecasts, and what came of them.
+    """A range of neighbouring forecasts, with their outcomes.
 
     Attributes
     ----------
     low, high : float
         The least and the greatest of them.
     rounds : int or float
-        How many rounds were forecast so, or their weight.
+        The number of their rounds, or its weight.
     forecast, rate : float
         Their mean forecast and their mean outcome.
     noise : float
@@ -50,10 +50,10 @@ class Stretch:
         weights.
     p_value : float
         How often calibrated forecasts would be as far off as these, in any stretch or in the smooth
-        calibration error: it allows for all that was looked at. nan for real weights.
+        calibration error, so it accounts for the whole search. nan for real weights.
     alone : bool
-        Whether they are off by themselves, if they are off: else only together with others, in the
-        smooth calibration error.
+        If they are off: whether by themselves, or only together with others, in the smooth
+        calibration error.
     """
 
     low: float
@@ -67,12 +67,12 @@ class Stretch:
 
     @property
     def gap(self) -> float:
-        """Mean outcome less mean forecast: above 0 where forecasts were too low."""
+        """Mean outcome minus mean forecast: above 0 if forecasts were too low."""
         return self.rate - self.forecast
 
     @property
     def off(self) -> bool:
-        """Whether this is more than chance does: a p-value below 0.05. Never for real weights."""
+        """Whether this is beyond chance: a p-value below 0.05. Never for real weights."""
         return self.p_value < SIGNIFICANT
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
@@ -97,7 +97,7 @@ class Stretches:
     ----------
     p_value : float
         How often calibrated forecasts would be as far off, in any stretch or in the smooth
-        calibration error: the least p-value of all that was looked at. nan for real weights.
+        calibration error: the smallest p-value of the search. nan for real weights.
     off : tuple of Stretch
         Where forecasts are off, in order, without overlap: none if the p-value is 0.05 or more,
         else at least one.
@@ -108,8 +108,8 @@ class Stretches:
     halves : tuple of Stretch
         Forecasts up to the mean forecast, and those above it, if there are both.
     smooth : Uncertainty or None
-        Of the smooth calibration error, with a p-value that allows for stretches, too, and an
-        interval from 0 where that is not below (1 - level)/2. None for real weights.
+        Of the smooth calibration error. Its p-value accounts for stretches too, and its interval
+        starts at 0 unless the p-value is below (1 - level)/2. None for real weights.
     resamples : int
         How often chance was simulated.
     """
@@ -134,18 +134,18 @@ def stretches(
 ) -> Stretches:
     """Return where forecasts are off beyond chance, and how sure that is.
 
-    Looks at the smooth calibration error and at all stretches of neighbouring forecasts, with their
-    gaps measured against what chance does there (Bernstein's inequality: few rounds and rare
-    outcomes included), and simulates calibrated forecasts to see how far off the worst of all these
-    is by chance. If forecasts are calibrated and rounds independent, anything at all is marked with
-    a probability below 0.05. That nothing is marked does not tell that forecasts are calibrated;
-    and where a stretch begins and ends is only about right.
+    It looks at the smooth calibration error and at all stretches of neighbouring forecasts. It
+    compares their gaps with chance (by Bernstein's inequality, so few rounds and rare outcomes are
+    fine), and simulates calibrated forecasts to see how far off the worst of them is by chance. If
+    forecasts are calibrated and rounds independent, the probability that anything is marked is
+    below 0.05. If nothing is marked, forecasts need not be calibrated. Where a stretch begins and
+    ends is only approximate.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally alone. With real weights chance cannot be judged:
-        nothing is marked.
+        As in `Tally.from_predictions`; or a Tally alone. With real weights nothing is marked,
+        because chance cannot be judged.
     level
         Of the interval of the smooth calibration error.
     resamples
@@ -187,8 +187,8 @@ def stretches_p_value(tally: Tally) -> float:
     """Return how often, at most, a stretch of calibrated forecasts would be as far off as here.
 
     Proved rather than simulated, by Bernstein's inequality for every stretch, above and below, and
-    the sum over all of them: so it is on the large side, but it tells p-values that no number of
-    resamples could. Not for real weights.
+    the sum over all of them. So it is conservative, but it can be smaller than any simulated
+    p-value. Not for real weights.
     """
     marks = marks_of(tally)
     sums = _sums(tally, marks.at, tally.ones[None])

@@ -30,9 +30,9 @@ def laplace_calibration_error(
 
     After Kumar, Sarawagi and Jain (2018), and Błasiok and others (2023).
 
-    Exact, over all pairs of rounds, not a sample of them. With scale 1 it is, up to constants,
-    between the lower distance to calibration and its square root. Its size depends on `scale`:
-    compare only at the same one.
+    Exact, over all pairs of rounds, not a sample. With scale 1 it is, up to constants, between the
+    lower distance to calibration and its square root. Its size depends on `scale`: compare only at
+    the same scale.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def laplace_calibration_error(
     squared
         Return the square.
     unbiased
-        Leave out the pairs of a round with itself and divide by T (T - 1): 0 on average for
-        calibrated forecasts, so it may be negative; with `squared` only. Not for real weights;
-        needs two rounds.
+        Leave out the pairs of a round with itself and divide by T (T - 1). It is 0 on average for
+        calibrated forecasts, so it may be negative. Only with `squared`, with at least two rounds,
+        and not for real weights.
 
     Examples
     --------

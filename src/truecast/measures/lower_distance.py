@@ -22,17 +22,17 @@ class LowerDistance:
     Attributes
     ----------
     lower, upper : float
-        Proven: the lower distance to calibration is between them, rounding included. Means per
-        round, or totals if those were asked for.
+        Proven bounds of the lower distance to calibration, including rounding. Means per round, or
+        totals if requested.
     nodes, zero_prices, one_prices : arrays
-        Prices A and B at the nodes, linear in between: the witness of `lower`, unless that is 0,
+        Prices A and B at the nodes, linear in between: the witness of `lower`, unless `lower` is 0,
         which needs none. Both change no faster than p, and (1 - v) A(v) + v B(v) <= 0 for all v.
-        The mean over all rounds of A(p) for a zero and B(p) for a one is `lower` and the allowance
+        The mean over all rounds of A(p) for a zero and B(p) for a one is `lower` plus the allowance
         for rounding.
     values, masses : arrays
         Calibrated forecasts, and the share of all rounds (or their number, for totals) that each
         receives: the witness of `upper`. Moving the zeros to ``(1 - values) * masses`` and the ones
-        to ``values * masses`` costs `upper` less the allowance for rounding.
+        to ``values * masses`` costs `upper` minus the allowance for rounding.
     """
 
     lower: float
@@ -64,8 +64,8 @@ def lower_calibration_distance(
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
     rtol
-        Stop when the bounds are this close, relative to the upper one. It is a wish: it stops as
-        well when going on does not help, and both bounds are valid whenever it stops.
+        Stop when the bounds are this close, relative to the upper one. The search also stops when
+        continuing does not help. Both bounds are valid whenever it stops.
     total
         Totals over all rounds rather than means.
 
@@ -77,9 +77,9 @@ def lower_calibration_distance(
 
     Notes
     -----
-    A linear programme in prices at all forecasts and some nodes between, solved by an interior
-    point method in O(n) an iteration; its solution is then repaired so that the prices hold exactly
-    and everywhere, not only at the nodes; nodes are added where that cost too much
+    A linear programme in prices at all forecasts and some nodes between them, solved by an interior
+    point method in O(n) an iteration. Its solution is then repaired so that the prices are valid
+    exactly and everywhere, not only at the nodes. Nodes are added where the repair cost too much
     (docs/measures.md, theorem 4).
     """
     tally = as_tally(y_true, y_prob, sample_weight)

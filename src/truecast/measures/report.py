@@ -25,7 +25,7 @@ __all__ = ["FIGURES", "Report", "measure", "some_figures"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `measure` returns: every figure a mean per round, unless its name says otherwise.
+    """What `measure` returns. Figures are means per round, unless their names say otherwise.
 
     Attributes
     ----------
@@ -37,13 +37,12 @@ class Report:
     brier, log : Decomposition
         The two proper scores with miscalibration, discrimination and uncertainty.
     lower_distance : tuple of float
-        Proven bounds of the lower distance to calibration, within 5 % of each other where that is
-        quick.
+        Proven bounds of the lower distance to calibration, within 5 % of each other if that is
+        fast.
     smooth_calibration_error, smooth_ece, laplace_calibration_error : float
         Without bins.
     arc_energy : ArcEnergy
-        The energy on the arc, what it would be on average if the forecasts were right, and the
-        bounds it proves.
+        The energy on the arc, its mean if the forecasts were right, and the bounds it proves.
     calibration_error_by_value, binned_calibration_error, debiased_calibration_error,
     quantile_calibration_error : float
         By distinct forecast; in 15 bins of equal width, as it is and debiased (nan for real
@@ -75,7 +74,7 @@ class Report:
 
     @property
     def totals(self) -> dict[str, float]:
-        """The figures that are sums over rounds, as sums: the paper's scale."""
+        """The figures that are sums over rounds, as totals: the scale of the paper."""
         figures = {"brier_total": self.brier.score, "log_total": self.log.score}
         figures["arc_energy_total"] = self.arc_energy.energy
         low, high = self.lower_distance
@@ -86,13 +85,13 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return everything, totals included, as plain data.
 
-        What is infinite or undefined is the float inf or nan.
+        Infinite or undefined values are the floats inf and nan.
         """
         return asdict(self) | {"lower_distance": list(self.lower_distance), "totals": self.totals}
 
     @property
     def figures(self) -> dict[str, dict[str, float]]:
-        """The figures by what they are about, and then by the names that people read."""
+        """The figures by topic, and then by readable name."""
         low, high = self.lower_distance
         return {
             "proper scores (lower is better)": {
@@ -151,11 +150,11 @@ _SUMS = (
 
 
 def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None) -> Report:
-    """Measure forecasts in every way at once.
+    """Compute every measure at once.
 
-    No figure here tells by itself whether forecasts are good: those of calibration do not see
-    sharpness (the mean outcome said throughout is calibrated), and all grow by chance when rounds
-    are few (see `uncertainty`).
+    No single figure here says whether forecasts are good. Calibration errors ignore sharpness
+    (always saying the mean outcome is calibrated), and chance makes all of them larger when there
+    are few rounds (see `uncertainty`).
 
     Parameters
     ----------
@@ -183,7 +182,7 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
-    """Return some fields of a tally's report, as in `Report.to_dict`; computes no others."""
+    """Return some fields of a tally's report, as in `Report.to_dict`; compute no others."""
     return {name: _plain(figure) for name, figure in _figures(tally, names).items()}
 
 
@@ -199,7 +198,7 @@ def _figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
 
 
 class _Shared:
-    """A tally, and what several figures are made of."""
+    """A tally, and what several figures share."""
 
     def __init__(self, tally: Tally) -> None:
         self.tally = tally

@@ -1,4 +1,4 @@
-"""Proper scores: what a calibration figure must be read beside."""
+"""Proper scores: read one beside every calibration figure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def brier_score(
 ) -> float:
     """Mean squared error of the forecasts, a proper score: lower is better, honesty pays.
 
-    It mixes calibration and sharpness; `reliability_curve` takes them apart. What counts as low
-    depends on how predictable the outcomes are, so compare forecasts of the same outcomes only.
+    It mixes calibration and sharpness; `reliability_curve` separates them. What is low depends on
+    how predictable the outcomes are, so compare only forecasts of the same outcomes.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def log_loss(
 ) -> float:
     """Mean of -log of the probability given to what happened, a proper score, in nats.
 
-    Infinite if something happened that had been given probability 0: nothing is clipped.
+    Infinite if something with probability 0 happened: nothing is clipped.
 
     Parameters
     ----------

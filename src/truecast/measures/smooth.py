@@ -25,10 +25,9 @@ def smooth_calibration_error(
         \qquad f: [0,1] \to [-1,1], \quad |f(u) - f(v)| \le |u - v|
 
     No bins, no bandwidth, continuous in p (it moves by at most twice the mean change of p), and
-    within a factor of two of the lower distance to calibration on either side (docs/measures.md,
-    theorem 3).
+    between half and twice the lower distance to calibration (docs/measures.md, theorem 3).
 
-    Chance alone makes it positive, of the order of 1/sqrt(T): see `uncertainty`. It does not see
+    Chance alone makes it positive, of the order of 1/sqrt(T): see `uncertainty`. It ignores
     sharpness.
 
     Parameters
@@ -46,7 +45,7 @@ def smooth_calibration_error(
     Notes
     -----
     O(n log n) in the worst case, by a flow on a path (docs/measures.md, theorem 1).
-    `smooth_calibration_witness` tells which f attains the maximum.
+    `smooth_calibration_witness` returns an f that attains the maximum.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     return _error(tally, np.empty(0)) * (tally.total if total else 1)
@@ -56,8 +55,7 @@ def smooth_calibration_error(
 class SmoothWitness:
     """A function that attains the smooth calibration error.
 
-    Where it is positive, outcomes near there exceed forecasts on balance; where it is negative,
-    they fall short.
+    Where it is positive, forecasts are too low on balance; where it is negative, too high.
 
     Attributes
     ----------
@@ -83,8 +81,8 @@ def smooth_calibration_witness(
 ) -> SmoothWitness:
     """Return the function f of `smooth_calibration_error`: it shows where the miscalibration is.
 
-    There may be several; this one is as near to 0 as the walk back allows where nothing is at
-    stake. Anyone can check that it is 1-Lipschitz and that the mean of (y - p) f(p) is the error.
+    There may be several; this one stays near 0 where its value does not matter. Anyone can check
+    that it is 1-Lipschitz and that the mean of (y - p) f(p) is the error.
 
     Parameters
     ----------

@@ -30,12 +30,12 @@ def smooth_ece(
     .. math:: \int_0^1 |r_\sigma(t)|\,dt
 
     The residuals y - p, placed at p, are smoothed by a Gaussian of standard deviation sigma
-    reflected at 0 and 1. The bandwidth is the one at which the result equals sigma: there is one,
-    and only one, because the integral does not rise as sigma grows.
+    reflected at 0 and 1. The bandwidth is the sigma that equals the result: there is exactly one,
+    because the integral does not rise as sigma grows.
 
-    A number to compare forecasts by: up to constants it lies between the lower distance to
-    calibration and its square root (their theorem). It says less than `smooth_calibration_error`,
-    which is exact, but is widely used.
+    Use it to compare forecasts: up to constants it lies between the lower distance to calibration
+    and its square root (their theorem). It says less than `smooth_calibration_error`, which is
+    exact, but is widely used.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def smooth_ece(
     Notes
     -----
     Computed on a lattice of 64 points per bandwidth (at most 2**20 in all) by Fourier transform,
-    which is off by about 1e-4 of the calibration error by value at the most, as long as sigma is
-    above 1e-4. Linear after the tally.
+    with an error of at most about 1e-4 of the calibration error by value, if sigma is above 1e-4.
+    Linear after the tally.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     if bandwidth is not None:

@@ -1,7 +1,4 @@
-"""How sure are we: bands for the reliability curve, intervals for any measure.
-
-Both by resampling the tally.
-"""
+"""Bands for the reliability curve and intervals for any measure, by resampling the tally."""
 
 from __future__ import annotations
 
@@ -27,14 +24,14 @@ _NOTHING = 1e-9  # rounding
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """What `reliability_band` returns: for each forecast, where the curve is expected.
+    """What `reliability_band` returns: the expected range of the curve at each forecast.
 
     Attributes
     ----------
     p : array
         Forecasts, increasing.
     lower, upper : arrays
-        The band at each: pointwise, not for all forecasts at once.
+        The band at each forecast: pointwise, not for all forecasts at once.
     kind : str
         "consistency" or "confidence".
     level : float
@@ -56,15 +53,14 @@ class Uncertainty:
     estimate : float
         The measure of the rounds.
     lower, upper : float
-        Its interval, by the percentiles of resampled rounds; from 0 where chance is enough to
-        explain the estimate.
+        Its interval, from percentiles of resampled rounds; it starts at 0 if chance explains the
+        estimate.
     level : float
         Of that interval.
     if_calibrated : float
-        What the measure would be on average if the forecasts were calibrated: what chance alone
-        does.
+        The mean of the measure if the forecasts were calibrated: the effect of chance alone.
     p_value : float
-        How often it would then be as large as the estimate, or larger. Small: not calibrated.
+        How often it would then be at least as large as the estimate. Small means not calibrated.
     """
 
     estimate: float
@@ -99,14 +95,15 @@ def reliability_band(
         As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
     kind
         "consistency": where the curve would be if the forecasts were calibrated; a curve that
-        leaves the band speaks against that. "confidence": where the curve of other rounds like
+        leaves the band is evidence against that. "confidence": where the curve of other rounds like
         these would be.
     level
-        Of the band, at each forecast by itself.
+        Of the band, at each single forecast.
     resamples
         How many. 1,000 take about a second.
     random_state
-        A seed, a generator, or None. The same seed gives the same band; None another one each time.
+        A seed, a generator, or None. The same seed gives the same band; None gives a different one
+        each time.
 
     Examples
     --------
@@ -141,18 +138,18 @@ def uncertainty(
 ) -> Uncertainty:
     """Return how sure a measure is, and what it would be for calibrated forecasts.
 
-    Most measures of calibration are never negative and grow by chance: read `if_calibrated` and
-    `p_value` before the interval. It is by percentiles of the bootstrap; for a measure that is 0
-    for calibrated forecasts it begins at 0 unless the p-value is below (1 - level)/2. Between
-    these, where forecasts are nearly calibrated, it still lies too high. All assume independent
+    Most measures of calibration are never negative, and chance makes them larger: read
+    `if_calibrated` and `p_value` before the interval. The interval uses bootstrap percentiles. For
+    a measure that is 0 for calibrated forecasts, it starts at 0 unless the p-value is below (1 -
+    level)/2. For small errors it is biased slightly upward. Everything here assumes independent
     rounds.
 
     Parameters
     ----------
     measure
-        A function of a Tally, such as `smooth_calibration_error`; options by ``functools.partial``
-        or a lambda. With more than 4,096 distinct forecasts it must be continuous in them, unlike
-        the error by value.
+        A function of a Tally, such as `smooth_calibration_error`; pass options with
+        ``functools.partial`` or a lambda. With more than 4,096 distinct forecasts it must be
+        continuous in them, unlike the error by value.
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone. Weights must be integers.
     level, resamples, random_state
@@ -167,9 +164,8 @@ def uncertainty(
 
     Notes
     -----
-    The estimate is of the tally as it is; resamples, of either kind, are as in `reliability_band`.
-    Twice 1,000 of them take a second or two, and as long as 2,000 times the measure of 4,096
-    forecasts.
+    The estimate uses the tally unchanged; both kinds of resamples are as in `reliability_band`.
+    Twice 1,000 of them take a second or two, plus 2,000 times the measure of 4,096 forecasts.
     """
     if not callable(measure):
         raise InputError("measure", "must be a function of a Tally", measure)

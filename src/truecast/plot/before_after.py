@@ -140,8 +140,8 @@ def before_after(
 ) -> BeforeAfter:
     """Return the reliability diagrams of two forecasts of the same rounds.
 
-    Recalibration is worth it if the Brier score falls, not only the calibration error: the mean
-    outcome said throughout is calibrated, and tells nothing.
+    Recalibration is worth it if the Brier score falls, not only the calibration error: always
+    saying the mean outcome is calibrated, and useless.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The certificate over time, beside the distance that it bounds and what was proved before."""
+"""The certificate over time, beside the distance that it bounds and the bound proved before."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class CertificateCourse:
     name : str
         Of the forecaster.
     rounds : array
-        After how many rounds it was looked at.
+        The numbers of rounds at which it was recorded.
     certificate : array
-        Its bound on the distance to calibration then, proved from what had happened.
+        Its bound on the distance to calibration at that time.
     a_priori : array
-        What was proved for as many rounds before the first.
+        The bound for that many rounds, proved before the first.
     measured : array
-        After how many rounds the distance was computed.
+        The numbers of rounds at which the distance was computed.
     lower, upper : arrays
-        Proven bounds on the distance to calibration after those.
+        Proven bounds on the distance to calibration at these.
     brier : float
         The Brier score of all forecasts: the certificate says nothing about their sharpness.
     """
@@ -67,9 +67,9 @@ class CertificateCourse:
 
         Both scales are logarithmic.
 
-        Dots are the distance where it was computed; where its bounds are apart, or the certificate
-        is the smaller one, bars reach from the lower to the least of the upper. Between the dots
-        nothing is known, and nothing is drawn.
+        Dots are the computed distances. If the bounds differ, or the certificate is smaller, a bar
+        reaches from the lower bound to the smallest upper bound. Nothing is drawn between the dots,
+        because nothing is known there.
         """
         axes = new_figure(5.2, 4.0).add_subplot() if axes is None else axes
         wide = room(axes)[0] > 220
@@ -136,24 +136,24 @@ def certificate_course(
 ) -> CertificateCourse:
     """Return how a forecaster's certificate grows, and the distance to calibration beneath it.
 
-    The certificate is proved without looking for the nearest calibrated forecasts, so the distance
-    is below it, often far. It tells of these outcomes; what was proved before holds for all.
+    The certificate is proved without a search for the nearest calibrated forecasts, so the distance
+    is below it, often far below. It is about these outcomes; the bound proved before holds for all.
 
     Parameters
     ----------
     forecaster
-        A forecaster, guard or recalibrator of truecast. One with the same options is played from
-        its first round; this one is not changed.
+        A forecaster, guard or recalibrator of truecast. A new one with the same options is played;
+        this one does not change.
     outcomes
         What happened, 0 or 1, in order.
     scores
         The scores for a `Recalibrator`, or the hints for a `Guard`; none for other forecasters.
     points
-        How often the certificate is looked at, after 1 round and then more and more.
+        How often the certificate is recorded, at roughly exponential steps from round 1.
     distances
-        How often the distance is computed, at some of these: the last at least.
+        How often the distance is computed, at some of these points, including the last.
     rtol, time_limit
-        As in `calibration_distance`; the time, in seconds, is for all of them together.
+        As in `calibration_distance`; the time, in seconds, is for all distances together.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def certificate_course(
 
     Notes
     -----
-    The forecasts cost what a batch of them does; the distances take the rest, up to the time limit.
+    The forecasts cost as much as a batch; the distances take the rest, up to the time limit.
     """
     y = _check.outcomes(outcomes)
     points = _check.whole_number("points", points, least=2, most=10_000)

@@ -1,4 +1,4 @@
-"""Groups beside each other: which of them are off, and by more than chance."""
+"""Groups side by side: which of them are off by more than chance."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
 @dataclass(frozen=True, eq=False)
 class GroupOverview:
-    """What `group_overview` returns: groups, those with the most evidence against them first.
+    """What `group_overview` returns: groups, sorted by the evidence against them.
 
     Attributes
     ----------
@@ -55,15 +55,15 @@ class GroupOverview:
     error : array
         The smooth calibration error, per round.
     chance, chance_high : arrays
-        What the error would be on average if the group's forecasts were calibrated, and what it
-        would then not exceed in `level` of all cases. nan where that was not simulated.
+        The mean of the error if the group's forecasts were calibrated, and what it would not exceed
+        in `level` of all cases. nan if that was not simulated.
     p_value : array
-        How often it would then be as large as it is, or larger, at the most. By simulation, for as
-        long as that takes to tell; or by Bernstein's inequality for all stretches of forecasts,
-        where no number of draws would do. For one group by itself: see `adjusted`. nan where
-        nothing was simulated.
+        How often, at most, it would then be at least this large. By simulation, with as many draws
+        as needed; or by Bernstein's inequality for all stretches of forecasts, if no number of
+        draws would be enough. For one group by itself: see `adjusted`. nan if nothing was
+        simulated.
     brier : array
-        The Brier score, which also tells how sharp the forecasts are.
+        The Brier score, which also measures sharpness.
     level : float
     """
 
@@ -81,10 +81,9 @@ class GroupOverview:
     def draw(self, axes: Any = None, *, most: int = 30) -> Any:
         """Draw the first groups on matplotlib axes, or on those of a new figure; return the figure.
 
-        Dots are the errors, filled if the adjusted p-value is below 0.05; bars reach to where the
-        error would be in `level` of all cases if the group were calibrated, with a line at its
-        mean. As many groups as there is room for, `most` of them at the most; how many more there
-        are is said.
+        Dots are the errors, filled if the adjusted p-value is below 0.05. If a group were
+        calibrated, its error would lie within its bar in `level` of all cases; the line is the
+        mean. It draws as many groups as fit, at most `most`, and says how many more there are.
         """
         shown = min(_check.whole_number("most", most, least=1, most=10_000), len(self))
         axes = new_figure(5.2, 1.2 + 0.2 * shown).add_subplot() if axes is None else axes
@@ -154,7 +153,7 @@ class GroupOverview:
 
     @property
     def adjusted(self) -> NDArray[np.float64]:
-        """The p-values, adjusted for the number of groups (Holm, 1979); nan where there is none.
+        """The p-values, adjusted for the number of groups (Holm, 1979); nan if there is none.
 
         If all groups are calibrated and their rounds independent, the chance that any is below 0.05
         here is at most 0.05.
@@ -174,11 +173,11 @@ def group_overview(
     tested: int = 50,
     random_state: int | np.random.Generator | None = 0,
 ) -> GroupOverview:
-    """Return how calibrated each group is, beside what chance would make of it.
+    """Return how calibrated each group is, and how large its error would be by chance.
 
-    Small groups have large errors by chance, and among many groups some have small p-values: read
-    `chance_high` beside `error`, and `adjusted` before you accuse a group. A group without evidence
-    need not be calibrated: it may be small.
+    Small groups have large errors by chance, and among many groups some have small p-values. So
+    read `chance_high` beside `error`, and `adjusted` before you blame a group. A group without
+    evidence need not be calibrated: it may be small.
 
     Parameters
     ----------
@@ -191,7 +190,7 @@ def group_overview(
     resamples
         How often chance is simulated for a group.
     tested
-        For how many groups it is: those whose error is largest against its scale.
+        For how many groups chance is simulated: those with the largest errors for their size.
     random_state
         A seed, a generator, or None.
 
@@ -206,10 +205,10 @@ def group_overview(
 
     Notes
     -----
-    About 2 ms for each group that is tested, more if many draws are needed to tell whether it
-    stands out, and 30 µs for each other one, after the tallies; those of a million rounds take
-    about a second. Chance is simulated with forecasts pooled in 64 cells. With real weights it is
-    not, and the order is that of the errors.
+    After the tallies, about 2 ms for each group that is tested, more if many draws are needed, and
+    30 µs for each other group. The tallies of a million rounds take about a second. Chance is
+    simulated with forecasts pooled in 64 cells. With real weights it is not simulated, and groups
+    are sorted by error.
     """
     level = _check.between("level", level, 0, 1)
     resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)

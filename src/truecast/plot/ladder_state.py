@@ -33,18 +33,18 @@ class LadderState:
     points : array
         From 0 to 1.
     biases : array
-        The sum of (point - outcome) over the rounds that were credited to each.
+        The sum of (point - outcome) over the rounds credited to each.
     low, high : arrays
-        What the invariant allows each bias to be, now.
+        The range that the invariant allows for each bias.
     open_cells : array of bool
-        For each pair of neighbours, whether forecasts are made between them now: one is.
+        For each pair of neighbours, whether this is the open cell; exactly one is.
     bias : float
         The sum of the absolute biases, A.
     pooled : float
         B, which can be smaller.
     deviation : float
-        D, how far the forecasts were from the points that they were credited to. Their distance to
-        calibration is at most D + min(A, B).
+        D, how far the forecasts were from their credited points. Their distance to calibration is
+        at most D + min(A, B).
     """
 
     name: str
@@ -119,8 +119,8 @@ class LadderState:
 def ladder_state(forecaster: Any) -> LadderState:
     """Return a forecaster's ladder: points, biases, open cell, and what its invariant allows.
 
-    The biases are of the points that rounds were credited to, not of the forecasts, which lie in
-    the cells between; and small biases do not make sharp forecasts.
+    The biases belong to the credited points, not to the forecasts, which lie in the cells between.
+    Small biases do not make forecasts sharp.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where the miscalibration is: the witness of the smooth calibration error, taken apart."""
+"""Where the miscalibration is: the smooth calibration error, split by forecast."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from truecast.tally import Tally, as_tally
 __all__ = ["Miscalibration", "miscalibration"]
 
 TOO_LOW_HIGH = COLORS[0], COLORS[2]
-_POINTS = 512  # of the witness, at the most
+_POINTS = 512  # of the witness, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +41,20 @@ class Miscalibration:
     error : float
         The smooth calibration error, per round: the sum of `overall` and of all contributions.
     overall : float
-        The part of it that is due to all forecasts together being too high or too low: `base` times
-        `bias`.
+        The part of it because all forecasts together are too high or too low: `base` times `bias`.
     bias : float
-        Mean outcome less mean forecast.
+        Mean outcome minus mean forecast.
     brier : float
-        The Brier score of the same forecasts, which also tells how sharp they are.
+        The Brier score of the same forecasts, which also measures sharpness.
     total : int or float
         Rounds, or their weight.
     p, f : arrays
-        At most 512 of the forecasts, and there the function that attains the error: in [-1, 1],
+        At most 512 of the forecasts, and the function that attains the error at each: in [-1, 1],
         changing no faster than p.
     base : float
-        A level of f: where f is above, forecasts were too low on balance, and where it is below too
-        high. That is true of every level, since f is only fixed up to a constant if the bias is 0;
-        this one parts them best. It is 0 unless stretches differ in direction.
+        A level of f: where f is above it, forecasts were too low on balance, and where f is below
+        it, too high. That holds for every level, since f is only fixed up to a constant if the bias
+        is 0; this level separates them best. It is 0 unless stretches differ in direction.
     edges : array
         Of bins of equal width, as in `ReliabilityDiagram`.
     counts : array
@@ -85,10 +84,10 @@ class Miscalibration:
     def draw(self, axes: Any = None) -> Any:
         """Draw on matplotlib axes, or on those of a new figure; return the figure.
 
-        Bars are the gaps, upwards where forecasts were too low, in what share of all rounds they
-        make; the line is the function above or below its base, to its own scale. Where both are
-        large, the error comes from. Words stand at the stretches that are off beyond chance; those
-        that are so only together are shaded less.
+        Bars are the gaps as a share of all rounds, upwards where forecasts were too low. The line
+        is the function above or below its base, on its own scale. The error comes from where both
+        are large. Labels mark the stretches that are off beyond chance; those that are off only
+        together are shaded less.
         """
         axes = new_figure(5.6, 3.6).add_subplot() if axes is None else axes
         tall = float(abs(self.gaps).max()) or 1.0
@@ -187,8 +186,8 @@ def miscalibration(
 
     That is the smooth calibration error.
 
-    Chance adds to the error everywhere, of the order of 1/sqrt(T) in all; `stretches` are where
-    there is more. There may be several functions that attain the error; this is the one of
+    Chance adds to the error everywhere, of the order of 1/sqrt(T) in total; `stretches` are where
+    there is more. Several functions may attain the error; this one is from
     `smooth_calibration_witness`.
 
     Parameters
@@ -217,7 +216,7 @@ def miscalibration(
     Notes
     -----
     O(n log n) in the worst case, after the tally: about 0.8 s for a million distinct forecasts,
-    most of it to simulate what chance does.
+    most of it to simulate chance.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     found = stretches(tally, resamples=resamples, random_state=random_state)

@@ -55,19 +55,18 @@ class ReliabilityDiagram:
     Attributes
     ----------
     ranges : tuple of Stretch
-        About ten ranges of forecasts with equal numbers of rounds, as far as ties allow: what was
-        said and what came of it. They show it also where high forecasts come true less often than
-        low ones. Those that are `off` are further from the diagonal than chance explains, however
-        many were looked at.
+        About ten ranges of forecasts with equal numbers of rounds, as far as ties allow, with their
+        mean forecasts and outcomes. Unlike the curve, they can decrease. Those that are `off` are
+        further from the diagonal than chance explains, after adjusting for the search.
     curve : ReliabilityCurve
         The CORP curve: of all fixed curves that increase with the forecast, the one that fits
         outcomes best.
     band : Band or None
-        Where the curve of calibrated forecasts would be by chance, forecast by forecast; None for
-        real weights.
+        Where the curve of calibrated forecasts would be by chance, at each single forecast; None
+        for real weights.
     edges : array
-        Of the histogram: from 0 to 1; only to a round number beyond the last forecast if all are
-        below 1/4, and only from one before the first if all are above 3/4.
+        Of the histogram, from 0 to 1. They end at a round number after the last forecast if all are
+        below 1/4, and start at one before the first if all are above 3/4.
     zeros, ones : arrays
         Rounds in each bin by outcome, or their weight.
     total : int or float
@@ -92,13 +91,12 @@ class ReliabilityDiagram:
     def draw(self, axes: Any = None, *, within: tuple[float, float] | None = None) -> Any:
         """Draw the diagram on matplotlib axes, or on those of a new figure; return the figure.
 
-        Dots are the ranges, each at its mean forecast and mean outcome, as large as its share of
-        the rounds, with Wilson's interval for it by itself; those that are off beyond chance, with
-        all that was looked at allowed for, are of another colour and shape. The thin line is the
-        best increasing curve. Beneath stand histograms of the forecasts when the outcome was 1,
-        upwards, and when it was 0, downwards, on one scale. Forecasts are shown `within` the given
-        range, or from the first of the edges to the last: a few forecasts beyond all others need
-        not make these small, but what is left out is left out.
+        Dots are the ranges, at their mean forecasts and mean outcomes, sized by their share of the
+        rounds, each with its own Wilson interval. Ranges that are off beyond chance, after
+        adjusting for the search, have another colour and shape. The thin line is the best
+        increasing curve. The histograms below show forecasts with outcome 1 upwards and with
+        outcome 0 downwards, on one scale. `within` limits the range of forecasts shown, so that a
+        few extreme ones do not make the rest small; by default it is all edges.
         """
         axes = new_figure(4.6, 4.6).add_subplot() if axes is None else axes
         span = self.span(within)
@@ -132,7 +130,7 @@ class ReliabilityDiagram:
         if within is None:
             return float(self.edges[0]), float(self.edges[-1])
         if not isinstance(within, tuple | list) or len(within) != 2:
-            raise InputError("within", "must be two numbers, from where to where", within)
+            raise InputError("within", "must be two numbers, a lower and an upper limit", within)
         low, high = (_check.probability("within", end) for end in within)
         if not low < high:
             raise InputError("within", "must be two numbers, the smaller first", within)
@@ -281,12 +279,12 @@ def reliability_diagram(
     random_state: int | np.random.Generator | None = 0,
     bins: int = 50,
 ) -> ReliabilityDiagram:
-    """Return a reliability diagram: mean outcomes against forecasts, and what chance would do.
+    """Return a reliability diagram: mean outcomes against forecasts, and the effect of chance.
 
-    The curve shows only what increases with the forecast; ranges show the rest. Intervals and band
-    hold for each range or forecast by itself: a calibrated model leaves them at some. What is more
-    than chance is `off` in the ranges. None tells how sharp the forecasts are: that is the
-    discrimination, in `brier`.
+    The curve can only increase with the forecast; the ranges show the rest. Intervals and band hold
+    for each single range or forecast: even a calibrated model leaves some of them. Ranges beyond
+    chance are `off`. The diagram does not show sharpness: for that, see the discrimination in
+    `brier`.
 
     Parameters
     ----------
@@ -313,8 +311,8 @@ def reliability_diagram(
     Notes
     -----
     O(n) after the tally, and about 0.6 s for a million distinct forecasts, most of it to simulate
-    what chance does: for the band, of forecasts pooled in 1,024 cells, which is finer than a
-    picture, and for the ranges.
+    chance for the band and the ranges. For the band, forecasts are pooled in 1,024 cells, finer
+    than a picture.
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     edges = even_edges(bins, tally)

@@ -1,4 +1,4 @@
-"""What a recalibrator knows of its groups, to be read."""
+"""What a recalibrator knows about its groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["GroupRecord", "Groups"]
 
 
 class GroupRecord:
-    """The forecasts of one group, as they are now: a view, which follows the recalibrator."""
+    """The forecasts of one group: a live view of the recalibrator."""
 
     __slots__ = "_desk", "_name"
 
@@ -49,7 +49,7 @@ class GroupRecord:
 
     @property
     def given_up(self) -> int:
-        """Forecasts whose outcomes are awaited no longer."""
+        """Forecasts whose outcomes are no longer awaited."""
         lost: int = self._parts()[2]
         return lost
 
@@ -61,7 +61,7 @@ class GroupRecord:
 
 
 class Groups(Mapping[str | int, GroupRecord]):
-    """The groups of a recalibrator by name, in the order in which they came."""
+    """The groups of a recalibrator by name, in order of appearance."""
 
     __slots__ = ("_desk",)
 

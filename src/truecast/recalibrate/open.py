@@ -1,4 +1,4 @@
-"""Hints of your own: any Python object that predicts and learns, as the recalibrator uses it."""
+"""Your own hints: any Python object that predicts and learns, as the recalibrator uses it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ NEEDED = "must be one of truecast.hints, or an object with predict(score) and le
 
 
 class HintLike(Protocol):
-    """What a recalibrator needs of a hint; the rest is optional, see `Recalibrator`.
+    """What a recalibrator needs from a hint; for the optional rest see `Recalibrator`.
 
-    If `learn` has an argument `weight` (or takes any keyword), it is called with one above 0 and at
-    most 1: how much of an observation the outcome is, where many resolve together. Else it is
-    called without, and every outcome counts in full. If the object has an attribute `models` above
-    1, a score is a list of as many numbers.
+    If `learn` has an argument `weight` (or takes any keyword), it gets one above 0 and at most 1:
+    the part of an observation that the outcome is, if many resolve together. Otherwise every
+    outcome counts in full. If the object has an attribute `models` above 1, a score is a list of
+    that many numbers.
     """
 
     def predict(self, score: Any, /) -> float:
-        """Return the probability that it makes of a score."""
+        """Return the probability for a score."""
 
     def learn(self, score: Any, outcome: Any, /) -> None:
-        """Learn what came of a score."""
+        """Learn the outcome of a score."""
 
 
 class Calls:
@@ -60,7 +60,7 @@ class Calls:
             )
 
     def copy(self) -> Self:
-        """One that goes on from here on its own."""
+        """A copy that continues independently."""
         made = copy.copy(self)
         made.own = _copied(self.own)
         return made
@@ -79,7 +79,7 @@ class Calls:
             return self.predict(score, position), []
         said, notes = self._issued(score, position)
         if len(notes) != self.notes:
-            rule = f"must give as many notes as ever, {self.notes}, from {self.name}.issue()"
+            rule = f"must always give {self.notes} notes from {self.name}.issue()"
             raise InputError("hint", rule, notes, position)
         return said, notes
 

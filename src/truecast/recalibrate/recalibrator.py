@@ -33,46 +33,43 @@ Group = _check.Group
 
 
 class Recalibrator(Saveable):
-    r"""Put in front of a model: its probabilities go in, calibrated ones come out, with a proof.
+    r"""Sits in front of a model: probabilities go in, calibrated ones come out, with a proof.
 
-    Each score becomes a *hint*, what the score has meant so far, learned from the outcomes; it is
-    *nudged* against what the forecasts around it have missed; and the *guard* follows it as long as
-    the energy of the forecasts is within its budget. So the forecasts are about as sharp as the
-    best of several ways of recalibrating, and their distance to calibration is bounded whatever the
-    model, the drift and the outcomes: `certificate` tells how far they can be off by now
-    (docs/adaptive.md).
+    A *hint* learns from the outcomes what scores mean. A *nudge* corrects the errors of nearby
+    forecasts. The *guard* follows the result while the energy of the forecasts is within its
+    budget. So the forecasts are about as sharp as the best of several ways of recalibrating, and
+    their distance to calibration is bounded for any model, drift and outcomes: `certificate` says
+    how far they can be off so far (docs/adaptive.md).
 
-    It does not make a poor model good: a score that says nothing is turned into the base rate.
-    Where outcomes come at once and resemble those before them, part of the gain in Brier score is
-    that resemblance, not calibration.
+    It does not make a poor model good: a score without information becomes the base rate. If
+    outcomes come at once and resemble the ones before them, part of the gain in Brier score comes
+    from that resemblance, not from calibration.
 
     Parameters
     ----------
     hint
-        What to make of the scores; a copy is taken. None for a `Mix` of several, which needs no
-        choice; `Identity()` trusts the model. Or a hint of your own: an object with
-        ``predict(score) -> p`` and ``learn(score, outcome)``. Batches ask it row by row, which is
-        slower. To be saved, it has ``state()``, which gives plain data, and ``load(state)``. If
-        outcomes come late it may have ``issue(score) -> (p, notes)``, notes a list of floats,
-        always as many, that ``learn(score, outcome, notes)`` gets back.
-        `truecast.testing.check_hint` checks all that.
+        How to turn scores into probabilities; a copy is taken. None uses a `Mix` of several, so you
+        need not choose; `Identity()` trusts the model. Or your own object with
+        ``predict(score) -> p`` and ``learn(score, outcome)``. In a batch it is called row by row,
+        which is slower. To be saved, it needs ``state()``, which returns plain data, and
+        ``load(state)``. For late outcomes it may have ``issue(score) -> (p, notes)``: notes is a
+        list of floats, always of the same length, that ``learn(score, outcome, notes)`` gets back.
+        `truecast.testing.check_hint` checks all this.
     scale
-        What scores are: "probability", or "logit" for log-odds, any finite numbers. Log-odds tell
-        scores apart that are 0 or 1 as floats: take them from a naive Bayes classifier, whose
-        scores saturate.
+        "probability", or "logit" if scores are log-odds: any finite numbers. Use log-odds for
+        models whose probabilities round to 0 or 1 as floats, such as naive Bayes.
     budget
-        How much energy a round may bring, 1.05 or more: the proved bounds grow with its root; see
-        `Guard`.
+        How much energy a round may add, 1.05 or more. The proved bounds grow with its square root;
+        see `Guard`.
     nudge
-        Whether hints are nudged against what the forecasts have missed. Without, a calibrated hint
-        comes out to the letter, and errors of the hint that last are not taken out before they are
-        proved.
+        Whether to correct hints for the errors of nearby forecasts. Without it, a calibrated hint
+        comes out unchanged, but lasting errors of a hint are corrected only when the guard steps
+        in.
     max_groups
-        How many groups get a certificate of their own; all others share one more, `others`.
+        How many groups get their own certificate; all others share one, `others`.
     max_unresolved
-        How many forecasts may await their outcomes. When one more is issued, the oldest is given
-        up: the certificate counts it at its worst for ever, and its outcome is refused if it comes
-        after all.
+        How many forecasts may await their outcomes. Issuing one more gives up the oldest: the
+        certificate counts it at its worst for ever, and its outcome is refused if it still comes.
 
     Raises
     ------
@@ -81,20 +78,20 @@ class Recalibrator(Saveable):
 
     Notes
     -----
-    A round costs O(log m) for m knots and each group that it is of, and what the hint costs; m is
-    at most about 4 T^(2/3) for T rounds. The state is O(m) for everyone, O(rounds) at most for a
-    group, and O(1) for each unresolved forecast.
+    A round costs O(log m) for each of its groups, plus the cost of the hint; m, the number of
+    knots, is at most about 4 T^(2/3) for T rounds. The state is O(m) for everyone, O(rounds) at
+    most for a group, and O(1) for each unresolved forecast.
 
-    A call happens as a whole or not at all, whatever interrupts it: Ctrl-C, a signal handler that
-    raises, an error. If `issue` happened but its ticket was lost on the way, that is the last of
-    `awaited`. Threads may share an object: calls are carried out one after the other; while a batch
-    runs, others are refused with an OrderError, "in use by another thread". But `predict` and
-    `observe` belong together: where several threads forecast, use `issue` and `resolve`.
+    A call happens completely or not at all, whatever interrupts it: Ctrl-C, a signal handler that
+    raises, an error. If `issue` happened but its ticket was lost, it is the last of `awaited`.
+    Threads may share an object: calls run one after the other. While a batch runs, other calls
+    raise OrderError, "in use by another thread". But `predict` and `observe` belong together: if
+    several threads forecast, use `issue` and `resolve`.
 
-    A hint of your own is Python, which runs in the midst of a call. If it raises, nothing else has
-    changed: the outcome is still awaited, and a batch is undone as a whole, by a copy of the hint
-    that is made first. But an interrupt can come just after it has learned the outcome of a single
-    call: then only the hint has learned it. While it is asked, calls of other threads are refused.
+    Your own hint is Python code that runs during a call. If it raises, nothing else has changed:
+    the outcome is still awaited, and a batch is undone completely, using a copy of the hint made
+    first. But if an interrupt comes just after the hint has learned the outcome of a single call,
+    only the hint has learned it. While the hint runs, calls from other threads are refused.
 
     Examples
     --------
@@ -162,7 +159,7 @@ class Recalibrator(Saveable):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this anew."""
+        """The keyword arguments that rebuild this."""
         hint = self._hint
         return {
             "hint": {
@@ -207,10 +204,9 @@ class Recalibrator(Saveable):
         return certify(self._desk.alone(lambda: self._desk.parts(0)))
 
     def predict(self, score: float | Sequence[float], *, group: Group = None) -> float:
-        """Return the probability to say where the model says `score`; `observe` its outcome next.
+        """Return the forecast for a model's `score`; `observe` its outcome next.
 
-        Asked again, it answers for the new score; the outcome is about the last one. Nothing is
-        learned.
+        You may call it again: `observe` refers to the last call. Nothing is learned.
 
         Parameters
         ----------
@@ -218,25 +214,25 @@ class Recalibrator(Saveable):
             The model's probability, or log-odds if `scale` says so; a sequence of them if the hint
             takes several.
         group
-            The name or number of the group that the round belongs to, or a tuple of several, if
-            each group shall be calibrated. Every round is also one of everyone's.
+            The name or number of the group of this round, or a tuple of several: each group is
+            calibrated. Every round also counts for everyone.
 
         Raises
         ------
         InputError
-            If the score is not in [0, 1] (not finite, if it is log-odds), or the group no str, int,
-            tuple of these or None; nothing is changed then.
+            If the score is not in [0, 1] (or not finite, for log-odds), or the group is not a str,
+            int, tuple of these or None. Nothing changes.
         """
         return self._desk.predict(score, group)
 
     def observe(self, outcome: Any) -> None:
-        """Learn the outcome, 0 or 1, that the last `predict` was about.
+        """Learn the outcome, 0 or 1, of the last `predict`.
 
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1; OrderError if there was no `predict`; nothing is
-            changed then.
+            If the outcome is neither 0 nor 1; OrderError if there was no `predict`. Nothing
+            changes.
         """
         self._desk.observe(outcome)
 
@@ -250,9 +246,9 @@ class Recalibrator(Saveable):
         score, group
             As for `predict`.
         event
-            The name or number of the event that the forecast is about, if several are made of the
-            same. Their outcomes then count as one observation to learn from: 170 forecasts during a
-            game tell about one game. The certificate counts each.
+            The name or number of the event, if you make several forecasts of it. Their outcomes
+            then count as one observation to learn from: 170 forecasts during a game are about one
+            game. The certificate counts each.
 
         Returns
         -------
@@ -262,7 +258,7 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            As for `predict`; nothing is changed then.
+            As for `predict`. Nothing changes.
         """
         ticket: Ticket = self._desk.issue(score, group, event)
         return ticket
@@ -273,11 +269,10 @@ class Recalibrator(Saveable):
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1, or the ticket was never issued; nothing is changed
-            then.
+            If the outcome is neither 0 nor 1, or the ticket was never issued. Nothing changes.
         TicketError
-            If the ticket is resolved or given up already; nothing is changed then, so an outcome
-            delivered twice is counted once.
+            If the ticket is already resolved or given up. Nothing changes, so an outcome delivered
+            twice counts once.
         """
         self._desk.resolve(ticket, outcome)
 
@@ -289,7 +284,7 @@ class Recalibrator(Saveable):
         InputError
             If the ticket was never issued.
         TicketError
-            If the ticket awaits no outcome any more.
+            If the ticket no longer awaits an outcome.
         """
         self._desk.give_up(ticket)
 
@@ -303,12 +298,12 @@ class Recalibrator(Saveable):
         events: Any = None,
         out: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Play a round for every score: say a probability, then learn its outcome.
+        """Play a round for every score: make a forecast, then learn its outcome.
 
-        The same as `predict` and `observe` in a loop, bit for bit, state included, and several
-        times faster. Other threads run meanwhile. Interrupted, by Ctrl-C say, it stops within a
-        tenth of a second and has learned nothing: everything is as before the call, only `out` may
-        hold forecasts already.
+        The same as `predict` and `observe` in a loop, bit for bit, including the state, but several
+        times faster. Other threads can run meanwhile. If interrupted, for example by Ctrl-C, it
+        stops within a tenth of a second and has learned nothing: everything is as before the call,
+        except that `out` may already hold forecasts.
 
         Parameters
         ----------
@@ -316,19 +311,19 @@ class Recalibrator(Saveable):
             What the model said, in order: one number a round, in [0, 1] or log-odds; or a row of
             numbers, if the hint takes several.
         outcomes
-            What happened: 0 or 1, as many.
+            What happened: 0 or 1, one for each score.
         groups
-            The group of each round, as many: a name, a tuple of several, or None. Or a table with a
-            column for each of several. None if there are no groups.
+            The group of each round: a name, a tuple of several, or None. Or a table with a column
+            for each kind of group. None if there are no groups.
         known_at
-            After which round each outcome is known, if not before the next one: the number of a
-            row, from 0, its own or a later one. Then this is `issue` for each row and `resolve`
-            after row ``known_at[t]`` for row t, in the order of rows, bit for bit: a log is
-            replayed as it happened. Rows known only after the last one stay `awaited`. As always,
-            the oldest are given up if more than `max_unresolved` are; their outcomes are passed
-            over.
+            The row after which each outcome is known, counted from 0: its own row or a later one.
+            None if each is known before the next round. This replays a log as it happened: bit for
+            bit, `issue` for each row, and `resolve` for row t after row ``known_at[t]``, in the
+            order of rows. Outcomes known only after the last row stay `awaited`. As always, the
+            oldest are given up if more than `max_unresolved` are awaited; their outcomes are
+            ignored.
         events
-            The event that each round is about, or None, as for `issue`; only with `known_at`.
+            The event of each round, or None, as for `issue`; only with `known_at`.
         out
             Where to write the forecasts, if not to a new array: float64, contiguous, one for each
             outcome.
@@ -342,7 +337,7 @@ class Recalibrator(Saveable):
         ------
         InputError
             If a score, an outcome, a group, an event or an entry of `known_at` breaks its rule, or
-            the lengths differ; nothing is changed then.
+            the lengths differ. Nothing changes.
 
         Examples
         --------
@@ -375,17 +370,17 @@ class Recalibrator(Saveable):
     recalibrate_many = renamed("recalibrate_many", forecast_many)
 
     def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
-        """Return what `predict` would say to each score if it came next; nothing is changed.
+        """Return the forecast for each score as if it came next; nothing changes.
 
-        Other threads run meanwhile, and may go on with this object: all answers are those of when
-        it was called.
+        Other threads can run meanwhile and use this object: all answers are as of the time of the
+        call.
 
         Parameters
         ----------
         scores
             The model's probabilities, or log-odds.
         groups
-            The group of each, if there are groups.
+            The group of each score, if there are groups.
 
         Raises
         ------
@@ -407,8 +402,8 @@ class Recalibrator(Saveable):
         text
             What `to_json` gave. Reading it runs no code.
         hint
-            If it was saved with a hint of your own, a new one of the same class: a copy of it loads
-            the saved state.
+            If it was saved with your own hint, a new one of the same class: a copy of it loads the
+            saved state.
 
         Raises
         ------
@@ -479,8 +474,7 @@ def _with_hint(config: dict[str, Any], hint: Any) -> dict[str, Any]:
         raise StateError("this was saved with a hint of truecast, which is read without hint=")
     if name is not None and hint is None:
         raise StateError(
-            f"this was saved with a hint of your own, {name!s:.80}: "
-            "pass a new one as hint= to load it"
+            f"this was saved with your own hint, {name!s:.80}: pass a new one as hint= to load it"
         )
     if name is not None and (is_compiled(hint) or type(hint).__name__ != name):
         raise StateError(f"this was saved with the hint {name!s:.80}, got {type(hint).__name__}")

@@ -20,7 +20,7 @@ __all__ = ["ENTRIES", "Ticket", "is_score", "load_tickets", "tickets_state"]
 class Ticket(int):
     """The number of a forecast whose outcome is awaited, with the forecast itself.
 
-    An int, so that it can be stored anywhere; ``resolve`` takes the plain number as well.
+    An int, so you can store it anywhere; ``resolve`` takes the plain number too.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def _check_lengths(columns: Columns, hint: Any, most: int) -> None:
         raise StateError("the saved tickets must have an entry in each column")
     members = columns["members"]
     if not _within(members, 0, _MOST).all() or int(members.sum()) != len(columns["group"]):
-        raise StateError("the saved tickets must have as many groups as they say")
+        raise StateError("the saved tickets must have the number of groups that they say")
 
 
 def _check_columns(columns: Columns, issued: int, scale: str) -> None:
@@ -130,7 +130,7 @@ def _check_notes(columns: Columns, hint: Any) -> None:
     notes, whole, same = columns["notes"], columns["whole"], columns["same"]
     each, ours = hint._notes, hint._calls is None
     if int((notes == _IN_FULL).sum()) != len(whole):
-        raise StateError("the notes of a saved ticket must be as many as they say")
+        raise StateError("a saved ticket must have the number of notes that it says")
     if (
         same.max(initial=0) > 1
         or int((same == 0).sum()) * each != len(notes)
@@ -180,7 +180,7 @@ def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
         np.concatenate([worth, worth[owner]]),
     )
     if (np.bincount(member, minlength=groups) != awaited["late"]).any():
-        raise StateError("the saved tickets must be as many as the guard awaits")
+        raise StateError("the number of saved tickets must be what the guard awaits")
     # of what is given up
     lost = awaited["unknown"].astype(np.float64) - np.bincount(member, value, groups)
     loose = 2.0**-40 * awaited["unknown"]

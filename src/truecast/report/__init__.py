@@ -1,4 +1,4 @@
-"""The report: a page about forecasts that stands by itself."""
+"""The report: one self-contained page about forecasts."""
 
 from truecast.report.course import RunningCourse as RunningCourse  # for the command
 from truecast.report.entry import HtmlReport, html_report

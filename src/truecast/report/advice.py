@@ -50,7 +50,7 @@ def _calibration(finding: Finding, context: Context) -> Advice:
         )
         return Advice(
             "Try 1 \N{MINUS SIGN} score.",
-            f"{why} Or recalibrate, which turns them round.",
+            f"{why} Or recalibrate, which reverses them.",
             _line(finding, context),
         )
     if kind == "off":
@@ -65,11 +65,10 @@ def _calibration(finding: Finding, context: Context) -> Advice:
         return Advice(
             "Use counts as weights, if that is what they are.", "Then chance can be judged."
         )
-    why = "There are enough rounds to be certain of the error, but it hardly matters."
+    why = "There are enough rounds to be sure of the error, but it hardly matters."
     if kind == "none":
         why = (
-            "Nothing here calls for recalibration. Models drift, though: measure again with new "
-            "rounds."
+            "Nothing here calls for recalibration. But models drift: measure again with new rounds."
         )
     return Advice("Leave the forecasts as they are.", why)
 
@@ -110,7 +109,7 @@ def _how_many(finding: Finding) -> str:
     chance = finding.smooth_error.if_calibrated if finding.smooth_error else 0.0
     aim = min(_AIM, _RARE_AIM * min(figures.mean_forecast, 1 - figures.mean_forecast))
     if not chance > aim > 0:
-        return "So few say little either way."
+        return "So few rounds say little."
     enough = int(figures.total * (chance / aim) ** 2)
     unit = 10 ** (len(str(enough)) - 1)
     some = count(-(-enough // unit) * unit)
@@ -134,8 +133,8 @@ def _after(finding: Finding, later: Finding) -> Advice:
         return Advice("Use the recalibrated forecasts.", why)
     if calmer and not finding.marked:
         why = (
-            "Nothing spoke against their calibration, and recalibrated they have no better "
-            f"{score}."
+            "There was no evidence against their calibration, and recalibration did not improve "
+            f"the {score}."
         )
         return Advice("Keep the forecasts as they were.", why)
     if calmer:
@@ -144,7 +143,7 @@ def _after(finding: Finding, later: Finding) -> Advice:
             " They separate events from non-events less well: discrimination fell." if fell else ""
         )
         why = f"Their smooth calibration error is lower, their {score} is not.{lost}"
-        return Advice("Use the recalibrated forecasts if calibration is what you need.", why)
+        return Advice("Use the recalibrated forecasts if you need calibration.", why)
     return Advice(
         "Keep the forecasts as they were.",
         f"Recalibration has improved neither {score} nor calibration.",
@@ -159,7 +158,7 @@ def _groups(finding: Finding) -> list[Advice]:
     rate = float(overview.mean_outcome[0])
     means = f"Its mean forecast is {probability(forecast)}, its mean outcome {probability(rate)}"
     alone = (
-        "; each group can be recalibrated by itself (--by, or group= in Python)"
+        "; each group can be recalibrated separately (--by, or group= in Python)"
         if _worth_it(finding)
         else ""
     )
@@ -174,9 +173,7 @@ def _sharpness(finding: Finding) -> list[Advice]:
     judged = verdict(finding).kind in ("off", "weighted")
     worse = parts.score > parts.uncertainty and judged
     if worse and finding.after is None:
-        why = (
-            f"As they are, the forecasts are worse than always saying the average, by the {score}."
-        )
+        why = f"By the {score}, the forecasts are worse than always saying the average."
         steps.append(Advice("Do not use these as probabilities before they are recalibrated.", why))
     told = parts.discrimination / parts.uncertainty
     if told < _DULL and not turned(finding) and not finding.outdone:
@@ -186,8 +183,8 @@ def _sharpness(finding: Finding) -> list[Advice]:
         )
         why = f"{curve} than always saying the average, by the {score}."
         do = (
-            "Improve the model: it hardly separates events from non-events, and calibration does "
-            "not help that."
+            "Improve the model: it hardly separates events from non-events, and calibration cannot "
+            "change that."
         )
         steps.append(Advice(do, why))
     return steps
@@ -197,7 +194,7 @@ def _certainty(finding: Finding) -> list[Advice]:
     if not finding.impossible:
         return []
     why = (
-        "One certain mistake costs more than any number of good forecasts gain, by the log loss "
-        "and in many decisions."
+        "By the log loss, and in many decisions, one certain mistake costs more than any number "
+        "of good forecasts gains."
     )
     return [Advice("Keep forecasts away from 0 and 1.", why)]

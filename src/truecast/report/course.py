@@ -82,7 +82,7 @@ class RunningCourse:
         """
         seconds, dated = _seconds(times)
         if self.dated is not None and self.dated != dated:
-            raise InputError("times", "must be dates throughout, or numbers throughout", times)
+            raise InputError("times", "must all be dates, or all be numbers", times)
         self.dated = dated
         later = p if after is None else after
         forecasts, outcomes, last = (np.asarray(column, np.float64) for column in (p, y, later))

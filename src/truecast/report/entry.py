@@ -30,12 +30,12 @@ _BINS = 50, 25  # of the pictures: of one score, and of several, to keep the pag
 
 @dataclass(frozen=True)
 class HtmlReport:
-    """What `html_report` returns: a page, in a notebook or to be saved.
+    """What `html_report` returns: a page, to show in a notebook or to save.
 
     Attributes
     ----------
     html : str
-        The whole document. It loads nothing from anywhere.
+        The whole document. It loads nothing from the network.
     title : str
     verdicts : mapping
         For each score, the verdict in one line; with `after`, before and after.
@@ -92,10 +92,10 @@ def html_report(
     """Make a page about forecasts: are they calibrated, how sure is that, where not, what to do.
 
     One HTML file for readers who do not use Python: it loads nothing, works on a phone and on
-    paper, in light and dark. The verdict rests on the smooth calibration error and on all stretches
-    of neighbouring forecasts, compared with what chance does (`stretches`), beside proper scores.
-    It never says that forecasts *are* calibrated, which no sample can tell, and it takes rounds to
-    be independent of each other: with outcomes that come in clusters, p-values are too small.
+    paper, in light and dark. The verdict compares the smooth calibration error and all stretches of
+    neighbouring forecasts with chance (`stretches`), and stands beside proper scores. It never says
+    that forecasts *are* calibrated: no sample can prove that. It assumes independent rounds: if
+    outcomes come in clusters, p-values are too small.
 
     Parameters
     ----------
@@ -104,36 +104,35 @@ def html_report(
         `y_prob` is a mapping from their names to forecasts, or `y_true` one from their names to
         tallies.
     groups
-        The group of each round; beside tallies, a mapping from groups to theirs (with several
-        scores, one for each).
+        The group of each round. With tallies, a mapping from groups to their tallies (for several
+        scores, one mapping for each).
     after
-        Recalibrated forecasts of the same rounds, or their tally: adds before and after. For one
-        score only.
+        Recalibrated forecasts of the same rounds, or their tally, to compare before and after. For
+        one score only.
     times
-        When each round was, as dates, texts of dates (ISO 8601) or numbers, in any order: adds mean
-        forecasts and outcomes over time. Beside a tally, a `truecast.report.RunningCourse` that has
-        seen the same rounds.
+        The time of each round, as dates, ISO 8601 texts or numbers, in any order: adds mean
+        forecasts and outcomes over time. With a tally, a `truecast.report.RunningCourse` of the
+        same rounds.
     certificate
-        Of the recalibrator or forecaster: adds what is proved so far, and what it allows itself.
+        Of the recalibrator or forecaster: adds what is proved so far, and what its budget allows.
     title, source, outcome, score, group
-        What the page, the file and the columns are called. They are shown as they are, and never
-        taken for markup.
+        Names of the page, the file and the columns. They are shown unchanged, never as markup.
     skipped
         How many rows could not be read.
     date
-        Shown if given. Without it the same input gives the same page, byte for byte.
+        Shown on the page. Without it, the same input gives the same page, byte for byte.
     level
         Of intervals and bands.
     resamples
         How often chance is simulated. None: 999 times, or 499 if there are more than 512 distinct
         forecasts.
     random_state
-        The seed of that.
+        The seed of the simulation.
 
     Raises
     ------
     InputError
-        If rounds or options break a rule, or `after` is of other rounds.
+        If rounds or options break a rule, or `after` has other rounds.
 
     Examples
     --------

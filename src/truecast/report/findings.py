@@ -25,7 +25,7 @@ from truecast.tally import Tally
 
 __all__ = ["RARE", "Finding", "find", "judged_by"]
 
-RARE = 0.05  # how often an outcome comes at the most to be called rare
+RARE = 0.05  # an outcome that comes at most this often is called rare
 _RANGES = 10
 _COARSE_CELLS = 1 << 8  # to simulate what chance adds to the miscalibration of a score
 _MOST_RESAMPLES = 100  # for that

@@ -46,25 +46,25 @@ def entries(report: Report) -> list[Entry]:
 
 _DEPENDS = "What is low depends on how predictable the outcomes are."
 _DECISION = (
-    "What a decision with payoffs in [0, 1] can gain at the most by second-guessing every "
-    "forecast. Like “by value”, for forecasts that repeat."
+    "The most that a decision with payoffs in [0, 1] can gain by second-guessing every forecast. "
+    "Like “by value”, for forecasts that repeat."
 )
 _U = (
-    "What anyone who trusts the forecasts can lose at the most against the best constant. 0 does "
+    "The most that anyone who trusts the forecasts can lose against the best constant. 0 does "
     "not mean calibrated."
 )
 
 
 def _parts(score: Decomposition) -> list[Entry]:
     curve = (
-        "What the best fixed, increasing curve would take off in hindsight. Part of it is chance."
+        "How much the best fixed, increasing curve would gain in hindsight. Part of it is chance."
     )
     apart = (
-        "What the forecasts, so recalibrated, take off the last line: how well they separate "
-        "events from non-events."
+        "How much the forecasts, recalibrated by that curve, beat the average: how well they "
+        "separate events from non-events."
     )
     whole = (
-        "The score of always saying the average. The score is the first less the second plus this."
+        "The score of always saying the average. Score = miscalibration - discrimination + this."
     )
     return [
         Entry("miscalibration", score.miscalibration, curve, depth=1),
@@ -80,11 +80,11 @@ def _distances(report: Report) -> list[Entry]:
         "proven bound from below."
     )
     above = (
-        "The proven bound from above. Neither sees sharpness, and chance alone makes both positive."
+        "The proven bound from above. Both ignore sharpness, and chance alone makes both positive."
     )
     smooth = (
-        "The figure of the verdict, within a factor of two of the lower distance; no bins. Blind "
-        "to sharpness."
+        "The figure of the verdict, within a factor of two of the lower distance; no bins. It "
+        "ignores sharpness."
     )
     return [
         Entry("Distance to calibration"),
@@ -96,25 +96,23 @@ def _distances(report: Report) -> list[Entry]:
 
 def _errors(report: Report) -> list[Entry]:
     kernel = (
-        "Gaps of neighbouring forecasts, more the nearer they are. Depends on the width of the "
-        "kernel."
+        "Gaps of pairs of forecasts; nearer pairs count more. Depends on the width of the kernel."
     )
     arc = (
-        "Gaps of all pairs of forecasts, by a kernel that proves a bound of the lower distance. "
+        "Gaps of all pairs of forecasts, with a kernel that bounds the lower distance. "
         "Grows with the number of rounds if forecasts are off; not a test."
     )
     fair = "Its mean if the forecasts are right, at most 1. A few times this can be chance."
     value = (
-        "Gaps at each distinct forecast. Says nothing about calibration if forecasts hardly ever "
-        "repeat."
+        "Gaps at each distinct forecast. Says nothing about calibration if forecasts rarely repeat."
     )
     equal = "The same in bins with equal numbers of rounds, as far as ties allow."
     return [
-        Entry("Other calibration errors (they do not see sharpness either)"),
+        Entry("Other calibration errors (they ignore sharpness too)"),
         Entry(
             "SmoothECE",
             report.smooth_ece,
-            "Gaps after smoothing, at its own bandwidth. To compare forecasts by.",
+            "Gaps after smoothing, at its own bandwidth. For comparing forecasts.",
         ),
         Entry("Laplace kernel", report.laplace_calibration_error, kernel),
         Entry("Arc energy, a round", report.arc_energy.energy, arc),
@@ -126,12 +124,12 @@ def _errors(report: Report) -> list[Entry]:
             "The usual ECE. Errors within a bin cancel.",
         ),
         Entry(
-            "debiased", report.debiased_calibration_error, "Less what chance adds, about.", depth=1
+            "debiased", report.debiased_calibration_error, "Minus about what chance adds.", depth=1
         ),
         Entry(
             "largest gap",
             report.largest_bin_gap,
-            "The worst of the bins, however few rounds it has.",
+            "The largest gap of any bin, however few rounds it has.",
             depth=1,
         ),
         Entry("15 bins of equal counts", report.quantile_calibration_error, equal),

@@ -18,8 +18,8 @@ __all__ = ["page"]
 _DETAILED = 6  # scores with sections of their own
 _SMALL_PRINT = (
     "Made with truecast. Figures are means per round unless they say otherwise. "
-    "Intervals and p-values take rounds to be independent of each other; "
-    "if outcomes come in clusters, they promise too much."
+    "Intervals and p-values assume independent rounds; "
+    "if outcomes come in clusters, intervals are too narrow and p-values too small."
 )
 
 

@@ -37,13 +37,13 @@ __all__ = ["comparison", "sections_of"]
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _BEFORE = "This is about the forecasts before recalibration."
 _CLUSTERS = (
-    "This takes rounds to be independent of each other. "
-    "Where outcomes come in clusters, such as all those of one stormy day, "
-    "chance does more than is said here, and evidence is weaker than it looks."
+    "This assumes independent rounds. "
+    "If outcomes come in clusters, such as all those of one stormy day, "
+    "chance has a larger effect than stated here, and evidence is weaker than it looks."
 )
-_STRETCH = "A stretch can be beyond chance although no single range in it is."
+_STRETCH = "A stretch can be beyond chance even if no single range in it is."
 _TINY = 5  # rounds of a group, on average, below which none can be judged
-_LATER = "Where outcomes come to be known later in practice than they did here, expect less."
+_LATER = "If outcomes come later in practice than they did here, expect a smaller gain."
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
@@ -151,7 +151,7 @@ def _verdict(finding: Finding) -> list[Markup]:
         tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {found.kind}"),
         tag("dl", *tiles, class_="tiles"),
         *([tag("p", _CLUSTERS, class_="quiet")] if error else []),
-        tag("p", "Calibration is not all: ", skill(finding, found.kind)),
+        tag("p", "Calibration is not everything:  ", skill(finding, found.kind)),
         *_list(notes(finding)),
     ]
 
@@ -169,7 +169,7 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
         tag("div", *(tag("p", words) for words in sentences), class_=f"verdict {now.kind}"),
         before_after_table(before, after),
         *([tag("p", _CLUSTERS, class_="quiet")] if before.smooth_error else []),
-        tag("p", "Calibration is not all. Before: ", skill(before, was.kind)),
+        tag("p", "Calibration is not everything. Before:  ", skill(before, was.kind)),
         *_list(notes(before)),
     ]
 
@@ -199,10 +199,10 @@ def _where(finding: Finding) -> list[Markup]:
             _key("blue"),
             "forecasts too low, ",
             _key("orange"),
-            "too high: outcomes less forecasts, in percentage points of all rounds. ",
+            "too high: outcomes minus forecasts, in percentage points of all rounds.  ",
         ),
         *(("Shaded: a stretch that is off beyond chance. ",) if finding.marked else ()),
-        f"Weighted with the line below{base} they add up to the smooth calibration error.",
+        f"Weighted by the line below{base} they add up to the smooth calibration error.",
     )
     picture_of_gaps = tag(
         "figure",
@@ -245,7 +245,7 @@ def _diagram_key(*findings: Finding) -> list[object]:
         "Share that came true in ranges of forecasts: ",
         *(_key("blue dot"), "too low, ", _key("orange dot"), "too high"),
         *((", ", _key("diamond"), "off beyond chance by itself") if any_marked else ()),
-        "; the larger, the more rounds. ",
+        "; larger points have more rounds. ",
         *(
             (f"Upright lines: {percent(diagram.level)} intervals. ",)
             if findings[0].smooth_error
@@ -317,7 +317,7 @@ def _course(course: TimeCourse) -> list[Markup]:
         *(
             "Dashed: mean forecast, with ",
             _key("band"),
-            "what chance does, two standard deviations. ",
+            "the range of chance, two standard deviations. ",
         ),
         *after,
     )

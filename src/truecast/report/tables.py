@@ -31,8 +31,8 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
         else "No gap is beyond chance by itself"
     )
     allow = (
-        "p-values allow for all that was looked at: if forecasts are calibrated, 19 pages in 20 "
-        "mark nothing."
+        "p-values account for the whole search: if forecasts are calibrated, 19 pages in 20 mark "
+        "nothing."
     )
     return _framed(
         f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges"
@@ -116,7 +116,7 @@ def scores_table(findings: Sequence[Finding]) -> Markup:
         "smooth calib. error",
         "by chance",
     )
-    caption = "Skill: how much better the Brier score is than that of always saying the average."
+    caption = "Skill: how much the Brier score improves on always saying the average."
     return _table(caption, head, map(_score, findings))
 
 
@@ -153,7 +153,9 @@ def before_after_table(before: Finding, after: Finding) -> Markup:
         cells.append(("\u2003the same by chance", *chance))
         cells.append((f"\u2003{_P_VALUE}", p_value(before.p_value), p_value(after.p_value)))
     return _table(
-        "The same rounds. Lower is better, but for discrimination.", ("", "before", "after"), cells
+        "The same rounds. Lower is better, except for discrimination.",
+        ("", "before", "after"),
+        cells,
     )
 
 
@@ -171,7 +173,7 @@ def figures_table(report: Report) -> Markup:
     head = (
         "figure",
         "per round",
-        tag("th", "what it means, and what not", class_="words", scope="col"),
+        tag("th", "what it means, and what it does not", class_="words", scope="col"),
     )
     return _framed("Every figure of truecast.measure", head, rows)
 

@@ -132,7 +132,7 @@ def _evidence(finding: Finding, smooth_error: Uncertainty, kind: str) -> str:
     how_often = f"{_as_far(finding)}."
     if kind not in ("few", "none"):
         return f"{estimate} ({interval(finding, smooth_error)}){chance}. {how_often}"
-    blur = ": an error that matters could hide in that" if kind == "few" else ""
+    blur = ": chance could hide an error that matters" if kind == "few" else ""
     if _no_width(finding, smooth_error):
         return f"{estimate}{chance}{blur}. {how_often}"
     most = max(smooth_error.upper, smooth_error.estimate)
@@ -228,17 +228,17 @@ def size(finding: Finding, kind: str) -> str:
     whole = "The mean forecast was {}, the mean outcome {}".format(*map(probability, means)) + times
     if kind in ("few", "none"):
         enough = (
-            "too few rounds to say what it amounts to"
+            "too few rounds to say how much it matters"
             if kind == "few"
-            else "chance is enough to explain the gaps"
+            else "chance explains the gaps"
         )
         return f"In practice: {enough}. {whole}."
-    beyond = ", chance included" if kind == "weighted" else " beyond what chance adds"
-    parts = f"taken in {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
+    beyond = ", chance included" if kind == "weighted" else " beyond chance"
+    parts = f"over {len(finding.ranges)} ranges, " if len(finding.ranges) > 1 else ""
     mean = f"{points(finding.gap)} percentage points on average{beyond}"
-    gap = f"{parts}forecasts and what came of them are apart by {mean}"
+    gap = f"{parts}forecasts and outcomes differ by {mean}"
     if not finding.gap:
-        gap = f"{parts}gaps are no larger on average than chance makes them"
+        gap = f"{parts}gaps are no larger on average than by chance"
     more = "" if finding.outdone else f"; {gain(finding)}"
     return f"In practice: {gap}{more}. {whole}."
 
@@ -250,8 +250,8 @@ def gain(finding: Finding) -> str:
         return f"{curve} would hardly help the {score}"
     raw = percent(parts.miscalibration / (parts.score or 1.0))
     said = percent(finding.gain)
-    chance = f" ({raw} in hindsight, less what chance adds)" if raw != said else ""
-    return f"{curve} would take about {said} off the {score}{chance}"
+    chance = f" ({raw} in hindsight, minus the part due to chance)" if raw != said else ""
+    return f"{curve} would lower the {score} by about {said}{chance}"
 
 
 def _times(whole: Stretch) -> str:
@@ -275,10 +275,7 @@ def skill(finding: Finding, kind: str) -> str:
     other, beside = judged_by(finding, "log" if finding.gain_of == "brier" else "brier")
     score, constant = apart(parts.score, parts.uncertainty)
     if not parts.uncertainty:
-        alike = (
-            "but all outcomes are the same, so there is nothing to separate, and no skill to "
-            "speak of"
-        )
+        alike = "but all outcomes are the same, so skill cannot be measured"
         return f"the {name} is {score}; {alike}."
     better = round(1 - parts.score / parts.uncertainty, 12)  # nothing but rounding is left out
     how = (
@@ -304,7 +301,7 @@ def _hindsight(told: float) -> str:
             "No fixed, increasing curve would make it better than that: high forecasts do not "
             "come true more often."
         )
-    best = f"With the best fixed, increasing curve it would be {percent(told)} better"
+    best = f"With the best fixed, increasing curve, it would be {percent(told)} better"
     return f"{best}, in hindsight. This is how well they separate events from non-events."
 
 
@@ -325,6 +322,6 @@ def notes(finding: Finding) -> list[str]:
     if finding.certain and figures.forecasts > 1:
         sentences.append("All forecasts are 0 or 1: these are decisions rather than probabilities.")
     if finding.impossible:
-        happened = "something happened that had been given probability 0"
+        happened = "something with probability 0 happened"
         sentences.append(f"The log loss is infinite: in {rounds(finding.impossible)} {happened}.")
     return sentences

@@ -30,16 +30,16 @@ _MOST = 3  # stretches that are told; the others are in the picture
 def where_sentences(finding: Finding) -> list[str]:
     """Say which forecasts were too high or too low: exactly those marked in the pictures."""
     if finding.smooth_error is None:
-        return ["With real weights chance cannot be judged, so nothing is marked as off."]
+        return ["With real weights, chance cannot be judged, so nothing is marked as off."]
     if not finding.marked:
-        return ["No range of forecasts stands out beyond what chance does."]
+        return ["No range of forecasts is off by more than chance explains."]
     span = finding.ranges[-1].high - finding.ranges[0].low
     largest = sorted(finding.marked, key=lambda part: -part.rounds * abs(part.gap))[:_MOST]
     sentences = [_stretch(part, span) for part in sorted(largest, key=lambda part: part.low)]
     more = len(finding.marked) - len(sentences)
     if not finding.marked[0].alone:
         sentences.insert(
-            0, "No stretch of forecasts is off beyond chance by itself; these are, taken together:"
+            0, "No stretch of forecasts is off beyond chance by itself, but these are together:"
         )
     return [
         *sentences,
@@ -61,8 +61,7 @@ def course_sentence(course: TimeCourse) -> str:
     means = f"{roughly(course.forecast[k])} forecast, {roughly(course.rate[k])} came true"
     ends = course.span(k)
     return (
-        f"Furthest from the forecasts, against what chance does: {ends}, {means} "
-        f"({rounds(int(course.rounds[k]))})."
+        f"Furthest off, compared with chance: {ends}, {means}  ({rounds(int(course.rounds[k]))})."
     )
 
 
@@ -70,11 +69,11 @@ def groups_sentence(overview: GroupOverview) -> Markup:
     """Say which groups stand out, after allowing for how many there are."""
     if np.isnan(overview.p_value).all():
         return join(
-            "With real weights chance cannot be judged: groups are in the order of their errors."
+            "With real weights, chance cannot be judged: groups are sorted by their errors."
         )
     found = int((overview.adjusted < SIGNIFICANT).sum())
     among = counted(len(overview), "group")
-    allowing = "after allowing for how many were looked at (Holm's adjustment)"
+    allowing = "after adjusting for their number (Holm)"
     if not found:
         return join(f"None of {among} stands out, {allowing}.")
     stand = "stands" if found == 1 else "stand"
@@ -125,11 +124,10 @@ def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str
     return [
         f"The forecasts of the {rounds(certificate.rounds + late)} so far are within "
         f"{figure(certificate.per_round)} on average of perfectly calibrated ones{worst}: "
-        "proved, not estimated, whatever made the outcomes come as they did.",
+        "proved, not estimated, whatever caused the outcomes.",
         f"The forecaster allows itself {figure(promised)} on average over "
-        f"{rounds(certificate.promised_rounds)}, and whatever the outcomes, "
-        "keeps within what it allows itself.",
-        "It is about these rounds together, not about any one of them, nor about those to come. "
-        "And it does not say that they are sharp: "
+        f"{rounds(certificate.promised_rounds)}, and never exceeds that, whatever the outcomes.",
+        "This covers these rounds together, not any single one, and not future ones. "
+        "It does not say that the forecasts are sharp: "
         f"for that, read the Brier score, {figure(certificate.brier)}.",
     ]

@@ -48,10 +48,10 @@ _NEVER = 1 << 62  # a row that does not come: an outcome known after it stays aw
 
 @dataclass(frozen=True, eq=False)
 class Recalibration:
-    """What `recalibrate` returns: frames that are computed when they are asked for.
+    """What `recalibrate` returns: lazy frames.
 
-    `forecasts` and `certificates` come from one computation. Each of them starts it anew, as
-    everything of Spark does: to use both, call `persist` first.
+    `forecasts` and `certificates` come from one computation, and each of them runs it again. To use
+    both, call `persist` first.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Recalibration:
 
     @property
     def forecasts(self) -> DataFrame:
-        """The rows that went in, with a column `recalibrated`, null in bad rows."""
+        """The input rows with a column `recalibrated`, null in bad rows."""
         return self._both.select("row.*", "recalibrated")
 
     @property
@@ -86,7 +86,7 @@ class Recalibration:
         return self
 
     def unpersist(self) -> None:
-        """Forget what `persist` has kept."""
+        """Free what `persist` has kept."""
         self._both.unpersist()
 
 
@@ -104,8 +104,8 @@ def recalibrate(
 ) -> Recalibration:
     """Recalibrate a log: a `Recalibrator` for each key, in the order of time, keys in parallel.
 
-    The forecasts are those of `Recalibrator.forecast_many` for the sorted rows of the key, bit
-    for bit, however the frame is partitioned: what you would have seen live.
+    The forecasts equal `Recalibrator.forecast_many` on the sorted rows of the key, bit for bit,
+    however the frame is partitioned: what you would have seen live.
 
     Parameters
     ----------
@@ -115,29 +115,29 @@ def recalibrate(
         The column of outcomes, 0 or 1. Null: not yet known; the forecast is made and awaits its
         outcome.
     score
-        The column of what the model said, in [0, 1], or log-odds with ``scale="logit"``. A list of
-        several, if the hint takes several.
+        The column of scores, in [0, 1], or log-odds with ``scale="logit"``. A list of several, if
+        the hint takes several.
     key
-        The column, or columns, that tell apart what is recalibrated apart: a model, a customer.
+        The column, or columns, whose values each get their own recalibrator: a model, a customer.
     order_by
-        The column of times, or several that order rows one after the other: numbers, dates or
-        timestamps. Rows of a key that are equal in all of them are simultaneous: all are forecast
-        before any of their outcomes is learned. Their order among each other goes by score, groups,
-        all other columns as the frame has them, and last the outcome.
+        The column of times, or several columns to sort by: numbers, dates or timestamps. Rows of a
+        key that are equal in all of them are simultaneous: all are forecast before any of their
+        outcomes is learned. Among themselves they are sorted by score, groups, all other columns in
+        the order of the frame, and last the outcome.
     known_at
-        The column of times at which outcomes are known, if that is not when the row comes; of the
-        type of the first of `order_by`. An outcome is learned before the first row that is later
-        than that. Outcomes known after the last row of the key stay awaited.
+        The column of times at which outcomes are known, if later than the row; of the same type as
+        the first of `order_by`. An outcome is learned before the first later row. Outcomes known
+        after the last row of the key stay awaited.
     groups
-        The column of groups to calibrate each, or several: strings or integers; null
-        is no group. Of several columns groups are called by column and value, as in "airport=JFK".
+        The column, or columns, of groups to calibrate: strings or integers; null is no group. With
+        several columns, a group is named by column and value, as in "airport=JFK".
     on_bad
         What to do about rows that break a rule: a null in key, order or score, a value out of
-        range, an outcome known before its row or with no time at which it is known. "fail" looks at
-        all rows once before anything else. "count" leaves them out: they keep a place in
-        `forecasts`, with null, and certificates count them.
+        range, an outcome known before its row or without a time. "fail" checks all rows first.
+        "count" skips bad rows: they stay in `forecasts`, with null, and certificates count them.
     options
-        Those of `Recalibrator`: `hint`, `scale`, `budget`, `nudge`, `max_groups`, `max_unresolved`.
+        Options of `Recalibrator`: `hint`, `scale`, `budget`, `nudge`, `max_groups`,
+        `max_unresolved`.
 
     Returns
     -------
@@ -147,8 +147,7 @@ def recalibrate(
     Raises
     ------
     InputError
-        If a column is not there or not of the right type, an option breaks its rule, or a row is
-        bad.
+        If a column is missing or has the wrong type, an option breaks its rule, or a row is bad.
     FileError
         If a row is bad and Spark knows its file.
 
@@ -168,9 +167,9 @@ def recalibrate(
 
     Notes
     -----
-    One shuffle by key and a sort. All rows of a key are on one executor and must fit in its memory,
-    about 100 bytes a row and what the other columns need; split larger ones by a second column in
-    `key`. Executors need truecast.
+    One shuffle by key and a sort. All rows of a key are on one executor and must fit in its memory:
+    about 100 bytes a row, plus the other columns. Split larger keys by a second column in `key`.
+    Executors need truecast.
     """
     frame = checked_frame(df)
     task = _Task(

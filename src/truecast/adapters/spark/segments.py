@@ -45,7 +45,7 @@ def measure(
 ) -> DataFrame:
     """Return every measure of every segment: a frame with a row for each, for millions of them.
 
-    The figures are those of `truecast.measure` for the rows of the segment, bit for bit.
+    The figures equal `truecast.measure` for the rows of the segment, bit for bit.
 
     Parameters
     ----------
@@ -54,33 +54,34 @@ def measure(
     outcome, score, weight
         The columns, as for `tally`.
     by
-        The column that tells segments apart, or a list of several: strings, bool, integers,
-        decimals, dates, timestamps or binary. Null is a segment of its own.
+        The column that defines the segments, or a list of several: strings, bool, integers,
+        decimals, dates, timestamps or binary. Null is its own segment.
     only
-        The columns to compute, such as ``["brier", "smooth_calibration_error", "p_value"]``, in
-        place of all. A segment with all of them takes about 2 ms; SmoothECE, the lower distance and
-        the p-value take most of that.
+        The columns to compute, such as ``["brier", "smooth_calibration_error", "p_value"]``,
+        instead of all. A segment with all of them takes about 2 ms; SmoothECE, the lower distance
+        and the p-value take most of that.
     resamples
         How often chance is simulated for a segment. 0: not at all, the p-value is proved instead.
-        None: as often as the command and the report do; that takes a quarter of a second a segment.
+        None: as often as in the command and the report, which takes a quarter of a second a
+        segment.
     on_bad
-        As for `tally`: "fail" looks at all rows once before anything else; "count" leaves bad rows
-        out and counts them for each segment, in `left_out`.
+        As for `tally`: "fail" checks all rows first; "count" skips bad rows and counts them for
+        each segment, in `left_out`.
 
     Returns
     -------
     frame
         Lazy. The columns `by`; `left_out`, bad rows of the segment; `p_value`, how often calibrated
-        forecasts would be as far off, on the large side if chance was not simulated, and null for
-        real weights; `verdict`, the kind of the report's verdict: "none" (no evidence against
+        forecasts would be as far off, conservative if chance was not simulated, and null for real
+        weights; `verdict`, the kind of the report's verdict: "none" (no evidence against
         calibration), "few" (too few rounds to tell), "weak", "slight" (simulated only), "off" or
-        "weighted"; and what `Report.to_dict` names, nested as there: ``brier.score``,
-        ``totals.brier_total``. A segment with nothing but bad rows has only nulls.
+        "weighted"; and the fields of `Report.to_dict`, nested in the same way: ``brier.score``,
+        ``totals.brier_total``. A segment of bad rows only has only nulls.
 
     Raises
     ------
     InputError
-        If a column is not there or not of the right type, or a row is bad.
+        If a column is missing or has the wrong type, or a row is bad.
     FileError
         If a row is bad and Spark knows its file.
 
@@ -104,7 +105,7 @@ def measure(
     Notes
     -----
     Among a million segments, thousands have a p-value below 0.05 by chance: multiply p-values by
-    the number of segments first. Proved ones can be as small as they need to be for that.
+    the number of segments first. Proved p-values can be small enough for that.
 
     Three narrow columns are shuffled once, by segment; Spark counts the distinct scores of each,
     and Python sees these counts, a segment at a time. If segments are few and rows many, count

@@ -1,4 +1,4 @@
-"""A session of Spark on this machine, to try things on."""
+"""A Spark session on this machine, for trying things out."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _SETTINGS = {
 
 
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session of Spark on this machine, for tests and for trying things out.
+    """Return a Spark session on this machine, for tests and for trying things out.
 
-    It listens on 127.0.0.1 alone, without a page, its workers run this Python, and the state of
-    streams is in RocksDB, as `recalibrate_stream` needs it. A session that
-    is there already is returned as it is.
+    It listens only on 127.0.0.1, has no web page, runs its workers with this Python, and keeps the
+    state of streams in RocksDB, as `recalibrate_stream` needs. An existing session is returned
+    unchanged.
 
     Parameters
     ----------
     cores
-        How many it may use.
+        How many cores it may use.
     settings
         More settings of Spark, such as ``{"spark.driver.memory": "4g"}``.
 

@@ -1,4 +1,4 @@
-"""Structured streams through a recalibrator for each key, each event once; and what is proved."""
+"""Structured streams: a recalibrator for each key, each event once; and what is proved."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def recalibrate_stream(
 ) -> DataFrame:
     """Recalibrate a stream of events: a `Recalibrator` for each key, each event once.
 
-    A row with a score is a forecast, a row with an outcome an outcome; a row may be both. They may
-    come late, out of order and more than once. In each micro-batch the events of a key are played
-    by time; at the same time outcomes before forecasts, then by id, outcome, score and groups. So
-    what comes out is a function of the events of each micro-batch, in whatever order they arrive.
-    An outcome that comes before its forecast is held until then.
+    A row with a score is a forecast, a row with an outcome is an outcome, and a row may be both.
+    They may come late, out of order and more than once. In each micro-batch the events of a key are
+    played by time; at equal times outcomes come before forecasts, then by id, outcome, score and
+    groups. So the result depends only on the events of each micro-batch, not on their order. An
+    outcome that comes before its forecast waits for it.
 
     Parameters
     ----------
@@ -72,66 +72,67 @@ def recalibrate_stream(
         A streaming frame of forecasts, or of forecasts and outcomes. For one that does not stream
         see `recalibrate`.
     outcomes
-        A second frame, of outcomes, if they come apart: with the columns `id`, `key`, `outcome` and
+        A second frame, if outcomes come separately: with the columns `id`, `key`, `outcome` and
         `time`.
     id
-        The column of ids, strings or integers: a forecast and its outcome have the same. Unique
+        The column of ids, strings or integers: the same for a forecast and its outcome. Unique
         within a key.
     key
-        The column that tells apart what is recalibrated apart, strings or integers. Outcomes have
-        it too, since it says where the state is: if your outcomes have only an id, make it a
-        function of that or join it first.
+        The column whose values each get their own recalibrator, strings or integers. Outcomes need
+        it too, since it locates the state: if your outcomes have only an id, make the key a
+        function of the id, or join it first.
     score
-        The column of what the model said, in [0, 1], or log-odds with ``scale="logit"``.
+        The column of scores, in [0, 1], or log-odds with ``scale="logit"``.
     outcome
-        The column of outcomes, 0 or 1; null in rows that are forecasts alone.
+        The column of outcomes, 0 or 1; null in rows that are only forecasts.
     time
         The column of event times, timestamps.
     groups
-        The column of groups to calibrate each, or several: strings or integers; null
-        is no group. Of several columns groups are called by column and value, as in "airport=JFK".
+        The column, or columns, of groups to calibrate: strings or integers; null is no group. With
+        several columns, a group is named by column and value, as in "airport=JFK".
     late
         How much later than others events may come: the delay of the watermark.
     give_up
         How long after its time a forecast waits for its outcome, and an outcome for its forecast,
-        until the watermark passes. Then the forecast is given up: its certificate counts it at its
+        measured by the watermark. Then the forecast is given up: the certificate counts it at its
         worst.
     remember
-        How long after its time an id is known whose outcome has come, so that it is answered once;
-        at most `give_up`. A forecast of an unknown id that is older is not answered: its `reason`
-        says so.
+        How long after its time an id is remembered once its outcome has come, so that it is
+        answered only once; at most `give_up`. An older forecast with an unknown id is not answered:
+        its `reason` says so.
     on_bad
         What to do about rows that break a rule: a null in id, key or time, neither score nor
-        outcome, a value out of range. "fail" ends the query with a message that says which. "mark"
-        puts them out with a `reason`; they change nothing.
+        outcome, a value out of range. "fail" ends the query and names the row. "mark" outputs them
+        with a `reason`; they change nothing.
     options
-        Those of `Recalibrator`: `hint`, `scale`, `budget`, `nudge`, `max_groups`, `max_unresolved`.
+        Options of `Recalibrator`: `hint`, `scale`, `budget`, `nudge`, `max_groups`,
+        `max_unresolved`.
 
     Returns
     -------
     answers
-        One row a forecast, to be written in append mode: id, key, time and score as they came,
-        `recalibrated`, and `reason`, null unless `recalibrated` is. Duplicates give no row.
+        One row a forecast, to write in append mode: id, key, time and score unchanged,
+        `recalibrated`, and `reason`, set only if `recalibrated` is null. Duplicates give no row.
 
     Raises
     ------
     InputError
-        If a column is not there or not of the right type, or an option breaks its rule. While the
-        query runs: if a row is bad; StateError if its checkpoint was made with other options,
+        If a column is missing or has the wrong type, or an option breaks its rule. While the query
+        runs: if a row is bad; StateError if its checkpoint was made with other options,
         VersionError if by a truecast that forecasts differently.
 
     Notes
     -----
-    Exactly once rests on three things: a source that can be read again (files, Kafka), the
-    checkpoint, and a sink that writes a micro-batch once (files, Delta). The state must be in
-    RocksDB: set ``spark.sql.streaming.stateStore.providerClass``.
+    Exactly-once needs three things: a source that can be read again (files, Kafka), the checkpoint,
+    and a sink that writes a micro-batch once (files, Delta). The state must be in RocksDB: set
+    ``spark.sql.streaming.stateStore.providerClass``.
 
     Events of a micro-batch wait in memory, those of one of 256 buckets of keys at a time. A key
-    takes 100 bytes, and about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each id that is known
-    takes 3 to 15 bytes and its letters; they are written again in each micro-batch that has events
-    of the key.
+    takes 100 bytes, and about 8 a round up to 1,000 rounds; then 10 to 30 kB. Each remembered id
+    takes 3 to 15 bytes plus its characters; ids are written again in each micro-batch that has
+    events of the key.
 
-    Works through Spark Connect. truecast must be installed on every machine.
+    Works with Spark Connect. truecast must be installed on every machine.
     """
     _check_store(checked_frame(df, streams=True))
     windows = _windows(give_up, remember)
@@ -185,7 +186,7 @@ class _Names(NamedTuple):
             if not isinstance(name, str) or name in taken:
                 raise InputError(
                     argument,
-                    "must be a column of its own, and not called recalibrated or reason",
+                    "must be a separate column, and not called recalibrated or reason",
                     name,
                 )
             taken.append(name)
@@ -292,7 +293,7 @@ def _as_they_came(answers: DataFrame, df: DataFrame, names: _Names) -> DataFrame
 def stream_states(spark: SparkSession, checkpoint: str) -> DataFrame:
     """Return what a stream has learned and proved so far, a row a key: for a dashboard.
 
-    Reads the state of the last finished micro-batch from the checkpoint, also while the stream
+    Reads the state of the last finished micro-batch from the checkpoint, even while the stream
     runs, and changes nothing.
 
     Parameters

@@ -34,10 +34,10 @@ MOST_FORECASTS = 1 << 24
 def tally(
     df: DataFrame, *, outcome: str, score: str, weight: str | None = None, on_bad: str = "fail"
 ) -> Tally:
-    """Return the tally of two columns, bit for bit that of `Tally.from_predictions`.
+    """Return the tally of two columns, bit for bit as `Tally.from_predictions`.
 
-    Spark counts the rows of each distinct score, on the executors; the driver gets the counts. Only
-    the sums of real weights may differ, in their rounding, also from run to run.
+    Spark counts the rows of each distinct score on the executors; the driver gets the counts. Only
+    the sums of real weights may be rounded differently, even from run to run.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def tally(
     outcome
         The column of outcomes, 0 or 1: bool, integers, floats or decimals.
     score
-        The column of what was forecast for each, between 0 and 1.
+        The column of forecasts, between 0 and 1.
     weight
         The column of weights: 0, or from 1e-100 to 1e100. Integers count as repeated rows, others
         make a weighted tally.
     on_bad
         What to do about rows in which an outcome, a score or a weight is null, not a number or out
-        of range: "fail", or "count", which leaves them out and warns with their number. `bad_rows`
-        lists them.
+        of range: "fail", or "count", which skips them and warns with their number. `bad_rows` lists
+        them.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def tally(
     Raises
     ------
     InputError
-        If a column is not there or not of numbers (strings are not converted), or a row is bad.
+        If a column is missing or not numeric (strings are not converted), or a row is bad.
     FileError
         If a row is bad and Spark knows its file.
 
@@ -78,9 +78,9 @@ def tally(
 
     Notes
     -----
-    One pass over two columns. About what Spark needs to count the rows of each score; a tally of as
-    many forecasts as there are rows costs at most three times that (python benchmarks/spark.py).
-    The driver holds 24 bytes for each distinct score.
+    One pass over two columns. It costs about as much as counting the rows of each score in Spark;
+    if all forecasts are distinct, at most three times that (python benchmarks/spark.py). The driver
+    holds 24 bytes for each distinct score.
     """
     frame, on_bad = checked_frame(df), _rows.checked_on_bad(on_bad)
     rules = checked_rules(frame, outcome, score, weight)
@@ -107,7 +107,7 @@ def bad_rows(df: DataFrame, *, outcome: str, score: str, weight: str | None = No
     -------
     rows
         The columns of `df` and `bad`, a struct of `column`, `rule`, `value` and `file` (null if
-        Spark does not know it). Lazy, as everything of Spark.
+        Spark does not know it). Lazy.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def _collected(groups: DataFrame) -> pa.Table:
     table = columns.limit(MOST_FORECASTS + 2).toArrow()
     if table.num_rows - table.column("p").null_count <= MOST_FORECASTS:
         return table
-    pooled = "too many distinct scores: near ones were pooled; read nothing into the error by value"
+    pooled = "too many distinct scores: near ones were pooled; ignore the error by value"
     warnings.warn(pooled, stacklevel=3)
     return _pooled(columns, MOST_FORECASTS).toArrow()
 

@@ -20,10 +20,10 @@ Sees = Literal["nothing", "distribution", "forecast"]
 class Adversary(ABC):
     """Chooses the outcomes of a game.
 
-    It knows the rounds before, and of the present one as much as it `sees`.
+    It knows the earlier rounds, and as much of the current one as it `sees`.
 
-    A subclass says what it `sees` and yields the outcomes one by one, looking at the `Round` it is
-    given, which is brought up to date before each. It keeps nothing between games.
+    A subclass declares what it `sees` and yields the outcomes one by one. It can look at the
+    `Round` it is given, which is updated before each. It keeps nothing between games.
     """
 
     #: of the present forecast: "nothing", its "distribution" (what proofs of randomised
@@ -42,7 +42,7 @@ class Adversary(ABC):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this adversary anew."""
+        """The keyword arguments that rebuild this adversary."""
         return {name.removeprefix("_"): value for name, value in vars(self).items()}
 
     def __repr__(self) -> str:

@@ -18,8 +18,8 @@ class EarlyStop(Adversary):
     grows slower than the cube root of T: while the coins last the forecasts must stay near 1/2, so
     their signed error, :math:`\sum_t (p_t - y_t)`, is a random walk; once it has gone far enough,
     constant outcomes of the other kind than would pay it back are forecast well, and leave it. What
-    is summed and when it is enough are our reading of that proof, of which the text could not be
-    had. Sees nothing of the present forecast; the past ones it does.
+    is summed and when it is enough are our reading of that proof, whose text we did not have. Sees
+    past forecasts, but not the current one.
 
     Parameters
     ----------

@@ -16,10 +16,10 @@ __all__ = ["GreedyBias", "GreedyCertificate"]
 class GreedyBias(Adversary):
     """Takes the outcome after which the calibration error by value is larger; a one if neither is.
 
-    Sees the forecast, or its distribution and then goes by the expectation. Of two points to be
-    scored by, it knows the middle only. A forecaster that says what it is scored by gets the
-    outcomes of `Threshold` from one that sees the forecast: the first outcome at a value is the
-    farther one, and the same again is always worse. The two differ in expectation.
+    Sees the forecast, or its distribution, and then uses the expectation. If a forecaster names two
+    points, it sees only their middle. If it sees a single forecast, it plays like `Threshold`: the
+    first outcome at a value is the farther one, and repeating it is always worse. With the
+    distribution, the two differ.
 
     Parameters
     ----------

@@ -18,20 +18,20 @@ __all__ = ["LeaveBiased"]
 class LeaveBiased(LadderAdversary):
     """Goes down a ladder and up again, and leaves every point biased.
 
-    Every point is left with as many ones too many as possible; then come ones only.
+    Every point is left with as large a surplus of ones as possible; then come ones only.
 
-    On the way up it goes to and fro across a point, so that nothing but the point's bias changes,
-    and goes on when that is as low as it becomes (docs/theory.md, section 5). All biases have one
-    sign then, and if the deviations have it too, the sum of y - p, which CalDist is never below, is
-    near what is proved for the ladder. Sees the forecast and the ladder that it comes from, so it
-    plays against ladders only.
+    On the way up it goes back and forth across a point, so that only the bias of that point
+    changes, and moves on when the bias is lowest (docs/theory.md, section 5). Then all biases have
+    one sign, and if the deviations have it too, the sum of y - p, a lower bound of CalDist, is near
+    the proved bound of the ladder. Sees the forecast and its ladder, so it plays against ladders
+    only.
 
     Parameters
     ----------
     stay
-        How many rounds to be credited to each point of the lower half, at least.
+        The least number of rounds to credit to each point of the lower half.
     look
-        How many more rounds to go to and fro for a lower bias.
+        How many more rounds to go back and forth for a lower bias.
     fine
         Of ladders that split their cells: a cell below a point g of the lower half is to become no
         wider than fine / (g (5/4 - g)), which makes the most of the rounds if cells are split at
@@ -89,7 +89,7 @@ class LeaveBiased(LadderAdversary):
 
 
 def _falls(whole: int, point: int, bias: int, look: int) -> bool:
-    """Whether crossing a point to and fro, from above, lowers its bias within some rounds."""
+    """Whether crossing a point back and forth, from above, lowers its bias within some rounds."""
     now = bias
     above = True
     for _ in range(look):

@@ -34,7 +34,7 @@ class SignPreservation(Adversary):
     for it by this game, at a scale that no game here has; for what is played here nothing is
     proved. Rules of the game are as in Dai and Fishelson (2026); how the signs become an adversary,
     the lengths above all, is reconstructed from the scaling of the proofs, not taken from a paper.
-    Sees nothing of the present forecast; the past ones it does.
+    Sees past forecasts, but not the current one.
 
     Parameters
     ----------

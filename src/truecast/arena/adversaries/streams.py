@@ -1,4 +1,4 @@
-"""Outcomes that nobody steers: fixed before the game, whatever is forecast."""
+"""Outcomes that are fixed before the game, whatever is forecast."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Drift(Stream):
 
 
 class Blocks(Stream):
-    """Zeros, then as many ones, and so on. Sees nothing."""
+    """Zeros, then the same number of ones, and so on. Sees nothing."""
 
     def __init__(self, length: int | None = None) -> None:
         self._length = (

@@ -18,13 +18,13 @@ class Threshold(Adversary):
     Sees the forecast, or its distribution's mean.
 
     If it sees the forecast, the outcomes at each value are all the same and at least 1/2 away, so
-    the error by value is T/2 or more for any forecaster (Oakes 1985, Dawid 1985): that is why no
-    deterministic forecaster can keep that error small, and why the distance is the better measure.
+    the error by value is T/2 or more for any forecaster (Oakes 1985, Dawid 1985). So no
+    deterministic forecaster can keep that error small, and the distance is the better measure.
 
     Parameters
     ----------
     sees
-        "forecast", or "distribution" to go by the mean of what may be said.
+        "forecast", or "distribution" to use the mean of the possible forecasts.
     """
 
     def __init__(self, sees: Literal["forecast", "distribution"] = "forecast") -> None:

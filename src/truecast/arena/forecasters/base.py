@@ -44,8 +44,8 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
     def a_priori(self, rounds: int) -> float:
         """The bound on the measure `bounds`, in total, proved before the first of `rounds` rounds.
 
-        For a forecaster that draws it is a bound on the expectation, against those who do not
-        see the draws.
+        For a randomised forecaster it bounds the expectation, against opponents who do not see the
+        draws.
         """
         return self._bound(_check.whole_number("rounds", rounds, least=0, most=2**53))
 
@@ -61,18 +61,18 @@ class LiteratureForecaster(OutcomeForecaster, Saveable, ABC):
         """Take in the outcome of the round in which p was said."""
 
     def predict(self) -> float:
-        """Return the forecast of the next outcome; asked again, the same."""
+        """Return the forecast of the next outcome; a repeated call returns the same."""
         if self._said is None:
             self._said = self._forecast()
         return self._said
 
     def observe(self, outcome: object, /) -> None:
-        """Take in the outcome, 0 or 1, of what `predict` forecast.
+        """Learn the outcome, 0 or 1, of the last `predict`.
 
         Raises
         ------
         InputError
-            If the outcome is neither 0 nor 1; nothing is changed then.
+            If the outcome is neither 0 nor 1. Nothing changes.
         OrderError
             If nothing was forecast.
         """
@@ -157,7 +157,7 @@ class Planned:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self._horizon, "grid": self._grid}
 
 

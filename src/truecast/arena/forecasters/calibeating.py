@@ -18,10 +18,9 @@ MAX_BINS = 1 << 20
 class Calibeating(Follower):
     r"""Says the share of ones so far in the bin of another's forecast (Foster and Hart, 2023).
 
-    In a bin without outcomes yet it says what the other, its base, says. So it beats the base by
-    the base's own calibration error: its Brier score is that of the base with every bin relabelled
-    to its share of ones, known only afterwards, and a little more. Summed over the rounds it is at
-    most
+    In a bin without outcomes it repeats the other forecaster, its base. So it beats the base by the
+    base's own calibration error: its Brier score is a little more than that of the base with every
+    bin relabelled, in hindsight, to its share of ones. Summed over the rounds it is at most
 
     .. math:: \sum_b \Big(\frac{k_b (n_b - k_b)}{n_b} + 1 + \ln n_b\Big)
 
@@ -29,14 +28,14 @@ class Calibeating(Follower):
     number. The first terms are the *refinement* of the base in these bins: what any labels of
     theirs leave.
 
-    It is not calibrated for that: the share so far is not the share in the end, and an adversary
-    can keep them apart.
+    That does not make it calibrated: the share so far is not the final share, and an adversary can
+    keep them apart.
 
     Parameters
     ----------
     base
-        The forecaster that is followed, copied as it is: one of truecast or `truecast.arena` that
-        looks at outcomes alone, or what `config` says of it. None takes `RunningMean`.
+        The forecaster to follow, copied: one of truecast or `truecast.arena` that sees only
+        outcomes, or its description from `config`. None uses `RunningMean`.
     bins
         How many bins of equal width; each holds its lower edge, the last also 1.
 
@@ -72,7 +71,7 @@ class Calibeating(Follower):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return super().config | {"bins": self._bins}
 
     @property

@@ -13,7 +13,7 @@ __all__ = ["Climatology"]
 class Climatology(LiteratureForecaster):
     """Says the same rate in every round: knows the climate and nothing else.
 
-    Calibrated if the rate is right, as far from calibrated as any if it is wrong. It never learns.
+    Calibrated if the rate is right, badly miscalibrated if it is wrong. It never learns.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Climatology(LiteratureForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"rate": self._rate}
 
     def _forecast(self) -> float:

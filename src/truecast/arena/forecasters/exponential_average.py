@@ -21,9 +21,9 @@ class ExponentialAverage(LiteratureForecaster):
 
     .. math:: p \leftarrow p + (y - p)/m
 
-    What everybody does, with the m that has a proof: :math:`m = 1 + \sqrt{T/2}` for a horizon of T
-    rounds, and :math:`1 + \sqrt{t/2}` in round t without one. Whatever the outcomes, after T rounds
-    the lower distance to calibration and the smooth calibration error are, in total, at most
+    The usual moving average, with an m that has a proof: :math:`m = 1 + \sqrt{T/2}` for a horizon
+    of T rounds, and :math:`1 + \sqrt{t/2}` in round t without one. Whatever the outcomes, after T
+    rounds the lower distance to calibration and the smooth calibration error are, in total, at most
 
     ================  ====================  ================  ======================================
     .                 horizon=T             no horizon        for every m > 1, if it stays the same
@@ -36,13 +36,14 @@ class ExponentialAverage(LiteratureForecaster):
     does not split rounds, is larger than the lower distance by at most 1.96 T\ :sup:`1/3`
     (docs/distance.md, theorem 12).
 
-    It says nothing of the error by value, which a contradicting adversary makes about T/2, nor of
-    sharpness: after a change it takes m rounds to follow, and on a fair coin it never settles.
+    The bounds say nothing about the error by value, which a contradicting adversary makes about
+    T/2, or about sharpness: after a change it takes m rounds to follow, and on a fair coin it never
+    settles.
 
     Parameters
     ----------
     horizon
-        The expected number of rounds, T. More are allowed: m stays as it is. None takes an m that
+        The expected number of rounds, T. You can play more; m stays the same. None uses an m that
         grows.
 
     Raises
@@ -79,7 +80,7 @@ class ExponentialAverage(LiteratureForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self._horizon}
 
     def _m(self, round_number: int) -> float:

@@ -39,7 +39,7 @@ class Follower(LiteratureForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"base": {"kind": type(self._base).__name__, **self._base.config}}
 
     @abstractmethod

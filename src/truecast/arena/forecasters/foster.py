@@ -104,7 +104,7 @@ class Foster(Planned, RandomForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return super().config | {"seed": self.seed}
 
     def _bound(self, rounds: int) -> float:

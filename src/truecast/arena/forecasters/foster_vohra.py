@@ -131,7 +131,7 @@ class FosterVohra(Planned, RandomForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return super().config | {"decay": self.decay, "seed": self.seed}
 
     def _bound(self, rounds: int) -> float:

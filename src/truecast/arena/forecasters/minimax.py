@@ -65,7 +65,7 @@ class Minimax(RandomForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {"horizon": self._horizon, "seed": self._seed}
 
     @property

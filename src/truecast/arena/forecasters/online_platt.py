@@ -58,7 +58,7 @@ class OnlinePlatt(Follower):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return super().config | self._hint.config
 
     def _answer(self, q: float) -> float:

@@ -30,7 +30,7 @@ class RunningMean(LiteratureForecaster):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this forecaster anew."""
+        """The keyword arguments that rebuild this forecaster."""
         return {}
 
     def _forecast(self) -> float:

@@ -1,4 +1,4 @@
-"""Hints: from a model's score to a better probability, learned from outcomes as they come.
+"""Hints turn a model's score into a better probability, learned from outcomes as they come.
 
 They prove nothing.
 """

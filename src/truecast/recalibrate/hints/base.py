@@ -21,20 +21,20 @@ MAX_MODELS = 32
 
 
 class Hint(_core.Hint, Saveable):
-    """Makes a better probability of a model's score, learned from (score, outcome) pairs.
+    """Turns a model's score into a better probability, learned from (score, outcome) pairs.
 
-    `predict`, `issue` and `learn` are the compiled core's. `predict(score)` says a number in [0, 1]
-    and changes nothing; `learn(score, outcome)` takes one outcome in. Where other rounds are
-    forecast before an outcome comes, ask ``p, notes = hint.issue(score)`` and hand the notes to
+    `predict`, `issue` and `learn` come from the compiled core. `predict(score)` returns a number in
+    [0, 1] and changes nothing; `learn(score, outcome)` learns one outcome. If other rounds are
+    forecast before an outcome comes, call ``p, notes = hint.issue(score)`` and pass the notes to
     ``hint.learn(score, outcome, notes)``: a mix then judges its members by what they said at the
     time.
 
-    Outcomes of many forecasts of one event are one observation together. Each then has a weight
+    Outcomes of many forecasts of one event together are one observation. Each then has a weight
     above 0 and at most 1: ``hint.learn(score, outcome, weight=0.1)`` counts as a tenth of an
-    outcome, and older ones fade by a tenth of what they would.
+    outcome, and older outcomes fade a tenth as much.
 
-    A hint is as good as the past is like the future and no better: it proves nothing, which is why
-    a guard follows it only as far as its proof allows.
+    A hint is only as good as the past resembles the future. It proves nothing, so a guard follows
+    it only as far as the proof allows.
 
     A round costs O(1), the state a fixed number of floats.
     """
@@ -61,11 +61,11 @@ class Hint(_core.Hint, Saveable):
         )
 
     def forecast_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
-        """Say a probability for every score, learning each outcome before the next score.
+        """Return a probability for every score, learning each outcome before the next score.
 
         The same as ``[(h.predict(x), h.learn(x, y))[0] for x, y in zip(scores, outcomes)]``, bit
-        for bit, state included; other threads run meanwhile. A subclass with methods of its own is
-        asked row by row, in Python.
+        for bit, including the state; other threads can run meanwhile. A subclass with its own
+        methods is called row by row, in Python.
 
         Parameters
         ----------
@@ -73,18 +73,18 @@ class Hint(_core.Hint, Saveable):
             What the model said, in order: one number in [0, 1] a round, or a row of them if there
             are several models.
         outcomes
-            What happened: 0 or 1, as many.
+            What happened: 0 or 1, one for each score.
 
         Returns
         -------
         hints
-            One a round, each said before its outcome was learned.
+            One a round, each made before its outcome was learned.
 
         Raises
         ------
         InputError
-            If a score is not in [0, 1], an outcome not 0 or 1, or the lengths differ; nothing is
-            changed then.
+            If a score is not in [0, 1], an outcome is not 0 or 1, or the lengths differ. Nothing
+            changes.
         """
         x, y = _check.scored("scores", scores, outcomes, models=self._models)
         said = np.empty(len(y))
@@ -130,7 +130,7 @@ class Hint(_core.Hint, Saveable):
 
 
 def _checked(saved: object, entries: list[Entry]) -> dict[str, Any]:
-    """The saved numbers of a hint, if they are as many floats in range as there must be."""
+    """The saved numbers of a hint, if they are the right number of floats, all in range."""
     found = require_entries("state", saved, sorted(kinds_of(entries)))
     return {entry.name: _numbers(found[entry.name], entry) for entry in entries}
 
@@ -160,7 +160,7 @@ def _widened(name: str, values: Any, length: int) -> Any:
 
 
 def is_compiled(hint: object) -> bool:
-    """Whether the core does all that this hint does: not so if its class was made elsewhere."""
+    """Whether the core does everything this hint does: not if its class is defined elsewhere."""
     return type(hint) in Hint._kinds.values()
 
 
@@ -177,7 +177,7 @@ def check_prior(prior: object) -> float:
 
 
 def from_config(description: Any, argument: str, position: int | None = None) -> Any:
-    """Return a new hint if this is how `config` describes one; anything else as it is."""
+    """Return a new hint if this is a `config` of one; return anything else unchanged."""
     kind = description.get("kind") if isinstance(description, dict) else None
     if not isinstance(kind, str) or kind not in Hint._kinds:
         return description

@@ -12,20 +12,20 @@ __all__ = ["BinMeans"]
 class BinMeans(Hint):
     """The score plus the mean of (outcome - score) near it.
 
-    Residuals are averaged at 129 knots, a quarter apart on the logit scale, so that rare events
-    have theirs; a score between two knots reads and writes both in proportion. Each mean is shrunk
-    towards 0 as if it had `prior` residuals of 0 more, and a residual of t rounds ago counts (1 -
+    Residuals are averaged at 129 knots, a quarter apart on the logit scale, so rare events have
+    their own knots; a score between two knots uses both in proportion. Each mean is shrunk towards
+    0 as if it had `prior` more residuals of 0, and a residual t rounds old counts (1 -
     1/memory)**t.
 
-    It learns any smooth distortion, in each region from the rounds seen there only: a region not
-    seen keeps its score, and monotone scores may become hints that are not.
+    It learns any smooth distortion, each region only from its own rounds: a region without rounds
+    keeps its scores, and the order of scores may change.
 
     Parameters
     ----------
     memory
-        How many rounds it remembers, about: 2 or more. None remembers all.
+        About how many rounds it remembers, 2 or more. None remembers all.
     prior
-        How many rounds of faith in the score each knot begins with.
+        How many rounds of trust in the score each knot starts with.
 
     Examples
     --------
@@ -42,5 +42,5 @@ class BinMeans(Hint):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this hint anew."""
+        """The keyword arguments that rebuild this hint."""
         return {"memory": self._memory, "prior": self._prior}

@@ -21,25 +21,25 @@ MAX_MEMBERS = 128
 class Experts(Hint):
     """A mix for several models: nearly as good as the best, better if each knows something.
 
-    A score is a sequence of numbers, one of each model: ``hint.predict([0.3, 0.45])``. Every model
+    A score is a sequence of numbers, one for each model: ``hint.predict([0.3, 0.45])``. Every model
     has the given hints for its own score. All of them are members of one `Mix`, whose stack is a
-    logistic regression on the logits of what they all say: where the models know different things,
-    that beats each of them. The first hint of every model starts with an equal part of three fifths
-    of the weight, the second with one of three twentieths.
+    logistic regression on the logits of all members: if the models know different things, it beats
+    each of them. The first hints of all models share three fifths of the starting weight equally;
+    the second hints share three twentieths.
 
-    What `Mix` promises holds for the n members of all models together: if any one has a log loss of
-    L nats, the mix has at most L + ln(4n) + 0.00031 T after T rounds. Nothing is promised against
-    what no member says, and nothing is proved about calibration. A model that is missing in a round
-    has to say something all the same: the mean of the others, or its own average.
+    The bound of `Mix` holds for the n members of all models together: if any member has a log loss
+    of L nats, the mix has at most L + ln(4n) + 0.00031 T after T rounds. It promises nothing beyond
+    what its members say, and proves nothing about calibration. If a model is missing in a round,
+    fill in the mean of the others, or its own average.
 
     Parameters
     ----------
     models
         How many models: 1 to 32.
     hints
-        The hints that each model has, copied as they are; at most 128 for all models together, none
-        of them a mix. Or what `config` says of them. None takes `Identity`, `Platt` with two
-        memories and `Isotonic`.
+        The hints of each model, copied; at most 128 for all models together, none of them a mix. Or
+        their description from `config`. None uses `Identity`, `Platt` with two memories and
+        `Isotonic`.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class Experts(Hint):
 
     Notes
     -----
-    A round costs O(n**2) for n members in all.
+    A round costs O(n**2) for n members in total.
 
     Examples
     --------
@@ -83,5 +83,5 @@ class Experts(Hint):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this hint anew."""
+        """The keyword arguments that rebuild this hint."""
         return {"models": self.models, "hints": [dict(config) for config in self._configs]}

@@ -10,7 +10,7 @@ __all__ = ["Identity"]
 
 
 class Identity(Hint):
-    """Says the score itself and learns nothing: right for a model that is calibrated already.
+    """Returns the score itself and learns nothing: for a model that is already calibrated.
 
     Examples
     --------
@@ -23,5 +23,5 @@ class Identity(Hint):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this hint anew."""
+        """The keyword arguments that rebuild this hint."""
         return {}

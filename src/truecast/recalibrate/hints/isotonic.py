@@ -13,20 +13,20 @@ class Isotonic(Hint):
     """Isotonic regression of outcomes on scores: the best hints that never decrease with the score.
 
     Outcomes are counted at 321 knots: a quarter apart on the logit scale up to 16, then each 1/16
-    farther out, so that scores of 1e-9 and 1e-90 are told apart. Neighbours whose rates would
-    decrease are pooled, and between the centres of the pools the hint goes straight. It is fitted
-    anew after every round at first, then after a sixteenth more rounds, and at least every 256.
+    farther out, so scores of 1e-9 and 1e-90 stay distinct. Neighbours whose rates would decrease
+    are pooled, and the hint is linear between the centres of the pools. It is fitted again after
+    every round at first, then after a sixteenth more rounds, and at least every 256.
 
-    It learns any distortion that keeps the order of scores, and none that does not: scores turned
-    around become nearly one and the same hint.
+    It learns any distortion that keeps the order of scores, and no other: reversed scores all
+    become nearly the same hint.
 
     Parameters
     ----------
     memory
-        How many rounds it remembers, about: 2 or more. None remembers all.
+        About how many rounds it remembers, 2 or more. None remembers all.
     prior
-        How many rounds of faith in the score each knot begins with; a tenth of it beyond a logit of
-        16.
+        How many rounds of trust in the score each knot starts with; a tenth of that beyond a logit
+        of 16.
 
     Examples
     --------
@@ -43,5 +43,5 @@ class Isotonic(Hint):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this hint anew."""
+        """The keyword arguments that rebuild this hint."""
         return {"memory": self._memory, "prior": self._prior}

@@ -1,4 +1,4 @@
-"""A mix of hints, so that none need be chosen."""
+"""A mix of hints, so you need not choose one."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ MAX_HINTS = 64
 class Mix(Hint):
     r"""A weighted mix of hints: nearly as good as the best of them, and often better.
 
-    The mix says :math:`\sum_i w_i p_i`. Each outcome multiplies the weight of every member by the
-    probability that the member gave it, and hands out a share of all weight as at the start (fixed
-    share), so that whichever is best after a change comes up again: 3 parts in 10,000, and less
-    after an outcome that the mix gave more than 98 %, so that rare events are not drowned. Besides
-    the given hints there is one more member, their *stack*: a logistic regression of the outcomes
-    on the logits of what they say, by second-order steps. The first hint starts with three fifths
-    of all weight, the second with three twentieths.
+    The mix is :math:`\sum_i w_i p_i`. Each outcome multiplies the weight of every member by the
+    probability that the member gave it. Then a share of all weight is handed out as at the start
+    (fixed share), so that the member that is best after a change can recover: 3 parts in 10,000,
+    and less after an outcome that the mix gave more than 98 %, so that rare events still count. One
+    more member is the *stack* of the given hints: a logistic regression of the outcomes on their
+    logits, by second-order steps. The first hint starts with three fifths of all weight, the second
+    with three twentieths.
 
-    Whatever happens in T rounds, if any one of n hints has a log loss of L nats in all, the mix has
-    at most L + ln(4n) + 0.00031 T, and at most 1.016 (L + ln(4n)) + 4e-8 T. A change to another
-    that is better from then on costs at most ln(4n) + 8.2 after an outcome that the mix gave 98 %
-    or less, and ln(4n) + 17.4 after any (docs/adaptive.md, section 9). That is so if outcomes come
-    at once: the later they come, the more slowly weights change. Nothing is promised against what
-    no member says, and nothing is proved about calibration.
+    Whatever happens in T rounds, if any of n hints has a log loss of L nats in total, the mix has
+    at most L + ln(4n) + 0.00031 T, and at most 1.016 (L + ln(4n)) + 4e-8 T. Changing to another
+    hint that is better from then on costs at most ln(4n) + 8.2 after an outcome that the mix gave
+    98 % or less, and ln(4n) + 17.4 after any (docs/adaptive.md, section 9). This holds if outcomes
+    come at once: the later they come, the more slowly weights change. It promises nothing beyond
+    what its members say, and proves nothing about calibration.
 
     Parameters
     ----------
     hints
-        The members, copied as they are; at most 64, none of them a mix. Or what `config` says of
-        them. None takes `Identity`, `Platt` with five memories from 5 rounds to all, `BinMeans`
-        with two and `Isotonic` with little prior.
+        The members, copied; at most 64, none of them a mix. Or their description from `config`.
+        None uses `Identity`, `Platt` with five memories from 5 rounds to all, `BinMeans` with two
+        and `Isotonic` with a small prior.
 
     Raises
     ------
@@ -49,9 +49,9 @@ class Mix(Hint):
 
     Notes
     -----
-    A round costs O(n**2) for n members. Where outcomes come late, hand the notes of `issue` to
-    `learn`: without them the members are judged by what they would say now, and those with a short
-    memory look better than they are.
+    A round costs O(n**2) for n members. If outcomes come late, pass the notes of `issue` to
+    `learn`. Otherwise members are judged by what they would say now, and those with a short memory
+    look better than they are.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Mix(Hint):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this hint anew."""
+        """The keyword arguments that rebuild this hint."""
         return {"hints": [dict(config) for config in self._configs]}
 
 

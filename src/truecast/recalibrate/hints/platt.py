@@ -18,14 +18,14 @@ class Platt(Hint):
     = 1; a loss of t rounds ago counts (1 - 1/memory)\ :sup:`t`. Logits are clipped to 16 either
     way, so scores of 0 and 1 work.
 
-    It corrects scores that are too bold, too timid, shifted or turned around. It cannot bend: what
-    a straight line on the logit scale misses stays missed however long it learns. A short memory
-    follows changes and is noisy in return.
+    It corrects scores that are overconfident, underconfident, shifted or reversed. It fits only a
+    straight line on the logit scale, however long it learns. A short memory follows changes, but is
+    noisier.
 
     Parameters
     ----------
     memory
-        How many rounds it remembers, about: 2 or more. None remembers all.
+        About how many rounds it remembers, 2 or more. None remembers all.
 
     Examples
     --------
@@ -42,5 +42,5 @@ class Platt(Hint):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The keyword arguments that build this hint anew."""
+        """The keyword arguments that rebuild this hint."""
         return {"memory": self._memory}

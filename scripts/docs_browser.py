@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def compiled() -> bytes | None:
             module = Path(folder) / "core.wasm"
             include = f"-I{ROOT / 'src' / 'truecast' / '_core'}"
             command = [path, *_OPTIONS.split(), include, str(SOURCES / "core.cpp"), "-o", module]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
             if done.returncode == 0:
                 return module.read_bytes()
             # a clang without the parts for WASI lacks the first header, or the linker
@@ -100,6 +101,8 @@ def _joined(names: tuple[str, ...]) -> str:
 
 if __name__ == "__main__":
     found = made()
+    if not found:
+        sys.exit(missing())
     for name, text in found.items():
-        print(f"{len(text):8,} bytes  {name}")
-    print(f"{sum(map(len, found.values())):8,} bytes in all" if found else missing())
+        sys.stdout.write(f"{len(text):8,} bytes  {name}\n")
+    sys.stdout.write(f"{sum(map(len, found.values())):8,} bytes in all\n")

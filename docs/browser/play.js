@@ -50,7 +50,7 @@ async function begin(root) {
   const core = await coreOf(await unpacked(window.truecastCore));
   const $ = (name) => root.querySelector(`[data-part="${name}"]`);
   let game = new Game(core, "arc");
-  let before = null; // the error of the game before, to compare with
+  let before = null; // the game that this one is a replay of
   let running = null;
 
   const show = () => {
@@ -90,15 +90,16 @@ async function begin(root) {
   };
   const restart = (player) => {
     stop();
-    before = game.rounds.length ? game : before;
+    before = null;
     game = new Game(core, player);
     show();
   };
   // The same outcomes against another forecaster, which then says other things.
   const replay = (player) => {
-    const outcomes = game.rounds.map((round) => round.y);
+    const other = game;
     restart(player);
-    outcomes.forEach(play);
+    other.rounds.forEach((round) => play(round.y));
+    before = other;
     show();
   };
 
@@ -110,7 +111,7 @@ async function begin(root) {
     else running = requestAnimationFrame(frame);
     show();
   });
-  $("restart").addEventListener("click", () => { restart(game.player); before = null; show(); });
+  $("restart").addEventListener("click", () => restart(game.player));
   $("opponent").append(...Object.entries(OPPONENTS).map(([key, { name }]) =>
     element("option", { value: key }, name)));
   for (const button of root.querySelectorAll("button[data-player]")) {
@@ -186,11 +187,11 @@ function showMessage($, game, replay) {
 
 // ---- pictures ----
 
-// The error against rounds, and the line that it cannot cross. `before`: the last game, thin.
+// The error against rounds, and the line that it cannot cross. `before`: another game, thin.
 function race(game, before, width) {
   const { rounds, player, core } = game;
   const beatable = player === "mean";
-  const [height, left, bottom, top, right] = [width < 500 ? 230 : 290, 30, 24, 8, 8];
+  const [height, left, bottom, top, right] = [width < 500 ? 230 : 265, 30, 24, 8, 8];
   const most = Math.max(40, rounds.length * 1.12, before ? before.rounds.length : 0);
   const proved = beatable ? core.arcPromise : core.promise;
   const errors = [...rounds, ...(before?.rounds ?? [])].map((round) => round.error);
@@ -218,8 +219,8 @@ function race(game, before, width) {
     const { error } = before.last;
     const at = x(before.rounds.length);
     svg.append(shape("path", { class: "before", d: line(before.rounds.map((r) => r.error)) }));
-    write("before-word", [Math.min(at, width - 12) - 8, Math.max(y(error) + 4, 46)], "end",
-      `${NAMES[before.player]}, before`);
+    write("before-word", [Math.min(at, width - 12), Math.max(y(error) - 9, 18)], "end",
+      `${NAMES[before.player]}, same outcomes`);
   }
   if (rounds.length) {
     const certified = rounds.map((round) => round.certificate);

@@ -117,7 +117,8 @@ struct ArcPlayer : Player {
 };
 
 // The paper's forecaster, Almost-One-Step-Ahead, at the lower end of a cell. What it proves is of
-// the distance to calibration; the smooth error is at most twice that (docs/measures.md, theorem 3).
+// the distance to calibration; the smooth error is at most twice that (docs/measures.md, theorem
+// 3).
 struct PaperPlayer : Player {
     std::int64_t m;
     Ladder ladder;
@@ -140,8 +141,7 @@ struct PaperPlayer : Player {
 
     // 2 (D + min(A, B)), rounded up once; all numbers here are integers below 2^53.
     double certificate(const Tally&) const override {
-        const Sums of =
-            sums(ladder.points.data(), ladder.biases.data(), ladder.points.size(), m);
+        const Sums of = sums(ladder.points.data(), ladder.biases.data(), ladder.points.size(), m);
         const auto exact = [](std::int64_t x) { return static_cast<double>(x); };
         const double count = exact(of.count);
         const double bias = static_cast<double>(of.bias.low) * count;
@@ -229,7 +229,9 @@ struct Fitted {
     double brier = 0.0, log = 0.0;
 };
 
-double entropy(double part, double whole) { return part > 0.0 ? part * std::log(whole / part) : 0.0; }
+double entropy(double part, double whole) {
+    return part > 0.0 ? part * std::log(whole / part) : 0.0;
+}
 
 Fitted fitted(const Tally& of, File* keep) {
     Counts starts(of.size()), zeros(of.size()), ones(of.size());
@@ -341,7 +343,8 @@ EXPORT("said") const double* said() {
     figures.assign(30, 0.0);
     for (std::size_t i = 0; i < game.said.size(); ++i) {
         const double p = game.said.p[i];
-        double* bin = figures.data() + 3 * std::min(static_cast<std::size_t>(p * 10.0), std::size_t{9});
+        double* bin =
+            figures.data() + 3 * std::min(static_cast<std::size_t>(p * 10.0), std::size_t{9});
         bin[0] += static_cast<double>(game.said.zeros[i]);
         bin[1] += static_cast<double>(game.said.ones[i]);
         bin[2] += p * game.said.weight(i);
@@ -383,20 +386,12 @@ EXPORT("measure") const double* measure() {
         largest = std::max(largest, gap);
         forecasts += count / total * bin.forecast;
     }
-    return out({total,
-                static_cast<double>(distinct),
-                all_ones / total,
-                forecasts,
-                brier_sum(of) / total,
-                log_losses(p, zeros, ones, distinct) / total,
-                best.brier / total,
-                best.log / total,
-                smooth_error(of, total),
+    return out({total, static_cast<double>(distinct), all_ones / total, forecasts,
+                brier_sum(of) / total, log_losses(p, zeros, ones, distinct) / total,
+                best.brier / total, best.log / total, smooth_error(of, total),
                 proved(of, total).lower_distance / total,
                 std::sqrt(std::max(0.0, laplace(p, zeros, ones, distinct, 1.0))) / total,
-                absolute_residuals(p, zeros, ones, distinct) / total,
-                error,
-                largest,
+                absolute_residuals(p, zeros, ones, distinct) / total, error, largest,
                 decision_loss(p, zeros, ones, distinct) / total,
                 u_calibration(p, zeros, ones, distinct) / total});
 }

@@ -162,9 +162,22 @@ function numberAt(bytes, from, to) {
 }
 
 function slowNumber(bytes, from, to) {
-  const text = decoder.decode(bytes.subarray(from, to)).trim();
+  const text = blocks.slice(bytes, from, to).trim();
   return NUMBER.test(text) ? Number(text) : NaN;
 }
+
+// Text of fields, a letter a byte: a block is decoded at once, as fields are asked for in order.
+const blocks = {
+  decoder: new TextDecoder("latin1"),
+  slice(bytes, from, to) {
+    if (bytes !== this.bytes || from < this.start || to > this.end) {
+      const end = Math.max(to, Math.min(from + (1 << 20), bytes.length));
+      const text = this.decoder.decode(bytes.subarray(from, end));
+      Object.assign(this, { bytes, start: from, end, text });
+    }
+    return this.text.slice(from - this.start, to - this.start);
+  },
+};
 
 function outcomeAt(bytes, from, to) {
   const found = numberAt(bytes, from, to);
@@ -174,7 +187,7 @@ function outcomeAt(bytes, from, to) {
 }
 
 function percentAt(bytes, from, to) {
-  const text = decoder.decode(bytes.subarray(from, to)).trim().replace(/%$/, "").trim();
+  const text = blocks.slice(bytes, from, to).trim().replace(/%$/, "").trim();
   return NUMBER.test(text) ? Number(text) / 100 : NaN;
 }
 

@@ -67,7 +67,7 @@ async function begin(root) {
   $("example").addEventListener("click", () => take(new File([example()], EXAMPLE)));
   $("columns").addEventListener("change", () => ask({ chosen: chosen() }));
   const zone = $("zone");
-  // anywhere on the page: whoever misses the field would leave the page
+  // anywhere on the page: a file dropped beside the field would replace the page
   addEventListener("dragover", (event) => {
     event.preventDefault();
     zone.classList.add("over");

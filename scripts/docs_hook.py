@@ -1,4 +1,4 @@
-"""What the site has beside docs/: changes, contributing, a sample report, notebooks, linked files.
+"""What the site has beside docs/: changes, a sample report, notebooks, linked files, scripts.
 
 Pages link to each other and to files as they lie in the repository, so that the links work where
 the code is read, too. In the site a linked file outside docs/ becomes a page under source/ that
@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import csv
 import json
+import logging
 import posixpath
 import re
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+import docs_browser
 from docs_entries import expanded
 
 ROOT = Path(__file__).parents[1]
@@ -39,11 +41,28 @@ _PICTURE = re.compile(
 )
 _HEAD = re.compile(r"(?<=<th>)[\w ]+(?=</th>)")
 _NOTEBOOK = re.compile(r"(\]\([\w./-]+)\.ipynb([)#])")
+_LINES_ABOUT = re.compile(rf"^.*\]\((?:{'|'.join(docs_browser.PAGES)})\).*\n", re.MULTILINE)
 _LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)(\)|#)")
+
+
+_in_browser: dict[str, str] = {}  # what the pages that compute load; none if they are left out
+
+
+def on_config(config: Any) -> None:
+    """Make what pages in the browser need; without a compiler for it, leave them out."""
+    _in_browser.clear()
+    _in_browser.update(docs_browser.made())
+    if not _in_browser:
+        logging.getLogger("mkdocs.hooks").info(docs_browser.missing())
+        config.nav = _without(config.nav, docs_browser.PAGES)
 
 
 def on_files(files: Files, *, config: Any) -> Files:
     """Add the pages from the root, and every file outside docs/ that a page links to."""
+    for name, text in _in_browser.items():
+        files.append(File.generated(config, name, content=text))
+    for page in () if _in_browser else docs_browser.PAGES:
+        files.remove(files.src_uris[page])
     for path, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text()))
     files.append(File.generated(config, "sample-report.html", content=_sample_report()))
@@ -66,6 +85,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     """
     here = posixpath.dirname(page.file.src_uri)
     markdown = _NOTEBOOK.sub(r"\1.md\2", expanded(markdown))
+    if not _in_browser:
+        markdown = _LINES_ABOUT.sub("", markdown)
 
     def moved(match: re.Match[str]) -> str:
         name = _outside(page.file.src_uri, match[2])
@@ -81,6 +102,17 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
 def on_page_content(html: str, **_: Any) -> str:
     """Let long names at the head of a table's column break where they have an underscore."""
     return _HEAD.sub(lambda cell: cell[0].replace("_", "_<wbr>"), html)
+
+
+def _without(nav: Any, pages: tuple[str, ...]) -> Any:
+    """The navigation without some pages."""
+    if isinstance(nav, list):
+        return [_without(entry, pages) for entry in nav if not _leads_to(entry, pages)]
+    return {name: _without(of, pages) for name, of in nav.items()} if isinstance(nav, dict) else nav
+
+
+def _leads_to(entry: Any, pages: tuple[str, ...]) -> bool:
+    return isinstance(entry, dict) and any(of in pages for of in entry.values() if type(of) is str)
 
 
 def _sample_report() -> str:

@@ -1,7 +1,9 @@
 /* The site opened as files: browsers refuse workers there, so the search runs in a hidden frame instead. */
 if (location.protocol === "file:") {
+  const Worker = window.Worker;
   window.Worker = class extends EventTarget {
     constructor(script) {
+      if (String(script).startsWith("blob:")) return new Worker(script); // these are allowed
       super();
       const frame = document.createElement("iframe");
       frame.hidden = true;

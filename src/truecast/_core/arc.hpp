@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <cstddef>
-#include <thread>
 
 #include "totals.hpp"
+#include "two.hpp"
 
 namespace truecast {
 
@@ -103,15 +103,10 @@ ArcEnergy arc_energy(const double* p, const Residuals& of, std::size_t n, std::s
                      bool threads = true) {
     if (n <= arc_few) return arc_energy_of_few(p, of, from, n);
     const std::size_t half = n / 2;
-    ArcEnergy above;
-    const auto add_above = [&] { above = arc_energy(p, of, n - half, from + half, false); };
-    std::thread second;
-    if (threads && n >= arc_many) second = std::thread(add_above);
-    const ArcEnergy below = arc_energy(p, of, half, from, false);
-    if (second.joinable())
-        second.join();
-    else
-        add_above();
+    ArcEnergy below, above;
+    both(
+        threads && n >= arc_many, [&] { below = arc_energy(p, of, half, from, false); },
+        [&] { above = arc_energy(p, of, n - half, from + half, false); });
     return below.then(above);
 }
 

@@ -3,9 +3,9 @@
 
 #include <cmath>
 #include <cstddef>
-#include <thread>
 
 #include "totals.hpp"
+#include "two.hpp"
 
 namespace truecast {
 
@@ -38,20 +38,17 @@ double laplace(const double* p, const Count* zeros, const Count* ones, std::size
     if (n == 0) return 0.0;
     const std::size_t middle = n / 2;
     Decaying left{1.0 / scale, p[0]}, right{1.0 / scale, p[n - 1]};
+    const auto add_left = [&] {
+        Decaying side = left;
+        for (std::size_t i = 0; i < middle; ++i) side.add(p[i], residual(p[i], zeros[i], ones[i]));
+        left = side;
+    };
     const auto add_right = [&] {
         Decaying side = right;
         for (std::size_t i = n; i-- > middle;) side.add(p[i], residual(p[i], zeros[i], ones[i]));
         right = side;
     };
-    std::thread second;
-    if (n >= 1 << 18) second = std::thread(add_right);
-    Decaying side = left;
-    for (std::size_t i = 0; i < middle; ++i) side.add(p[i], residual(p[i], zeros[i], ones[i]));
-    left = side;
-    if (second.joinable())
-        second.join();
-    else
-        add_right();
+    both(n >= 1 << 18, add_left, add_right);
     const double between =
         left.near * right.near * (1.0 - loss((right.place - left.place) * left.rate));
     return left.sum.value() + right.sum.value() + 2.0 * between;

@@ -1,0 +1,37 @@
+// Reads and measures a file beside the page, so that the page stays alive: csv.js and core.js.
+
+let core;
+let bytes;
+
+onmessage = async ({ data }) => {
+  try {
+    core ??= await coreOf(data.wasm);
+    bytes = data.bytes ?? bytes;
+    postMessage(measured(data.chosen));
+  } catch (error) {
+    if (error instanceof FileProblem) postMessage({ problem: error.message });
+    else postMessage({ problem: `the page failed: ${error.message}` });
+  }
+};
+
+// Columns alone, with null where none suggests itself, or columns and figures.
+function measured(chosen) {
+  const began = performance.now();
+  const header = readHeader(bytes);
+  const found = columnsOf(bytes, header, chosen);
+  const columns = { names: header.columns, ...found };
+  if (found.outcome === null || found.score === null) return { columns };
+  if (found.outcome === found.score) {
+    return { columns, problem: "outcome and score are the same column: choose another" };
+  }
+  const later = (error) => ({ columns, problem: error.message });
+  try {
+    const { p, y } = readRounds(bytes, header, { ...found, percent: chosen.percent });
+    const figures = core.measure(p, y);
+    const parts = { bins: core.bins(), curve: core.curve(), chance: core.chance() };
+    return { columns, figures, ...parts, seconds: (performance.now() - began) / 1000 };
+  } catch (error) {
+    if (error instanceof FileProblem) return later(error);
+    throw error;
+  }
+}

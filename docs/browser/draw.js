@@ -28,7 +28,7 @@ const path = (points) => points.map(([x, y], i) =>
 function ticks(most, count) {
   const rough = most / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= rough);
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= 0.8 * rough);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
 }
 

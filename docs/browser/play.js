@@ -7,7 +7,7 @@ const OPPONENTS = {
   coin: { name: "a fair coin", plays: () => Math.random() < 0.5 },
   contrary: { name: "a contrarian", plays: (p) => p < 0.5 },
   alternate: { name: "0, 1, 0, 1", plays: (p, t) => t % 2 === 1 },
-  streaks: { name: "longer and longer streaks", plays: (p, t) => streak(t) % 2 === 0 },
+  streaks: { name: "longer streaks", plays: (p, t) => streak(t) % 2 === 0 },
   drift: {
     name: "a drifting rate",
     plays: (p, t) => Math.random() < 0.5 + 0.45 * Math.sin(t / 40),
@@ -33,9 +33,8 @@ class Game {
   play(y) {
     const now = { p: this.forecast, y, ...this.core.observe(y) };
     this.rounds.push(now);
-    if (this.crossed === null && now.error > this.core.arcPromise(this.rounds.length)) {
-      this.crossed = this.rounds.length;
-    }
+    const beaten = this.player === "mean" && now.error > this.core.arcPromise(this.rounds.length);
+    if (beaten) this.crossed ??= this.rounds.length;
     this.forecast = this.core.predict();
   }
 
@@ -164,7 +163,7 @@ function showMessage($, game, replay) {
   if (crossed !== null) {
     message.replaceChildren(
       element("strong", {}, "You beat it. "),
-      `In round ${crossed} ${NAMES[player]} was further off than Arc can ever be. `,
+      `In round ${crossed} the mean was further off than Arc can ever be. `,
       element("button", { type: "button", "data-part": "replay", click: () => replay("arc") },
         "Same outcomes against Arc"));
   } else if (player === "mean") {

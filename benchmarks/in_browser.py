@@ -25,7 +25,7 @@ from conftest import CHROMIUM  # noqa: E402
 
 
 def written(path: Path, rows: int, digits: int) -> None:
-    """A CSV of so many rows with scores of so many digits."""
+    """A CSV of this many rows, with scores of this many digits."""
     rng = np.random.default_rng(1)
     p = rng.beta(1.2, 3, rows)
     y = rng.random(rows) < p**1.2
@@ -47,7 +47,9 @@ def opened(folder: Path) -> str:
 def in_page(address: str, path: Path) -> tuple[float, float]:
     """Seconds in the worker, and to the report."""
     with sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = running.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page()
         page.goto(address)
         page.locator("[data-ready]").wait_for()
@@ -63,7 +65,11 @@ def in_page(address: str, path: Path) -> tuple[float, float]:
 def by_command(path: Path) -> float:
     """Seconds of the command, its start included."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "truecast", "measure", str(path), "--resamples", "200"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "truecast", "measure", str(path), "--resamples", "200"],
+        check=True,
+        capture_output=True,
+    )
     return time.perf_counter() - start
 
 
@@ -79,7 +85,9 @@ def main(rows: int) -> None:
             pages = [in_page(address, path) for _ in range(3)]
             own, shown = (min(each) for each in zip(*pages, strict=True))
             command = min(by_command(path) for _ in range(3))
-            print(f"| {digits} digits | {path.stat().st_size / 1e6:.0f} | {own:.2f} s | {shown:.2f} s | {command:.2f} s | {own / command:.2f} |")
+            print(
+                f"| {digits} digits | {path.stat().st_size / 1e6:.0f} | {own:.2f} s | {shown:.2f} s | {command:.2f} s | {own / command:.2f} |"
+            )
 
 
 if __name__ == "__main__":

@@ -62,7 +62,9 @@ def compiled() -> bytes | None:
             module = Path(folder) / "core.wasm"
             include = f"-I{ROOT / 'src' / 'truecast' / '_core'}"
             command = [path, *_OPTIONS.split(), include, str(SOURCES / "core.cpp"), "-o", module]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+            done = subprocess.run(  # noqa: S603
+                command, capture_output=True, text=True, check=False
+            )
             if done.returncode == 0:
                 return module.read_bytes()
             # a clang without the parts for WASI lacks the first header, or the linker

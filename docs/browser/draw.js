@@ -28,7 +28,7 @@ const path = (points) => points.map(([x, y], i) =>
 function ticks(most, count) {
   const rough = most / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= rough);
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((each) => each >= 0.8 * rough);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
 }
 
@@ -44,8 +44,8 @@ function square(size, { left, bottom, top = 8, right = 10 }, label) {
   for (const tick of [0, 0.5, 1]) {
     svg.append(
       shape("line", { class: "grid", x1: x(0), x2: x(1), y1: y(tick), y2: y(tick) }),
-      shape("text", { class: "tick", x: x(tick), y: y(0) + 15, "text-anchor": tick < 1 ? "middle" : "end" },
-        percent(tick, 0)),
+      shape("text", { class: "tick", x: x(tick), y: y(0) + 15,
+        "text-anchor": tick < 1 ? "middle" : "end" }, percent(tick, 0)),
       shape("text", { class: "tick", x: x(0) - 5, y: y(tick) + 4, "text-anchor": "end" },
         percent(tick, 0)));
   }

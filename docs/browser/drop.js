@@ -124,10 +124,12 @@ function verdict({ figures, chance }) {
   const p = chance.p_value <= 1 / (chance.resamples + 1)
     ? `p < ${1 / chance.resamples}` : `p = ${chance.p_value.toPrecision(2)}`;
   const gap = mean_forecast - mean_outcome;
+  const best = brier.score - brier.miscalibration;
   const gain = 1 - brier.score / brier.uncertainty;
   return [
     element("p", { class: sure ? "tc-off" : "tc-fine" },
-      sure ? "Not calibrated: more than chance explains." : "Calibrated, as far as chance lets us tell."),
+      sure ? "Not calibrated: more than chance explains."
+        : "Calibrated, as far as chance lets us tell."),
     element("p", {}, "The smooth calibration error is ", element("b", {}, error.toFixed(4)),
       `; chance alone would make about ${chance.if_calibrated.toFixed(4)} (${p}). `,
       `On average it says ${percent(mean_forecast)} where ${percent(mean_outcome)} came` +
@@ -135,7 +137,7 @@ function verdict({ figures, chance }) {
     element("p", {}, "Brier score ", element("b", {}, brier.score.toFixed(4)), ": ",
       gain > 0 ? `${percent(gain)} better than always saying the average.`
         : "worse than always saying the average.",
-      ` In hindsight, recalibrated by the curve: ${(brier.score - brier.miscalibration).toFixed(4)}.`),
+      ` In hindsight, recalibrated by the curve: ${best.toFixed(4)}.`),
   ];
 }
 
@@ -184,7 +186,8 @@ function diagram({ figures, bins, curve, chance }) {
   const steps = chance.lower.length - 1;
   const places = [...Array(steps + 1).keys()].filter((k) => k / steps >= first - 1 / steps
     && k / steps <= last + 1 / steps);
-  const side = (rates) => places.map((k) => [x(Math.min(Math.max(k / steps, first), last)), y(rates[k])]);
+  const within = (p) => Math.min(Math.max(p, first), last);
+  const side = (rates) => places.map((k) => [x(within(k / steps)), y(rates[k])]);
   svg.append(shape("path", { class: "band",
     d: `${path([...side(chance.lower), ...side(chance.upper).reverse()])}Z` }));
   const most = Math.max(...bins.map(({ zeros, ones }) => zeros + ones));
@@ -201,9 +204,10 @@ function diagram({ figures, bins, curve, chance }) {
       shape("circle", { class: "bin", r: 3 + 9 * Math.sqrt(count / figures.rounds),
         cx: x(forecast), cy: y(ones / count) }, shape("title", {}, text)));
   });
+  const corners = curve.flatMap(({ lower, upper, rate }) =>
+    [[x(lower), y(rate)], [x(upper), y(rate)]]);
   svg.append(
-    shape("path", { class: "curve",
-      d: path(curve.flatMap(({ lower, upper, rate }) => [[x(lower), y(rate)], [x(upper), y(rate)]])) }),
+    shape("path", { class: "curve", d: path(corners) }),
     shape("text", { class: "tick", x: 40, y: size - 8, "text-anchor": "end" }, "rounds"));
   return svg;
 }

@@ -7,7 +7,7 @@ const OPPONENTS = {
   coin: { name: "a fair coin", plays: () => Math.random() < 0.5 },
   contrary: { name: "a contrarian", plays: (p) => p < 0.5 },
   alternate: { name: "0, 1, 0, 1", plays: (p, t) => t % 2 === 1 },
-  streaks: { name: "longer and longer streaks", plays: (p, t) => streak(t) % 2 === 0 },
+  streaks: { name: "longer streaks", plays: (p, t) => streak(t) % 2 === 0 },
   drift: {
     name: "a drifting rate",
     plays: (p, t) => Math.random() < 0.5 + 0.45 * Math.sin(t / 40),
@@ -33,9 +33,8 @@ class Game {
   play(y) {
     const now = { p: this.forecast, y, ...this.core.observe(y) };
     this.rounds.push(now);
-    if (this.crossed === null && now.error > this.core.arcPromise(this.rounds.length)) {
-      this.crossed = this.rounds.length;
-    }
+    const beaten = this.player === "mean" && now.error > this.core.arcPromise(this.rounds.length);
+    if (beaten) this.crossed ??= this.rounds.length;
     this.forecast = this.core.predict();
   }
 
@@ -164,13 +163,13 @@ function showMessage($, game, replay) {
   if (crossed !== null) {
     message.replaceChildren(
       element("strong", {}, "You beat it. "),
-      `In round ${crossed} ${NAMES[player]} was further off than Arc can ever be. `,
+      `In round ${crossed} the mean was further off than Arc can ever be. `,
       element("button", { type: "button", "data-part": "replay", click: () => replay("arc") },
         "Same outcomes against Arc"));
   } else if (player === "mean") {
     message.textContent = rounds.length
       ? "Nothing protects the mean. Press 1 about twenty times, then 0."
-      : "It says the share of 1s so far. This one you can beat: press 1 about twenty times, then 0.";
+      : "It says the share of 1s so far. You can beat it: press 1 about twenty times, then 0.";
   } else if (last) {
     const used = percent(last.error / last.promise, 0);
     message.replaceChildren(
@@ -195,7 +194,8 @@ function race(game, before, width) {
   const most = Math.max(40, rounds.length * 1.12, before ? before.rounds.length : 0);
   const proved = beatable ? core.arcPromise : core.promise;
   const errors = [...rounds, ...(before?.rounds ?? [])].map((round) => round.error);
-  const highest = Math.max(proved(most) * 1.25, ...errors.map((error) => error * 1.1));
+  const room = before ? 1.25 : 1.1;
+  const highest = Math.max(proved(most) * 1.25, ...errors.map((error) => error * room));
   const x = scale(0, most, left, width - right);
   const y = scale(0, highest, height - bottom, top);
   const line = (values) => path([[x(0), y(0)], ...values.map((v, i) => [x(i + 1), y(v)])]);
@@ -209,7 +209,8 @@ function race(game, before, width) {
   ticks(most, width < 500 ? 4 : 8).forEach((tick, i) =>
     write("tick", [x(tick), height - 6], i ? "middle" : "start", i ? counted(tick) : "0 rounds"));
   for (const tick of ticks(highest, 4)) {
-    svg.append(shape("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }));
+    const level = { y1: y(tick), y2: y(tick) };
+    svg.append(shape("line", { class: "grid", x1: left, x2: width - right, ...level }));
     write("tick", [left - 5, y(tick) + 4], "end", brief(tick));
   }
   const never = path([...curve, [x(most), top], [x(0), top]]);
@@ -220,7 +221,7 @@ function race(game, before, width) {
     const at = x(before.rounds.length);
     svg.append(shape("path", { class: "before", d: line(before.rounds.map((r) => r.error)) }));
     write("before-word", [Math.min(at, width - 12), Math.max(y(error) - 9, 18)], "end",
-      `${NAMES[before.player]}, same outcomes`);
+      NAMES[before.player] + (width < 500 ? "" : ", same outcomes"));
   }
   if (rounds.length) {
     const certified = rounds.map((round) => round.certificate);
@@ -265,7 +266,8 @@ function reliability(game) {
     const count = zeros + ones;
     if (!count) continue;
     const radius = 3 + 11 * Math.sqrt(count / game.rounds.length);
-    svg.append(shape("circle", { class: "bin", r: radius, cx: x(sum / count), cy: y(ones / count) }));
+    const at = { cx: x(sum / count), cy: y(ones / count) };
+    svg.append(shape("circle", { class: "bin", r: radius, ...at }));
   }
   return svg;
 }

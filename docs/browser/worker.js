@@ -9,8 +9,13 @@ onmessage = async ({ data }) => {
     bytes = data.bytes ?? bytes;
     postMessage(measured(data.chosen));
   } catch (error) {
-    if (error instanceof FileProblem) postMessage({ problem: error.message });
-    else postMessage({ problem: `the page failed: ${error.message}` });
+    if (error instanceof FileProblem) return postMessage({ problem: error.message });
+    core = undefined; // what is left of it after a failure is not to be trusted
+    const full = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
+    postMessage({
+      problem: full ? "the file is too large for a page: use truecast measure"
+        : `the page failed: ${error.message}`,
+    });
   }
 };
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import matplotlib as mpl
 import pytest
 
+import truecast as tc
 from drawn import flaws, smallest
 from drawn import texts as written
 
@@ -170,3 +171,11 @@ def test_words_and_lines_can_be_seen(page: str) -> None:
         assert min(contrast(color, PAGE[page]) for color in words) > 4.5, path.name
         drawn = re.findall(r"stroke: (#[0-9a-f]{6})", svg)
         assert min(contrast(color, PAGE[page]) for color in drawn) > 2.8, path.name
+
+
+def test_the_gallery_has_every_plot() -> None:
+    """Its code runs with that of all pages."""
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    functions = {name for name in tc.plot.__all__ if name.islower()}
+    assert functions == set(re.findall(r"tc\.plot\.(\w+)\(", page))
+    assert page.count("<picture>") == len(re.findall(r"\.draw\(\)$", page, re.MULTILINE))

@@ -108,8 +108,10 @@ def name_ends(
     """
     from matplotlib.patches import ConnectionPatch
 
-    _lay_out(axes.figure.figure)  # also if these axes are in a part of it
     shown = [end for end in ends if axes.yaxis.get_scale() != "log" or end[2] > 0]
+    if not shown:
+        return
+    _lay_out(axes.figure.figure)  # also if these axes are in a part of it
     shown.sort(key=lambda end: end[2])
     place = axes.transData + axes.transAxes.inverted()
     wanted = [float(place.transform((x, y))[1]) for _, x, y, _ in shown]

@@ -201,8 +201,7 @@ def test_a_file_that_became_shorter_is_refused(rows: int, ending: str) -> None:
         frame.write_csv("log.csv") if ending == ".csv" else frame.write_parquet("log.parquet")
         done = run(*command(ending))
     said = (
-        f"log{ending} has only {rows} of the 5 rows that the last run read; no row is learned "
-        "from twice"
+        f"log{ending} has only {rows} of the 5 rows that the last run read; no row is learned twice"
     )
     assert (done.exit_code, said in done.stderr, learned()) == (2, True, 5)
     Path("out" + ending).unlink()

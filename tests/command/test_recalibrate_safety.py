@@ -316,7 +316,7 @@ def test_rows_whose_outcomes_have_come_are_not_learned_from_with_all_others_agai
     state = Path("s.json").read_bytes()
     Path("scores.csv").write_text(text + "0.25,1,Oslo\n0.5,0,Rome\n")
     done = run(*command(".csv", "--unknown"))
-    assert (done.exit_code, "of which some had no outcome: give new rows only" in done.stderr) == (
+    assert (done.exit_code, "of which some had no outcome: pass only new rows" in done.stderr) == (
         2,
         True,
     )

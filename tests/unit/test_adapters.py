@@ -135,7 +135,7 @@ def test_files(adapter: Any, ending: str, weight: str | None, tmp_path: Path) ->
 def test_json_arrays_are_refused_with_what_to_do(adapter: Any, tmp_path: Path) -> None:
     path = text_file(tmp_path / "a.json", '[{"y": true, "p": 1}, {"y": false, "p": 0.25}]')
     place, reason = refused_file(adapter, path)
-    assert (place, "put each object on a line of its own" in reason) == ("line 1", True)
+    assert (place, "put each object on its own line" in reason) == ("line 1", True)
     right = tc.Tally.from_predictions([1, 0], [1, 0.25])
     assert of_duckdb.tally(f"FROM read_json('{path}')", **NAMES) == right
 

@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -101,30 +102,41 @@ def test_what_knots_hide_must_be_counted() -> None:
 
 ANGLES = np.linspace(0.0, math.pi, 200_001)
 FORECASTS = np.sin(ANGLES / 2) ** 2
-RISE = np.array([rise(p) for p in FORECASTS.tolist()])
-FALL = np.array([fall(p) for p in FORECASTS.tolist()])
-OWN = RISE * FALL
 STEP = float(ANGLES[1])
 
 
-def test_the_kernel_changes_slowly() -> None:
+class Grid(NamedTuple):
+    """The factors of the kernel at every forecast, and K(p, p)."""
+
+    rise: np.ndarray
+    fall: np.ndarray
+    own: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def grid() -> Grid:
+    rises, falls = (np.array([side(p) for p in FORECASTS.tolist()]) for side in (rise, fall))
+    return Grid(rises, falls, rises * falls)
+
+
+def test_the_kernel_changes_slowly(grid: Grid) -> None:
     """By at most 3.01 of K(k, k) for a unit of the angle; K(k, k)(1/2 - p) by 1.5, the price by
     2.3."""
-    steepness = np.diff(RISE) / RISE[1:] - np.diff(FALL) / FALL[:-1]
+    steepness = np.diff(grid.rise) / grid.rise[1:] - np.diff(grid.fall) / grid.fall[:-1]
     assert 3.0 < steepness.max() / STEP <= 3.01
-    centred = OWN * (0.5 - FORECASTS)
-    assert np.max(np.abs(np.diff(centred)) / np.minimum(OWN[1:], OWN[:-1])) / STEP <= 1.5
-    assert np.max(np.abs(np.diff(FORECASTS * (1 - FORECASTS) * OWN))) / STEP <= 2.3
-    assert 3.99 < OWN.min() < OWN.max() <= GREATEST
+    centred = grid.own * (0.5 - FORECASTS)
+    assert np.max(np.abs(np.diff(centred)) / np.minimum(grid.own[1:], grid.own[:-1])) / STEP <= 1.5
+    assert np.max(np.abs(np.diff(FORECASTS * (1 - FORECASTS) * grid.own))) / STEP <= 2.3
+    assert 3.99 < grid.own.min() < grid.own.max() <= GREATEST
 
 
-def test_prices_between_knots_are_hardly_more_than_one() -> None:
+def test_prices_between_knots_are_hardly_more_than_one(grid: Grid) -> None:
     """Up to 5.4 in 10,000 more, while the spacing is coarse; 150 in all."""
     most = {12: 0.00054, 13: 0.00024, 14: 0.00009, 15: 0.00001}
     surplus, before = 0.0, 0
     for d in range(COARSEST, 40):
         half = math.pi / 2 ** (d + 1)
-        price = OWN / 4 * (np.sin(ANGLES) ** 2 + np.abs(np.sin(2 * ANGLES)) * half + half**2)
+        price = grid.own / 4 * (np.sin(ANGLES) ** 2 + np.abs(np.sin(2 * ANGLES)) * half + half**2)
         # two angles of the grid the greatest price is at most this much more
         between = 100 * STEP**2
         assert price.max() + between <= 1 + most.get(d, 0.0)
@@ -133,7 +145,7 @@ def test_prices_between_knots_are_hardly_more_than_one() -> None:
         surplus += most.get(d, 0.0) * (upto - before)
         before = upto
     assert 140 < surplus <= 150
-    assert np.max(FORECASTS * (1 - FORECASTS) * OWN) <= 0.99994
+    assert np.max(FORECASTS * (1 - FORECASTS) * grid.own) <= 0.99994
 
 
 def test_angles_of_knots_are_off_by_less_than_is_counted() -> None:
@@ -154,7 +166,7 @@ def promised_energy(budget: float, rounds: int) -> float:
     return allowed + 2.0**-38 * rounds**2 + 2.0**-28 * math.sqrt(budget) * (rounds + 1000) ** 1.5
 
 
-def test_bounds_leave_room_for_rounding() -> None:
+def test_bounds_leave_room_for_rounding(grid: Grid) -> None:
     """The sums of theorem 10's proof, for one field and for many."""
     u = 2.0**-53
     for rounds, m, budget in [
@@ -177,9 +189,9 @@ def test_bounds_leave_room_for_rounding() -> None:
         assert 2 * residuals <= 0.65 * rest
         linear = rounds * (2.0**-32 * GREATEST * m + budget * m / 2**37)
         assert 2 * residuals + 2 * linear + 2.0**-50 * energy <= rest
-        assert (92 + m) * u * rounds * math.sqrt(GREATEST / OWN.min()) <= 0.0002
+        assert (92 + m) * u * rounds * math.sqrt(GREATEST / grid.own.min()) <= 0.0002
     assert (3.01 * 2**30 + 1.5) * math.pi / END <= 0.0093
-    assert np.max(np.maximum(FORECASTS, 1 - FORECASTS) * np.sqrt(OWN)) <= 7.4954
+    assert np.max(np.maximum(FORECASTS, 1 - FORECASTS) * np.sqrt(grid.own)) <= 7.4954
 
 
 def promised_distance(budget: float, rounds: int) -> float:

@@ -1029,6 +1029,19 @@ def test_experts_take_log_odds() -> None:
     assert caught.value.position == 1
 
 
+def test_copies_of_subclasses_and_of_hints_of_log_odds_are_like_them() -> None:
+    class Own(Platt):
+        def predict(self, score: Any) -> float:
+            return 0.25
+
+    assert type(copy.copy(Own(memory=7))) is Own
+    assert copy.copy(Own(memory=7)).config == {"memory": 7}
+    odds = Platt()
+    odds._logit = True
+    odds.learn(3.0, 0)
+    assert copy.copy(odds).predict(2.0) == copy.deepcopy(odds).predict(2.0) == odds.predict(2.0)
+
+
 def test_experts_are_saved_with_all_their_members() -> None:
     hint = experts_after(60)
     others = [

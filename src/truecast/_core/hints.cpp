@@ -179,6 +179,12 @@ void bind_hints(nb::module_& m) {
             "kind"_a, "keep"_a, "prior"_a, "members"_a, "models"_a)
         .def(
             "__init__",
+            [](HintHolder* self, HintHolder& other) {
+                new (self) HintHolder(at_rest(other).copy());
+            },
+            "other"_a, "A copy, which goes on by itself.")
+        .def(
+            "__init__",
             [](HintHolder* self, nb::object calls) {
                 new (self) HintHolder{std::make_unique<hints::Open>(std::move(calls))};
             },

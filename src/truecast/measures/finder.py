@@ -18,7 +18,7 @@ from truecast import _check
 from truecast.measures.binned import wilson
 from truecast.measures.pooling import Cells, Marks, cells_of, marks_of
 from truecast.measures.smooth import smooth_calibration_error, smooth_calibration_witness
-from truecast.measures.uncertainty import Uncertainty, resampled
+from truecast.measures.uncertainty import Uncertainty, resampled, resampled_tallies
 from truecast.tally import Tally, as_tally
 
 __all__ = ["SIGNIFICANT", "Stretch", "Stretches", "stretches", "stretches_p_value", "witness_base"]
@@ -372,8 +372,8 @@ def _doubt(
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
     others = [
-        smooth_calibration_error(Tally(few.p, *draw))
-        for draw in resampled(few, "confidence", times, rng)
+        smooth_calibration_error(other)
+        for other in resampled_tallies(few, "confidence", times, rng)
     ]
     lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
     p_value = search.smooth_p_value
@@ -386,10 +386,12 @@ def _simulated(
     tally: Tally, at: NDArray[np.int64], times: int, rng: np.random.Generator
 ) -> _Simulated:
     errors: list[float] = []
+    weights = tally.weights
     striking: list[NDArray[np.float64]] = []
     for ones in _sets(tally, times, rng):
         errors += [
-            smooth_calibration_error(Tally(tally.p, tally.weights - some, some)) for some in ones
+            smooth_calibration_error(Tally._of(tally.p, weights - some, some, int(tally.total)))
+            for some in ones
         ]
         striking.append(_most(_sums(tally, at, ones)))
     return _Simulated(np.array(errors), np.concatenate(striking))

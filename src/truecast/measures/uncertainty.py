@@ -184,9 +184,7 @@ def uncertainty(
             "measure", rule + ": pass a Tally that has been coarsened() to fewer values", estimate
         )
     values = {
-        kind: np.array(
-            [measure(Tally(tally.p, *draw)) for draw in resampled(tally, kind, resamples, rng)]
-        )
+        kind: np.array([measure(other) for other in resampled_tallies(tally, kind, resamples, rng)])
         for kind in KINDS
     }
     lower, upper = np.quantile(values["confidence"], [(1 - level) / 2, (1 + level) / 2])
@@ -238,6 +236,15 @@ def resampled(
         else:
             drawn = rng.multinomial(int(tally.total), counts / tally.total, size)
             yield from zip(drawn[:, : len(weights)], drawn[:, len(weights) :], strict=True)
+
+
+def resampled_tallies(
+    tally: Tally, kind: str, resamples: int, random_state: int | np.random.Generator | None
+) -> Iterator[Tally]:
+    """Yield each resample as a tally: without checks, which would cost more than most measures."""
+    for zeros, ones in resampled(tally, kind, resamples, random_state):
+        seen = zeros + ones > 0
+        yield Tally._of(tally.p[seen], zeros[seen], ones[seen], int(tally.total))
 
 
 def _curve(

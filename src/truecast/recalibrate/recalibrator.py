@@ -496,10 +496,13 @@ def _built(hint: Any, *, logit: bool) -> Hint | OpenHint:
     return made
 
 
+_DEFAULT = Mix()  # never learns: to copy it takes far less time than to build one
+
+
 def _ours(hint: Any) -> Hint | None:
     """One of truecast: new, a copy of the given one, or as `config` describes it; else None."""
     if hint is None:
-        return Mix()
+        return copy.copy(_DEFAULT)
     made = from_config(hint, "hint")
     if made is hint:
         return copy.copy(hint) if is_compiled(hint) else None

@@ -21,6 +21,7 @@ from truecast.adapters.spark import stream_rows
 from truecast.adapters.spark._state import NEVER, Events, KeyState, Windows, due_of
 from truecast.errors import StateError
 from truecast.recalibrate import Recalibrator
+from truecast.recalibrate.hints.base import from_config
 
 __all__ = ["KEYS", "STREAM", "Processor"]
 
@@ -42,6 +43,8 @@ class Processor(StatefulProcessor):
 
     def __init__(self, config: dict[str, Any], windows: Windows) -> None:
         self._config = config
+        # a hint to copy for each new key: to build one from its description takes far longer
+        self._options = config | {"hint": from_config(config["hint"], "hint")}
         self._windows = windows
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -122,8 +125,8 @@ class Processor(StatefulProcessor):
         """The state of a key; what is due by now is given up and forgotten."""
         saved = self._keys.getValue((name,))
         if saved is None:
-            return KeyState(Recalibrator(**self._config), self._windows)
-        state = KeyState.from_bytes(bytes(saved[0]), self._config, self._windows)
+            return KeyState(Recalibrator(**self._options), self._windows)
+        state = KeyState.from_bytes(bytes(saved[0]), self._options, self._windows)
         state.expire(now)
         return state
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +60,19 @@ class Hint(_core.Hint, Saveable):
         super().__init__(
             kind, 1.0 if memory is None else 1.0 - 1.0 / memory, prior, list(members), models
         )
+
+    def __copy__(self) -> Self:
+        if not is_compiled(self):
+            rebuild, arguments = self.__reduce__()
+            return cast("Self", rebuild(*arguments))
+        # in the core: a state that just left it need not be checked, as a file's must
+        made = type(self).__new__(type(self))
+        _core.Hint.__init__(made, self)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copy.copy(self)
 
     def forecast_many(self, scores: ArrayLike, outcomes: ArrayLike) -> NDArray[np.float64]:
         """Return a probability for every score, learning each outcome before the next score.

@@ -32,7 +32,8 @@ std::array<double, 6> logistic_fit(const double* z, const Count* zeros, const Co
         sums[5].add(bend * z[i] * z[i]);
     }
     std::array<double, 6> values{};
-    std::transform(sums.begin(), sums.end(), values.begin(), [](const Total& t) { return t.value(); });
+    std::transform(sums.begin(), sums.end(), values.begin(),
+                   [](const Total& sum) { return sum.value(); });
     return values;
 }
 

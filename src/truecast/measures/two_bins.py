@@ -23,11 +23,10 @@ def averaged_two_bin_error(
     calibration errors, one gains by lying a little. For right forecasts of independent outcomes the
     mean is :math:`\sum_t p_t (1 - p_t) / T^2`: it falls as 1 / T.
 
-    It is a square: its root is on the scale of the other errors, and within constant factors of
-    the smooth calibration error and its root (docs/measures.md, section 9). It does not see
-    sharpness. That honesty is best on average does not make it a score to compare models by: the
-    mean outcome said throughout has 0. Nor is a value above the mean for right forecasts a test;
-    see `uncertainty`.
+    It is a square: at most twice the smooth calibration error, and at least 2/9 of that error's
+    square (docs/measures.md, theorem 10). It does not see sharpness. That honesty is best on
+    average does not make it a score to compare models by: the mean outcome said throughout has 0.
+    Nor is a value above the mean for right forecasts a test; see `uncertainty`.
 
     Parameters
     ----------

@@ -175,6 +175,8 @@ def test_every_figure_of_measure_is_in_the_table() -> None:
     assert rows["debiased"] == f"{report.debiased_calibration_error:.4f}"
     assert rows["largest gap"] == f"{report.largest_bin_gap:.4f}"
     assert rows["15 bins of equal counts"] == f"{report.quantile_calibration_error:.4f}"
+    assert rows["Averaged two-bin (ATB)"] == f"{report.averaged_two_bin_error:.4f}"
+    assert rows["ICI"] == f"{report.integrated_calibration_index:.4f}"
     assert rows["Calibration decision loss"] == f"{report.calibration_decision_loss:.4f}"
     assert float(rows["U-calibration error"]) == pytest.approx(report.u_calibration_error, abs=1e-4)
     parts = [row[1] for row in tree().rows("Every figure") if row[0].strip() == "discrimination"]
@@ -193,12 +195,18 @@ def test_every_figure_stands_in_its_own_row() -> None:
         brier=tc.Decomposition(0.711, 0.712, 0.713, 0.714),
         log=tc.Decomposition(0.721, 0.722, 0.723, 0.724),
         arc_energy=replace(report.arc_energy, energy=0.731, expected=0.732),
+        calibration_slope=tc.CalibrationSlope(
+            *(tc.Interval(at, 0, 1, 1) for at in (0.741, 0.742)), 0
+        ),
+        calibration_in_the_large=tc.Interval(0.743, 0, 1, 1),
+        observed_expected_ratio=tc.Interval(0.744, 0, 1, 1),
     )
     shown = [entry.value for entry in entries(marked) if entry.value is not None]
     assert shown[:8] == [0.711, 0.712, 0.713, 0.714, 0.721, 0.722, 0.723, 0.724]
     assert shown[8:10] == [0.701, 0.702]
     left = [name for name in names if not name.startswith("mean_")]
-    assert {round(1000 * value) for value in shown[10:]} == {731, 732, *map(names.index, left)}
+    others = {731, 732, 741, 742, 743, 744, *map(names.index, left)}
+    assert {round(1000 * value) for value in shown[10:]} == others
     labels = {entry.value: entry.label for entry in entries(marked)}
     assert labels[names.index("smooth_calibration_error") / 1000] == "Smooth calibration error"
     assert labels[names.index("quantile_calibration_error") / 1000] == "15 bins of equal counts"

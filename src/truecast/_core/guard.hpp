@@ -171,6 +171,14 @@ struct Guard : Balance {
         return place(hint, of, beside_asked, paths);
     }
 
+    // The same, and on which piece of the map it lies: a number that is another one wherever the
+    // forecast can jump as the hint moves. These are the places where a field is read at another
+    // key, and those where the guard departs from the hint.
+    double place(double hint, const Members& of, std::int64_t& piece) const {
+        Paths paths;
+        return place(hint, of, false, paths, &piece).said;
+    }
+
     double predict(double hint, const Members& of) {
         asked = place(hint, of);
         asked_of = of;
@@ -273,18 +281,28 @@ struct Guard : Balance {
                std::max(left, 0.0);
     }
 
-    Placed place(double hint, const Members& of, bool beside_asked, Paths& paths) const {
+    // Numbers of keys, so that different sequences of them mostly give different pieces.
+    static void note(std::int64_t* piece, Key number) {
+        if (piece == nullptr) return;
+        const auto mixed = static_cast<std::uint64_t>(*piece) * 0x9e3779b97f4a7c15U;
+        *piece = static_cast<std::int64_t>(mixed + static_cast<std::uint64_t>(number) + 1U);
+    }
+
+    Placed place(double hint, const Members& of, bool beside_asked, Paths& paths,
+                 std::int64_t* piece = nullptr) const {
         const Key unit = step();
         const double more = room(beside_asked);
         Placed made;
         made.hint = made.said = hint + 0.0;  // -0.0 becomes 0.0
-        if (nudges) made.said = nudged(offset(made, of), unit);
+        if (piece != nullptr) *piece = 0;
+        if (nudges) made.said = nudged(offset(made, of), unit, piece);
         double angle = angle_of(made.said);
         made.key = key_near(angle, unit);
         Judged found = judge(made.said, made.key, of, more, paths);
         if (!found.fits) {
             made.key = moved(made.key, unit, found.tilt > 0.0, of, more);
             made.said = forecast_at(made.key);
+            note(piece, made.key);
             angle = angle_of(made.said);
             found = judge(made.said, made.key, of, more, paths);
         }
@@ -348,10 +366,12 @@ struct Guard : Balance {
         return p;
     }
 
-    double nudged(double hint, Key unit) const {
+    double nudged(double hint, Key unit, std::int64_t* piece) const {
         return nudge.apply(hint, static_cast<double>(everyone().energy) / parts, [&](double p) {
             Field::Path path;
-            everyone().field.look(key_near(angle_of(p), unit), path);
+            const Key key = key_near(angle_of(p), unit);
+            note(piece, key);
+            everyone().field.look(key, path);
             return path.field(path.shape());
         });
     }

@@ -10,6 +10,7 @@
 #include "decision.hpp"
 #include "isotonic.hpp"
 #include "laplace.hpp"
+#include "logistic.hpp"
 #include "prices.hpp"
 #include "smooth.hpp"
 #include "tally.hpp"
@@ -257,6 +258,19 @@ double log_sum(Doubles p, AnyArray zeros, AnyArray ones) {
     });
 }
 
+double two_bin_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+    return with_counts(p, zeros, ones, [&](const auto* z, const auto* o) {
+        return two_bin_squares(p.data(), z, o, p.shape(0));
+    });
+}
+
+nb::tuple logistic_sums(Doubles z, AnyArray zeros, AnyArray ones, double a, double b) {
+    const auto sums = with_counts(z, zeros, ones, [&](const auto* no, const auto* yes) {
+        return logistic_fit(z.data(), no, yes, z.shape(0), a, b);
+    });
+    return nb::make_tuple(sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]);
+}
+
 double transport_cost(Doubles x, Doubles from, Doubles v, Doubles to) {
     require(from.shape(0) == x.shape(0) && to.shape(0) == v.shape(0),
             "arrays must be of one length");
@@ -332,6 +346,8 @@ void bind_measures(nb::module_& m) {
     m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("brier_sum", &brier_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("log_sum", &log_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("two_bin_sum", &two_bin_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);
     m.def("solve_prices", &solve_prices, "nodes"_a, "masses"_a, "tolerance"_a, "most"_a, "prices"_a,
           "atoms"_a);

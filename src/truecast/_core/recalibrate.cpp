@@ -737,9 +737,13 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                });
 }
 
-// On copies, so that all other calls go on meanwhile.
-void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<double, 1> said) {
+// On copies, so that all other calls go on meanwhile. `pieces`: none, or where to write on which
+// piece of the map each score lies.
+void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<double, 1> said,
+           Array<std::int64_t, 1> pieces) {
     const std::size_t rounds = scores.shape(0), models = scores.shape(1);
+    const bool tells = pieces.shape(0) > 0;
+    require(!tells || pieces.shape(0) == rounds, "there must be a piece for each score, or none");
     require(said.shape(0) == rounds, "there must be an entry for each score");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     if (rounds == 0) return;
@@ -763,7 +767,9 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
                 if (runs_python) hint.hint->at(static_cast<std::int64_t>(t));
                 const double aim =
                     hint.hint->predict(again(hint, scores.data() + t * models).data());
-                said.data()[t] = guard.place(aim, plan.of(t)).said;
+                std::int64_t piece;
+                said.data()[t] = guard.place(aim, plan.of(t), piece);
+                if (tells) pieces.data()[t] = piece;
             }
         },
         runs_python);
@@ -1054,7 +1060,7 @@ void bind_recalibrate(nb::module_& m) {
              "events"_a, "said"_a,
              "Issue every round and resolve it once it is known; write what was said. All or "
              "nothing.")
-        .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a,
+        .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a, "pieces"_a,
              "Write what would be said of each score if it came next.")
         .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")

@@ -54,6 +54,22 @@ double log_losses(const double* p, const Count* zeros, const Count* ones, std::s
     return sum.value();
 }
 
+// The integral over thresholds q in [0, 1] of the squares of two sums of residuals: below q, and at
+// q or above. Between neighbouring forecasts they do not change.
+template <typename Count>
+double two_bin_squares(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
+    Total all, below, sum;
+    for (std::size_t i = 0; i < n; ++i) all.add(residual(p[i], zeros[i], ones[i]));
+    double here = 0.0;
+    for (std::size_t i = 0; i <= n; ++i) {
+        const double next = i < n ? p[i] : 1.0, left = below.value(), right = all.value() - left;
+        sum.add((next - here) * (left * left + right * right));
+        if (i < n) below.add(residual(p[i], zeros[i], ones[i]));
+        here = next;
+    }
+    return sum.value();
+}
+
 // What it costs to move `from`, at sorted places x, to `to`, at sorted places v, of the same total:
 // the integral of the distance between the two cumulative sums.
 inline double transport(const double* x, const double* from, std::size_t n, const double* v,

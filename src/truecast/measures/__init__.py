@@ -2,6 +2,15 @@
 
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.clinical import (
+    CalibrationSlope,
+    Interval,
+    calibration_error_quantile,
+    calibration_in_the_large,
+    calibration_slope,
+    integrated_calibration_index,
+    observed_expected_ratio,
+)
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
 from truecast.measures.energy import ArcEnergy, arc_energy
@@ -16,13 +25,16 @@ from truecast.measures.smooth import (
     smooth_calibration_witness,
 )
 from truecast.measures.smooth_ece import smooth_ece
+from truecast.measures.two_bins import averaged_two_bin_error
 from truecast.measures.uncertainty import Band, Uncertainty, reliability_band, uncertainty
 
 __all__ = [
     "ArcEnergy",
     "Band",
     "Bins",
+    "CalibrationSlope",
     "Decomposition",
+    "Interval",
     "LowerDistance",
     "ReliabilityCurve",
     "Report",
@@ -31,14 +43,20 @@ __all__ = [
     "Stretches",
     "Uncertainty",
     "arc_energy",
+    "averaged_two_bin_error",
     "binned_calibration_error",
     "brier_score",
     "calibration_decision_loss",
     "calibration_error_by_value",
+    "calibration_error_quantile",
+    "calibration_in_the_large",
+    "calibration_slope",
+    "integrated_calibration_index",
     "laplace_calibration_error",
     "log_loss",
     "lower_calibration_distance",
     "measure",
+    "observed_expected_ratio",
     "reliability_band",
     "reliability_bins",
     "reliability_curve",

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
 from typing import Any
 
 from truecast._names import counted, rounds_or_weight
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.clinical import (
+    CalibrationSlope,
+    Interval,
+    calibration_in_the_large,
+    calibration_slope,
+    curve_errors,
+    observed_expected_ratio,
+)
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
 from truecast.measures.energy import ArcEnergy, arc_energy
@@ -18,6 +26,7 @@ from truecast.measures.kernel import laplace_calibration_error
 from truecast.measures.lower_distance import lower_calibration_distance
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.measures.smooth_ece import smooth_ece
+from truecast.measures.two_bins import averaged_two_bin_error
 from truecast.tally import Tally, as_tally
 
 __all__ = ["FIGURES", "Report", "measure", "some_figures"]
@@ -51,6 +60,14 @@ class Report:
         The largest gap of the 15 bins of equal width.
     calibration_decision_loss, u_calibration_error : float
         What miscalibration can cost, for payoffs and losses in [0, 1].
+    averaged_two_bin_error : float
+        ATB, the truthful error: a square.
+    calibration_slope : CalibrationSlope
+        The best line on the logit scale, with 95 % intervals.
+    calibration_in_the_large, observed_expected_ratio : Interval
+        The shift of log-odds, and the ratio O:E, that make the means agree; with 95 % intervals.
+    integrated_calibration_index, e50, e90, emax : float
+        ICI: the mean distance between forecasts and reliability curve; its quantiles.
     """
 
     total: int | float
@@ -71,6 +88,14 @@ class Report:
     largest_bin_gap: float
     calibration_decision_loss: float
     u_calibration_error: float
+    averaged_two_bin_error: float
+    calibration_slope: CalibrationSlope
+    calibration_in_the_large: Interval
+    observed_expected_ratio: Interval
+    integrated_calibration_index: float
+    e50: float
+    e90: float
+    emax: float
 
     @property
     def totals(self) -> dict[str, float]:
@@ -112,10 +137,24 @@ class Report:
                 "  debiased": self.debiased_calibration_error,
                 "  largest gap": self.largest_bin_gap,
                 "15 bins of equal counts": self.quantile_calibration_error,
+                "averaged two-bin (ATB)": self.averaged_two_bin_error,
             },
             "what miscalibration can cost": {
                 "calibration decision loss": self.calibration_decision_loss,
                 "U-calibration error": self.u_calibration_error,
+            },
+            "as clinical papers report it": {
+                "calibration slope": self.calibration_slope.slope.estimate,
+                **_ends("slope", self.calibration_slope.slope),
+                "calibration intercept": self.calibration_slope.intercept.estimate,
+                "calibration-in-the-large": self.calibration_in_the_large.estimate,
+                **_ends("shift", self.calibration_in_the_large),
+                "O:E ratio": self.observed_expected_ratio.estimate,
+                **_ends("O:E", self.observed_expected_ratio),
+                "ICI": self.integrated_calibration_index,
+                "  E50": self.e50,
+                "  E90": self.e90,
+                "  Emax": self.emax,
             },
         }
 
@@ -135,10 +174,20 @@ class Report:
         return "\n".join(lines)
 
 
+def _ends(name: str, found: Interval) -> dict[str, float]:
+    level = f"{found.level:.0%}"
+    return {f"  {name}, {level} from": found.lower, f"  {name}, {level} to": found.upper}
+
+
 _FEW = 1 << 16  # forecasts
 _CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
-_ASIDE = ("smooth_calibration_error", "calibration_decision_loss")  # by that thread
+_ASIDE = (  # by that thread
+    "smooth_calibration_error",
+    "calibration_decision_loss",
+    "calibration_slope",
+    "calibration_in_the_large",
+)
 _SUMS = (
     "smooth_calibration_error",
     "calibration_error_by_value",
@@ -187,7 +236,7 @@ def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _plain(figure: Any) -> Any:
-    if isinstance(figure, Decomposition | ArcEnergy):
+    if is_dataclass(figure) and not isinstance(figure, type):
         return asdict(figure)
     return list(figure) if isinstance(figure, tuple) else figure
 
@@ -210,6 +259,10 @@ class _Shared:
     @cached_property
     def bins(self) -> Bins:
         return reliability_bins(self.tally)
+
+    @cached_property
+    def errors(self) -> list[float]:
+        return curve_errors(self.tally, self.curve, 0.5, 0.9, 1.0)
 
     def lower_distance(self) -> tuple[float, float]:
         found = lower_calibration_distance(self.tally, rtol=_CLOSE[len(self.tally.p) > _FEW])
@@ -239,5 +292,13 @@ _FIGURES: dict[str, Callable[[_Shared], Any]] = {
     "largest_bin_gap": lambda of: of.bins.error("max"),
     "calibration_decision_loss": lambda of: calibration_decision_loss(of.tally),
     "u_calibration_error": lambda of: u_calibration_error(of.tally),
+    "averaged_two_bin_error": lambda of: averaged_two_bin_error(of.tally),
+    "calibration_slope": lambda of: calibration_slope(of.tally),
+    "calibration_in_the_large": lambda of: calibration_in_the_large(of.tally),
+    "observed_expected_ratio": lambda of: observed_expected_ratio(of.tally),
+    "integrated_calibration_index": lambda of: of.errors[0],
+    "e50": lambda of: of.errors[1],
+    "e90": lambda of: of.errors[2],
+    "emax": lambda of: of.errors[3],
 }
 FIGURES = tuple(_FIGURES)

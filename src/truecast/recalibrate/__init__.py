@@ -2,6 +2,7 @@
 
 from truecast.recalibrate import hints
 from truecast.recalibrate.recalibrator import Recalibrator
+from truecast.recalibrate.table import ScoreTable
 from truecast.recalibrate.tickets import Ticket
 
-__all__ = ["Recalibrator", "Ticket", "hints"]
+__all__ = ["Recalibrator", "ScoreTable", "Ticket", "hints"]

@@ -20,6 +20,7 @@ from truecast.recalibrate.groups import GroupRecord, Groups
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
+from truecast.recalibrate.table import ScoreTable, table_of
 from truecast.recalibrate.tickets import Ticket, is_score, load_tickets, tickets_state
 from truecast.state import Saveable, require_entries
 
@@ -389,9 +390,63 @@ class Recalibrator(Saveable):
         """
         x = _check.scores("scores", scores, scale=self._scale, models=self._hint._models)
         names = None if groups is None else _check.groups(groups, len(x), scores)
-        said = np.empty(len(x))
-        self._desk.place(self._rows(x), names, said)
+        return self._placed(x, names)
+
+    def _placed(
+        self, scores: NDArray[np.float64], names: Any, *, pieces: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        said = np.empty(len(scores))
+        told = np.empty(0, np.int64) if pieces is None else pieces
+        self._desk.place(self._rows(scores), names, said, told)
         return said
+
+    def to_table(self, *, group: Group = None, tolerance: float = 1e-6) -> ScoreTable:
+        """Return the map from scores to probabilities as it is now, as a table of knots.
+
+        To serve it where truecast is not: as JSON (`ScoreTable.to_json`) in any language, or by
+        `truecast.adapters.onnx`. Nothing is changed, and the table follows nothing that is learned
+        later.
+
+        Parameters
+        ----------
+        group
+            For rounds of this group, or of several; None for rounds that are of no group.
+        tolerance
+            How far the table may be from `predict_many`, from 1e-9 to 0.1. The map has thousands of
+            small jumps (docs/guides/export.md): a larger tolerance passes over them and makes a
+            table that is many times smaller.
+
+        Returns
+        -------
+        ScoreTable
+            Its `error` is the largest difference found.
+
+        Raises
+        ------
+        InputError
+            If the hint takes several scores, an option breaks its rule, or the map is too jagged
+            for the tolerance.
+        StateError
+            If the hint is your own and cannot be saved: the table is made of a copy.
+
+        Notes
+        -----
+        Takes a second or two; asks the hint about a million times.
+        """
+        if self._hint._models != 1:
+            raise InputError("hint", "must take one score to be a table", self._hint._models)
+        tolerance = _check.within("tolerance", tolerance, 1e-9, 0.1)
+        name = _check.group(group)
+        still = copy.copy(self)  # others may learn meanwhile
+
+        def predict(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            names, pieces = (
+                None if name is None else [name] * len(scores),
+                np.empty(len(scores), int),
+            )
+            return still._placed(scores, names, pieces=pieces), pieces
+
+        return table_of(predict, self._scale, name, still.rounds, tolerance)
 
     @classmethod
     def from_json(cls, text: str, *, hint: HintLike | None = None) -> Self:

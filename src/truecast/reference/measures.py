@@ -9,13 +9,15 @@ from bisect import insort
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import exp
+from math import exp, log1p
 
 __all__ = [
+    "averaged_two_bin_error",
     "calibration_decision_loss",
     "calibration_error_by_value",
     "isotonic_rates",
     "laplace_sum",
+    "logistic_sums",
     "smooth_calibration_error",
     "u_calibration_error",
 ]
@@ -130,3 +132,35 @@ def _dearest(cost: Callable[[Fraction], Fraction], places: set[Fraction]) -> Fra
                 share = (half - left) / (right - left)
                 best = max(best, height[left] * (1 - share) + height[right] * share)
     return 2 * best
+
+
+def averaged_two_bin_error(tally: Tally) -> Fraction:
+    """Over a random threshold, the sum of the squared mean residuals below it and from it on.
+
+    By its definition: thresholds between the same two forecasts, or ends, have the same two bins.
+    """
+    rounds = sum(zeros + ones for _, zeros, ones in tally)
+    places = sorted({Fraction(0), *(p for p, _, _ in tally), Fraction(1)})
+    error = Fraction(0)
+    for low, high in pairwise(places):
+        bins = [Fraction(0), Fraction(0)]
+        for p, zeros, ones in tally:
+            bins[p >= high] += ones - (zeros + ones) * p
+        error += (high - low) * sum(each * each for each in bins) / rounds**2
+    return error
+
+
+def logistic_sums(
+    z: Sequence[float], zeros: Sequence[float], ones: Sequence[float], a: float, b: float
+) -> list[float]:
+    """Log loss of log-odds a + b z, its two first and its three second derivatives."""
+    sums = [0.0] * 6
+    for x, no, yes in zip(z, zeros, ones, strict=True):
+        at = a + b * x
+        p = 1 / (1 + exp(-at)) if at >= 0 else exp(at) / (1 + exp(at))
+        loss = log1p(exp(-abs(at))) * (no + yes) + no * max(at, 0.0) + yes * max(-at, 0.0)
+        miss = (no + yes) * p - yes
+        bend = (no + yes) * p * (1 - p)
+        for k, term in enumerate((loss, miss, miss * x, bend, bend * x, bend * x * x)):
+            sums[k] += term
+    return sums

@@ -41,6 +41,7 @@ def entries(report: Report) -> list[Entry]:
         Entry("What miscalibration can cost"),
         Entry("Calibration decision loss", report.calibration_decision_loss, _DECISION),
         Entry("U-calibration error", report.u_calibration_error, _U),
+        *_clinical(report),
     ]
 
 
@@ -133,4 +134,33 @@ def _errors(report: Report) -> list[Entry]:
             depth=1,
         ),
         Entry("15 bins of equal counts", report.quantile_calibration_error, equal),
+        Entry("Averaged two-bin (ATB)", report.averaged_two_bin_error, _TWO_BIN),
+    ]
+
+
+_TWO_BIN = (
+    "Squared gaps below and above a random threshold. Truthful: on average, no forecasts have less "
+    "than the right ones. A square; falls with the number of rounds."
+)
+
+
+def _clinical(report: Report) -> list[Entry]:
+    slope = (
+        "Of the best line on the logit scale. Below 1: forecasts too extreme; above 1: too timid. "
+        "Sees lines only."
+    )
+    intercept = "Of that line: the log-odds where the forecast is one half. 0 if calibrated."
+    large = "The shift of all log-odds that makes the means agree. Above 0: forecasts too low."
+    ratio = "Ones observed, over ones expected. Errors in opposite directions cancel."
+    index = "Mean distance between forecasts and the best increasing curve. Part of it is chance."
+    return [
+        Entry("As clinical papers report it"),
+        Entry("Calibration slope", report.calibration_slope.slope.estimate, slope),
+        Entry("Calibration intercept", report.calibration_slope.intercept.estimate, intercept),
+        Entry("Calibration-in-the-large", report.calibration_in_the_large.estimate, large),
+        Entry("O:E ratio", report.observed_expected_ratio.estimate, ratio),
+        Entry("ICI", report.integrated_calibration_index, index),
+        Entry("E50", report.e50, "The median of these distances.", depth=1),
+        Entry("E90", report.e90, "Nine in ten rounds are no farther from the curve.", depth=1),
+        Entry("Emax", report.emax, "The largest, mostly at the ends of the range.", depth=1),
     ]

@@ -1,0 +1,339 @@
+"""What clinical papers report: calibration slope and intercept, O:E, ICI, E50, E90 and Emax."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.measures.corp import ReliabilityCurve, reliability_curve
+from truecast.measures.logistic import best_line, best_shift
+from truecast.tally import Tally, as_tally
+
+__all__ = [
+    "CalibrationSlope",
+    "Interval",
+    "calibration_error_quantile",
+    "calibration_in_the_large",
+    "calibration_slope",
+    "integrated_calibration_index",
+    "observed_expected_ratio",
+]
+
+_NAN = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its confidence interval.
+
+    Attributes
+    ----------
+    estimate : float
+    lower, upper : float
+        The interval; nan where there is none: with real weights, or an estimate that is not finite.
+    level : float
+        Of the interval.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.estimate:.6f}, {self.level:.0%} interval {self.lower:.6f} to {self.upper:.6f}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSlope:
+    """What `calibration_slope` returns: the line that fits outcomes best on the logit scale.
+
+    Attributes
+    ----------
+    slope, intercept : Interval
+        Of the line.
+    left_out : int or float
+        Rounds, or their weight, with a forecast of exactly 0 or 1 that came true: they fit every
+        line that rises, and say nothing of it.
+    why : str
+        Why the slope is not finite, if it is not; else empty.
+    """
+
+    slope: Interval
+    intercept: Interval
+    left_out: int | float
+    why: str = ""
+
+
+def calibration_slope(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, level: float = 0.95
+) -> CalibrationSlope:
+    r"""Calibration slope and intercept: logistic regression of outcomes on the forecasts' logits.
+
+    .. math:: \operatorname{logit} P(y = 1) = a + b \operatorname{logit} p
+
+    (Cox, 1958). Calibrated forecasts have a = 0 and b = 1. A slope below 1 says that forecasts are
+    too extreme, as those of an overfitted model are; above 1, too timid. For a shift alone, use
+    `calibration_in_the_large`.
+
+    Only lines on the logit scale are seen: a curve that is off in the middle and right on the whole
+    has a = 0 and b = 1 too, and so has a constant base rate shifted to fit. The intercept is the
+    log-odds where the forecast is one half, often outside of the data; it is not the
+    calibration-in-the-large.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. Real weights give no intervals: these
+        depend on the number of rounds, which such weights do not tell.
+    level
+        Of the intervals, by the Fisher information (Wald), as R prints them.
+
+    Returns
+    -------
+    CalibrationSlope
+        `slope`, `intercept`, `left_out`, `why`. A slope is nan where there is none: all outcomes or
+        all forecasts are alike, or a forecast of exactly 0 or 1 was wrong, which no line allows.
+        It is inf or -inf where a threshold separates zeros from ones. `why` says which.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> y, p = [0] * 9 + [1] + [0] + [1] * 9, [0.2] * 10 + [0.8] * 10
+    >>> found = tc.calibration_slope(y, p)  # one in ten at 0.2, nine in ten at 0.8: too timid
+    >>> round(found.slope.estimate, 3), round(found.slope.lower, 3), round(found.slope.upper, 3)
+    (1.585, 0.538, 2.632)
+    >>> tc.calibration_slope([0, 0, 1], [0.1, 0.2, 0.3]).why
+    'a threshold separates zeros from ones'
+
+    Notes
+    -----
+    O(n) for each Newton step after the tally, mostly 5 to 8 steps. R's `rms::val.prob` finds the
+    same line, but leaves out all forecasts of 0 and 1, the wrong ones too.
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    level = _check.between("level", level, 0, 1)
+    inner, left_out, wrong = _uncertain(tally)
+    why, slope = _no_line(inner, wrong)
+    if why:
+        none = Interval(_NAN, _NAN, _NAN, level)
+        return CalibrationSlope(replace(none, estimate=slope), none, left_out, why)
+    (a, b), variances = best_line(_logits(inner.p), inner.zeros, inner.ones)
+    wide = _quantile(level) * np.sqrt(variances) if not tally.weighted else np.full(2, _NAN)
+    return CalibrationSlope(
+        Interval(b, b - float(wide[1]), b + float(wide[1]), level),
+        Interval(a, a - float(wide[0]), a + float(wide[0]), level),
+        left_out,
+    )
+
+
+def calibration_in_the_large(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, level: float = 0.95
+) -> Interval:
+    r"""Calibration-in-the-large: the shift of all log-odds that makes the means agree.
+
+    The a of :math:`\operatorname{logit} P(y = 1) = a + \operatorname{logit} p`, with the slope
+    fixed at 1. Above 0: forecasts are too low on the whole.
+
+    It is 0 whenever the mean forecast is the mean outcome, however wrong the single forecasts are.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. Real weights give no interval.
+    level
+        Of the interval, by the Fisher information (Wald).
+
+    Returns
+    -------
+    Interval
+        The estimate is inf or -inf if all outcomes are alike, and nan if a forecast of exactly 0 or
+        1 was wrong, or all are 0 or 1. Such forecasts that came true are left out, as in
+        `calibration_slope`.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> found = tc.calibration_in_the_large([1, 1, 1, 0], [0.5] * 4)  # odds of 3, not of 1
+    >>> round(found.estimate, 4) == round(math.log(3), 4)
+    True
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    level = _check.between("level", level, 0, 1)
+    inner, _, wrong = _uncertain(tally)
+    if wrong or not inner.total:
+        return Interval(_NAN, _NAN, _NAN, level)
+    if _alike(inner):
+        return Interval(math.inf if inner.ones.any() else -math.inf, _NAN, _NAN, level)
+    a, variance = best_shift(_logits(inner.p), inner.zeros, inner.ones)
+    wide = _NAN if tally.weighted else _quantile(level) * math.sqrt(variance)
+    return Interval(a, a - wide, a + wide, level)
+
+
+def observed_expected_ratio(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, level: float = 0.95
+) -> Interval:
+    r"""O:E ratio: how many ones there were, over how many the forecasts expected.
+
+    .. math:: \text{O:E} = \sum_t y_t / \sum_t p_t
+
+    Above 1: forecasts are too low on the whole. It sees the two means alone: errors in opposite
+    directions cancel. Some papers report E:O, which is 1 over this.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone. Real weights give no interval.
+    level
+        Of the interval: Wilson's for the mean outcome, over the mean forecast, which is taken as
+        given. Unlike the usual one for the logarithm, it exists for no ones at all.
+
+    Returns
+    -------
+    Interval
+        The estimate is inf if every forecast is 0 and there are ones, nan if there are none.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> tc.observed_expected_ratio([1, 1, 0, 0], [0.5, 0.25, 0.125, 0.125]).estimate
+    2.0
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    level = _check.between("level", level, 0, 1)
+    ones, expected = float(tally.ones.sum()), float(tally.p @ tally.weights)
+    if not expected:
+        return Interval(math.inf if ones else _NAN, _NAN, _NAN, level)
+    low, high = (_NAN, _NAN) if tally.weighted else _wilson(ones, tally.total, level)
+    scale = tally.total / expected
+    return Interval(ones / expected, low * scale, high * scale, level)
+
+
+def integrated_calibration_index(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None
+) -> float:
+    r"""ICI: the mean distance between forecasts and the reliability curve.
+
+    .. math:: \text{ICI} = \frac{1}{T} \sum_t |p_t - c(p_t)|
+
+    after Austin and Steyerberg (2019), with the curve c of `reliability_curve`: isotonic
+    regression, which has no bandwidth to choose. They take loess, and `rms::val.prob` (where it is
+    called Eavg) lowess: smoother curves, which may fall, and depend on their span. On the flights
+    of examples/scores.csv the three are 0.0856, 0.0858 and 0.0864.
+
+    The isotonic curve follows chance where rounds are few, so the index is positive for calibrated
+    forecasts: ``uncertainty(integrated_calibration_index, ...)`` says how large it would be by
+    chance. It does not see sharpness.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> tc.integrated_calibration_index([0, 0, 1, 1], [0.25, 0.25, 0.5, 0.5])
+    0.375
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    return curve_errors(tally, reliability_curve(tally))[0]
+
+
+def calibration_error_quantile(
+    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, q: float = 0.9
+) -> float:
+    r"""E50, E90 and Emax: a quantile of the distances between forecasts and reliability curve.
+
+    The least e such that at least a share q of the rounds has :math:`|p - c(p)| \le e`, with the
+    curve c of `reliability_curve`: E50 for q = 0.5, E90 for 0.9 and Emax for 1. The mean of the
+    same distances is `integrated_calibration_index`, and what is said there of other curves and of
+    chance holds here too. Emax hangs on the few forecasts at the ends, where any curve is unsure.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight
+        As in `Tally.from_predictions`; or a Tally alone.
+    q
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> y, p = [0, 0, 1, 1], [0.25, 0.25, 0.5, 0.5]
+    >>> [tc.calibration_error_quantile(y, p, q=q) for q in (0.5, 0.9, 1)]
+    [0.25, 0.5, 0.5]
+    """
+    tally = as_tally(y_true, y_prob, sample_weight)
+    q = _check.within("q", q, 0, 1)
+    return curve_errors(tally, reliability_curve(tally), q)[1]
+
+
+def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
+    """Return the mean distance of the forecasts from the curve, then quantiles of it."""
+    errors = np.abs(tally.p - curve(tally.p))
+    order = np.argsort(errors, kind="stable")
+    reached = np.cumsum(tally.weights[order])
+    ranks = [min(int(np.searchsorted(reached, q * reached[-1])), len(order) - 1) for q in quantiles]
+    mean = float(errors @ tally.weights / tally.total)
+    return [mean, *(float(errors[order[rank]]) for rank in ranks)]
+
+
+def _uncertain(tally: Tally) -> tuple[Tally, int | float, bool]:
+    """Return the tally without 0 and 1, the weight left out, and whether one of these was wrong."""
+    sure = (tally.p == 0) | (tally.p == 1)
+    if not sure.any():
+        return tally, 0.0 if tally.weighted else 0, False
+    missed = np.where(tally.p == 0, tally.ones, tally.zeros)[sure]
+    inner = Tally(tally.p[~sure], tally.zeros[~sure], tally.ones[~sure])
+    return inner, tally.weights[sure].sum().item(), bool(missed.any())
+
+
+def _no_line(inner: Tally, wrong: bool) -> tuple[str, float]:
+    """Return why no line fits best, and the slope that is then approached, if any."""
+    if wrong:
+        return "a forecast of exactly 0 or 1 was wrong, which no line allows", _NAN
+    if not inner.total:
+        return "all forecasts are 0 or 1", _NAN
+    if _alike(inner):
+        return "all outcomes are alike", _NAN
+    if len(inner.p) == 1:
+        return "all forecasts are alike", _NAN
+    zeros, ones = np.flatnonzero(inner.zeros), np.flatnonzero(inner.ones)
+    if zeros[-1] <= ones[0]:
+        return "a threshold separates zeros from ones", math.inf
+    if ones[-1] <= zeros[0]:
+        return "a threshold separates ones from zeros: the wrong way round", -math.inf
+    return "", _NAN
+
+
+def _alike(tally: Tally) -> bool:
+    return not (tally.zeros.any() and tally.ones.any())
+
+
+def _logits(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.log(p) - np.log1p(-p)
+
+
+def _quantile(level: float) -> float:
+    from statistics import NormalDist  # slow to import, and for this alone
+
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _wilson(ones: float, total: float, level: float) -> tuple[float, float]:
+    """Return the score interval of a share."""
+    z, share = _quantile(level), ones / total
+    middle = share + z * z / (2 * total)
+    wide = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    scale = 1 + z * z / total
+    low = 0.0 if not ones else (middle - wide) / scale
+    high = 1.0 if ones == total else (middle + wide) / scale
+    return low, high

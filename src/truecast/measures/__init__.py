@@ -2,6 +2,17 @@
 
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.class_report import ClassReport
+from truecast.measures.class_scores import ClassDecompositions, class_decompositions
+from truecast.measures.classes import (
+    ClassErrors,
+    ClassUncertainty,
+    classwise_calibration_errors,
+    classwise_uncertainty,
+    confidence_calibration_error,
+    top_label_calibration_errors,
+    top_label_decision_loss,
+)
 from truecast.measures.corp import Decomposition, ReliabilityCurve, reliability_curve
 from truecast.measures.decision import calibration_decision_loss, u_calibration_error
 from truecast.measures.energy import ArcEnergy, arc_energy
@@ -22,6 +33,10 @@ __all__ = [
     "ArcEnergy",
     "Band",
     "Bins",
+    "ClassDecompositions",
+    "ClassErrors",
+    "ClassReport",
+    "ClassUncertainty",
     "Decomposition",
     "LowerDistance",
     "ReliabilityCurve",
@@ -35,6 +50,10 @@ __all__ = [
     "brier_score",
     "calibration_decision_loss",
     "calibration_error_by_value",
+    "class_decompositions",
+    "classwise_calibration_errors",
+    "classwise_uncertainty",
+    "confidence_calibration_error",
     "laplace_calibration_error",
     "log_loss",
     "lower_calibration_distance",
@@ -46,6 +65,8 @@ __all__ = [
     "smooth_calibration_witness",
     "smooth_ece",
     "stretches",
+    "top_label_calibration_errors",
+    "top_label_decision_loss",
     "u_calibration_error",
     "uncertainty",
 ]

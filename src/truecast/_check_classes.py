@@ -227,4 +227,4 @@ def _refuse_sums(sums: NDArray[np.float64], good: NDArray[np.bool_], rule: str) 
     if not good.all():
         row = int(np.argmin(good))
         allow = "; normalize=True divides each row by its sum" * rule.endswith("6")
-        raise InputError("y_prob", rule + allow, f"a row that sums to {sums[row]:.9g}", row)
+        raise InputError("y_prob", rule + allow, float(f"{sums[row]:.9g}"), row)

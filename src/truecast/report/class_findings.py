@@ -85,9 +85,7 @@ class ClassFinding:
             f"in {percent(figures.accuracy)}."
         )
         p = self.p_value
-        tested = (
-            "" if p is None else f" The least p-value is {p_value(p)}, allowing for all of them."
-        )
+        tested = "" if p is None else f"; the least p-value is {p_value(p)}, allowing for all"
         return [
             *said,
             accuracy,

@@ -9,6 +9,7 @@ _ROOMS = (
     "errors",
     "certificate",
     "tally",
+    "class_tally",
     "measures",
     "distance",
     "forecasters",
@@ -21,6 +22,7 @@ _APART = ("arena", "plot")  # rooms whose names are reached through them only
 if TYPE_CHECKING:
     from truecast import arena as arena
     from truecast import certificate as certificate
+    from truecast import class_tally as class_tally
     from truecast import distance as distance
     from truecast import errors as errors
     from truecast import forecasters as forecasters
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from truecast import report as report
     from truecast import tally as tally
     from truecast.certificate import *
+    from truecast.class_tally import *
     from truecast.distance import *
     from truecast.errors import *
     from truecast.forecasters import *

@@ -17,7 +17,7 @@ import truecast as tc
 from rounds import columns, exact, rounds, tally_of
 from truecast import plot
 from truecast.errors import InputError
-from truecast.plot.group_overview import _share
+from truecast.measures.families import _share
 from truecast.reference import measures as plain
 
 ROWS = rounds()

@@ -37,6 +37,7 @@ from truecast.arena.minimax import GameValue, minimax_value
 from truecast.arena.results import Results
 from truecast.arena.roster import ADVERSARIES, FORECASTERS
 from truecast.arena.search import Response, best_response
+from truecast.arena.sperner import Sperner
 from truecast.arena.tournament import tournament
 from truecast.arena.transcript import Transcript
 
@@ -69,6 +70,7 @@ __all__ = [
     "Results",
     "RunningMean",
     "SignPreservation",
+    "Sperner",
     "Threshold",
     "Transcript",
     "Worst",

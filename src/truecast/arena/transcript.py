@@ -57,7 +57,7 @@ class Transcript:
 
     def measure(self) -> Report:
         """All measures at once, as `truecast.measure` gives them."""
-        return measures.measure(self.y, self.p)
+        return measures.measure(self.tally)
 
     def distance(self, **options: Any) -> Distance:
         """The distance to calibration, by `truecast.calibration_distance` with its options.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
 from truecast._names import aligned, counted, cut_in_the_middle, terminal_width
+from truecast.cli.classes import print_classes
 from truecast.cli.shared import (
     WIDTH,
     Once,
@@ -23,7 +24,7 @@ from truecast.cli.shared import (
 from truecast.errors import shown
 
 if TYPE_CHECKING:
-    from truecast.files import Tallies
+    from truecast.files import ClassTallies, Tallies
     from truecast.measures import Report, Stretch, Uncertainty
     from truecast.plot import GroupOverview
     from truecast.tally import Tally
@@ -38,11 +39,14 @@ _SHORTEST = 8  # room for the name of a group
 @click.command(
     cls=Once, short_help="Measure how calibrated, and how good, the scores in a file are."
 )
-@arguments("file", "outcome", "scores", "weight", "by", "resamples", "json", "cells", "skip_bad")
+@arguments(
+    "file", "outcome", "scores", "classes", "weight", "by", "resamples", "json", "cells", "skip_bad"
+)
 def measure(
     file: str,
     outcome: str | None,
     scores: tuple[str, ...],
+    classes: dict[str, Any],
     weight: str | None,
     by: str | None,
     resamples: int | None,
@@ -58,18 +62,25 @@ def measure(
 
     Starts with the verdict: are they calibrated, as far as chance lets us tell, and where are they
     off. Then come two proper scores, which judge calibration and sharpness together, the smooth
-    calibration error and how large it would be by chance, and other common measures. For the exact
-    distance to calibration use `truecast distance`; for a page to share, `truecast report`.
+    calibration error and how large it would be by chance, and other common measures. With several
+    classes the outcome is the name of one, and each has a column of probabilities (--scores). For
+    the exact distance to calibration use `truecast distance`; for a page to share, `truecast
+    report`.
 
     \b
     Examples:
       truecast measure scores.csv --outcome late --score model
       truecast measure scores.parquet --score old --score new --by airport
+      truecast measure games.csv --outcome result --scores p_home,p_draw,p_away
       zcat scores.csv.gz | truecast measure - --json
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     with errors():
         columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
-        found = tallied(file, skip_bad=skip_bad, **columns, **cells)
+        counts = tallied_classes(file, skip_bad=skip_bad, **columns, **classes, **cells)
+        if counts.names.labels:
+            print_classes(cast("ClassTallies", counts), resamples, as_json)
+            return
+        found = cast("Tallies", counts)
         from truecast.measures import measure as measure_all
 
         judged = {
@@ -95,12 +106,18 @@ def measure(
 
 
 def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
+    """Count the rounds of a file with outcomes 0 or 1, as `tallied_classes` does."""
+    return cast("Tallies", tallied_classes(file, skip_bad=skip_bad, **columns))
+
+
+def tallied_classes(file: str, *, skip_bad: int, **columns: Any) -> Tallies | ClassTallies:
     """Count the rounds of a file; say what was skipped or pooled, or is odd."""
     with opened(file, **columns) as (table, names), progress("counting") as show:
-        from truecast.files import rounds, tallies
+        from truecast.files import class_tallies, rounds, tallies
 
         parts = rounds(table, names, skip_bad=skip_bad)
-        found = tallies(
+        count: Callable[..., Tallies | ClassTallies] = class_tallies if names.labels else tallies
+        found = count(
             table.name, names, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
         )
     if found.skipped:
@@ -110,7 +127,7 @@ def tallied(file: str, *, skip_bad: int, **columns: Any) -> Tallies:
             f"{table.name}: too many distinct scores: near ones were pooled; ignore "
             "the error by value"
         )
-    for score, tally in found.scores.items():
+    for score, tally in getattr(found, "scores", {}).items():
         if set(tally.p[:3].tolist()) <= {0.0, 1.0}:
             oddity = (
                 "is 0 or 1 in every row: decisions, not probabilities; if there are probabilities, "

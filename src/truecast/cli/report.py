@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from truecast.cli.measure import tallied, titled
+from truecast.cli.measure import tallied_classes, titled
 from truecast.cli.shared import (
     Once,
     arguments,
@@ -15,9 +15,13 @@ from truecast.cli.shared import (
     echo,
     errors,
     file_type,
+    fitted,
     say,
 )
 from truecast.errors import shown, writing
+
+if TYPE_CHECKING:
+    from truecast.files import ClassTallies, Tallies
 
 
 @click.command(
@@ -32,7 +36,7 @@ from truecast.errors import shown, writing
     show_default=True,
     help="The page to write.",
 )
-@arguments("outcome", "scores", "weight", "by")
+@arguments("outcome", "scores", "classes", "weight", "by")
 @click.option("--title", metavar="TEXT", help="Title of the page.  [default: the name of the file]")
 @arguments("cells", "skip_bad")
 def report(
@@ -40,6 +44,7 @@ def report(
     output: Path,
     outcome: str | None,
     scores: tuple[str, ...],
+    classes: dict[str, Any],
     weight: str | None,
     by: str | None,
     title: str | None,
@@ -50,7 +55,8 @@ def report(
     where are they off.
 
     One self-contained file that you can send to anyone: it loads nothing, and reads well on a phone
-    and on paper. It compares several scores; --by adds a section on groups. FILE is as for
+    and on paper. It compares several scores; --by adds a section on groups. With several classes
+    (--scores) each has a picture, beside the table of predicted and actual classes. FILE is as for
     `truecast measure`.
 
     \b
@@ -58,11 +64,16 @@ def report(
       truecast report scores.csv
       truecast report scores.csv --by airport --title "Late arrivals"
       truecast report scores.parquet --score old --score new -o late.html
+      truecast report games.csv --outcome result --scores p_home,p_draw,p_away
     """  # noqa: D205, D301
     with errors():
         check_outputs({"-o": output}, file)
         columns = {"outcome": outcome, "scores": scores, "weight": weight, "group": by}
-        found = tallied(file, skip_bad=skip_bad, **columns, **cells)
+        counts = tallied_classes(file, skip_bad=skip_bad, **columns, **classes, **cells)
+        if counts.names.labels:
+            _write_classes(cast("ClassTallies", counts), output, title)
+            return
+        found = cast("Tallies", counts)
         from truecast.cli.course import course_of_file
         from truecast.report import html_report
 
@@ -83,3 +94,20 @@ def report(
         for score, verdict in page.verdicts.items():
             echo(titled(score, verdict))
         say(f"report written to {shown(str(output))}")
+
+
+def _write_classes(found: ClassTallies, output: Path, title: str | None) -> None:
+    from truecast.report import html_report
+
+    page = html_report(
+        found.tally,
+        title=title,
+        source=found.name,
+        outcome=found.names.outcome,
+        skipped=found.skipped,
+    )
+    with writing(output, "-o"):
+        page.save(output)
+    for verdict in page.verdicts.values():
+        echo(fitted(f"{verdict}."))
+    say(f"report written to {shown(str(output))}")

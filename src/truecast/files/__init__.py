@@ -12,9 +12,10 @@ from truecast.files.recalibrated import RecalibrationResult
 from truecast.files.recalibration import Recalibration
 from truecast.files.rounds import NoRowsError, Rounds, rounds
 from truecast.files.source import OpenTable, open_table
-from truecast.files.tallies import Tallies, tallies
+from truecast.files.tallies import ClassTallies, Tallies, class_tallies, tallies
 
 __all__ = [
+    "ClassTallies",
     "Names",
     "NoRowsError",
     "OpenTable",
@@ -23,6 +24,7 @@ __all__ = [
     "Rounds",
     "Tallies",
     "as_argument",
+    "class_tallies",
     "guess",
     "open_table",
     "replaced",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from truecast.errors import InputError
 
-__all__ = ["CellFormat", "Outcomes", "as_argument", "as_option", "hint", "numbers", "probabilities"]
+__all__ = [
+    "CellFormat",
+    "ClassOutcomes",
+    "Outcomes",
+    "as_argument",
+    "as_option",
+    "hint",
+    "numbers",
+    "probabilities",
+]
 
 _TRUE = {"true": 1.0, "false": 0.0}
 _OPPOSITES = {
@@ -29,6 +38,7 @@ _OPPOSITES |= {"nein": "ja", "non": "oui"}  # of two words, which likely counts 
 _NO_VALUE = ("", "NaN")
 _MOST_WORDS = 20  # ways to write the two outcomes
 _LONGEST_WORD = 30  # letters
+_SHOWN = 12  # classes in a message
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+\s*%?\s*")
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*%?\s*")
 
@@ -117,6 +127,26 @@ class Outcomes:
             return "an outcome, 0 or 1"
         other = "another value" if self.other is None else f"{self.other!r}, the other value so far"
         return f"{self._cells.positive!r} ({self._cells.spelled('positive')}) or {other}"
+
+
+class ClassOutcomes:
+    """Cells to the numbers of classes; case, and blanks around a word, do not matter."""
+
+    def __init__(self, cells: CellFormat, labels: Sequence[str]) -> None:
+        self._cells = cells
+        self._labels = labels
+        self._numbers = {_key(label): float(number) for number, label in enumerate(labels)}
+
+    def __call__(self, column: pl.Series) -> NDArray[np.float64]:
+        """Return a column as numbers of classes, nan where there are none."""
+        keys = _keys(column)
+        return keys.replace_strict(self._numbers, default=None, return_dtype=pl.Float64).to_numpy()
+
+    @property
+    def rule(self) -> str:
+        """What an outcome must be."""
+        shown = ", ".join(self._labels[:_SHOWN]) + ", ..." * (len(self._labels) > _SHOWN)
+        return f"one of the classes {shown} ({self._cells.spelled('classes')})"
 
 
 def probabilities(

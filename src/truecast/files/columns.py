@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from truecast._names import cut_in_the_middle
 from truecast.errors import FileError, shown
 from truecast.files.cells import CellFormat
+from truecast.files.class_columns import class_columns, guessed_classes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +72,11 @@ class Names:
         Further columns of groups: a row is then of a group for each of its columns.
     event : str or None
         Of events; it is the last of `also`.
+    labels : tuple of str
+        Of several classes, one for each of the scores, which sum to 1; the outcome is one of them.
+        Empty if outcomes are 0 or 1.
+    normalize : bool
+        Whether to divide the scores of several classes by their sum.
     """
 
     outcome: str
@@ -82,6 +88,8 @@ class Names:
     repeated: bool = False
     overlapping: tuple[str, ...] = ()
     event: str | None = None
+    labels: tuple[str, ...] = ()
+    normalize: bool = False
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -114,6 +122,10 @@ def guess(
     group: str | None = None,
     overlapping: Sequence[str] = (),
     sample: Sample | None = None,
+    class_scores: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    several: bool = False,
+    normalize: bool = False,
     **cells: Any,
 ) -> Names:
     """Return the columns that were given; guess the others by their names.
@@ -134,6 +146,13 @@ def guess(
         are not needed.
     sample
         Gives the first rows of some columns, called by their numbers: `OpenTable.sample`.
+    class_scores, classes
+        The columns of several classes, and their names: either, or both in the same order.
+    several
+        Whether several classes may be guessed: where outcomes are words or numbers that columns are
+        called like, with or without a beginning such as ``p_``.
+    normalize
+        Whether the scores of several classes are to be divided by their sum.
     cells
         How to read them, as for `CellFormat`.
 
@@ -157,12 +176,19 @@ def guess(
     given = [
         ("outcome", outcome),
         *(("score", score) for score in scores or ()),
+        *(("scores", score) for score in class_scores or ()),
         ("weight", weight),
     ]
     for option, column in [*given, *(("by", each) for each in groups)]:
         check_there(name, columns, column, how.spelled(option))
     if outcome is None:
         outcome = _likely(name, columns, "outcome", {weight, *groups}, sample, how)
+    labels: tuple[str, ...] = ()
+    if class_scores is not None or classes is not None:
+        scores, labels = class_columns(name, columns, class_scores, classes, how.spelled)
+    elif several and not scores and sample is not None and how.positive is None:
+        first = sample([outcome])[str(columns.index(outcome))]
+        scores, labels = guessed_classes(columns, first, {outcome, weight, *groups}) or ((), ())
     if scores is not None and not scores:
         scores = (_likely(name, columns, "score", {outcome, weight, *groups}, sample, how),)
     if outcome in (scores or ()):
@@ -170,7 +196,16 @@ def guess(
             name,
             f"cannot have outcome and score in one column: got {brief(repr(outcome))} for both",
         )
-    return Names(outcome, tuple(scores or ()), weight, group, how, overlapping=tuple(overlapping))
+    return Names(
+        outcome,
+        tuple(scores or ()),
+        weight,
+        group,
+        how,
+        overlapping=tuple(overlapping),
+        labels=labels,
+        normalize=normalize,
+    )
 
 
 def _cells(text: str | None) -> list[tuple[str, str | None]]:

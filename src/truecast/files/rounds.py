@@ -11,14 +11,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truecast._check import MOST_ROUNDS, WEIGHTS
+from truecast._check_classes import SLACK
 from truecast.errors import FileError, shown
-from truecast.files.cells import Outcomes, hint, numbers, probabilities
+from truecast.files.cells import ClassOutcomes, Outcomes, hint, numbers, probabilities
 from truecast.files.columns import Names
 from truecast.files.source import Chunk, OpenTable
 
 __all__ = ["NoRowsError", "Rounds", "rounds"]
 
 _PROBABILITY = "a probability from 0 to 1"
+_SUM = "\0sum"  # in place of a column: the scores of several classes together
 _SKIP_ANY = 2  # how often one must ask to skip most rows
 _MOST_REASONS = 3  # reasons at most that a message gives for skipped rows
 _SWAPPED_COLUMNS = " (the score is always 0 or 1: are outcome and score swapped?)"
@@ -31,7 +33,8 @@ class Rounds:
     Attributes
     ----------
     y : array of float64
-        Outcomes, 0 or 1; nan where they are not known and that was allowed.
+        Outcomes, 0 or 1, or the numbers of classes; nan where they are not known and that was
+        allowed.
     p : tuple of arrays of float64
         The scores, one array for each of their columns.
     weight : array or None
@@ -149,13 +152,17 @@ class _RoundsReader:
         self._names = names
         self._unknown = unknown
         self._cells = replace(names.cells, points=table.kind == "json")
-        self._outcomes = Outcomes(self._cells)
+        self._outcomes = (
+            ClassOutcomes(self._cells, names.labels) if names.labels else Outcomes(self._cells)
+        )
         self._reasons: list[str] = []
         self._total = 0.0
 
     def rounds(self, chunk: Chunk, skip_bad: bool) -> Rounds:
         columns = {name: self._numbers(chunk.frame, name) for name in self._numeric}
         good = {name: self._valid(name, values, chunk.frame) for name, values in columns.items()}
+        if self._names.labels:
+            good[_SUM] = self._normalized(columns, np.logical_and.reduce(list(good.values())))
         keep = np.logical_and.reduce(list(good.values()))
         if chunk.bad.rows or not keep.all():
             self._refuse_or_remember(chunk, good, keep, skip_bad)
@@ -179,6 +186,20 @@ class _RoundsReader:
         if weight.dtype == np.int64:
             self._refuse_heavy(found.place, weight)
         return replace(found, weight=weight)
+
+    def _normalized(
+        self, columns: dict[str, NDArray[np.float64]], valid: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Divide the scores of several classes by their sum, if asked for; say which rows sum."""
+        scores = self._names.scores
+        sums = np.sum([columns[name] for name in scores], axis=0)
+        if not self._names.normalize:
+            self._sums = sums
+            return np.asarray(~valid | (np.abs(sums - 1) <= SLACK))
+        for name in scores:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                columns[name] = np.minimum(columns[name] / sums, 1.0)
+        return np.asarray(~valid | (sums > 0))
 
     def _refuse_heavy(self, place: Callable[[int], str], weight: NDArray[Any]) -> None:
         """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
@@ -222,9 +243,9 @@ class _RoundsReader:
         """Return a column of numbers or text. Text among typed columns must be asked for."""
         if isinstance(column.dtype, pl.Categorical | pl.Enum):
             column = column.cast(pl.String)
-        asked = (
-            self._cells.positive is not None if name == self._names.outcome else self._cells.of_text
-        )
+        asked = self._cells.of_text
+        if name == self._names.outcome:
+            asked = self._cells.positive is not None or bool(self._names.labels)
         if column.dtype.is_numeric() or column.dtype == pl.Boolean:
             return column
         if column.dtype == pl.String and (asked or self._table.kind != "parquet"):
@@ -235,6 +256,8 @@ class _RoundsReader:
     def _hint(self, name: str, column: pl.Series, row: int | None = None) -> str:
         """Which option would take a cell: that of a row, or the first."""
         values = column.drop_nulls() if row is None else column[row : row + 1]
+        if name == self._names.outcome and self._names.labels:
+            return ""
         if not len(values) or (name not in self._names.scores and name != self._names.outcome):
             return ""
         return hint(values[0], column, self._cells, outcome=name == self._names.outcome)
@@ -245,7 +268,7 @@ class _RoundsReader:
         """Which rows keep the rules of this column."""
         valid = np.ones(len(values), np.bool_)
         if name == self._names.outcome:
-            valid &= (values == 0) | (values == 1)
+            valid &= (values >= 0) if self._names.labels else (values == 0) | (values == 1)
             if self._unknown and not valid.all():
                 valid |= self._column(frame, name).is_null().to_numpy()
         if name in self._names.scores:
@@ -287,6 +310,8 @@ class _RoundsReader:
 
     def _reason(self, name: str, row: int, frame: pl.DataFrame) -> str:
         names = self._names
+        if name == _SUM:
+            return self._reason_of_sum(row)
         rules = {names.weight: f"a weight, 0 or from {WEIGHTS[0]:g} to {WEIGHTS[1]:g}"}
         rules |= dict.fromkeys(
             names.scores, "a percentage from 0 to 100" if self._cells.percent else _PROBABILITY
@@ -299,6 +324,15 @@ class _RoundsReader:
         return (
             f"{shown(name)}{option} must be {rules[name]}, got "
             f"{got}{self._advice(name, row, frame)}"
+        )
+
+    def _reason_of_sum(self, row: int) -> str:
+        if self._names.normalize:
+            return "scores must not all be 0"
+        allow = self._cells.spelled("normalize", True)
+        return (
+            f"the {len(self._names.scores)} scores must sum to 1 within {SLACK:g}, got "
+            f"{self._sums[row]:.9g}: use {allow} to divide them by their sum"
         )
 
     def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:

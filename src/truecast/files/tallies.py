@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast.class_tally import ClassTally
 from truecast.errors import FileError
 from truecast.files.columns import Names
 from truecast.files.rounds import Rounds
 from truecast.tally import RunningTally, Tally
 
-__all__ = ["MOST_FORECASTS", "GrowingTally", "Tallies", "tallies"]
+__all__ = [
+    "MOST_FORECASTS",
+    "ClassTallies",
+    "GrowingTally",
+    "Tallies",
+    "class_tallies",
+    "tallies",
+]
 
 MOST_FORECASTS = 1 << 24  # distinct ones that are kept apart: about 400 MB
 _LEAST_FORECASTS = 1 << 12  # that every group may have
@@ -103,6 +111,81 @@ def tallies(
         for growing in [*all_rounds, *(each for some in groups for each in some.values())]
     )
     return Tallies(name, names, of_scores, of_groups, rows, skipped, pooled)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTallies:
+    """What there is in a file of several classes.
+
+    Attributes
+    ----------
+    name, names, rows, skipped, pooled
+        As in `Tallies`.
+    tally : ClassTally
+    """
+
+    name: str
+    names: Names
+    tally: ClassTally
+    rows: int
+    skipped: int
+    pooled: bool
+
+
+def class_tallies(
+    name: str,
+    names: Names,
+    parts: Iterable[Rounds],
+    progress: Callable[[int], None] = lambda rows: None,
+) -> ClassTallies:
+    """Count the rounds of a file of several classes, in bounded memory.
+
+    Raises
+    ------
+    FileError
+        As `rounds` does; if no row is left.
+    """
+    size = len(names.labels)
+    growing = [GrowingTally() for _ in range(2 * size)]
+    most = max(_LEAST_FORECASTS, MOST_FORECASTS // (2 * size))
+    confusion = np.zeros(size * size)
+    rows = skipped = 0
+    for part in parts:
+        rows += len(part)
+        skipped += part.skipped
+        y, top = part.y.astype(np.int64), _predicted(part.p)
+        for k, p in enumerate(part.p):
+            growing[k].add(y == k, p, part.weight, most=most)
+            at = np.flatnonzero(top == k)
+            weight = None if part.weight is None else part.weight[at]
+            growing[size + k].add(y[at] == k, p[at], weight, most=most)
+        confusion += np.bincount(top * size + y, part.weight, size * size)
+        progress(rows)
+    if not rows:
+        raise FileError(name, f"has no good row: all {skipped:,} were skipped")
+    found = [each.compute() for each in growing]
+    if not found[0].total:
+        raise FileError(name, f"has no row of positive weight in column {names.weight!r}")
+    whole = not found[0].weighted
+    tally = ClassTally(
+        names.labels,
+        found[:size],
+        (_weighted_like(top, found[0]) for top in found[size:]),
+        (confusion.astype(np.int64) if whole else confusion).reshape(size, size),
+    )
+    pooled = any(each.pooled for each in growing)
+    return ClassTallies(name, names, tally, rows, skipped, pooled)
+
+
+def _predicted(scores: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Return the first of the most probable classes of each row."""
+    best = scores[0].copy()
+    top = np.zeros(len(best), np.int64)
+    for k, p in enumerate(scores[1:], 1):
+        better = p > best
+        top[better] = k
+        best[better] = p[better]
+    return top
 
 
 def _weighted_like(tally: Tally, whole: Tally) -> Tally:

@@ -2,6 +2,17 @@
 
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.class_report import ClassReport
+from truecast.measures.class_scores import ClassDecompositions, class_decompositions
+from truecast.measures.classes import (
+    ClassErrors,
+    ClassUncertainty,
+    classwise_calibration_errors,
+    classwise_uncertainty,
+    confidence_calibration_error,
+    top_label_calibration_errors,
+    top_label_decision_loss,
+)
 from truecast.measures.clinical import (
     CalibrationSlope,
     Interval,
@@ -33,6 +44,10 @@ __all__ = [
     "Band",
     "Bins",
     "CalibrationSlope",
+    "ClassDecompositions",
+    "ClassErrors",
+    "ClassReport",
+    "ClassUncertainty",
     "Decomposition",
     "Interval",
     "LowerDistance",
@@ -51,6 +66,10 @@ __all__ = [
     "calibration_error_quantile",
     "calibration_in_the_large",
     "calibration_slope",
+    "class_decompositions",
+    "classwise_calibration_errors",
+    "classwise_uncertainty",
+    "confidence_calibration_error",
     "integrated_calibration_index",
     "laplace_calibration_error",
     "log_loss",
@@ -64,6 +83,8 @@ __all__ = [
     "smooth_calibration_witness",
     "smooth_ece",
     "stretches",
+    "top_label_calibration_errors",
+    "top_label_decision_loss",
     "u_calibration_error",
     "uncertainty",
 ]

@@ -12,7 +12,13 @@ from truecast import _core
 from truecast.measures.scores import brier_score, log_loss
 from truecast.tally import Tally, as_tally
 
-__all__ = ["Decomposition", "ReliabilityCurve", "isotonic_blocks", "reliability_curve"]
+__all__ = [
+    "Decomposition",
+    "ReliabilityCurve",
+    "brier_of_rates",
+    "isotonic_blocks",
+    "reliability_curve",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,7 @@ def reliability_curve(
     starts, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     whole = zeros.sum(keepdims=True), ones.sum(keepdims=True)
     decompositions = []
-    for score, of_rates in ((brier_score, _brier_of_rates), (log_loss, _log_of_rates)):
+    for score, of_rates in ((brier_score, brier_of_rates), (log_loss, _log_of_rates)):
         said, recalibrated, constant = score(tally), of_rates(zeros, ones), of_rates(*whole)
         # what is never negative must not become so by rounding
         miscalibration, discrimination = (
@@ -121,7 +127,7 @@ def reliability_curve(
     return curve
 
 
-def _brier_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
+def brier_of_rates(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
     """The mean Brier score of blocks, each forecast at its own rate."""
     counts = zeros + ones
     return float((zeros * (ones / counts)).sum() / counts.sum())

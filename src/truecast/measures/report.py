@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from truecast._names import counted, rounds_or_weight
+from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
+from truecast.measures.class_report import ClassReport, measure_classes
 from truecast.measures.clinical import (
     CalibrationSlope,
     Interval,
@@ -198,7 +200,27 @@ _SUMS = (
 )
 
 
-def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None) -> Report:
+@overload
+def measure(y_true: Tally) -> Report: ...
+@overload
+def measure(y_true: ClassTally) -> ClassReport: ...
+@overload
+def measure(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    normalize: bool = False,
+) -> Any: ...
+def measure(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    normalize: bool = False,
+) -> Any:
     """Compute every measure at once.
 
     No single figure here says whether forecasts are good. Calibration errors ignore sharpness
@@ -208,7 +230,15 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
     Parameters
     ----------
     y_true, y_prob, sample_weight
-        As in `Tally.from_predictions`; or a Tally alone.
+        As in `Tally.from_predictions`; or a Tally or ClassTally alone.
+    labels, normalize
+        For several classes, with `y_prob` of shape (rounds, classes): as in
+        `ClassTally.from_predictions`.
+
+    Returns
+    -------
+    Report or ClassReport
+        The latter for several classes. It says which notion of calibration each figure is.
 
     Examples
     --------
@@ -218,7 +248,17 @@ def measure(y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = Non
     (0.421875, 0.171875)
     >>> report.totals["brier_total"]
     1.6875
+
+    >>> classes = tc.measure(["b", "a"], [[0.5, 0.5], [0.75, 0.25]], labels=["a", "b"])
+    >>> classes.accuracy, classes.classwise.sum, classes.confidence
+    (0.5, 0.3125, 0.15625)
     """
+    if of_classes(y_true, y_prob, labels):
+        return measure_classes(
+            as_class_tally(
+                y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
+            )
+        )
     tally = as_tally(y_true, y_prob, sample_weight)
     if len(tally.p) < _TWO_THREADS:
         return Report(**_figures(tally, _FIGURES))

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from truecast import _core
+from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.tally import Tally, as_tally
 
-__all__ = ["brier_score", "log_loss"]
+__all__ = ["brier_score", "class_brier", "class_log", "log_loss", "surprise"]
 
 
 def brier_score(
-    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
+    y_true: Any | Tally | ClassTally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    normalize: bool = False,
+    total: bool = False,
 ) -> float:
     """Mean squared error of the forecasts, a proper score: lower is better, honesty pays.
 
     It mixes calibration and sharpness; `reliability_curve` separates them. What is low depends on
     how predictable the outcomes are, so compare only forecasts of the same outcomes.
 
+    Of several classes it is the sum over classes of squared errors, from 0 to 2 (Brier's own
+    convention): for two columns twice what one of them gives.
+
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
+    labels, normalize
+        For several classes, with `y_prob` of shape (rounds, classes): as in
+        `ClassTally.from_predictions`.
     total
         The sum over all rounds, rather than the mean.
 
@@ -29,13 +45,26 @@ def brier_score(
     --------
     >>> brier_score([1, 0], [0.75, 0.5])
     0.15625
+    >>> brier_score(["sun", "rain"], [[0.75, 0.25], [0.5, 0.5]], labels=["sun", "rain"])
+    0.3125
     """
+    if of_classes(y_true, y_prob, labels):
+        several = as_class_tally(
+            y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
+        )
+        return class_brier(several) / (1 if total else several.total)
     tally = as_tally(y_true, y_prob, sample_weight)
     return _core.brier_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
 
 
 def log_loss(
-    y_true: Any | Tally, y_prob: Any = None, *, sample_weight: Any = None, total: bool = False
+    y_true: Any | Tally | ClassTally,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    labels: Any = None,
+    normalize: bool = False,
+    total: bool = False,
 ) -> float:
     """Mean of -log of the probability given to what happened, a proper score, in nats.
 
@@ -45,6 +74,9 @@ def log_loss(
     ----------
     y_true, y_prob, sample_weight
         As in `Tally.from_predictions`; or a Tally alone.
+    labels, normalize
+        For several classes, with `y_prob` of shape (rounds, classes): as in
+        `ClassTally.from_predictions`.
     total
         The sum over all rounds, rather than the mean.
 
@@ -53,5 +85,27 @@ def log_loss(
     >>> round(log_loss([1, 0], [0.5, 0.5]), 6)
     0.693147
     """
+    if of_classes(y_true, y_prob, labels):
+        several = as_class_tally(
+            y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
+        )
+        return class_log(several) / (1 if total else several.total)
     tally = as_tally(y_true, y_prob, sample_weight)
     return _core.log_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+
+
+def class_brier(tally: ClassTally) -> float:
+    """The sum over rounds and classes of the squared error."""
+    return float(sum(_core.brier_sum(one.p, one.zeros, one.ones) for one in tally.classes))
+
+
+def class_log(tally: ClassTally) -> float:
+    """The sum over rounds of -log of the probability given to the class that came."""
+    return float(sum(surprise(one.p, one.ones) for one in tally.classes))
+
+
+def surprise(p: NDArray[np.float64], ones: NDArray[Any]) -> float:
+    """The sum of -log p over the rounds in which the class came; infinite if p was 0."""
+    came = ones > 0
+    with np.errstate(divide="ignore"):
+        return float(-np.log(p[came]) @ ones[came]) + 0.0

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check, _core
+from truecast import _check
 from truecast._names import counted, short_names
 from truecast.errors import InputError
-from truecast.measures.finder import stretches_p_value
+from truecast.measures.families import chance_of, holm
 from truecast.measures.scores import brier_score
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.plot.spread import frozen
@@ -32,14 +32,10 @@ from truecast.tally import Tally
 
 __all__ = ["GroupOverview", "group_overview"]
 
-_CELLS = 64  # of forecasts, to be resampled
-_DRAWS = 40  # for each group that was looked at: it takes that many to see that one stands out
-_MOST_DRAWS = 40_000
 _AROUND = 65.0  # points that stand above and below the groups
 _LINE = 11.5  # points for a group
 _NAMES = 95.0  # points that names may take of a narrow picture, if that is not more than half of it
 _LONGEST = 60  # letters of a name, however wide the picture is
-_SHARE = 0.01  # of the chance to err that is left to Bernstein's inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +154,7 @@ class GroupOverview:
         If all groups are calibrated and their rounds independent, the chance that any is below 0.05
         here is at most 0.05.
         """
-        left = len(self) - np.arange(len(self))
-        return np.minimum(np.maximum.accumulate(self.p_value * left), 1.0)
+        return holm(self.p_value)
 
 
 def group_overview(
@@ -263,52 +258,8 @@ class _GroupFigures:
     def test(self, resamples: int, level: float, rng: np.random.Generator, groups: int) -> None:
         if self.tally.weighted:
             return
-        pooled = self.tally.coarsened(_CELLS)
-        seen = _error(pooled, pooled.ones) * (1 - 1e-9)
-        draws = _draws(pooled, resamples, rng)
-        self.chance = float(draws.mean())
-        self.chance_high = float(np.quantile(draws, level))
-        proved = 0.0 if _impossible(self.tally) else stretches_p_value(self.tally) / _SHARE
-        # else draws cannot tell, or need not
-        if proved * groups > _SHARE and _DRAWS * groups <= _MOST_DRAWS:
-            while (draws >= seen).sum() < 2 and len(draws) < _DRAWS * groups:
-                draws = np.append(draws, _draws(pooled, len(draws), rng))
-        self.p_value = min(1.0, proved, _share(draws >= seen, resamples) / (1 - _SHARE))
-
-
-def _impossible(tally: Tally) -> bool:
-    """Return whether something came that was said to be impossible: no chance explains that."""
-    return bool(tally.ones[tally.p == 0].any() or tally.zeros[tally.p == 1].any())
-
-
-def _error(tally: Tally, ones: NDArray[np.int64]) -> float:
-    return _core.smooth_error(tally.p, tally.weights - ones, ones, float(tally.total), np.empty(0))
-
-
-def _draws(tally: Tally, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the errors of `number` groups like this one whose forecasts are calibrated."""
-    return np.array(
-        [
-            _error(tally, ones)
-            for ones in rng.binomial(tally.weights, tally.p, (number, len(tally.p)))
-        ]
-    )
-
-
-def _share(exceeds: NDArray[np.bool_], first: int) -> float:
-    """Return a p-value from draws.
-
-    How many of the first draws exceed what was seen, or when the second one does if that is later.
-
-    Both are valid (for the latter see Besag and Clifford, 1991), and so is this: the second is
-    taken just where it says less than any other value that the first can have.
-    """
-    at = np.flatnonzero(exceeds)
-    if len(at) < 2:
-        return (1 + len(at)) / (1 + len(exceeds))
-    return (
-        2 / (int(at[1]) + 1) if at[1] >= first else (1 + int(exceeds[:first].sum())) / (1 + first)
-    )
+        chance = chance_of(self.tally, resamples, level, rng, groups)
+        self.chance, self.chance_high, self.p_value = chance
 
 
 def _tallies(

@@ -13,13 +13,15 @@ from typing import Any
 from truecast import _check
 from truecast._atomic import replaced
 from truecast.certificate import ArcCertificate, Certificate
+from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
+from truecast.report.class_findings import find_classes
 from truecast.report.context import Context
 from truecast.report.course import RunningCourse, TimeCourse, course_of
 from truecast.report.findings import find
 from truecast.report.markup import different
-from truecast.report.page import page
+from truecast.report.page import class_page, page
 from truecast.report.verdict import headline
 from truecast.tally import Tally, as_tally
 
@@ -70,9 +72,11 @@ class HtmlReport:
 
 
 def html_report(
-    y_true: Any | Tally | Mapping[str, Tally],
+    y_true: Any | Tally | ClassTally | Mapping[str, Tally],
     y_prob: Any = None,
     *,
+    labels: Any = None,
+    normalize: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
     after: Any = None,
@@ -103,6 +107,10 @@ def html_report(
         As in `Tally.from_predictions`; or a Tally alone. For several scores of the same outcomes,
         `y_prob` is a mapping from their names to forecasts, or `y_true` one from their names to
         tallies.
+    labels, normalize
+        For several classes, with `y_prob` of shape (rounds, classes) or a ClassTally alone: as in
+        `ClassTally.from_predictions`. The page then has a picture for each class and the table of
+        predicted and actual classes; it takes no groups, times or `after`.
     groups
         The group of each round. With tallies, a mapping from groups to their tallies (for several
         scores, one mapping for each).
@@ -149,7 +157,7 @@ def html_report(
     About two seconds for a million rounds at a million distinct forecasts, after the tally; 60 KB,
     and 30 KB more for each further score. Resamples are of forecasts pooled in at most 2,048 cells.
     """
-    tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
+    several = not isinstance(y_true, Mapping) and of_classes(y_true, y_prob, labels)
     options: dict[str, Any] = {
         "level": _check.between("level", level, 0, 1),
         "random_state": _check.whole_number("random_state", random_state, least=0, most=2**63 - 1),
@@ -166,6 +174,15 @@ def html_report(
         date=date.isoformat() if isinstance(date, datetime.date) else _text("date", date),
         certificate=_certificate(certificate),
     )
+    if several:
+        _refuse_beside_classes(groups=groups, after=after, times=times, certificate=certificate)
+        classes = as_class_tally(
+            y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
+        )
+        finding = find_classes(classes, resamples)
+        verdicts = {context.title: finding.headline}
+        return HtmlReport(class_page(finding, context), context.title, verdicts)
+    tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
     overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
     options |= {"after": later, "resamples": resamples, "bins": _BINS[len(tallies) > 1]}
@@ -183,6 +200,12 @@ def html_report(
     ]
     verdicts = {finding.name: headline(finding) for finding in findings}
     return HtmlReport(page(findings, context), context.title, verdicts)
+
+
+def _refuse_beside_classes(**given: object) -> None:
+    for argument, value in given.items():
+        if value is not None:
+            raise InputError(argument, "must be left out beside several classes", value)
 
 
 def _title(source: str | None, after: bool) -> str:

@@ -7,13 +7,15 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 
+from truecast.report.class_findings import ClassFinding
+from truecast.report.class_page import class_sections
 from truecast.report.context import Context
 from truecast.report.findings import Finding
 from truecast.report.markup import Markup, join, name, shortened, tag
 from truecast.report.numerals import rounds
 from truecast.report.sections import comparison, sections_of
 
-__all__ = ["page"]
+__all__ = ["class_page", "page"]
 
 _DETAILED = 6  # scores with sections of their own
 _SMALL_PRINT = (
@@ -25,6 +27,20 @@ _SMALL_PRINT = (
 
 def page(findings: Sequence[Finding], context: Context) -> str:
     """Return the whole document."""
+    inside = (
+        sections_of(findings[0], context, "h2", "")
+        if len(findings) == 1
+        else _several(findings, context)
+    )
+    return _document(inside, findings[0].figures.total, context)
+
+
+def class_page(finding: ClassFinding, context: Context) -> str:
+    """Return the whole document about several classes."""
+    return _document(class_sections(finding, context), finding.figures.total, context)
+
+
+def _document(inside: Sequence[Markup], total: float, context: Context) -> str:
     style, script = (
         Markup(files(__package__).joinpath(file).read_text("utf-8"))
         for file in ("page.css", "page.js")
@@ -46,13 +62,8 @@ def page(findings: Sequence[Finding], context: Context) -> str:
         ),
         tag("style", style),
     ]
-    inside = (
-        sections_of(findings[0], context, "h2", "")
-        if len(findings) == 1
-        else _several(findings, context)
-    )
     body = [
-        tag("header", tag("h1", name(context.title)), _subtitle(findings, context)),
+        tag("header", tag("h1", name(context.title)), _subtitle(total, context)),
         tag("main", *inside),
         tag("footer", tag("p", _SMALL_PRINT)),
         tag("div", id="tip", role="status", hidden="hidden"),
@@ -69,10 +80,10 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _subtitle(findings: Sequence[Finding], context: Context) -> Markup:
+def _subtitle(total: float, context: Context) -> Markup:
     parts = [
         context.source and name(context.source),
-        rounds(findings[0].figures.total),
+        rounds(total),
         context.date,
     ]
     shown = [part for part in parts if part]

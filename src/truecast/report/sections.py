@@ -32,7 +32,7 @@ from truecast.report.words import (
     where_sentences,
 )
 
-__all__ = ["comparison", "sections_of"]
+__all__ = ["comparison", "sections_of", "tile"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _BEFORE = "This is about the forecasts before recalibration."
@@ -134,12 +134,12 @@ def _verdict(finding: Finding) -> list[Markup]:
     error = finding.smooth_error
     sentences = (found.headline, found.evidence, size(finding, found.kind))
     tiles = [
-        _tile(
+        tile(
             "smooth calibration error",
             figure(figures.smooth_calibration_error),
             interval(finding, error) if error else "",
         ),
-        _tile(
+        tile(
             "the same by chance", figure(error.if_calibrated), f"p-value {p_value(finding.p_value)}"
         )
         if error
@@ -176,10 +176,11 @@ def _changed(before: Finding, after: Finding) -> list[Markup]:
 
 def _compared(term: str, score: float, constant: float) -> Markup:
     shown_score, average = apart(score, constant)
-    return _tile(term, shown_score, f"always saying the average: {average}")
+    return tile(term, shown_score, f"always saying the average: {average}")
 
 
-def _tile(term: str, value: str, more: str) -> Markup:
+def tile(term: str, value: str, more: str) -> Markup:
+    """Return a figure with what it is about, and what to compare it with."""
     return tag(
         "div", tag("dt", term), tag("dd", value), tag("dd", more, class_="more") if more else None
     )

@@ -14,7 +14,16 @@ from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import NONE, apart, between, count, figure, p_value, percent, signed
 from truecast.report.verdict import verdict
 
-__all__ = ["before_after_table", "figures_table", "groups_table", "ranges_table", "scores_table"]
+__all__ = [
+    "before_after_table",
+    "figures_table",
+    "flagged",
+    "framed",
+    "groups_table",
+    "ranges_table",
+    "scores_table",
+    "table_row",
+]
 
 _P_VALUE = "p\N{NON-BREAKING HYPHEN}value"
 
@@ -34,8 +43,8 @@ def ranges_table(ranges: Sequence[Stretch]) -> Markup:
         "p-values account for the whole search: if forecasts are calibrated, 19 pages in 20 mark "
         "nothing."
     )
-    return _framed(
-        f"Ranges of forecasts. {marks}; {allow}", head, [_row(row) for row in rows], "ranges"
+    return framed(
+        f"Ranges of forecasts. {marks}; {allow}", head, [table_row(row) for row in rows], "ranges"
     )
 
 
@@ -46,7 +55,7 @@ def _range(part: Stretch, span: float) -> list[object]:
     forecast, rate = apart(part.forecast, part.rate)
     return [
         ends,
-        _flagged(signed(part.gap), part.off),
+        flagged(signed(part.gap), part.off),
         p_value(part.p_value),
         forecast,
         rate,
@@ -90,7 +99,7 @@ def _group(overview: GroupOverview, k: int, label: str, most: float) -> list[obj
     )
     return [
         name(label),
-        _flagged(p_value(adjusted), adjusted < SIGNIFICANT),
+        flagged(p_value(adjusted), adjusted < SIGNIFICANT),
         figure(error),
         tag(
             "td",
@@ -169,16 +178,19 @@ def figures_table(report: Report) -> Markup:
             )
             continue
         label = "\u2003" * entry.depth + entry.label
-        rows.append(_row([label, figure(entry.value), tag("td", entry.meaning, class_="words")]))
+        rows.append(
+            table_row([label, figure(entry.value), tag("td", entry.meaning, class_="words")])
+        )
     head = (
         "figure",
         "per round",
         tag("th", "what it means, and what it does not", class_="words", scope="col"),
     )
-    return _framed("Every figure of truecast.measure", head, rows)
+    return framed("Every figure of truecast.measure", head, rows)
 
 
-def _flagged(text: str, flag: bool) -> Markup:
+def flagged(text: str, flag: bool) -> Markup:
+    """Return a cell, marked if there is something about it."""
     return (
         tag("td", tag("span", text, class_="flag"), "\u2009*")
         if flag
@@ -189,10 +201,10 @@ def _flagged(text: str, flag: bool) -> Markup:
 def _table(
     caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], kind: str | None = None
 ) -> Markup:
-    return _framed(caption, head, [_row(row, kind) for row in rows])
+    return framed(caption, head, [table_row(row, kind) for row in rows])
 
 
-def _framed(
+def framed(
     caption: str, head: Sequence[object], rows: Sequence[Markup], kind: str | None = None
 ) -> Markup:
     """Return a table that scrolls by itself where it is too wide; the page does not."""
@@ -212,7 +224,8 @@ def _framed(
     )
 
 
-def _row(cells: Sequence[object], kind: str | None = None) -> Markup:
+def table_row(cells: Sequence[object], kind: str | None = None) -> Markup:
+    """Return a row, of which the first cell is its head."""
     first = tag("th", cells[0], scope="row", class_=kind)
     return tag("tr", first, *(cell if _is_cell(cell) else tag("td", cell) for cell in cells[1:]))
 

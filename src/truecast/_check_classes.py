@@ -1,0 +1,230 @@
+"""Validation of forecasts of several classes: labels, outcomes and rows of probabilities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.errors import InputError
+
+__all__ = ["MOST_CLASSES", "SLACK", "Label", "are_rows", "class_rounds", "without_prefix"]
+
+Label = str | int
+
+MOST_CLASSES = 1 << 12  # so that the table of predicted against actual classes fits in memory
+SLACK = 1e-6  # by which a row of probabilities may miss a sum of 1
+_ROWS = "must have shape (rounds, classes), with at least two columns"
+_SEPARATOR = re.compile(r"^(.*[_\s.:/-])[^_\s.:/-]*$")
+
+
+def are_rows(y_prob: Any) -> bool:
+    """Whether forecasts are of several classes: rows of probabilities, rather than one each."""
+    if getattr(y_prob, "ndim", None) is None and hasattr(y_prob, "columns"):
+        return True  # a frame of Polars
+    if isinstance(y_prob, list | tuple):
+        return bool(y_prob) and isinstance(y_prob[0], list | tuple | np.ndarray)
+    return getattr(y_prob, "ndim", 1) == 2
+
+
+def class_rounds(
+    y_true: Any, y_prob: Any, labels: Any, normalize: bool
+) -> tuple[tuple[Label, ...], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the labels, the number of each outcome's class, and rows that sum to 1.
+
+    Columns of a frame are found by their names: those of the labels, with or without a common
+    prefix such as ``p_``. Columns of an array go by their position.
+    """
+    _check.flag("normalize", normalize)
+    _check._refuse_misaligned("y_prob", y_prob, "y_true", y_true)
+    given = None if labels is None else labels_of(labels)
+    names = getattr(y_prob, "columns", None)
+    if names is not None:
+        given, chosen = _columns_of(list(names), given, y_true)
+        y_prob = y_prob[chosen].to_numpy()
+    rows = _rows(y_prob)
+    known = _labels_for(given, rows.shape[1])
+    y = class_numbers(y_true, known, stated=given is not None)
+    if len(y) != len(rows):
+        raise InputError("y_prob", f"must have a row for each of the {len(y)} outcomes", rows.shape)
+    return known, y, rows_that_sum(rows, normalize)
+
+
+def labels_of(labels: Any) -> tuple[Label, ...]:
+    """Return the names of classes: those given, or 0, 1, ... for their number."""
+    rule = f"must be from 2 to {MOST_CLASSES} different names or whole numbers, or how many"
+    if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
+        return tuple(range(_check.whole_number("labels", labels, least=2, most=MOST_CLASSES)))
+    if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+        raise InputError("labels", rule, labels)
+    names = tuple(_label(value, place) for place, value in enumerate(labels))
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise InputError("labels", rule, names)
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError("labels", "must name each class once", name, place)
+    return names
+
+
+def _label(value: Any, place: int) -> Label:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return int(value)
+    if isinstance(value, bool | np.bool_ | int | np.integer):
+        return int(value)
+    raise InputError("labels", "must be names or whole numbers", value, place)
+
+
+def _labels_for(given: tuple[Label, ...] | None, columns: int) -> tuple[Label, ...]:
+    if given is None:
+        return labels_of(columns)
+    if len(given) != columns:
+        rule = f"must have a name for each of the {columns} columns of y_prob, in their order"
+        raise InputError("labels", rule, given)
+    return given
+
+
+def _columns_of(
+    names: list[Any], given: tuple[Label, ...] | None, y_true: Any
+) -> tuple[tuple[Label, ...], list[Any]]:
+    """Return labels and the columns of a frame that belong to them, in the same order."""
+    bare = without_prefix([str(name) for name in names])
+    known = [dict(zip(keys, names, strict=True)) for keys in (map(str, names), bare)]
+    if given is not None:
+        for columns in known:
+            if all(str(label) in columns for label in given):
+                return given, [columns[str(label)] for label in given]
+        missing = next(label for label in given if str(label) not in known[0])
+        rule = f"must have a column for each label; there is none for {missing!r}"
+        raise InputError("y_prob", rule, names)
+    seen = _written(np.asarray(y_true))
+    for columns in known:
+        if seen <= set(columns):
+            return labels_of(_like(y_true, columns)), list(columns.values())
+    raise InputError(
+        "y_true",
+        f"must be named by the columns of y_prob ({', '.join(map(str, names))}); pass labels=, or "
+        ".to_numpy() to go by position",
+        min(seen - set(known[1])),
+    )
+
+
+def _written(values: NDArray[Any]) -> set[str]:
+    """Return how outcomes are written: whole floats as integers are."""
+    if values.dtype.kind == "f" and (values == np.floor(values)).all():
+        values = values.astype(np.int64)
+    return set(map(str, np.unique(values.astype(str)).tolist()))
+
+
+def _like(y_true: Any, columns: Iterable[str]) -> list[Any]:
+    """Return the names of columns as outcomes are written: as numbers if those are numbers."""
+    numbers = np.asarray(y_true).dtype.kind in "iubf"
+    return [int(float(name)) if numbers else name for name in columns]
+
+
+def without_prefix(names: Sequence[str]) -> list[str]:
+    """Return names without the beginning that all of them share, up to a separator.
+
+    Examples
+    --------
+    >>> without_prefix(["p_home", "p_draw", "p_away"])
+    ['home', 'draw', 'away']
+    """
+    first, last = min(names, default=""), max(names, default="")
+    same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    shared = _SEPARATOR.match(first[:same])
+    return [name[len(shared[1]) :] if shared else name for name in names]
+
+
+def class_numbers(y_true: Any, labels: Sequence[Label], *, stated: bool) -> NDArray[np.int64]:
+    """Return the place among the labels of each outcome."""
+    _check._refuse_unordered("y_true", y_true)
+    values = np.asarray(y_true)
+    if values.ndim != 1:
+        raise InputError(
+            "y_true", "must have shape (rounds,), a class for each round", values.shape
+        )
+    if values.dtype.kind in "iubf" and list(labels) == list(range(len(labels))):
+        numbers = values.astype(np.int64) if values.dtype.kind != "f" else _whole(values)
+        bad = (numbers < 0) | (numbers >= len(labels)) | (numbers != values)
+    else:
+        numbers = _places(values, labels)
+        bad = numbers < 0
+    if bad.any():
+        _refuse_label(values, int(np.argmax(bad)), labels, stated)
+    return numbers
+
+
+def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
+    return np.where(np.abs(values) < 2**53, values, -1).astype(np.int64)
+
+
+def _places(values: NDArray[Any], labels: Sequence[Label]) -> NDArray[np.int64]:
+    """Return the place of each value; -1 where it is none of the labels."""
+    place = {label: at for at, label in enumerate(labels)}
+    if values.dtype.kind == "O":
+        return np.array([place.get(value, -1) if _hashable(value) else -1 for value in values])
+    distinct, which = np.unique(values, return_inverse=True)
+    return np.array([place.get(value, -1) for value in distinct.tolist()], np.int64)[which]
+
+
+def _hashable(value: Any) -> bool:
+    return isinstance(value, str | int | float | np.generic)
+
+
+def _refuse_label(
+    values: NDArray[Any], place: int, labels: Sequence[Label], stated: bool
+) -> NoReturn:
+    shown = ", ".join(map(repr, labels[:8])) + ", ..." * (len(labels) > 8)
+    rule = f"must be one of the labels {shown}"
+    if not stated:
+        rule = (
+            f"must be the number of its column in y_prob, 0 to {len(labels) - 1}; "
+            "for names pass labels= in the order of the columns, such as model.classes_"
+        )
+    value = values[place]
+    raise InputError("y_true", rule, value.item() if hasattr(value, "item") else value, place)
+
+
+def _rows(y_prob: Any) -> NDArray[np.float64]:
+    rows = _check._numeric("y_prob", y_prob, _check._PROBABILITY)
+    if rows.ndim != 2 or rows.shape[1] < 2:
+        only = ": of one column, pass [:, 0] and outcomes 0 or 1" * (rows.ndim == 2)
+        raise InputError("y_prob", _ROWS + only, rows.shape)
+    if rows.shape[1] > MOST_CLASSES:
+        raise InputError("y_prob", f"must have at most {MOST_CLASSES} columns", rows.shape)
+    return rows
+
+
+def rows_that_sum(rows: NDArray[Any], normalize: bool) -> NDArray[np.float64]:
+    """Return rows of probabilities that sum to 1, or divided by their sums if that is allowed.
+
+    With `normalize` entries may be any that are not negative, as long as a row has a positive one.
+    """
+    table = np.ascontiguousarray(rows, np.float64)
+    if not len(table):
+        return table
+    low, high = float(table.min()), float(table.max())
+    if not (low >= 0 and high <= (np.finfo(np.float64).max if normalize else 1)):
+        good = (table >= 0) & (table <= (np.finfo(np.float64).max if normalize else 1))
+        rule = "must not be negative" if normalize else _check._PROBABILITY
+        place = np.unravel_index(int(np.argmin(good)), table.shape)
+        raise InputError("y_prob", rule, float(table[place]), tuple(map(int, place)))
+    sums = table @ np.ones(table.shape[1])
+    if not normalize:
+        _refuse_sums(sums, np.abs(sums - 1) <= SLACK, "must have rows that sum to 1 within 1e-6")
+        return table
+    _refuse_sums(sums, (sums > 0) & np.isfinite(sums), "must have rows with a positive entry")
+    return np.minimum(table / sums[:, None], 1.0)
+
+
+def _refuse_sums(sums: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> None:
+    if not good.all():
+        row = int(np.argmin(good))
+        allow = "; normalize=True divides each row by its sum" * rule.endswith("6")
+        raise InputError("y_prob", rule + allow, float(f"{sums[row]:.9g}"), row)

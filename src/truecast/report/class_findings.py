@@ -1,0 +1,132 @@
+"""What is said of several classes: computed once, for the command and the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from truecast._check_classes import Label
+from truecast.class_tally import ClassTally
+from truecast.measures.class_report import ClassReport, measure_classes
+from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
+from truecast.measures.finder import SIGNIFICANT
+from truecast.report.numerals import p_value, percent, rounds
+
+__all__ = ["ClassFinding", "find_classes"]
+
+_NAMED = 5  # classes in a sentence
+_RESAMPLES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFinding:
+    """All that is known of forecasts of several classes.
+
+    Attributes
+    ----------
+    tally : ClassTally
+    figures : ClassReport
+    sure, sure_top : ClassUncertainty or None
+        What chance does to each class, and to each predicted class; None where it was not asked for
+        or cannot be told: for real weights.
+    """
+
+    tally: ClassTally
+    figures: ClassReport
+    sure: ClassUncertainty | None
+    sure_top: ClassUncertainty | None
+
+    @property
+    def off(self) -> tuple[Label, ...]:
+        """The classes that are off beyond chance, the surest first."""
+        return () if self.sure is None else _off(self.sure)
+
+    @property
+    def kind(self) -> str:
+        """The kind of verdict: "off", "fine", or "none" if chance was not looked at."""
+        if self.sure is None:
+            return "none"
+        return "off" if self.off or self.off_top else "fine"
+
+    @property
+    def off_top(self) -> tuple[Label, ...]:
+        """The classes that are off beyond chance in the rounds in which they were predicted."""
+        return () if self.sure_top is None else _off(self.sure_top)
+
+    @property
+    def p_value(self) -> float | None:
+        """The least p-value, which allows for all classes, and for both ways to look at them."""
+        if self.sure is None or self.sure_top is None:
+            return None
+        return min(1.0, 2 * min(self.sure.least_p_value, self.sure_top.least_p_value))
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a line."""
+        if self.kind == "none":
+            return "No verdict: chance was not simulated"
+        if self.kind == "fine":
+            return "No class is off by more than chance explains"
+        if self.off:
+            return f"Not calibrated class by class: {_listed(self.off)} off"
+        return f"Not calibrated where predicted: {_listed(self.off_top)} off"
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the verdict rests on, and what it does not say."""
+        if self.sure is None:
+            return []
+        figures = self.figures
+        places = {label: k for k, label in enumerate(figures.labels)}
+        said = [self._about(label, places[label]) for label in self.off[:_NAMED]]
+        accuracy = (
+            f"The most probable class had {percent(figures.mean_confidence)} on average and came "
+            f"in {percent(figures.accuracy)}."
+        )
+        p = self.p_value
+        tested = "" if p is None else f"; the least p-value is {p_value(p)}, allowing for all"
+        return [
+            *said,
+            accuracy,
+            "Each class was looked at in all rounds, and in those in which it was predicted"
+            f"{tested}.",
+        ]
+
+    def _about(self, label: Label, k: int) -> str:
+        """What is off about a class."""
+        tally = self.tally.classes[k]
+        impossible = tally.ones[tally.p == 0].sum().item()
+        if impossible:
+            return f"{label} came in {rounds(impossible)} in which its forecast was 0."
+        forecast, came = self.figures.mean_forecast[k], self.figures.rate[k]
+        return (
+            f"{label} was forecast with {percent(forecast)} on average and came in "
+            f"{percent(came)} of the rounds."
+        )
+
+
+def find_classes(tally: ClassTally, resamples: int | None = None) -> ClassFinding:
+    """Compute everything; with 0 resamples, without chance."""
+    sure = top = None
+    if resamples != 0 and not tally.weighted:
+        times = resamples or _RESAMPLES
+        sure = classwise_uncertainty(tally, resamples=times)
+        top = classwise_uncertainty(tally, notion="top-label", resamples=times)
+    return ClassFinding(tally, measure_classes(tally), sure, top)
+
+
+def _off(sure: ClassUncertainty) -> tuple[Label, ...]:
+    """Return the classes with a small p-value: half, for there are two families of them."""
+    adjusted = sure.adjusted
+    order = np.argsort(adjusted, kind="stable")
+    return tuple(sure.labels[k] for k in order if 2 * adjusted[k] < SIGNIFICANT)
+
+
+def _listed(labels: tuple[Label, ...]) -> str:
+    if len(labels) == 1:
+        return f"{labels[0]} is"
+    shown = [str(label) for label in labels[:_NAMED]]
+    if len(labels) > _NAMED:
+        return f"{len(labels):,} classes, {', '.join(shown)} first, are"
+    return f"{', '.join(shown[:-1])} and {shown[-1]} are"

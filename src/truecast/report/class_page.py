@@ -1,0 +1,262 @@
+"""The page about several classes: a picture for each, and what was predicted against what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from truecast._names import counted
+from truecast.measures.class_report import NOT_PROMISED
+from truecast.measures.classes import NOTIONS
+from truecast.measures.corp import reliability_curve
+from truecast.measures.finder import SIGNIFICANT
+from truecast.measures.uncertainty import reliability_band
+from truecast.report.charts import group_strip
+from truecast.report.class_findings import ClassFinding
+from truecast.report.context import Context
+from truecast.report.markup import Markup, different, name, tag
+from truecast.report.numerals import apart, count, figure, p_value, percent, probability
+from truecast.report.sections import tile
+from truecast.report.svg import Scale, bars, chart, line, points, rule, scale, text
+from truecast.report.tables import flagged, framed, table_row
+from truecast.tally import Tally
+
+__all__ = ["class_sections"]
+
+_PICTURES = 12  # classes with a picture
+_ROWS = 60  # classes in the table
+_CONFUSED = 20  # classes in the table of predicted and actual ones
+_RESAMPLES = 100
+_BINS = 20
+_SHADES = 8
+_WIDTH, _LEFT, _TOP, _SIDE, _BELOW = 232.0, 30.0, 8.0, 196.0, 40.0
+_STYLES = {"off": "off", "fine": "none", "none": "few"}  # of the verdict
+
+
+def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
+    """Return all sections."""
+    parts = [
+        ("verdict", "Is it calibrated, and how sure are we?", _verdict(finding)),
+        ("measured", "What was measured", _measured(finding, context)),
+        ("classes", "Class by class", _classes(finding)),
+        ("confusion", "What was predicted, and what came", _confusion(finding)),
+        ("notions", "What these figures mean", _notions()),
+        ("figures", "All figures", _figures(finding)),
+    ]
+    return [tag("section", tag("h2", title), *inside, id=key) for key, title, inside in parts]
+
+
+def _verdict(finding: ClassFinding) -> list[Markup]:
+    figures = finding.figures
+    p = finding.p_value
+    tiles = [
+        tile(
+            "classwise smooth errors, summed",
+            figure(figures.classwise.sum),
+            f"worst: {figure(figures.classwise.worst)}",
+        ),
+        None if p is None else tile("least p-value", p_value(p), "allowing for all classes"),
+        _compared("Brier score", figures.brier.score, figures.brier.uncertainty),
+        _compared("log loss", figures.log.score, figures.log.uncertainty),
+        tile(
+            "the predicted class came",
+            percent(figures.accuracy),
+            f"forecast: {percent(figures.mean_confidence)}",
+        ),
+    ]
+    words = [f"{finding.headline}.", *finding.sentences]
+    kind = _STYLES[finding.kind]
+    return [
+        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {kind}"),
+        tag("dl", *tiles, class_="tiles"),
+    ]
+
+
+def _compared(term: str, score: float, constant: float) -> Markup:
+    shown, average = apart(score, constant)
+    return tile(term, shown, f"always saying the shares: {average}")
+
+
+def _measured(finding: ClassFinding, context: Context) -> list[Markup]:
+    figures = finding.figures
+    facts = [
+        ("source", None if context.source is None else name(context.source)),
+        ("rounds" if isinstance(figures.total, int) else "total weight", count(figures.total)),
+        ("rows skipped", count(context.skipped) if context.skipped else None),
+        ("outcome", None if context.outcome is None else name(context.outcome)),
+        ("classes", count(len(figures.labels))),
+    ]
+    pairs = [
+        tag("div", tag("dt", term), tag("dd", what)) for term, what in facts if what is not None
+    ]
+    return [tag("dl", *pairs, class_="facts")]
+
+
+def _classes(finding: ClassFinding) -> list[Markup]:
+    figures = finding.figures
+    names = different(figures.labels)
+    shown = _most_off(finding, _PICTURES)
+    pictures = [
+        tag(
+            "figure",
+            tag("figcaption", tag("b", name(names[k])), f", came in {percent(figures.rate[k])}"),
+            class_chart(finding.tally.classes[k], f"Reliability of {names[k]}"),
+        )
+        for k in shown
+    ]
+    rest = len(figures.labels) - len(shown)
+    more = f" Those with the largest errors; {count(rest)} more are not shown." if rest else ""
+    caption = (
+        "Blue: the share that came true, by forecast. Dashed: as forecast. Grey: where the curve "
+        f"would be by chance, 90 % at each forecast. Bars: how often.{more}"
+    )
+    return [
+        tag("div", *pictures, class_="multiples"),
+        tag("p", caption, class_="quiet"),
+        _class_table(finding, names),
+    ]
+
+
+def _most_off(finding: ClassFinding, most: int) -> list[int]:
+    """Return the classes with the largest errors, in their own order."""
+    each = finding.figures.classwise.each
+    return sorted(np.argsort(-each, kind="stable")[:most].tolist())
+
+
+def _class_table(finding: ClassFinding, names: Sequence[str]) -> Markup:
+    figures, sure = finding.figures, finding.sure
+    shown = _most_off(finding, _ROWS)
+    highs = [0.0] if sure is None else sure.chance_high[shown].tolist()
+    most = max([*highs, *figures.classwise.each[shown].tolist()])
+    rows = []
+    for k in shown:
+        error = float(figures.classwise.each[k])
+        high = float("nan") if sure is None else float(sure.chance_high[k])
+        p = float("nan") if sure is None else float(sure.adjusted[k])
+        forecast, came = apart(figures.mean_forecast[k], figures.rate[k])
+        strip = group_strip(error, high, most, f"error {figure(error)}")
+        cells = [
+            name(names[k]),
+            flagged(figure(error), 2 * p < SIGNIFICANT),
+            tag("td", strip, class_="strip"),
+            p_value(p),
+            came,
+            forecast,
+            percent(float(figures.top_label.share[k])),
+            figure(figures.parts.brier[k].score),
+            figure(figures.parts.brier[k].miscalibration),
+        ]
+        rows.append(table_row(cells))
+    head = (
+        "class",
+        "smooth calib. error",
+        "error (dot), chance (bar)",
+        "adjusted p\N{NON-BREAKING HYPHEN}value",
+        "came",
+        "mean forecast",
+        "predicted",
+        "Brier score",
+        "of that miscal\N{SOFT HYPHEN}ibration",
+    )
+    caption = (
+        "Classes. An asterisk marks errors beyond chance, allowing for all classes (Holm). The "
+        "Brier scores of the classes add up to the whole."
+    )
+    return framed(caption, head, rows)
+
+
+def class_chart(tally: Tally, label: str) -> Markup:
+    """Return a small reliability diagram: curve, band of chance, and how often."""
+    bottom = _TOP + _SIDE
+    x, y = scale(0.0, 1.0, _LEFT, _LEFT + _SIDE), scale(0.0, 1.0, bottom, _TOP)
+    edges = np.arange(_BINS + 1) / _BINS
+    at = np.minimum((tally.p * _BINS).astype(np.int64), _BINS - 1)
+    often = np.bincount(at, tally.weights, _BINS)
+    height = scale(0.0, float(often.max()), bottom + _BELOW, bottom + 12)
+    curve = reliability_curve(tally)
+    ends = np.stack((curve.lower, curve.upper), 1).reshape(-1)
+    marks = (0.0, 0.5, 1.0)
+    parts = [
+        *(rule(_LEFT, y(mark), _LEFT + _SIDE, y(mark), "grid") for mark in marks),
+        *(rule(x(mark), _TOP, x(mark), bottom, "grid") for mark in marks),
+        *(text(_LEFT - 5, y(mark) + 4, probability(mark), "end") for mark in marks),
+        *_band(tally, x, y),
+        line([0.0, 1.0], [0.0, 1.0], x, y, "ideal"),
+        line(ends, np.repeat(curve.rate, 2), x, y, "curve"),
+        bars(edges, 0 * often, often, x, height, "zeros"),
+        rule(_LEFT, bottom + _BELOW, _LEFT + _SIDE, bottom + _BELOW),
+        *(text(x(mark), bottom + _BELOW + 15, probability(mark), "middle") for mark in marks),
+    ]
+    return chart(label, _WIDTH, bottom + _BELOW + 20, parts)
+
+
+def _band(tally: Tally, x: Scale, y: Scale) -> list[Markup]:
+    if tally.weighted:
+        return []
+    band = reliability_band(tally, resamples=_RESAMPLES)
+    p = band.p if len(band.p) < _SIDE / 2 else np.linspace(band.p[0], band.p[-1], int(_SIDE / 2))
+    lower, upper = (np.interp(p, band.p, side) for side in (band.lower, band.upper))
+    if len(p) == 1:
+        return [rule(x(p[0]), y(lower[0]), x(p[0]), y(upper[0]), "bandline")]
+    around = points(np.concatenate((p, p[::-1])), np.concatenate((lower, upper[::-1])), x, y)
+    return [tag("polygon", points=around, class_="band")]
+
+
+def _confusion(finding: ClassFinding) -> list[Markup]:
+    table = finding.tally.confusion
+    names = different(finding.figures.labels)
+    both = table.sum(axis=0) + table.sum(axis=1)
+    shown = sorted(np.argsort(-both, kind="stable")[:_CONFUSED].tolist())
+    sums = table.sum(axis=1)
+    rows = []
+    for i in shown:
+        share = table[i, shown] / max(float(sums[i]), 1e-300)
+        cells = [
+            tag(
+                "td",
+                count(table[i, j].item()),
+                class_=f"shade-{round(float(part) * _SHADES)}",
+                title=f"{percent(float(part))} of {names[i]} predicted",
+            )
+            for j, part in zip(shown, share, strict=True)
+        ]
+        right = percent(float(table[i, i] / sums[i])) if sums[i] else "\N{EN DASH}"
+        rows.append(table_row([name(names[i]), *cells, right]))
+    head = ("predicted \N{RIGHTWARDS ARROW} came", *(name(names[j]) for j in shown), "right")
+    rest = len(names) - len(shown)
+    more = f" The {_CONFUSED} most frequent; {counted(rest, 'more')} not shown." if rest else ""
+    lost = finding.figures.top_label_decision_loss
+    return [
+        framed(
+            f"Rounds, by the most probable class (rows) and by what came (columns).{more}",
+            head,
+            rows,
+            "confusion",
+        ),
+        tag(
+            "p",
+            "Saying another class throughout, for each predicted one, would have been right in "
+            f"{percent(lost)} more of the rounds."
+            if lost
+            else "No predicted class should have been replaced by another one throughout.",
+        ),
+    ]
+
+
+def _notions() -> list[Markup]:
+    items = [
+        tag("li", tag("b", f"{notion.capitalize()}: "), f"an error of 0 means that {meaning}.")
+        for notion, meaning in NOTIONS.items()
+    ]
+    promise = f"{NOT_PROMISED[0].upper()}{NOT_PROMISED[1:]}."
+    return [tag("ul", *items), tag("p", promise)]
+
+
+def _figures(finding: ClassFinding) -> list[Markup]:
+    rows = []
+    for about, some in finding.figures.figures.items():
+        rows.append(tag("tr", tag("th", about, colspan="2", scope="rowgroup"), class_="part"))
+        rows += [table_row([each.strip(), figure(value)]) for each, value in some.items()]
+    head = ("figure", "value")
+    return [framed("All figures, means per round.", head, rows)]

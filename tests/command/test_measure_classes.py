@@ -1,0 +1,186 @@
+"""`truecast measure` and `truecast report` on files of several classes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import truecast as tc
+from truecast.cli import main
+
+NAMES = ("home", "draw", "away")
+
+
+def games(rounds: int = 300, seed: int = 0) -> tuple[list[str], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(3), rounds)
+    y = np.minimum((rng.random((rounds, 1)) > np.cumsum(rows, axis=1)).sum(axis=1), 2)
+    return [NAMES[k] for k in y], rows
+
+
+def frame(prefix: str = "p_", **more: object) -> pl.DataFrame:
+    y, rows = games()
+    columns = {prefix + name: rows[:, k] for k, name in enumerate(NAMES)}
+    return pl.DataFrame({"result": y} | columns | more)
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, [*words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def measured(path: Path, *words: str) -> dict:
+    code, out, err = run("measure", str(path), "--json", *words)
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--outcome", "result", "--scores", "p_home,p_draw,p_away"),
+        ("--classes", "home, draw, away"),
+    ],
+)
+def test_figures_are_those_of_python(tmp_path: Path, kind: str, words: tuple[str, ...]) -> None:
+    path = tmp_path / f"games.{kind}"
+    write = {"csv": "write_csv", "parquet": "write_parquet", "json": "write_ndjson"}[kind]
+    getattr(frame(), write)(path)
+    data = measured(path, "--resamples", "0", *words)
+    y, rows = games()
+    expected = tc.measure(y, rows, labels=NAMES).to_dict()
+    assert data["labels"] == list(NAMES)
+    for name in ("brier", "log", "classwise", "top_label", "confidence", "accuracy"):
+        assert data[name] == expected[name], name
+    table = tc.ClassTally.from_predictions(y, rows, labels=NAMES).confusion
+    assert data["confusion"] == table.tolist()
+
+
+def test_chunks_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame().write_csv(tmp_path / "games.csv")
+    whole = measured(tmp_path / "games.csv", "--resamples", "20")
+    monkeypatch.setattr(sys.modules["truecast.files.tallies"], "_ROWS", 7)
+    assert measured(tmp_path / "games.csv", "--resamples", "20") == whole
+
+
+def test_classes_may_be_named_otherwise_and_be_numbers(tmp_path: Path) -> None:
+    y, rows = games()
+    numbers = [NAMES.index(one) for one in y]
+    table = pl.DataFrame({"label": numbers} | {f"prob {k}": rows[:, k] for k in range(3)})
+    table.write_csv(tmp_path / "f.csv")
+    guessed = measured(tmp_path / "f.csv", "--resamples", "0")
+    assert guessed["labels"] == ["0", "1", "2"]
+    short = pl.DataFrame({"label": [one[0].upper() for one in y]}).hstack(table.drop("label"))
+    short.write_csv(tmp_path / "g.csv")
+    scores = "prob 0,prob 1,prob 2"
+    named = measured(
+        tmp_path / "g.csv", "--scores", scores, "--classes", "h,d,a", "--resamples", "0"
+    )
+    assert named["labels"] == ["h", "d", "a"]
+    assert named["classwise"]["sum"] == guessed["classwise"]["sum"]
+
+
+def test_a_class_that_comes_late_is_known_by_its_column(tmp_path: Path) -> None:
+    y, _ = games()
+    order = np.argsort([one == "away" for one in y], kind="stable")
+    table = frame()[order.tolist()]
+    table.write_csv(tmp_path / "f.csv")
+    assert measured(tmp_path / "f.csv", "--resamples", "0")["labels"] == list(NAMES)
+
+
+def test_weights_and_percentages(tmp_path: Path) -> None:
+    y, rows = games()
+    weight = np.arange(len(y)) % 3
+    columns = {f"p_{name}": rows[:, k] * 100 for k, name in enumerate(NAMES)}
+    pl.DataFrame({"result": y, "w": weight} | columns).write_csv(tmp_path / "f.csv")
+    data = measured(tmp_path / "f.csv", "--weight", "w", "--percent", "--resamples", "0")
+    expected = tc.measure(y, rows, labels=NAMES, sample_weight=weight)
+    assert data["brier"]["score"] == pytest.approx(expected.brier.score)
+
+
+def test_the_text_says_what_each_figure_is(tmp_path: Path) -> None:
+    frame().write_csv(tmp_path / "games.csv")
+    code, out, _ = run("measure", str(tmp_path / "games.csv"))
+    assert code == 0
+    assert out.startswith("No class is off by more than chance explains.")
+    assert "None of these says that whole vectors are calibrated" in out
+    assert max(map(len, out.splitlines())) <= 80
+    for name in NAMES:
+        assert f"\n{name} " in out
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        ({"p_home": 0.9}, (), "line 2: the 3 scores must sum to 1 within 1e-06, got"),
+        ({"p_home": 1.9}, (), "line 2: p_home must be a probability from 0 to 1, got '1.9'"),
+        ({"result": "abandoned"}, ("--scores", "p_home,p_draw,p_away"), "one of the classes home"),
+        ({}, ("--scores", "p_home,p_gone"), "has no column 'p_gone' (--scores)"),
+        ({}, ("--scores", "p_home,p_draw", "--classes", "a,b,c"), "3 classes (--classes) in 2"),
+        ({}, ("--scores", "p_home,p_home"), "each class once"),
+        (
+            {},
+            ("--classes", "home,lost"),
+            "has no column for each class (--classes), such as 'lost'",
+        ),
+        ({}, ("--scores", "p_home,p_draw", "--score", "p_away"), "must not be given together"),
+        ({}, ("--scores", "p_home,p_draw,p_away", "--by", "result"), "not for several classes"),
+    ],
+)
+def test_mistakes_are_explained(
+    tmp_path: Path, change: dict, words: tuple[str, ...], message: str
+) -> None:
+    table = frame()
+    for name, value in change.items():
+        table[0, name] = value
+    table.write_csv(tmp_path / "games.csv")
+    code, _, err = run("measure", str(tmp_path / "games.csv"), *words)
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
+def test_rows_are_normalized_or_skipped_on_request(tmp_path: Path) -> None:
+    table = frame()
+    table[0, "p_home"] = 0.0
+    table.write_csv(tmp_path / "games.csv")
+    assert measured(tmp_path / "games.csv", "--normalize", "--resamples", "0")["rows"] == 300
+    data = measured(tmp_path / "games.csv", "--skip-bad", "--resamples", "0")
+    assert (data["rows"], data["skipped"]) == (299, 1)
+
+
+@pytest.mark.slow("simulates bands for three pictures")
+def test_the_page_shows_every_class(tmp_path: Path) -> None:
+    frame().write_csv(tmp_path / "games.csv")
+    page = tmp_path / "page.html"
+    code, out, _ = run("report", str(tmp_path / "games.csv"), "-o", str(page))
+    assert (code, out) == (0, "No class is off by more than chance explains.\n")
+    html = page.read_text()
+    assert html.count('class="chart"') == 3
+    assert all(f">{name}</bdi>" in html for name in NAMES)
+    assert "What was predicted, and what came" in html
+    assert "whole vectors" in html
+
+
+@pytest.mark.slow("makes pages")
+def test_pages_of_many_classes_and_strange_names() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.ones(30), 200)
+    labels = ["<script>", "\u202eabc", *map(str, range(28))]
+    page = tc.html_report(rng.integers(0, 30, 200).astype(str), rows, labels=[*map(str, range(30))])
+    assert page.html.count('class="chart"') == 12
+    y = [labels[k] for k in rng.integers(0, 30, 200)]
+    page = tc.html_report(y, rows, labels=labels, resamples=20)
+    assert "<script>" not in page.html.split("</style>")[1].split("<script>")[0]
+    assert "\u202e" not in page.html
+    with pytest.raises(tc.InputError, match="groups must be left out beside several classes"):
+        tc.html_report(y, rows, labels=labels, groups=y)
+    weighted = tc.html_report(y, rows, labels=labels, sample_weight=rng.random(200))
+    assert "No verdict" in weighted.html

@@ -118,7 +118,7 @@ class Monitor(_core.Watch, Saveable):
     alpha
         The chance of any false alarm, ever: 0.01 if nothing is given.
     mean_time
-        Instead: a false alarm in so many rounds on average, at most.
+        Instead: N, for at most one false alarm in N rounds on average.
     order
         In which order late outcomes are bet on. "issue": in the order of the forecasts; an outcome
         waits until those of all forecasts before it are there, or given up. "resolution": as they

@@ -14,6 +14,7 @@ _ROOMS = (
     "distance",
     "forecasters",
     "recalibrate",
+    "monitor",
     "report",
     "reading",
 )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from truecast import errors as errors
     from truecast import forecasters as forecasters
     from truecast import measures as measures
+    from truecast import monitor as monitor
     from truecast import plot as plot
     from truecast import recalibrate as recalibrate
     from truecast import report as report
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from truecast.errors import *
     from truecast.forecasters import *
     from truecast.measures import *
+    from truecast.monitor import *
     from truecast.reading import *
     from truecast.recalibrate import *
     from truecast.report import *

@@ -55,6 +55,13 @@ all others. `guard` is as for `Guard`. `tickets` has `issued`, how many there we
 `awaited`. `asked` are the scores that `observe` is about.
 """
 
+MONITOR = """
+`book` has what concerns all rounds. `chains` is a list, a single one but for the order "chains":
+each has `rounds`, and `accounts`, of everyone, of all others, and of the groups that `groups`
+names. `late` has `passed_over` and `given_up`, numbers of forecasts, and the `table` of those that
+await an outcome, or an older one's, as lists.
+"""
+
 
 def typed(entry: Entry) -> str:
     one = {"bool": "true or false", "<f8": "float", "<f4": "float"}.get(entry.kind, "integer")
@@ -92,6 +99,9 @@ def page() -> str:
     parts += ["\n## Recalibrator\n", RECALIBRATOR]
     parts += ["\nThe table `awaited`:\n", table(tickets.ENTRIES)]
     parts += ["\n`bursts`, on outcomes that come together:\n", listed(_core.BURSTS)]
+    parts += ["\n## Monitor\n", MONITOR, "\n`book`:\n", listed(_core.WATCH["book"])]
+    parts += ["\nAn account:\n", listed(_core.WATCH["accounts"])]
+    parts += ["\nThe table:\n", listed(_core.WATCH["tickets"])]
     parts += ["\n## Hints\n", "\n`Identity` has no entries.\n"]
     for hint in (hints.Platt(), hints.BinMeans(), hints.Isotonic()):
         parts += [f"\n`{type(hint).__name__}`:\n", listed(hint._entries()[0])]

@@ -73,6 +73,17 @@ def of_experts() -> tc.Recalibrator:
     return r
 
 
+def watched(**options: Any) -> tc.Monitor:
+    """With everything: groups, others, tickets, events, forecasts given up and passed over."""
+    m = tc.Monitor(max_groups=2, max_unresolved=4, **options)
+    names: list[Any] = ["a", None, ("a", "b"), ("b", "c", "d"), 7]
+    m.update_many(SCORES, OUTCOMES, groups=names * 11)
+    for k in range(7):
+        m.issue(k / 7, group=[None, "a", "e"][k % 3], event=[None, "x"][k % 2])
+    m.resolve(60, 0)
+    return m
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "AlmostOneStepAhead": lambda: asked(tc.AlmostOneStepAhead(grid=10, horizon=90, at="middle")),
     "BentGrid": lambda: asked(tc.BentGrid(horizon=100, cell="lowest")),
@@ -87,6 +98,8 @@ KINDS: dict[str, Callable[[], Any]] = {
     "Mix": lambda: learned(hints.Mix([hints.Platt(5), hints.BinMeans(), hints.Identity()])),
     "Recalibrator": recalibrated,
     "Recalibrator of experts": of_experts,
+    "Monitor": lambda: watched(alpha=0.05),
+    "Monitor with chains": lambda: watched(mean_time=1_000, order="chains", chains=2),
 }
 
 

@@ -197,4 +197,5 @@ NB_MODULE(kernels, m) {
     bind_guard(m);
     bind_hints(m);
     bind_measures(m);
+    bind_monitor(m);
 }

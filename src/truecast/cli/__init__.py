@@ -17,6 +17,7 @@ from truecast.cli.measure import measure
 from truecast.cli.recalibrate import recalibrate
 from truecast.cli.report import report
 from truecast.cli.shared import readable
+from truecast.cli.watch import watch
 
 __all__ = ["main"]
 
@@ -50,15 +51,17 @@ def main() -> None:
       truecast measure scores.csv                     is it calibrated, and good?
       truecast report scores.csv -o report.html       the same, with pictures
       truecast recalibrate scores.csv -o better.csv   repair it, with a proof
+      truecast watch scores.csv                       an alarm when it changes
 
     \b
     Exit codes:
       0    all is well
       1    the machine failed: disk full, folder not writable
       2    an option or the file is wrong; a line says what
+      3    an alarm of `truecast watch`
       130  stopped by Ctrl-C
     """  # noqa: D205, D301 (click wants the character itself)
 
 
-for command in (measure, report, recalibrate, distance, forecast, arena):
+for command in (measure, report, recalibrate, watch, distance, forecast, arena):
     main.add_command(command)

@@ -32,6 +32,7 @@ __all__ = [
     "echo_json",
     "errors",
     "file_type",
+    "finite",
     "fitted",
     "interruptible",
     "opened",
@@ -318,7 +319,9 @@ def interruptible(message: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[OpenTable, Names]]:
+def opened(
+    file: str, *, quiet: bool = False, follow: Callable[[], bool] | None = None, **columns: Any
+) -> Iterator[tuple[OpenTable, Names]]:
     """Open a file, and say which columns are taken where that was guessed.
 
     Parameters
@@ -327,6 +330,8 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
         Its path, or - for standard input.
     quiet
         Say nothing.
+    follow
+        As for `truecast.files.open_table`.
     columns
         As for `truecast.files.guess`.
     """
@@ -335,7 +340,7 @@ def opened(file: str, *, quiet: bool = False, **columns: Any) -> Iterator[tuple[
         from truecast.files.columns import brief
     except ImportError as error:
         raise Refusal("reading files needs Polars: pip install 'truecast[cli]'") from error
-    with open_table(file) as table:
+    with open_table(file, follow=follow) as table:
         names = guess(table.name, table.columns, sample=table.sample, **columns)
         scores = columns.get("scores", ())
         if (
@@ -427,14 +432,15 @@ def echo_json(data: object, *, err: bool = False) -> None:
     """Print data as JSON; what is infinite or undefined, which JSON has no word for, as null."""
     import json
 
-    click.echo(json.dumps(_finite(data), indent=2, allow_nan=False), err=err)
+    click.echo(json.dumps(finite(data), indent=2, allow_nan=False), err=err)
 
 
-def _finite(data: Any) -> Any:
+def finite(data: Any) -> Any:
+    """Return data with null for what is infinite or undefined."""
     if isinstance(data, dict):
-        return {str(name): _finite(value) for name, value in data.items()}
+        return {str(name): finite(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
+        return [finite(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 

@@ -95,17 +95,28 @@ class OpenTable(Protocol):
 
 
 @contextmanager
-def open_table(file: str) -> Iterator[OpenTable]:
-    """Open a file, or standard input if it is called "-"; for the time of a `with`."""
+def open_table(file: str, *, follow: Callable[[], bool] | None = None) -> Iterator[OpenTable]:
+    """Open a file, or standard input if it is called "-"; for the time of a `with`.
+
+    Parameters
+    ----------
+    file
+        Its path.
+    follow
+        To read a text as it grows: is called at the end of the file, waits, and says whether to
+        look for more.
+    """
     name = "standard input" if file == "-" else shown(file)
     with _opened(file, name) as raw:
-        reader = _Reader(raw, name)
+        reader = _Reader(raw, name, follow)
         content: io.BufferedReader = io.BufferedReader(reader, 1 << 16)
         stream = unpack(name, content)
         with reading_errors(name):
             head = stream.peek(1)
         if not head:
             raise FileError(name, "is empty")
+        if follow is not None and (stream is not content or head[:4] == b"PAR1"):
+            raise FileError(name, "is not plain text, which alone can be followed: use --once")
         if head[:4] == b"PAR1":
             plain = stream is content and file != "-" and raw.seekable()
             with _on_disk(name, file if plain else None, stream) as path:
@@ -120,7 +131,7 @@ def _text(name: str, stream: io.BufferedReader, reader: _Reader) -> OpenTable:
 
     def read(size: int) -> bytes:
         with reading_errors(name):
-            return stream.read(size)
+            return stream.read1(size) if reader.follow else stream.read(size)
 
     head = stream.peek(8)
     reason = next((reason for magic, reason in _NO_TEXT.items() if head.startswith(magic)), None)
@@ -153,7 +164,8 @@ def _opened(file: str, name: str) -> Iterator[IO[bytes]]:
 class _Reader(io.RawIOBase):
     """A stream that can be read but not wound back, as pipes are."""
 
-    def __init__(self, raw: IO[bytes], name: str) -> None:
+    def __init__(self, raw: IO[bytes], name: str, follow: Callable[[], bool] | None) -> None:
+        self.follow = follow
         self._raw = raw
         self._name = name
         self._size = self._bytes()
@@ -171,7 +183,11 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._raw.read(len(buffer))
+        data = self._some(len(buffer))
+        while not data and self.follow is not None and self.follow():
+            if self._bytes() < self._read:
+                break
+            data = self._some(len(buffer))
         if not data and (self._read < self._size or self._bytes() < self._size):
             raise FileError(
                 self._name, "became shorter while it was read: read it when nobody writes to it"
@@ -179,6 +195,11 @@ class _Reader(io.RawIOBase):
         buffer[: len(data)] = data
         self._read += len(data)
         return len(data)
+
+    def _some(self, size: int) -> bytes:
+        """Read what is there; if the text is followed, do not wait until that is all of it."""
+        some = getattr(self._raw, "read1", None) if self.follow else None
+        return bytes(self._raw.read(size) if some is None else some(size))
 
     def fraction(self) -> float | None:
         """How much was read; None if nobody knows how much there is."""

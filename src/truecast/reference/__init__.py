@@ -8,12 +8,14 @@ from truecast.reference import measures
 from truecast.reference.distance import brute_force_distance, calibration_distance
 from truecast.reference.guard import ArcGuard
 from truecast.reference.ladder import PlainLadder, bent_points, uniform_points
+from truecast.reference.monitor import PlainMonitor
 from truecast.reference.sperner import PlainSperner
 from truecast.reference.split_ladder import PlainSplitWalk
 
 __all__ = [
     "ArcGuard",
     "PlainLadder",
+    "PlainMonitor",
     "PlainSperner",
     "PlainSplitWalk",
     "bent_points",

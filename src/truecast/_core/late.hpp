@@ -1,0 +1,124 @@
+// Forecasts whose outcomes come later, and the order in which they are bet on (docs/monitor.md,
+// section 5).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "monitor.hpp"
+
+namespace truecast::monitor {
+
+enum class Order : std::uint8_t { issue = 0, resolution = 1, chains = 2 };
+
+struct Pending {
+    double p = 0.0;
+    Members of;
+    std::int64_t event = 0;  // 0 for none
+    bool bet = true;         // whether it is bet on at all
+    bool open = true;        // whether its outcome is awaited
+    std::uint32_t chain = 0;
+    Came came = Came::never;
+};
+
+struct Late {
+    // By number, so oldest first. In the order of issue those that are resolved wait for older ones.
+    std::map<std::int64_t, Pending> tickets;
+    std::map<std::int64_t, std::int64_t> events;  // awaited forecasts of each
+    std::vector<bool> taken;                      // chains that await an outcome
+    std::int64_t awaited = 0;
+    std::int64_t passed_over = 0;  // forecasts that are not bet on
+    std::int64_t given_up = 0;
+
+    std::optional<std::uint32_t> free_chain() const {
+        for (std::size_t k = 0; k < taken.size(); ++k)
+            if (!taken[k]) return static_cast<std::uint32_t>(k);
+        return std::nullopt;
+    }
+};
+
+// A book, and the forecasts that it waits for.
+struct Desk {
+    Order order;
+    std::size_t most_awaited;
+    Book book;
+    Late late;
+
+    Desk(bool level, double limit, Order order_, std::size_t chains, std::size_t most)
+        : order(order_), most_awaited(most), book(level, limit, chains) {
+        late.taken.assign(chains, false);
+    }
+
+    std::int64_t issue(double p, Members of, std::int64_t event) {
+        if (static_cast<std::size_t>(late.awaited) >= most_awaited) close(oldest(), Came::never);
+        Pending made;
+        made.p = p;
+        made.of = std::move(of);
+        made.event = event;
+        if (order == Order::chains) {
+            const auto free = late.free_chain();
+            made.bet = free.has_value();
+            made.chain = free.value_or(0);
+        } else if (event != 0) {
+            made.bet = late.events.count(event) == 0;  // one event, one factor
+        }
+        const std::int64_t number = book.clock;
+        if (event != 0) ++late.events[event];
+        const Pending& kept = late.tickets.emplace(number, std::move(made)).first->second;
+        if (order == Order::chains && kept.bet) late.taken[kept.chain] = true;
+        if (!kept.bet) ++late.passed_over;
+        ++late.awaited;
+        ++book.clock;
+        return number;
+    }
+
+    // The outcome of an awaited forecast; nothing if it is given up and left out.
+    void close(std::int64_t number, std::optional<Came> came) {
+        const auto found = late.tickets.find(number);
+        Pending& ticket = found->second;
+        ticket.open = false;
+        --late.awaited;
+        if (ticket.event != 0) {
+            const auto event = late.events.find(ticket.event);
+            if (--event->second == 0) late.events.erase(event);
+        }
+        if (!came || *came == Came::never) ++late.given_up;
+        if (order == Order::chains && ticket.bet) late.taken[ticket.chain] = false;
+        if (ticket.bet && !came) ++late.passed_over;
+        ticket.bet = ticket.bet && came;
+        ticket.came = came.value_or(Came::never);
+        if (order != Order::issue) {
+            settle(number, ticket);
+            late.tickets.erase(found);
+            return;
+        }
+        while (!late.tickets.empty() && !late.tickets.begin()->second.open) {
+            settle(late.tickets.begin()->first, late.tickets.begin()->second);
+            late.tickets.erase(late.tickets.begin());
+        }
+    }
+
+    // A forecast whose outcome is known before the next one is made.
+    void at_once(double p, const Members& of, bool one) {
+        const Came came = one ? Came::one : Came::zero;
+        if (late.tickets.empty())
+            book.settle(p, of, 0, book.clock++, came);
+        else
+            close(issue(p, of, 0), came);
+    }
+
+    std::int64_t oldest() const {
+        for (const auto& [number, ticket] : late.tickets)
+            if (ticket.open) return number;
+        return -1;
+    }
+
+  private:
+    void settle(std::int64_t number, const Pending& ticket) {
+        if (ticket.bet) book.settle(ticket.p, ticket.of, ticket.chain, number, ticket.came);
+    }
+};
+
+}  // namespace truecast::monitor

@@ -1,0 +1,312 @@
+"""`truecast watch`: follow a file of forecasts, and say when they stop being calibrated."""
+
+from __future__ import annotations
+
+import json
+import math
+import time as clock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from truecast._names import counted
+from truecast.cli.shared import (
+    Once,
+    arguments,
+    check_outputs,
+    echo,
+    echo_json,
+    errors,
+    file_type,
+    finite,
+    interruptible,
+    opened,
+    say,
+)
+
+if TYPE_CHECKING:
+    from truecast.files import Names, OpenTable
+    from truecast.files.watching import Alarm, WatchRun
+    from truecast.monitor import Finding
+
+ALARM = 3  # exit code
+
+
+@click.command(cls=Once, short_help="Follow a file, and say when forecasts are off.")
+@arguments("file", "outcome", "scores")
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="NAME",
+    help="Column of groups, each watched by itself; may be repeated: groups may overlap.",
+)
+@click.option("--alpha", type=float, help="Chance of any false alarm, ever.  [default: 0.01]")
+@click.option(
+    "--mean-time",
+    type=float,
+    metavar="N",
+    help="Instead: at most one false alarm in N rows on average; starts anew after each.",
+)
+@click.option("--time", metavar="NAME", help="Column of times, to say since when.")
+@click.option("--once", is_flag=True, help="Read what there is, and end; 3 if there is an alarm.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.01, 86400),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look for new rows.",
+)
+@click.option(
+    "--state", type=file_type, help="Keep what was seen in this file, and continue from it."
+)
+@arguments("json", "cells", "skip_bad")
+def watch(
+    file: str,
+    outcome: str | None,
+    scores: tuple[str, ...],
+    by: tuple[str, ...],
+    alpha: float | None,
+    mean_time: float | None,
+    time: str | None,
+    once: bool,
+    interval: float,
+    state: Path | None,
+    as_json: bool,
+    cells: dict[str, Any],
+    skip_bad: int,
+) -> None:
+    """Bet against the probabilities in FILE, row by row, and raise an alarm when bets win.
+
+    Goes through FILE in order, then waits for rows that are added, until Ctrl-C. If the
+    probabilities are right, the chance of an alarm, ever, is at most --alpha; or there is on
+    average at most one in --mean-time rows. You may look as often as you like. An alarm says since
+    when, where and by how much, as far as can be told.
+
+    Rows must be in the order in which they were forecast, and have outcomes. If outcomes come late,
+    see the guide on watching.
+
+    With --state, a run continues where the last one ended, killed or not: if FILE begins with all
+    rows of the last run, only those after them are taken; if it shares rows with it in another
+    way, it is refused. An alarm may be printed twice after a kill, but counts once. Standard input
+    is taken to be new. In Python the state is `truecast.Monitor.from_json(text)`.
+
+    With several --score, each is watched: a model's own probabilities and the recalibrated ones,
+    say.
+
+    FILE is CSV or JSON lines; with --once also Parquet, or packed; - reads standard input.
+
+    \b
+    Exit codes: 3 with --once, or at the end of standard input, if there was an
+    alarm: in this run, or ever with --alpha and --state.
+
+    \b
+    Examples:
+      truecast watch scores.csv
+      truecast watch scores.csv --once --alpha 0.001 || mail -s drift me
+      truecast watch log.csv --mean-time 1e6 --time when --state watch.json
+      truecast watch scores.csv --by airport --by carrier --once
+      tail -f log.jsonl | truecast watch - --json
+    """  # noqa: D301
+    with errors({"alpha": "--alpha", "mean_time": "--mean-time"}):
+        if alpha is not None and mean_time is not None:
+            raise click.UsageError("--alpha and --mean-time are two promises: choose one")
+        for column in by:
+            if by.count(column) > 1:
+                raise click.UsageError(f"--by must name each column once, got {column!r} twice")
+        if state is not None and len(scores) > 1:
+            raise click.UsageError("--state is for one --score")
+        check_outputs({"--state": state}, file)
+        run = _watched(
+            file,
+            _opener(file, outcome, scores, by, cells),
+            {"alpha": alpha, "mean_time": mean_time},
+            time=time,
+            state=state,
+            follow=None if once else _wait(file, interval),
+            skip_bad=skip_bad,
+            lines=not (as_json and once),
+            as_json=as_json,
+        )
+        with interruptible("stopped"):
+            run.run()
+        _print(run, as_json)
+        if run.alarms or any(each.alarms for each in run.monitors.values() if alpha_of(each)):
+            raise click.exceptions.Exit(ALARM)
+
+
+def alpha_of(monitor: Any) -> float | None:
+    """The chance of any false alarm, if that is the promise."""
+    alpha: float | None = monitor.config["alpha"]
+    return alpha
+
+
+def _wait(file: str, interval: float) -> Callable[[], bool]:
+    """Give what is called at the end of the file: there may be more after a while."""
+
+    def wait() -> bool:
+        if file == "-":
+            return False
+        clock.sleep(interval)
+        return True
+
+    return wait
+
+
+def _opener(
+    file: str,
+    outcome: str | None,
+    scores: tuple[str, ...],
+    by: tuple[str, ...],
+    cells: dict[str, Any],
+) -> Any:
+    """Give what opens the file; what was guessed is said once."""
+    first, *others = by or (None,)
+    said: list[bool] = []
+
+    @contextmanager
+    def open_file(follow: Callable[[], bool] | None) -> Iterator[tuple[OpenTable, Names]]:
+        with opened(
+            file,
+            quiet=bool(said),
+            follow=follow,
+            outcome=outcome,
+            scores=scores,
+            group=first,
+            overlapping=others,
+            **cells,
+        ) as found:
+            said.append(True)
+            yield found
+
+    return open_file
+
+
+def _watched(
+    file: str,
+    open_file: Any,
+    promise: dict[str, Any],
+    *,
+    lines: bool,
+    as_json: bool,
+    **options: Any,
+) -> WatchRun:
+    from truecast.files.watching import WatchRun
+    from truecast.monitor import Monitor
+
+    Monitor(**promise)  # refuse bad options before the file is read
+
+    def on_alarm(alarm: Alarm) -> None:
+        if not lines:
+            return
+        if as_json:
+            click.echo(json.dumps(finite(_plain_alarm(alarm)), allow_nan=False))
+        else:
+            echo(_in_words(alarm))
+
+    return WatchRun(
+        open_file,
+        lambda: Monitor(**promise),
+        repeatable=file != "-",
+        on_alarm=on_alarm,
+        **options,
+    )
+
+
+def _in_words(alarm: Alarm) -> str:
+    finding = alarm.finding
+    who = f"{alarm.score}" if alarm.group is None else f"{alarm.score}, {alarm.group}"
+    when = alarm.row if alarm.when is None else f"{alarm.row} ({alarm.when})"
+    began = f"row {finding.since + 1:,}" if alarm.since is None else alarm.since
+    more = f" ({alarm.count} alarms, this is the last)" if alarm.count > 1 else ""
+    return f"ALARM {who}, {when}: {finding.in_words(began)}; {_much(finding.evidence)}{more}"
+
+
+def _much(evidence: float) -> str:
+    return "for certain" if math.isinf(evidence) else f"evidence {evidence:.3g}"
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return asdict(finding) | {"points": finding.points, "words": str(finding)}
+
+
+def _plain_alarm(alarm: Alarm) -> dict[str, Any]:
+    return {
+        "alarm": _plain(alarm.finding),
+        "score": alarm.score,
+        "group": alarm.group,
+        "row": alarm.row,
+        "when": alarm.when,
+        "since": alarm.since,
+        "count": alarm.count,
+    }
+
+
+def _print(run: WatchRun, as_json: bool) -> None:
+    """Say how it stands at the end."""
+    if as_json:
+        echo_json(_summary(run))
+        return
+    if run.earlier:
+        say(f"{counted(run.earlier, 'row')} seen before; {run.rows:,} new")
+    if run.skipped:
+        say(f"{counted(run.skipped, 'bad row')} skipped")
+    for score, monitor in run.monitors.items():
+        found = monitor.smooth_error()
+        state = "no alarm" if not monitor.alarms else counted(monitor.alarms, "alarm")
+        alarm = monitor.alarm
+        if alarm is not None and alpha_of(monitor):
+            state = f"alarm: {alarm.in_words(run.dates.at(alarm.since))}"
+        echo(
+            f"{score}: {counted(monitor.rounds, 'row')}, {_much(monitor.evidence)} "
+            f"(alarm at {monitor.threshold:.4g}), {state}"
+        )
+        echo(f"  smooth calibration error from {found.lower:.4f} to {found.upper:.4f}, 95 %")
+        for group in (name for name, each in monitor.groups.items() if each.alarm):
+            alarm = monitor.groups[group].alarm
+            if alarm is not None:
+                echo(f"  {group}: {alarm.in_words(run.dates.at(alarm.since))}")
+    _compare(run)
+
+
+def _compare(run: WatchRun) -> None:
+    """Of two scores, such as a model's and the recalibrated ones, say which one holds."""
+    alarmed = [score for score, monitor in run.monitors.items() if monitor.alarms]
+    if len(run.monitors) == 2 and len(alarmed) == 1:
+        (holds,) = set(run.monitors) - set(alarmed)
+        echo(f"{alarmed[0]} drifted, {holds} holds")
+
+
+def _summary(run: WatchRun) -> dict[str, Any]:
+    return {
+        "rows": run.rows,
+        "earlier": run.earlier,
+        "skipped": run.skipped,
+        "alarms": run.alarms,
+        "scores": {
+            score: {
+                "rounds": monitor.rounds,
+                "evidence": monitor.evidence,
+                "certain": math.isinf(monitor.evidence),
+                "threshold": monitor.threshold,
+                "alarms": monitor.alarms,
+                "alarm": None if monitor.alarm is None else _plain(monitor.alarm),
+                "since": None if monitor.alarm is None else run.dates.at(monitor.alarm.since),
+                "finding": _plain(monitor.finding),
+                "smooth_error": asdict(monitor.smooth_error()),
+                "groups": {
+                    str(name): {
+                        "rounds": group.rounds,
+                        "evidence": group.evidence,
+                        "alarm": None if group.alarm is None else _plain(group.alarm),
+                    }
+                    for name, group in monitor.groups.items()
+                },
+            }
+            for score, monitor in run.monitors.items()
+        },
+    }

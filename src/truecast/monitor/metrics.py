@@ -1,0 +1,68 @@
+"""A monitor's numbers in the Prometheus text format, version 0.0.4."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from truecast.errors import InputError
+from truecast.monitor.finding import finite
+
+if TYPE_CHECKING:
+    from truecast.monitor.monitor import Monitor
+
+__all__ = ["exposition"]
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+def exposition(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> str:
+    """Return the page that a scrape reads."""
+    if not isinstance(prefix, str) or not _NAME.fullmatch(prefix):
+        raise InputError("prefix", "must be letters, digits and _, no digit first", prefix)
+    for name, value in labels.items():
+        if not _NAME.fullmatch(name) or name.startswith("__") or name == "group":
+            raise InputError("labels", "must have names of letters, digits and _", name)
+        if not isinstance(value, str):
+            raise InputError("labels", "must be strings", value)
+    return "".join(_lines(monitor, prefix, labels))
+
+
+def _lines(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> Iterator[str]:
+    smooth = monitor.smooth_error()
+    groups = {name: group._look() for name, group in monitor.groups.items()}
+    everyone = monitor._look(0)
+    numbers: list[tuple[str, str, str, int | None, float | None]] = [
+        ("rounds_total", "counter", "Outcomes bet on.", 4, None),
+        ("evidence", "gauge", "What the bets against the forecasts have made.", 0, None),
+        ("evidence_threshold", "gauge", "An alarm from here on.", None, monitor.threshold),
+        ("alarms_total", "counter", "Alarms so far.", 2, None),
+        ("refuted_total", "counter", "Forecasts of exactly 0 or 1 that were wrong.", 3, None),
+        ("unresolved", "gauge", "Forecasts that await outcomes.", None, monitor.unresolved),
+        ("smooth_error_lower", "gauge", "Of its 95 % confidence sequence.", None, smooth.lower),
+        ("smooth_error_upper", "gauge", "Of its 95 % confidence sequence.", None, smooth.upper),
+    ]
+    for name, kind, says, at, value in numbers:
+        metric = f"{prefix}_{name}"
+        yield f"# HELP {metric} {says}\n# TYPE {metric} {kind}\n"
+        if at is None:
+            yield _sample(metric, labels, value)
+            continue
+        yield _sample(metric, labels, everyone[at])
+        for group, found in groups.items():
+            yield _sample(metric, {**labels, "group": str(group)}, found[at])
+
+
+def _sample(metric: str, labels: Mapping[str, str], value: Any) -> str:
+    pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+    return f"{metric}{{{pairs}}} {_number(value)}\n" if pairs else f"{metric} {_number(value)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return "+Inf" if math.isinf(finite(value)) else repr(value)

@@ -1,0 +1,501 @@
+"""The monitor: bets against the forecasts, one number of evidence, an alarm with a promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from truecast import _check, _core
+from truecast.errors import InputError, StateError
+from truecast.monitor.finding import Finding, finite, found
+from truecast.monitor.metrics import exposition
+from truecast.monitor.smooth import SmoothInterval, smooth_interval
+from truecast.state import Entry, Saveable, plain, require_entries, require_ranges, typed
+
+__all__ = ["GroupEvidence", "Groups", "Monitor", "combined_evidence"]
+
+ORDERS = "issue", "resolution", "chains"
+MAX_CHAINS = 10_000
+MAX_GROUPS = 1 << 20
+MAX_UNRESOLVED = 1 << 20
+MEAN_TIMES = 10, 1 << 50
+ALPHAS = 1e-12, 0.5
+
+_ENTRIES = {name: [Entry(*each) for each in entries] for name, entries in _core.WATCH.items()}
+_MOST_ROUNDS = 1 << 53
+
+
+class GroupEvidence:
+    """The evidence against one group's forecasts, or everyone's: a view of the monitor as it is."""
+
+    __slots__ = "_monitor", "_name"
+
+    def __init__(self, monitor: Monitor, name: str | int | None) -> None:
+        self._monitor, self._name = monitor, name
+
+    def _look(self) -> tuple[Any, ...]:
+        number = 1 if self._name is None else self._monitor._number_of(self._name)
+        return self._monitor._look(number)
+
+    @property
+    def evidence(self) -> float:
+        """As `Monitor.evidence`, of this group; it may be compared with the same threshold."""
+        return finite(self._look()[0])
+
+    @property
+    def rounds(self) -> int:
+        """Outcomes bet on so far."""
+        rounds: int = self._look()[4]
+        return rounds
+
+    @property
+    def alarms(self) -> int:
+        """Alarms of this group so far."""
+        alarms: int = self._look()[2]
+        return alarms
+
+    @property
+    def alarm(self) -> Finding | None:
+        """As `Monitor.alarm`, of this group."""
+        last = self._look()[6]
+        return None if last is None else found(last)
+
+    @property
+    def finding(self) -> Finding:
+        """As `Monitor.finding`, of this group."""
+        return found(self._look()[5])
+
+    def __repr__(self) -> str:
+        return f"GroupEvidence(evidence={self.evidence:.3g}, rounds={self.rounds})"
+
+
+class Groups(Mapping[str | int, GroupEvidence]):
+    """The groups of a monitor by name, in the order in which they came."""
+
+    __slots__ = ("_monitor",)
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
+
+    def __getitem__(self, group: str | int) -> GroupEvidence:
+        self._monitor._number_of(group)  # KeyError, if there is no such group
+        return GroupEvidence(self._monitor, group)
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self._monitor._names())
+
+    def __len__(self) -> int:
+        return len(self._monitor._names())
+
+    def __repr__(self) -> str:
+        return f"Groups({self._monitor._names()!r:.400})"
+
+
+class Monitor(_core.Watch, Saveable):
+    r"""Watch whether forecasts stay calibrated, and say so when they do not.
+
+    It bets against the forecasts: that they are too high or too low, too sure or not sure enough,
+    off at some place, or off as they were lately; from the first round on, or from any later one.
+    If every outcome is 1 with the probability that was forecast for it, given all that was known
+    then, no such bet gains on average. So large gains are evidence, however often you look. There
+    are two promises, of which you choose one (docs/monitor.md, theorems 1 and 2):
+
+    - ``alpha``: if the forecasts are right, the chance that there is **ever** an alarm is at most
+      alpha, over an unlimited run. The alarm is at evidence 1/alpha, and stays. For audits.
+    - ``mean_time``: if the forecasts are right, there is on average at most one alarm in that many
+      rounds, over any stretch. After an alarm it starts anew. For people on call.
+
+    It does not say that forecasts are good: the average rate, said always, is calibrated. An alarm
+    says that the forecasts are off, not that they are off by much, nor why; `finding` has
+    estimates. No alarm is no proof of calibration: `smooth_error` says what can be ruled out.
+
+    Parameters
+    ----------
+    alpha
+        The chance of any false alarm, ever: 0.01 if nothing is given.
+    mean_time
+        Instead: N, for at most one false alarm in N rounds on average.
+    order
+        In which order late outcomes are bet on. "issue": in the order of the forecasts; an outcome
+        waits until those of all forecasts before it are there, or given up. "resolution": as they
+        come. "chains": see below. Each is right only in some cases; see Notes.
+    chains
+        For the order "chains": how many forecasts may be bet on at a time. The others are
+        `passed_over`.
+    max_groups
+        How many groups get evidence of their own; all others share one more, `others`.
+    max_unresolved
+        How many forecasts may await their outcomes. When one more is issued, the oldest is given
+        up: it is counted as the outcome that speaks less against it.
+
+    Raises
+    ------
+    InputError
+        If an option breaks its rule.
+
+    Notes
+    -----
+    **Late outcomes.** "issue" is right if outcomes that are awaited at the same time are
+    independent given what was known when they were forecast; forecasts of one event are not: name
+    it, `event`, and only the first of them is bet on. "resolution" also needs outcomes that come
+    sooner or later independently of what they are: where ones are known at once and zeros late, it
+    raises false alarms, always. "chains" needs nothing: a forecast is bet on only by a chain whose
+    last outcome was known before, and the chains' evidence is not multiplied. It is slow to find a
+    change, by about the number of chains (docs/monitor.md, section 5).
+
+    **0 and 1.** A forecast of exactly 0 or 1 that is wrong is refuted for certain: there is an
+    alarm, whatever the rest. Do not round probabilities to 0 or 1.
+
+    A round costs O(1) for each group that it is of, about 0.1 us in a batch. Calls happen as a
+    whole or not at all; see `Recalibrator`.
+
+    Examples
+    --------
+    >>> m = Monitor(alpha=0.01)
+    >>> m.update(0.83, 1)
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.1, 0.9, 4_000)
+    >>> m.update_many(p, rng.random(4_000) < p)  # right: nothing to see
+    >>> m.alarm is None, m.evidence < 10
+    (True, True)
+    >>> m.update_many(p, rng.random(4_000) < p - 0.08)  # they are 8 points too high from here on
+    >>> print(m.alarm.direction, m.alarm.since // 1000)
+    too high 4
+    >>> Monitor.from_json(m.to_json()).evidence == m.evidence
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float | None = None,
+        mean_time: float | None = None,
+        order: str = "issue",
+        chains: int = 100,
+        max_groups: int = 1_000,
+        max_unresolved: int = 100_000,
+    ) -> None:
+        if alpha is not None and mean_time is not None:
+            raise InputError("mean_time", "must be given without alpha: choose one promise", alpha)
+        self._alpha = self._mean_time = None
+        if mean_time is not None:
+            self._mean_time = _check.within("mean_time", mean_time, *MEAN_TIMES)
+        else:
+            self._alpha = _check.within("alpha", 0.01 if alpha is None else alpha, *ALPHAS)
+        self._order = _check.choice("order", order, ORDERS)
+        self._chains = _check.whole_number("chains", chains, least=1, most=MAX_CHAINS)
+        self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=MAX_GROUPS)
+        self._max_unresolved = _check.whole_number(
+            "max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED
+        )
+        super().__init__(
+            self._mean_time is None,
+            self.threshold,
+            ORDERS.index(order),
+            self._chains if order == "chains" else 1,
+            self._max_groups,
+            self._max_unresolved,
+        )
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The keyword arguments that build this anew."""
+        return {
+            "alpha": self._alpha,
+            "mean_time": self._mean_time,
+            "order": self._order,
+            "chains": self._chains,
+            "max_groups": self._max_groups,
+            "max_unresolved": self._max_unresolved,
+        }
+
+    @property
+    def threshold(self) -> float:
+        """Evidence of this much is an alarm: 1/alpha rounded up, or `mean_time`."""
+        if self._mean_time is not None:
+            return self._mean_time
+        alpha = self._alpha or ALPHAS[0]
+        return math.nextafter(1.0 / alpha, math.inf)
+
+    @property
+    def evidence(self) -> float:
+        """How much the bets have made of 1, or, with `mean_time`, of 1 a round since the restart.
+
+        Under right forecasts its mean is at most 1 at any time (at most the number of rounds, with
+        `mean_time`). It falls as well as rises; `peak` is the most there was. inf if a forecast of
+        exactly 0 or 1 was wrong.
+        """
+        return finite(self._look(0)[0])
+
+    @property
+    def peak(self) -> float:
+        """The most evidence there was. With `alpha`, 1/peak is a p-value that is valid now."""
+        return finite(self._look(0)[1])
+
+    @property
+    def alarms(self) -> int:
+        """Alarms so far, not counting those of groups; at most 1 with `alpha`."""
+        alarms: int = self._look(0)[2]
+        return alarms
+
+    @property
+    def alarm(self) -> Finding | None:
+        """The alarm: the first with `alpha`, the last with `mean_time`; None if there was none.
+
+        Those of groups are in `groups`.
+        """
+        last = self._look(0)[6]
+        return None if last is None else found(last)
+
+    @property
+    def finding(self) -> Finding:
+        """What there is to say now, alarm or not: since when, where, by how much."""
+        return found(self._look(0)[5])
+
+    @property
+    def groups(self) -> Groups:
+        """Every group seen so far, by name: its evidence, its alarm, what there is to say."""
+        return Groups(self)
+
+    @property
+    def others(self) -> GroupEvidence:
+        """What all groups beyond `max_groups` share."""
+        return GroupEvidence(self, None)
+
+    def suspects(self, *, fdr: float = 0.1) -> list[str | int]:
+        """Return groups such that on average at most this part of them is there for no reason.
+
+        The e-BH procedure (docs/monitor.md, theorem 4). Groups may overlap. It holds for one look,
+        at any time you choose; `alarm` of a group holds for all looks together.
+
+        Parameters
+        ----------
+        fdr
+            The part of the groups returned that may be false, on average.
+
+        Raises
+        ------
+        InputError
+            If the monitor has a `mean_time`: its evidence has no mean of 1.
+        """
+        fdr = _check.within("fdr", fdr, 1e-9, 1.0)
+        if self._mean_time is not None:
+            raise InputError("fdr", "is for monitors with alpha: use alarm of each group", fdr)
+        evidence = {name: group.evidence for name, group in self.groups.items()}
+        most_first = sorted(evidence, key=lambda name: -evidence[name])
+        chosen = 0
+        for many, name in enumerate(most_first, start=1):
+            if evidence[name] * many * fdr >= 1.0:
+                chosen = many
+        return most_first[:chosen]
+
+    def update_many(
+        self,
+        p: ArrayLike,
+        y: ArrayLike,
+        *,
+        groups: Any = None,
+        out: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Learn the outcomes of many forecasts, in order: `update` in a loop, bit for bit.
+
+        Other threads run meanwhile. Interrupted, by Ctrl-C say, it has learned nothing.
+
+        Parameters
+        ----------
+        p, y
+            Forecasts in [0, 1], and outcomes, 0 or 1, as many.
+        groups
+            The group of each, as many: a name, a tuple of several, or None.
+        out
+            Where to write the evidence after each round: float64, contiguous, as many. What is
+            certain is written as 1e300.
+
+        Raises
+        ------
+        InputError
+            If a forecast, an outcome or a group breaks its rule, or the lengths differ; nothing is
+            changed then.
+        """
+        said, came = _check.scored("p", p, y)
+        names = None if groups is None else _check.groups(groups, len(came), p)
+        self._run(said, came, names, np.empty(0) if out is None else _check.output(out, came, said))
+
+    def issue(self, p: float, *, group: _check.Group = None, event: str | int | None = None) -> int:
+        """Return a ticket for a forecast whose outcome will come later.
+
+        Parameters
+        ----------
+        p
+            The forecast.
+        group
+            The name or number of its group, or a tuple of several.
+        event
+            The name or number of the event that it is about, if several forecasts are about the
+            same. While one of them awaits its outcome, no other is bet on.
+
+        Raises
+        ------
+        InputError
+            If the forecast, the group or the event breaks its rule; nothing is changed then.
+        """
+        return self._issue(p, group, event)
+
+    def give_up(self, ticket: int, *, at_random: bool = False) -> None:
+        """Stop waiting for an outcome.
+
+        The forecast is counted as the outcome that speaks less against it, bet by bet: then the
+        promises hold whatever the reason. That costs evidence; if many never come, there may be
+        none.
+
+        Parameters
+        ----------
+        ticket
+            What `issue` gave.
+        at_random
+            Leave it out instead. That is right only if outcomes are lost independently of what they
+            are.
+
+        Raises
+        ------
+        InputError
+            If the ticket was never issued; TicketError if it awaits no outcome any more.
+        """
+        self._give_up(ticket, _check.flag("at_random", at_random))
+
+    def smooth_error(self, *, confidence: float = 0.95) -> SmoothInterval:
+        """Return an interval for the smooth calibration error that holds at all times at once.
+
+        Parameters
+        ----------
+        confidence
+            The chance that it holds after every round so far and to come, at least.
+
+        Examples
+        --------
+        >>> m = Monitor()
+        >>> y = np.random.default_rng(1).random(100_000) < 0.4
+        >>> m.update_many(np.full(100_000, 0.5), y)
+        >>> found = m.smooth_error()
+        >>> bool(0.05 < found.lower < 0.1 < found.upper)
+        True
+        """
+        alpha = 1.0 - _check.within("confidence", confidence, 0.5, 1.0 - 1e-12)
+        if self._order == "chains":  # their residuals are no martingale together
+            return SmoothInterval(math.nan, 0.0, 1.0, confidence)
+        residual, width, known = self._smooth()
+        return smooth_interval(residual, width, known, self.rounds, alpha)
+
+    def metrics(self, *, prefix: str = "truecast", **labels: str) -> str:
+        """Return the numbers in the Prometheus text format.
+
+        Parameters
+        ----------
+        prefix
+            What the names of the metrics begin with.
+        labels
+            Labels of all of them, such as ``model="churn"``.
+        """
+        return exposition(self, prefix, labels)
+
+    def state(self) -> dict[str, Any]:
+        """Everything a round can change, as plain data."""
+        saved = self._saved()
+        late = saved["late"]
+        return {
+            "book": plain(saved["book"]),
+            "chains": [
+                chain | {"accounts": [plain(account) for account in chain["accounts"]]}
+                for chain in saved["chains"]
+            ],
+            "late": late | {"table": plain(late["table"])},
+            "groups": saved["groups"],
+        }
+
+    def load(self, state: object) -> None:
+        """Take over a state that `state` gave, or raise StateError with nothing changed."""
+        saved = require_entries("state", state, ("book", "chains", "late", "groups"))
+        names = _saved_names(saved["groups"])
+        book = _checked(saved["book"], "book")
+        if not isinstance(saved["chains"], list):
+            raise StateError("the saved chains must be a list")
+        for chain in saved["chains"]:
+            found_chain = require_entries("chain", chain, ("rounds", "accounts"))
+            if type(found_chain["rounds"]) is not int or not isinstance(
+                found_chain["accounts"], list
+            ):
+                raise StateError("a saved chain must have rounds and a list of accounts")
+            for account in found_chain["accounts"]:
+                _checked(account, "accounts")
+        late = require_entries("late", saved["late"], ("passed_over", "given_up", "table"))
+        for name in ("passed_over", "given_up"):
+            if type(late[name]) is not int or not 0 <= late[name] <= _MOST_ROUNDS:
+                raise StateError(f"the saved {name} must be a number from 0")
+        _checked_columns(late["table"])
+        try:
+            self._load(names, {"book": book, "chains": saved["chains"], "late": late})
+        except (ValueError, OverflowError, RuntimeError) as error:
+            raise StateError(f"the saved monitor must fit together: {error}") from error
+
+
+def combined_evidence(monitors: Iterable[Monitor]) -> float:
+    """Return one number of evidence for several monitors with `alpha`: the mean of theirs.
+
+    For shards of one stream, or several models. If all forecasts are right, given all that was
+    known in any of them, the chance that it ever reaches 1/alpha is at most alpha
+    (docs/monitor.md, theorem 4). States cannot be merged: evidence of one stream does not tell in
+    which order it would have come with another's.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one has a `mean_time`.
+
+    Examples
+    --------
+    >>> a, b = Monitor(), Monitor()
+    >>> a.update(0.5, 1)
+    >>> 0.9 < combined_evidence([a, b]) < 1.1
+    True
+    """
+    several = list(monitors)
+    if not several or any(
+        not isinstance(each, Monitor) or each.config["mean_time"] is not None for each in several
+    ):
+        raise InputError("monitors", "must be monitors with alpha, at least one", several)
+    return math.fsum(each.evidence for each in several) / len(several)
+
+
+def _saved_names(names: object) -> list[str | int]:
+    if not isinstance(names, list):
+        raise StateError("the saved groups must be a list")
+    try:
+        checked = [_check.group(name) for name in names]
+    except InputError as error:
+        raise StateError(f"the saved groups must be distinct names: {error}") from error
+    kept = [name for name in checked if isinstance(name, str | int)]
+    if len(kept) != len(names) or len(set(kept)) != len(names):
+        raise StateError("the saved groups must be distinct names")
+    return kept
+
+
+def _checked(numbers: object, kind: str) -> dict[str, Any]:
+    found_numbers = typed(numbers, _ENTRIES[kind])
+    require_ranges(found_numbers, _ENTRIES[kind], {})
+    return found_numbers
+
+
+def _checked_columns(table: object) -> None:
+    """Refuse columns that have anything but numbers of their type in their range."""
+    columns = require_entries("tickets", table, (entry.name for entry in _ENTRIES["tickets"]))
+    for name, kind, _, least, most, _ in _ENTRIES["tickets"]:
+        number = float if kind == "<f8" else int
+        column = columns[name]
+        if not isinstance(column, list) or any(
+            type(value) is not number or not least <= value <= most for value in column
+        ):
+            raise StateError(f"the saved {name} of tickets must be a list of {number.__name__}")

@@ -1,0 +1,121 @@
+"""The compiled monitor beside the plain one, and beside its own definition on small worlds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truecast as tc
+from truecast.reference import PlainMonitor
+
+forecasts = st.one_of(
+    st.floats(0.0001, 0.9999),
+    st.sampled_from([1e-9, 0.03125, 0.125, 0.28125, 0.5, 0.71875, 0.96875, 1 - 1e-9]),
+)
+rounds = st.lists(st.tuples(forecasts, st.integers(0, 1)), max_size=40)
+
+
+def pair(*, level: bool) -> tuple[tc.Monitor, PlainMonitor]:
+    options = {"alpha": 1e-12} if level else {"mean_time": 2.0**50}
+    return tc.Monitor(**options), PlainMonitor(level=level)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rounds, st.booleans())
+def test_compiled_and_plain_agree(played: list[tuple[float, int]], level: bool) -> None:
+    compiled, plain = pair(level=level)
+    for p, y in played:
+        compiled.update(p, y)
+        plain.update(p, y)
+    if compiled.alarms:
+        return  # restarted, or scaled: the plain one does neither
+    assert compiled.evidence == pytest.approx(plain.evidence, rel=1e-9)
+    assert compiled.evidence <= plain.evidence * (1 + 1e-14)  # rounded down
+    if played:
+        assert abs(compiled.finding.since - plain.since) <= 0.5 + 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(rounds, st.booleans(), st.sampled_from([None, "a", ("a", "b")]))
+def test_batch_is_the_loop(played: list[tuple[float, int]], level: bool, group: object) -> None:
+    one, many = (pair(level=level)[0] for _ in range(2))
+    for p, y in played:
+        one.update(p, y, group)
+    p, y = (np.array([r[k] for r in played], dtype) for k, dtype in ((0, float), (1, np.uint8)))
+    trace = np.empty(len(played))
+    many.update_many(p, y, groups=[group] * len(played), out=trace)
+    assert one.state() == many.state()
+    if played and math.isfinite(one.evidence):
+        assert trace[-1] == one.evidence
+
+
+def adaptive(past: tuple[int, ...]) -> float:
+    """A forecast that looks at past outcomes, and is tied, rare or all but sure at times."""
+    known = (1 + sum(past)) / (2 + len(past))
+    return (known, 0.5, 1e-4, 0.999, 1 - known)[len(past) % 5]
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0.25}, {"mean_time": 12}, {"alpha": 0.05}])
+def test_promises_hold_on_all_strings(options: dict[str, float]) -> None:
+    """The mean of the evidence, and the chance of an alarm, summed over all strings of outcomes."""
+    length = 11
+    mean, alarm, alarms = [], [], []
+    for y in itertools.product((0, 1), repeat=length):
+        weight = 1.0
+        m = tc.Monitor(**options)
+        for t in range(length):
+            p = adaptive(y[:t])
+            weight *= p if y[t] else 1 - p
+            m.update(p, y[t])
+        mean.append(weight * m.evidence)
+        alarm.append(weight * (m.alarms > 0))
+        alarms.append(weight * m.alarms)
+    if "alpha" in options:
+        assert math.fsum(mean) == pytest.approx(1, abs=1e-9)
+        assert 0 < math.fsum(alarm) <= options["alpha"]
+    else:
+        assert 0 < math.fsum(alarms) <= length / options["mean_time"]
+        spent = math.fsum(mean) + options["mean_time"] * math.fsum(alarms)
+        assert spent <= length * (1 + 1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(rounds, forecasts, st.sampled_from([None, "a", ("a", "b"), ("b", "c")]))
+def test_no_bet_gains_on_average(played: list[tuple[float, int]], p: float, group: object) -> None:
+    """From any state, in any group: mean evidence after a round is that before, and the stake."""
+    m = tc.Monitor(alpha=1e-12)
+    for k, (q, y) in enumerate(played):
+        m.update(q, y, [None, "a", ("a", "b"), "c"][k % 4])
+    if m.alarms or any(each.alarms for each in m.groups.values()):
+        return
+
+    def after(y: int) -> float:
+        copy = tc.Monitor.from_json(m.to_json())
+        copy.update(p, y, group)
+        return copy.evidence + math.fsum(each.evidence for each in copy.groups.values())
+
+    before = m.evidence + math.fsum(each.evidence for each in m.groups.values())
+    mean = p * after(1) + (1 - p) * after(0)
+    assert mean == pytest.approx(before, rel=1e-9)
+    assert before >= 0
+
+
+def test_a_lost_outcome_is_counted_at_its_least() -> None:
+    """Whatever the outcome was, it would have made no less evidence: bet by bet, so in sum."""
+    for p in (1e-6, 0.2, 0.5, 0.9):
+        m = tc.Monitor()
+        m.update_many([0.3, 0.6, 0.1] * 20, [1, 0, 0] * 20)
+        evidence = []
+        for y in (0, 1):
+            copy = tc.Monitor.from_json(m.to_json())
+            copy.update(p, y)
+            evidence.append(copy.evidence)
+        ticket = m.issue(p)
+        m.give_up(ticket)
+        assert m.evidence <= min(evidence)
+        assert m.given_up == 1

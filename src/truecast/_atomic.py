@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +13,7 @@ from truecast.errors import FileError
 
 __all__ = [
     "beside",
+    "hold",
     "in_the_way",
     "is_device",
     "open_no_link",
@@ -19,6 +21,9 @@ __all__ = [
     "replaced",
     "sync",
 ]
+
+
+_NEW_PLACE = ".truecast-part"  # how places end that are new for each writer
 
 
 @contextmanager
@@ -35,7 +40,8 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
     begin
         How all files of this kind begin. If given, the place is always the same, so that what a
         killed run has left there is removed by the next; anything else there is refused. If not,
-        the place is new, and nothing else is touched.
+        the place is new, and locked: places that nobody holds any more were left by killed runs,
+        and are removed (not on Windows).
 
     Raises
     ------
@@ -45,17 +51,41 @@ def replaced(path: Path, begin: bytes = b"") -> Iterator[Path]:
     if is_device(path):
         yield path
         return
-    part = beside(path, ".part" if begin else f".{os.urandom(4).hex()}.part")
+    part = beside(path, ".part" if begin else f".{os.urandom(4).hex()}{_NEW_PLACE}")
     if begin:
         refuse_foreign(part, begin)
         part.unlink(missing_ok=True)
-    open_no_link(part, "xb").close()
-    try:
-        yield part
-        sync(part)
-        part.replace(path.resolve())
-    finally:
-        part.unlink(missing_ok=True)
+    else:
+        _remove_abandoned(path)
+    with open_no_link(part, "xb") as file:
+        if os.name != "posix":
+            file.close()  # Windows renames no open file
+        elif not begin:
+            hold(file)
+        try:
+            yield part
+            sync(part)
+            part.replace(path.resolve())
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def hold(file: IO[bytes]) -> None:
+    """Lock a file, or raise BlockingIOError; the system forgets the lock if the process dies."""
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove new places beside this file whose writers were killed: nobody holds them any more."""
+    if os.name != "posix":
+        return
+    pattern = glob.escape(str(path.resolve())) + f".*{_NEW_PLACE}"
+    for place in glob.glob(pattern):
+        with suppress(OSError), open_no_link(Path(place), "rb") as file:
+            hold(file)
+            os.unlink(place)
 
 
 def is_device(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,7 @@ def test_total_and_mean_are_of_the_same_bounds(rows: Rows) -> None:
     assert verify_witness(y, p, mean.witness) == mean.upper
 
 
+@pytest.mark.slow("tries many examples")
 @few
 @given(rounds(most=40))
 def test_forecasts_of_the_witness_are_calibrated_and_as_far(rows: Rows) -> None:

@@ -325,6 +325,7 @@ def test_cost_is_worth_plus_reduced_costs(rng: Random) -> None:
         assert worth <= distance(a, b)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=120)
 @given(RANDOM)
 def test_hull_bound_and_profile(rng: Random) -> None:
@@ -364,6 +365,7 @@ def test_hull_bound_and_profile(rng: Random) -> None:
         assert low <= high
 
 
+@pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=80)
 @given(RANDOM)
 def test_mirror_reverses_chains_and_exchanges_over_and_rem(rng: Random) -> None:
@@ -581,6 +583,7 @@ def loss_of_cuts(cells: list[Cell], a: Values, b: Values) -> Fraction:
     return total
 
 
+@pytest.mark.slow("tries many examples")
 @settings(quick, max_examples=400)
 @given(RANDOM)
 def test_splitting_a_group_with_points_inside_the_cell(rng: Random) -> None:

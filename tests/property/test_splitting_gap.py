@@ -209,7 +209,9 @@ def test_what_rounding_down_loses_costs_no_more_than_the_constant(n, random):
     assert cost(n, n, lost) <= plain_constant(n)
 
 
-@pytest.mark.parametrize("n", [14, 40, 90])
+@pytest.mark.parametrize(
+    "n", [14, 40, pytest.param(90, marks=pytest.mark.slow("rounds thousands of fractions"))]
+)
 def test_greedy_roundings_cost_no_more_than_the_constant(n):
     """Change one part after the other while that costs more: far above random ones."""
     at_zero, at_one, widths = (array.astype(float) for array in tents(n, n))
@@ -307,6 +309,7 @@ def test_by_hand_is_above_what_is_summed(benchmark, n):
 # The function
 
 
+@pytest.mark.slow("goes through many rows")
 @given(st.integers(0, LARGE - 1) | st.integers(0, 10_000))
 def test_gap_is_the_least_row_rounded_up(rounds):
     exact = min(Fraction(rounds, 2 * n) + Fraction(constant, THOUSAND) for n, constant in ROWS)

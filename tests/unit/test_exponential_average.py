@@ -244,6 +244,7 @@ def test_forecasts_by_hand() -> None:
     assert f.predict() == pytest.approx((0.5 + 0.5 / (1 + math.sqrt(0.5))) / 2)
 
 
+@pytest.mark.slow("plays thousands of rounds one by one")
 def test_contract_and_options() -> None:
     testing.check_forecaster(ExponentialAverage)
     testing.check_forecaster(lambda: ExponentialAverage(horizon=100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from truecast._names import cut_in_the_middle, short_names
 NAMES = st.lists(st.text("ab #2…", max_size=12), unique=True)
 
 
+@pytest.mark.slow("cuts very many names")
 @given(st.text(), st.integers(3, 30))
 def test_both_ends_are_kept_and_no_more_is_lost_than_must_be(name: str, width: int) -> None:
     said = cut_in_the_middle(name, lambda text: len(text) <= width)

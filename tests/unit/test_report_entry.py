@@ -6,6 +6,8 @@ import datetime
 import html
 import os
 import re
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError
 from functools import cache, partial
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 import truecast as tc
+from truecast._atomic import replaced
 from truecast.report import HtmlReport, RunningCourse, html_report
 
 Y, P = [0, 1, 1, 0, 1], [0.1, 0.4, 0.4, 0.9, 1.0]
@@ -222,6 +225,35 @@ def test_saving_does_not_touch_a_file_of_another_name(tmp_path: Path) -> None:
     other.write_text("mine")
     report().save(tmp_path / "report.html")
     assert other.read_text() == "mine"
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from truecast._atomic import replaced
+
+with replaced(Path(sys.argv[1])) as place:
+    place.write_bytes(b"half a p")
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such locks")
+def test_what_a_killed_writer_has_left_is_removed_and_what_another_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "report [1].html"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
+    assert done.returncode == -9
+    (left,) = tmp_path.iterdir()
+    assert left.read_bytes() == b"half a p"
+    with replaced(target) as place:
+        place.write_bytes(b"the other's")
+        assert not left.exists()
+        report().save(target)
+        assert place.read_bytes() == b"the other's"
+    assert target.read_bytes() == b"the other's"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_doctest_of_the_page_holds_for_arrays_of_numpy() -> None:

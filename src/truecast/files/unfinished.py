@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from truecast._atomic import beside, in_the_way, is_device, open_no_link, sync
+from truecast._atomic import beside, hold, in_the_way, is_device, open_no_link, sync
 from truecast.errors import FileError, shown, writing
 
 __all__ = [
@@ -138,8 +138,6 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
     if path is None or os.name != "posix":
         yield
         return
-    import fcntl
-
     place = beside(path, ".lock")
     with writing(path, option):
         file = open_no_link(place, "ab")
@@ -147,7 +145,7 @@ def lock(path: Path | None, option: str) -> Iterator[None]:
         if os.fstat(file.fileno()).st_size:
             raise in_the_way(place, option)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            hold(file)
             # the run that held the lock removes the file: ours may be gone already
             there = place.exists() and os.path.samestat(os.fstat(file.fileno()), place.stat())
         except BlockingIOError:

@@ -33,17 +33,6 @@ def written(path: Path, rows: int, digits: int) -> None:
     path.write_text("day,score,outcome\n" + "".join(lines))
 
 
-def opened(folder: Path) -> str:
-    """The page without the rest of the site."""
-    for name, text in docs_browser.made().items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
-    text = (ROOT / "docs" / "drop.md").read_text()
-    body = text[text.index("<link") : text.rindex("</script>")] + "</script>"
-    (folder / "drop.html").write_text(f"<!doctype html><meta charset=utf-8>{body}")
-    return (folder / "drop.html").as_uri()
-
-
 def in_page(address: str, path: Path) -> tuple[float, float]:
     """Seconds in the worker, and to the report."""
     with sync_playwright() as running:
@@ -79,7 +68,9 @@ def main(rows: int) -> None:
     print("|---|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        address, path = opened(folder), folder / "rows.csv"
+        if not docs_browser.write_alone(folder):
+            sys.exit(docs_browser.missing())
+        address, path = (folder / "drop.html").as_uri(), folder / "rows.csv"
         for digits in (4, 17):
             written(path, rows, digits)
             pages = [in_page(address, path) for _ in range(3)]

@@ -52,6 +52,24 @@ def made() -> dict[str, str]:
     return {f"{FOLDER}/{name}": text for name, text in files.items()}
 
 
+def write_alone(folder: Path) -> bool:
+    """Write the pages without the rest of the site; False where nothing can compile them."""
+    files = made()
+    style = Path("stylesheets") / "browser.css"
+    files |= {str(style): (SOURCES.parent / style).read_text()} if files else {}
+    for page in PAGES if files else ():
+        text = (SOURCES.parent / page).read_text()
+        body = text[text.index("<link") : text.rindex("</script>")]
+        title = f"<title>{page}</title>"
+        files[page.replace(".md", ".html")] = (
+            f"<!doctype html><meta charset=utf-8>{title}{body}</script>"
+        )
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return bool(files)
+
+
 def compiled() -> bytes | None:
     """Return the core as a WebAssembly module; None if no compiler can make one."""
     for compiler in (os.environ.get("WASM_CXX"), *_COMPILERS):

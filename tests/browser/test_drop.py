@@ -1,13 +1,10 @@
-"""Pages that compute in the browser: what they say is what the package says."""
+"""Drop a CSV: the page reads it, and measures it, as the command does."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import random
-import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,213 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import truecast as tc
-from truecast.arc import SMOOTH_ERROR
 from truecast.cli import main
 from truecast.files import columns as columns_of_files
 
 ROOT = Path(__file__).parents[2]
-BROWSER = ROOT / "docs" / "browser"
-MOST_BYTES = 100_000
-Outcomes = Callable[[Any, random.Random, int], int]
-
-# How outcomes are chosen: from the forecast, a generator and the number of the round.
-OPPONENTS: dict[str, Outcomes] = {
-    "coin": lambda p, rng, t: int(rng.random() < 0.5),
-    "rare": lambda p, rng, t: int(rng.random() < 0.03),
-    "contrary": lambda p, rng, t: int(p < 0.5),
-    "streaks": lambda p, rng, t: int(math.log2(t + 1)) % 2,
-    "as said": lambda p, rng, t: int(rng.random() < p),
-}
-
-
-@pytest.fixture(scope="module")
-def docs_browser() -> Iterator[Any]:
-    sys.path.insert(0, str(ROOT / "scripts"))
-    import docs_browser
-
-    yield docs_browser
-    sys.path.remove(str(ROOT / "scripts"))
-
-
-@pytest.fixture(scope="module")
-def made(docs_browser: Any) -> dict[str, str]:
-    files: dict[str, str] = docs_browser.made()
-    if not files:
-        pytest.skip(docs_browser.missing())
-    return files
-
-
-@pytest.fixture(scope="module")
-def folder(made: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both pages without the rest of the site, to be opened as files."""
-    folder = tmp_path_factory.mktemp("pages")
-    for name, text in made.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
-    (folder / "stylesheets").mkdir()
-    style = (ROOT / "docs" / "stylesheets" / "browser.css").read_text()
-    (folder / "stylesheets" / "browser.css").write_text(style)
-    for name in ("play", "drop"):
-        text = (ROOT / "docs" / f"{name}.md").read_text()
-        body = text[text.index("<link") : text.rindex("</script>")] + "</script>"
-        (folder / f"{name}.html").write_text(
-            f"<!doctype html><meta charset=utf-8><title>{name}</title>{body}"
-        )
-    return folder
-
-
-@pytest.fixture
-def visit(browser: Any, folder: Path) -> Iterator[Callable[..., Any]]:
-    """Open a page; afterwards, nothing was asked for from elsewhere and nothing went wrong."""
-    asked: list[str] = []
-    errors: list[str] = []
-    contexts = []
-
-    def visit(name: str, **how: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}} | how)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((folder / f"{name}.html").as_uri())
-        page.locator("[data-ready]").wait_for()
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
-    assert errors == []
-
-
-# ---- both ----
-
-
-def test_all_of_it_is_small(made: dict[str, str]) -> None:
-    style = (ROOT / "docs" / "stylesheets" / "browser.css").read_bytes()
-    assert sum(len(text.encode()) for text in made.values()) + len(style) <= MOST_BYTES
-
-
-def test_without_a_compiler_pages_and_links_to_them_are_left_out(
-    docs_browser: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    pytest.importorskip("mkdocs", reason="needs mkdocs")
-    from mkdocs.config import load_config
-
-    import docs_hook
-
-    config = load_config(str(ROOT / "mkdocs.yml"))
-    assert "play.md" in str(config.nav)
-    monkeypatch.setattr(docs_browser, "compiled", lambda: None)
-    with caplog.at_level("INFO"):
-        docs_hook.on_config(config)
-    assert "apt install" in caplog.text
-    assert not re.search(r"\b(play|drop)\.md", str(config.nav))
-    assert "start.md" in str(config.nav)
-    home = (ROOT / "docs" / "index.md").read_text()
-    left = docs_hook._LINES_ABOUT.sub("", home)
-    assert len(home.split("\n")) == len(left.split("\n")) + 2
-    assert "play.md" not in left
-    assert "drop.md" not in left
-
-
-# ---- play ----
-
-PLAY = """([player, outcomes]) => {
-  const { truecast } = document.querySelector(".tc-play");
-  truecast.restart(player);
-  for (const y of outcomes) truecast.game.play(y);
-  return truecast.game.rounds.map((r) => [r.p, r.error, r.certificate, r.promise, r.brier]);
-}"""
-
-
-def played(forecaster: Any, opponent: Outcomes, seed: int, rounds: int) -> list[tuple[float, int]]:
-    rng = random.Random(seed)  # noqa: S311
-    said = []
-    for t in range(rounds):
-        p = forecaster.predict()
-        y = opponent(p, rng, t)
-        forecaster.observe(y)
-        said.append((p, y))
-    return said
-
-
-@pytest.mark.parametrize("player", ["arc", "paper"])
-def test_a_game_is_that_of_the_package_to_the_last_bit(visit: Any, player: str) -> None:
-    page = visit("play")
-    build = {"arc": tc.Arc, "paper": lambda: tc.AlmostOneStepAhead(horizon=400)}[player]
-    for (name, opponent), seed in itertools.product(OPPONENTS.items(), range(3)):
-        rounds = played(build(), opponent, seed, 250)
-        outcomes = [y for _, y in rounds]
-        found = page.evaluate(PLAY, [player, outcomes])
-        twin: Any = build()
-        for t, ((p, y), now) in enumerate(zip(rounds, found, strict=True), 1):
-            twin.predict()
-            twin.observe(y)
-            certificate = twin.certificate
-            if player == "arc":
-                proved = certificate.smooth_error
-                promise = SMOOTH_ERROR * math.sqrt(t * (65 / 64 + t * 2.0**-39)) * (1 + 2.0**-50)
-            else:
-                proved = 2 * certificate.bound
-                promise = pytest.approx(2 * float(twin.a_priori(t)), rel=1e-15)
-            assert [now[0], now[2]] == [p, proved], (name, seed, t)
-            assert now[3] == promise
-            if t % 25 == 0:
-                tally = tc.Tally.from_predictions(outcomes[:t], [p for p, _ in rounds[:t]])
-                assert now[1] == tc.smooth_calibration_error(tally, total=True)
-                assert now[4] == tc.brier_score(tally, total=True)
-            assert now[1] <= now[2] * (1 + 1e-12) or player == "paper"
-            assert now[1] <= now[3]
-
-
-def test_the_mean_can_be_beaten_by_keys_and_the_same_does_not_beat_arc(visit: Any) -> None:
-    page = visit("play")
-    page.click("button[data-player=mean]")
-    for key in "1" * 20 + "0" * 10:
-        page.keyboard.press(key)
-    message = page.locator("[data-part=message]")
-    assert "You beat it" in message.inner_text()
-    page.click("[data-part=replay]")
-    assert page.locator("[data-rounds='30'][data-player=arc]").count() == 1
-    assert "of the way to the line" in message.inner_text()
-    assert "You beat it" not in message.inner_text()
-
-
-def test_the_forecast_is_shown_before_the_outcome_is_chosen(visit: Any) -> None:
-    page = visit("play", viewport={"width": 390, "height": 844}, has_touch=True)
-    twin = tc.Arc()
-    for t, y in enumerate([1, 1, 0, 1, 0, 0, 0], 1):
-        assert page.inner_text("[data-part=round]") == f"Round {t}"
-        assert page.inner_text("[data-part=forecast]") == f"{100 * twin.predict():.1f} %"
-        twin.observe(y)
-        page.locator(f"[data-part=press{y}]").tap()
-    assert page.inner_text("[data-part=count]") == "7"
-    assert page.inner_text("[data-part=certificate]") == f"{twin.certificate.smooth_error:.2f}"
-    assert page.inner_text("[data-part=brier]") == f"{twin.certificate.brier:.3f}"
-    assert page.locator(".tc-race svg path.proof").count() == 1
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize("opponent", ["coin", "contrary", "alternate", "streaks", "drift"])
-def test_an_opponent_steps_and_runs_and_nobody_crosses_the_line(visit: Any, opponent: str) -> None:
-    page = visit("play")
-    page.select_option("[data-part=opponent]", opponent)
-    page.click("[data-part=step]")
-    assert page.locator("[data-rounds='1']").count() == 1
-    page.click("[data-part=run]")
-    page.wait_for_function("document.querySelector('.tc-play').dataset.rounds > 100")
-    page.click("[data-part=run]")
-    rounds = page.evaluate("document.querySelector('.tc-play').truecast.game.rounds")
-    assert all(one["error"] <= one["certificate"] <= one["promise"] for one in rounds[1:])
-    at_rest = page.get_attribute(".tc-play", "data-rounds")
-    page.wait_for_timeout(100)
-    assert page.get_attribute(".tc-play", "data-rounds") == at_rest
-    page.click("[data-part=restart]")
-    assert page.locator("[data-rounds='0']").count() == 1
-
-
-# ---- drop ----
 
 
 def dropped(page: Any, name: str, text: str | bytes) -> dict[str, Any]:
@@ -277,8 +71,8 @@ def same(page: dict[str, Any], command: dict[str, Any]) -> None:
             assert value == pytest.approx(command[name], rel=1e-12, abs=1e-14), name
 
 
-def test_the_figures_of_a_file_are_those_of_the_command(visit: Any, tmp_path: Path) -> None:
-    page = visit("drop")
+def test_the_figures_of_a_file_are_those_of_the_command(open_page: Any, tmp_path: Path) -> None:
+    page = open_page("drop")
     for seed in range(40):
         scores, outcomes = drawn(seed)
         lines = [f"{y},{p},x" for p, y in zip(scores, outcomes, strict=True)]
@@ -295,12 +89,12 @@ def test_the_figures_of_a_file_are_those_of_the_command(visit: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("rounds", [300, 20_000])
-def test_chance_is_about_what_the_package_says(visit: Any, rounds: int) -> None:
+def test_chance_is_about_what_the_package_says(open_page: Any, rounds: int) -> None:
     rng = np.random.default_rng(rounds)
     p = rng.beta(2, 3, rounds)
     y = (rng.random(rounds) < p).astype(int)
     lines = [f"{a!r};{b}" for a, b in zip(p.tolist(), y.tolist(), strict=True)]
-    found = dropped(visit("drop"), "some.csv", "\n".join(["score;outcome", *lines]))
+    found = dropped(open_page("drop"), "some.csv", "\n".join(["score;outcome", *lines]))
     sure = tc.uncertainty(tc.smooth_calibration_error, y, p, resamples=400)
     assert found["chance"]["if_calibrated"] == pytest.approx(sure.if_calibrated, rel=0.15)
     assert found["chance"]["p_value"] == pytest.approx(sure.p_value, abs=0.12)
@@ -333,8 +127,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_are_read_as_by_the_command(visit: Any, tmp_path: Path, name: str) -> None:
-    found = dropped(visit("drop"), "some.csv", FILES[name])
+def test_files_are_read_as_by_the_command(open_page: Any, tmp_path: Path, name: str) -> None:
+    found = dropped(open_page("drop"), "some.csv", FILES[name])
     command = commanded(tmp_path / "some.csv", FILES[name])
     ((score, figures),) = command["scores"].items()
     names = found["columns"]["names"]
@@ -343,8 +137,8 @@ def test_files_are_read_as_by_the_command(visit: Any, tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_named_with_its_line(visit: Any, tmp_path: Path, name: str) -> None:
-    page = visit("drop")
+def test_what_is_wrong_is_named_with_its_line(open_page: Any, tmp_path: Path, name: str) -> None:
+    page = open_page("drop")
     found = dropped(page, "some.csv", BAD[name])
     command = commanded(tmp_path / "some.csv", BAD[name])
     assert found["problem"].startswith("line ")
@@ -354,12 +148,12 @@ def test_what_is_wrong_is_named_with_its_line(visit: Any, tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("text", ["", "\n", "1,0.5\n0,0.25\n", "y,p\n", "PAR1\0\0", "\0y,p\n1,2"])
-def test_what_is_no_table_is_refused(visit: Any, text: str) -> None:
-    assert dropped(visit("drop"), "some.csv", text)["problem"]
+def test_what_is_no_table_is_refused(open_page: Any, text: str) -> None:
+    assert dropped(open_page("drop"), "some.csv", text)["problem"]
 
 
-def test_percentages_and_columns_can_be_chosen(visit: Any, tmp_path: Path) -> None:
-    page = visit("drop")
+def test_percentages_and_columns_can_be_chosen(open_page: Any, tmp_path: Path) -> None:
+    page = open_page("drop")
     text = "day,late,old,new\n1,1,20%,70\n2,0,35 %,12.5\n"
     assert dropped(page, "some.csv", text)["columns"]["score"] is None
     assert "Choose" in page.inner_text("[data-part=status]")
@@ -384,8 +178,8 @@ def test_percentages_and_columns_can_be_chosen(visit: Any, tmp_path: Path) -> No
         after(lambda: page.set_checked("[data-part=percent]", False))
 
 
-def test_the_example_by_the_keyboard_and_a_file_by_dragging(visit: Any) -> None:
-    page = visit("drop", viewport={"width": 390, "height": 844})
+def test_the_example_by_the_keyboard_and_a_file_by_dragging(open_page: Any) -> None:
+    page = open_page("drop", viewport={"width": 390, "height": 844})
     page.locator("[data-part=example]").focus()
     page.keyboard.press("Enter")
     page.locator("[data-done]").wait_for()
@@ -409,8 +203,8 @@ def test_the_example_by_the_keyboard_and_a_file_by_dragging(visit: Any) -> None:
         page.keyboard.press("Enter")
 
 
-def test_the_example_is_every_third_flight(visit: Any) -> None:
-    page = visit("drop")
+def test_the_example_is_every_third_flight(open_page: Any) -> None:
+    page = open_page("drop")
     page.click("[data-part=example]")
     page.locator("[data-done]").wait_for()
     lines = (ROOT / "examples" / "scores.csv").read_text().split("\n")[1:-1][::3]
@@ -420,14 +214,11 @@ def test_the_example_is_every_third_flight(visit: Any) -> None:
     assert found["smooth_calibration_error"] == tc.smooth_calibration_error(outcomes, scores)
 
 
-# ---- reading, function by function ----
-
-
 @pytest.fixture(scope="module")
 def reader(browser: Any) -> Iterator[Any]:
     """A page with csv.js alone, whose functions can be called."""
     page = browser.new_page()
-    page.add_script_tag(content=(BROWSER / "csv.js").read_text())
+    page.add_script_tag(content=(ROOT / "docs" / "browser" / "csv.js").read_text())
     yield page
     page.close()
 

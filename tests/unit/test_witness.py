@@ -66,8 +66,8 @@ def test_distance_is_rounded_up_even_from_next_to_nothing(r: int) -> None:
 @pytest.mark.parametrize(
     ("zeros", "ones", "rule"),
     [
-        ([1, 2], [1, 2], "as many zeros as the rounds have, 2"),
-        ([1, 1], [1, 1], "as many ones as the rounds have, 3"),
+        ([1, 2], [1, 2], "must have the 2 zeros of the rounds"),
+        ([1, 1], [1, 1], "must have the 3 ones of the rounds"),
         ([3, -1], [1, 2], "must be from 0"),
         ([1, 1], [4, -1], "must be from 0"),
         ([1, 0, 1], [1, 0, 2], "no group without rounds"),

@@ -245,12 +245,14 @@ def drift() -> Any:
         ("the model said", p, ORANGE, "s", "--"),
         ("recalibrated", said, BLUE, "^", "-"),
     ]
+    ends = []
     for name, values, color, marker, dash in looks:
         means = [values[np.array(month) == m].mean() for m in months]
-        axes.plot(months, means, color=color, marker=marker, ls=dash, ms=5, lw=1.6, label=name)
+        axes.plot(months, means, color=color, marker=marker, ls=dash, ms=5, lw=1.6)
+        ends.append((name, months[-1], means[-1], color))
     names = ["Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-    axes.set(ylabel="share of flights late", ylim=(0, 0.42), xticks=months, xticklabels=names)
-    axes.legend(ncols=3, loc="upper center")
+    axes.set(ylabel="share of flights late", ylim=(0, 0.36), xticks=months, xticklabels=names)
+    name_ends(axes, ends, 9)
     return figure
 
 

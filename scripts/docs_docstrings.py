@@ -52,6 +52,8 @@ def _apart(match: re.Match[str]) -> str:
 def _rewrite(paragraph: str) -> str:
     if paragraph.lstrip().startswith((">>>", "Examples\n")):
         return paragraph
+    if paragraph.lstrip().startswith("==="):
+        paragraph = _table(paragraph)
     paragraph = _BLOCK.sub(
         lambda m: f"\n{m[1]}{convert(' '.join(m[2].split()), display='block')}\n", paragraph
     )
@@ -60,6 +62,24 @@ def _rewrite(paragraph: str) -> str:
     paragraph = _PAGE.sub(r'<a href="../\1.html">\1</a>', paragraph)
     parts = re.split(r"(`+[^`]+`+)", _NAME.sub(_link, paragraph))
     return "".join(part if "`" in part else _POWER.sub(_raised, part) for part in parts)
+
+
+def _table(paragraph: str) -> str:
+    """A simple table of reStructuredText as one of Markdown; its head may be empty."""
+    lines = paragraph.strip("\n").splitlines()
+    columns = [range(*found.span()) for found in re.finditer("=+", lines[0])]
+    ends = [*(column.start for column in columns[1:]), None]
+    rows = [
+        [line[column.start : end].strip() for column, end in zip(columns, ends, strict=True)]
+        for line in lines
+    ]
+    rulers = [number for number, line in enumerate(lines) if line.lstrip().startswith("===")]
+    head = rows[1] if len(rulers) == 3 else [""] * len(columns)
+    body = rows[rulers[-2] + 1 : rulers[-1]]
+    indent = " " * columns[0].start
+    return "\n".join(
+        f"{indent}| {' | '.join(row)} |" for row in (head, ["---"] * len(columns), *body)
+    )
 
 
 def _raised(match: re.Match[str]) -> str:

@@ -6,8 +6,6 @@ import importlib
 import pkgutil
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,26 +67,10 @@ def navigation() -> list[str]:
 
 def test_every_page_is_in_the_navigation_once() -> None:
     docs = ROOT / "docs"
-    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")} | {
-        "changelog.md",
-        "contributing.md",
-    }
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md")}
+    pages |= {f"notebooks/{path.stem}.md" for path in (docs / "notebooks").glob("*.ipynb")}
+    pages |= {"changelog.md", "contributing.md"}
     assert sorted(navigation()) == sorted(pages)
-
-
-def test_every_script_that_makes_a_page_is_named_on_it() -> None:
-    for script in (ROOT / "benchmarks").glob("*.py"):
-        for page in re.findall(
-            rf"python benchmarks/{script.name}.*> (docs/\S+\.md)", script.read_text()
-        ):
-            text = (ROOT / page).read_text()
-            assert f"python benchmarks/{script.name}" in text, (script.name, page)
-
-
-def test_the_overview_of_benchmarks_is_what_its_command_prints() -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "overview.py")]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert printed == (ROOT / "docs" / "benchmarks.md").read_text()
 
 
 def claims() -> list[tuple[str, str, Any]]:

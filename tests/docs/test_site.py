@@ -186,3 +186,10 @@ def test_the_site_s_switch_chooses_pictures_and_long_heads_break(hook: dict[str,
             "<picture>"
         ), page.name
     assert hook["on_page_content"]("<th>a_b</th><td>a_b</td>") == "<th>a_<wbr>b</th><td>a_b</td>"
+
+
+def test_tables_of_docstrings_become_tables_of_pages(docstrings: dict[str, Any]) -> None:
+    plain = "====  =====\na     b c\ndd    2\n====  ====="
+    headed = "====  =====\nname  is\n====  =====\na     b c d\n====  ====="
+    assert docstrings["_table"](plain) == "|  |  |\n| --- | --- |\n| a | b c |\n| dd | 2 |"
+    assert docstrings["_table"](headed) == "| name | is |\n| --- | --- |\n| a | b c d |"

@@ -139,6 +139,7 @@ def test_uncertainty_takes_the_index_and_the_truthful_error() -> None:
         assert 0 < found.if_calibrated < found.estimate
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=60, deadline=None)
 @given(rounds())
 def test_index_and_quantiles_by_their_definition(rows: list) -> None:
@@ -157,6 +158,7 @@ def test_index_and_quantiles_by_their_definition(rows: list) -> None:
         assert found == pytest.approx(float(least), abs=1e-15)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=100, deadline=None)
 @given(rounds())
 def test_the_truthful_error_by_its_definition(rows: list) -> None:
@@ -165,6 +167,7 @@ def test_the_truthful_error_by_its_definition(rows: list) -> None:
     assert tc.averaged_two_bin_error(tally) == pytest.approx(expected, rel=1e-12, abs=1e-16)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=100, deadline=None)
 @given(rounds())
 def test_the_truthful_error_lies_between_bounds_by_the_smooth_error(rows: list) -> None:
@@ -174,6 +177,7 @@ def test_the_truthful_error_lies_between_bounds_by_the_smooth_error(rows: list) 
     assert smooth <= math.sqrt(4.5 * error) + 1e-8
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=4))
 @example([(2, 4), (6, 4)])
@@ -204,6 +208,7 @@ def test_no_forecasts_have_less_truthful_error_on_average_than_the_right_ones(ce
     assert (mean(truth) == mean(lie)) == kept
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

@@ -431,7 +431,7 @@ class Recalibrator(Saveable):
 
         Notes
         -----
-        Takes a second or two; asks the hint about a million times.
+        Takes one to three seconds, and asks the hint about a million times.
         """
         if self._hint._models != 1:
             raise InputError("hint", "must take one score to be a table", self._hint._models)

@@ -46,7 +46,7 @@ class ScoreTable:
     rounds : int
         Outcomes that the recalibrator had learned.
     tolerance : float
-        How close to the recalibrator the table was to be.
+        How far from the recalibrator the table may be.
     error : float
         The largest difference found, at every knot that was considered and at several scores
         between any two. Not a proof for all others.

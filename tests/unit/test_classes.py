@@ -104,6 +104,13 @@ def test_decision_loss_by_definition():
     assert tc.top_label_decision_loss(y, rows, total=True) == best - (y == top).sum()
 
 
+def test_classwise_errors_do_not_see_whole_vectors():
+    """All three notions hold, and class 2 never comes where (1/2, 1/4, 1/4) was said."""
+    rows = np.repeat([[2, 1, 1], [1, 2, 1], [1, 1, 2]], 4, axis=0) / 4
+    report = tc.measure([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0], rows)
+    assert report.classwise.sum == report.top_label.sum == report.confidence == 0
+
+
 # Peers
 
 

@@ -277,6 +277,21 @@ def test_real_weights_have_no_p_values():
         tc.classwise_uncertainty(Y, ROWS, sample_weight=[0.5] * 4)
 
 
+@pytest.mark.parametrize("weights", ["none", "counts", "real"])
+def test_the_order_of_rows_changes_no_bit(weights):
+    y, rows = stream(300)
+    rng = np.random.default_rng(0)
+    weight = {"none": None, "counts": rng.integers(0, 9, 300), "real": rng.random(300)}[weights]
+    order = rng.permutation(300)
+    moved = None if weight is None else weight[order]
+    one, other = (
+        tc.ClassTally.from_predictions(y, rows, sample_weight=weight),
+        tc.ClassTally.from_predictions(y[order], rows[order], sample_weight=moved),
+    )
+    assert one == other
+    assert repr(tc.measure(one).to_dict()) == repr(tc.measure(other).to_dict())
+
+
 # Few entries a row
 
 

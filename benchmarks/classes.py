@@ -1,18 +1,19 @@
-"""Several classes: what measuring costs against one column.
+"""Several classes: what measuring costs against one column; the joint forecaster's walk.
 
-Ratios in one run, best of several; `python benchmarks/classes.py measure`.
+Ratios in one run, best of several; `python benchmarks/classes.py measure`, or `sperner`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
 import truecast as tc
+from truecast.arena import Sperner
 
 ROUNDS = 10**6
 SEEDS = (0, 1)
@@ -73,7 +74,36 @@ def measure() -> None:
         few_entries(seed)
 
 
-PARTS = {"measure": measure}
+def sperner(rounds: int = 10**5) -> None:
+    """Print what a round of the joint forecaster costs, and how far it walks."""
+    rng = np.random.default_rng(0)
+    coins = rng.integers(0, 3, rounds).tolist()
+    drift = rng.binomial(2, np.arange(rounds) / rounds).tolist()
+    worlds: dict[str, Callable[[int, tuple[float, ...]], int]] = {
+        "fair coins": lambda t, p: coins[t],
+        "one class": lambda t, p: 0,
+        "the least likely": lambda t, p: min(range(3), key=p.__getitem__),
+        "drift": lambda t, p: drift[t],
+    }
+    for name, outcome in worlds.items():
+        forecaster = Sperner(horizon=rounds)
+        steps, most, start = 0, 0, process_time()
+        for t in range(rounds):
+            y = outcome(t, forecaster.predict())
+            kept = forecaster._first.get(forecaster.cell[y], len(forecaster._path))
+            forecaster.observe(y)
+            walked = max(0, len(forecaster._path) - kept)
+            steps, most = steps + walked, max(most, walked)
+        seconds = process_time() - start
+        print(
+            f"{name}: T = {rounds:,}, m = {forecaster.grid}: {seconds / rounds * 1e6:.0f} us a "
+            f"round, {steps / rounds:.2f} steps, {most} at most; bound "
+            f"{forecaster.bound / rounds ** (2 / 3):.3f} T^(2/3), before the start "
+            f"{forecaster.a_priori(rounds) / rounds ** (2 / 3):.3f}"
+        )
+
+
+PARTS = {"measure": measure, "sperner": sperner}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

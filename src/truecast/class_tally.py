@@ -6,6 +6,8 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import pairwise
+from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -403,9 +405,14 @@ def _confusion(
     top: NDArray[np.int64], y: NDArray[np.int64], weight: NDArray[Any] | None, classes: int
 ) -> NDArray[Any]:
     pairs = top * classes + y
-    table = np.bincount(pairs, weight, classes * classes)
-    whole = weight is None or weight.dtype == np.int64
-    return table.astype(np.int64 if whole else np.float64).reshape(classes, classes)
+    if weight is None or weight.dtype == np.int64:
+        table = np.bincount(pairs, weight, classes * classes).astype(np.int64)
+    else:  # exact sums, rounded once, so that the order of rounds does not matter
+        order = np.argsort(pairs, kind="stable")
+        starts = np.searchsorted(pairs[order], np.arange(classes * classes + 1)).tolist()
+        sorted_weights = weight[order].tolist()
+        table = np.array([fsum(sorted_weights[a:b]) for a, b in pairwise(starts)])
+    return table.reshape(classes, classes)
 
 
 def as_class_tally(

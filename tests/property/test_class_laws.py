@@ -20,8 +20,9 @@ def worlds(draw):
     return np.array(y), np.array(rows)
 
 
+@pytest.mark.slow("draws forty worlds")
 @given(worlds(), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_order_of_classes_does_not_matter_but_for_ties(world, random):
     y, rows = world
     order = random.sample(range(rows.shape[1]), rows.shape[1])
@@ -37,8 +38,9 @@ def test_the_order_of_classes_does_not_matter_but_for_ties(world, random):
         assert other.top_label_decision_loss == one.top_label_decision_loss
 
 
+@pytest.mark.slow("draws forty worlds")
 @given(worlds(), st.integers(0, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_tallies_of_parts_add_to_that_of_the_whole(world, cut):
     y, rows = world
     whole = tc.ClassTally.from_predictions(y, rows)
@@ -51,8 +53,9 @@ def test_tallies_of_parts_add_to_that_of_the_whole(world, cut):
     assert whole.confidence.total == whole.total == len(y)
 
 
+@pytest.mark.slow("draws forty worlds")
 @given(worlds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_each_notion_against_the_others(world):
     y, rows = world
     report = tc.measure(y, rows)

@@ -104,6 +104,13 @@ def test_decision_loss_by_definition():
     assert tc.top_label_decision_loss(y, rows, total=True) == best - (y == top).sum()
 
 
+def test_classwise_errors_do_not_see_whole_vectors():
+    """All three notions hold, and class 2 never comes where (1/2, 1/4, 1/4) was said."""
+    rows = np.repeat([[2, 1, 1], [1, 2, 1], [1, 1, 2]], 4, axis=0) / 4
+    report = tc.measure([0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0], rows)
+    assert report.classwise.sum == report.top_label.sum == report.confidence == 0
+
+
 # Peers
 
 
@@ -268,6 +275,21 @@ def test_rows_may_be_normalized():
 def test_real_weights_have_no_p_values():
     with pytest.raises(tc.InputError, match="real weights cannot be resampled"):
         tc.classwise_uncertainty(Y, ROWS, sample_weight=[0.5] * 4)
+
+
+@pytest.mark.parametrize("weights", ["none", "counts", "real"])
+def test_the_order_of_rows_changes_no_bit(weights):
+    y, rows = stream(300)
+    rng = np.random.default_rng(0)
+    weight = {"none": None, "counts": rng.integers(0, 9, 300), "real": rng.random(300)}[weights]
+    order = rng.permutation(300)
+    moved = None if weight is None else weight[order]
+    one, other = (
+        tc.ClassTally.from_predictions(y, rows, sample_weight=weight),
+        tc.ClassTally.from_predictions(y[order], rows[order], sample_weight=moved),
+    )
+    assert one == other
+    assert repr(tc.measure(one).to_dict()) == repr(tc.measure(other).to_dict())
 
 
 # Few entries a row

@@ -51,7 +51,7 @@ class Sperner(Saveable):
     horizon
         The number of rounds to choose m for; more are allowed.
     grid
-        The number m of parts of a side, if it is to be another one.
+        The number m of parts of a side, instead.
 
     Examples
     --------

@@ -45,6 +45,7 @@ __all__ = [
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 WIDTH = 80  # columns that everything fits
+_SHOWN = 20  # columns that are named where they were guessed
 
 file_type = click.Path(dir_okay=False, path_type=Path)
 
@@ -342,14 +343,20 @@ def opened(
         raise Refusal("reading files needs Polars: pip install 'truecast[cli]'") from error
     with open_table(file, follow=follow) as table:
         names = guess(table.name, table.columns, sample=table.sample, **columns)
-        scores = columns.get("scores", ())
+        scores = columns.get("class_scores") or columns.get("scores", ())
         if (
             not quiet
             and len(table.columns) > 1
             and (columns.get("outcome") is None or scores == ())
         ):
-            scores_taken = "".join(f", score {brief(repr(score))}" for score in names.scores)
-            say(f"{table.name}: outcome {brief(repr(names.outcome))}{scores_taken}")
+            shown = [brief(repr(score)) for score in names.scores[:_SHOWN]]
+            more = len(names.scores) - len(shown)
+            taken = (
+                f", classes in {', '.join(shown)}" + (f" and {more:,} more" if more else "")
+                if names.labels
+                else "".join(f", score {score}" for score in shown)
+            )
+            say(f"{table.name}: outcome {brief(repr(names.outcome))}{taken}")
         yield table, names
 
 

@@ -152,7 +152,7 @@ def guess(
         Whether several classes may be guessed: where outcomes are words or numbers that columns are
         called like, with or without a beginning such as ``p_``.
     normalize
-        Whether the scores of several classes are to be divided by their sum.
+        Whether to divide the scores of several classes by their sum.
     cells
         How to read them, as for `CellFormat`.
 

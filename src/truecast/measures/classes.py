@@ -303,7 +303,7 @@ def classwise_uncertainty(
     normalize: bool = False,
     notion: str = "classwise",
     level: float = 0.9,
-    resamples: int = 200,
+    resamples: int = 999,
     random_state: int | np.random.Generator | None = 0,
 ) -> ClassUncertainty:
     """Return how sure it is that each class is off, with p-values that allow for all of them.

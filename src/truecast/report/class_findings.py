@@ -16,7 +16,7 @@ from truecast.report.numerals import p_value, percent, rounds
 __all__ = ["ClassFinding", "find_classes"]
 
 _NAMED = 5  # classes in a sentence
-_RESAMPLES = 200
+_RESAMPLES = 999
 
 
 @dataclass(frozen=True, eq=False)

@@ -321,7 +321,7 @@ def purses() -> Any:
     rng = np.random.default_rng(6)
     rounds, players = 2_000, 40
     axes = new_figure(WIDTH, 2.9).add_subplot()
-    for k in range(players):
+    for _ in range(players):
         y = rng.random(rounds) < 0.5
         purse = np.cumprod(np.where(y, 1.06, 0.94))
         color = ORANGE if purse.max() >= 20 else BLUE

@@ -309,6 +309,34 @@ def groups() -> Any:
     return tc.plot.group_overview(y, p, airports).draw()
 
 
+def evidence() -> Any:
+    """Draw the evidence against forecasts that are 7 points too high from the middle on."""
+    rng = np.random.default_rng(11)
+    p = rng.uniform(0.15, 0.95, 6_000)
+    y = rng.random(6_000) < np.where(np.arange(6_000) < 3_000, p, p - 0.07)
+    axes = new_figure(WIDTH, 2.9).add_subplot()
+    return tc.plot.evidence_course(y, p, points=400).draw(axes)
+
+
+def purses() -> Any:
+    """Draw what 40 gamblers make of 1 by betting on "too low" against forecasts that are right."""
+    rng = np.random.default_rng(6)
+    rounds, players = 2_000, 40
+    axes = new_figure(WIDTH, 2.9).add_subplot()
+    for _ in range(players):
+        y = rng.random(rounds) < 0.5
+        purse = np.cumprod(np.where(y, 1.06, 0.94))
+        color = ORANGE if purse.max() >= 20 else BLUE
+        axes.plot(purse[::10], color=color, lw=0.8, alpha=0.8, zorder=2 + (color == ORANGE))
+    axes.axhline(20, color=INK, ls="--", lw=1)
+    axes.set_yscale("log")
+    axes.set_xticks([0, 50, 100, 150, 200], ["0", "500", "1,000", "1,500", "2,000"])
+    axes.set_xlabel("round")
+    axes.set_ylabel("what became of 1")
+    axes.minorticks_off()
+    return axes.figure
+
+
 def ladder() -> Any:
     """Draw a ladder after 400 flights."""
     y, _, _, _ = flights()
@@ -456,7 +484,19 @@ def game() -> Any:
 EXPLAINED = (days, reliability, bins, chance, moves, miscalibration, drift, rounds, certificate)
 PICTURES = {
     make.__name__: make
-    for make in (hero, *EXPLAINED, before_after, groups, ladder, arc, theorem, arena, game)
+    for make in (
+        hero,
+        *EXPLAINED,
+        before_after,
+        groups,
+        evidence,
+        purses,
+        ladder,
+        arc,
+        theorem,
+        arena,
+        game,
+    )
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -84,6 +85,7 @@ def test_promises_hold_on_all_strings(options: dict[str, float]) -> None:
         assert spent <= length * (1 + 1e-9)
 
 
+@pytest.mark.slow("tries many examples")
 @settings(max_examples=50, deadline=None)
 @given(rounds, forecasts, st.sampled_from([None, "a", ("a", "b"), ("b", "c")]))
 def test_no_bet_gains_on_average(played: list[tuple[float, int]], p: float, group: object) -> None:
@@ -103,6 +105,52 @@ def test_no_bet_gains_on_average(played: list[tuple[float, int]], p: float, grou
     mean = p * after(1) + (1 - p) * after(0)
     assert mean == pytest.approx(before, rel=1e-9)
     assert before >= 0
+
+
+sure = st.sampled_from([0.0, 5e-324, 1e-300, 2.0**-61, 2.0**-60, 1 - 2.0**-53, 1.0])
+
+
+@pytest.mark.slow("tries many examples")
+@settings(max_examples=100, deadline=None)
+@given(rounds, st.one_of(forecasts, sure), st.booleans())
+def test_what_is_compared_is_a_supermartingale_in_fractions(
+    played: list[tuple[float, int]], p: float, level: bool
+) -> None:
+    m = pair(level=level)[0]
+    for q, y in played:
+        m.update(q, y)
+    if m.alarms:
+        return
+
+    def after(y: int) -> Fraction:
+        copy = tc.Monitor.from_json(m.to_json())
+        copy.update(p, y)
+        return Fraction(copy.evidence) if math.isfinite(copy.evidence) else Fraction(0)
+
+    chance = Fraction(p)
+    mean = sum(c * after(y) for y, c in ((0, 1 - chance), (1, chance)) if c)
+    assert mean <= Fraction(m.evidence) + (0 if level else 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.floats(-3, 3), min_size=3, max_size=3),
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    st.floats(0.01, 0.99),
+    st.floats(0.01, 3),
+)
+def test_a_step_in_space_costs_no_more_than_proved(
+    s: list[float], d: list[float], chance: float, tilt: float
+) -> None:
+    """Lemma 2, for steps to two points: d with this chance, and one that makes the mean 0."""
+    start, up = np.array(s), np.array(d)
+    down = -chance / (1 - chance) * up
+    most = max(np.linalg.norm(up), np.linalg.norm(down))
+    mean = chance * np.cosh(tilt * np.linalg.norm(start + up)) + (1 - chance) * np.cosh(
+        tilt * np.linalg.norm(start + down)
+    )
+    limit = tilt**2 * most**2 / 2 + np.log(np.cosh(tilt * np.linalg.norm(start)))
+    assert np.log(mean) <= limit + 1e-9
 
 
 def test_a_lost_outcome_is_counted_at_its_least() -> None:

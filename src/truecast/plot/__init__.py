@@ -2,6 +2,7 @@
 
 from truecast.plot.before_after import BeforeAfter, before_after
 from truecast.plot.certificate_course import CertificateCourse, certificate_course
+from truecast.plot.evidence_course import EvidenceCourse, evidence_course
 from truecast.plot.group_overview import GroupOverview, group_overview
 from truecast.plot.ladder_state import LadderState, ladder_state
 from truecast.plot.miscalibration import Miscalibration, miscalibration
@@ -10,12 +11,14 @@ from truecast.plot.reliability import ReliabilityDiagram, reliability_diagram
 __all__ = [
     "BeforeAfter",
     "CertificateCourse",
+    "EvidenceCourse",
     "GroupOverview",
     "LadderState",
     "Miscalibration",
     "ReliabilityDiagram",
     "before_after",
     "certificate_course",
+    "evidence_course",
     "group_overview",
     "ladder_state",
     "miscalibration",

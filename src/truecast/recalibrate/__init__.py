@@ -1,7 +1,16 @@
 """Recalibration: hints from a model's scores, and a guard over them."""
 
 from truecast.recalibrate import hints
+from truecast.recalibrate.class_certificate import ClassCertificate
+from truecast.recalibrate.class_recalibrator import ClassRecalibrator, ClassTicket
 from truecast.recalibrate.recalibrator import Recalibrator
 from truecast.recalibrate.tickets import Ticket
 
-__all__ = ["Recalibrator", "Ticket", "hints"]
+__all__ = [
+    "ClassCertificate",
+    "ClassRecalibrator",
+    "ClassTicket",
+    "Recalibrator",
+    "Ticket",
+    "hints",
+]

@@ -76,6 +76,7 @@ struct ClassGuard : Guard {
         const double more = room(beside_asked);
         ways.resize(count());
         aim.assign(hint, hint + count());
+        look_ahead(unit);
         if (nudges) nudge_all(unit);
         to.shares.resize(count());
         to.spill = 0;
@@ -84,7 +85,7 @@ struct ClassGuard : Guard {
         Verdict found = judge(to.shares, more);
         if (!found.fits) {
             if (!ascend(to, unit, coarse_moves * count(), more))
-                ascend(to, 1, fine_moves * count(), more);
+                ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
             found = judge(to.shares, more);
         }
         to.worst = parts_up(found.worst);
@@ -256,7 +257,7 @@ struct ClassGuard : Guard {
             look(to);
         }
         bool good = fits;
-        for (int k = 0; k < halvings && !(good && to - from <= near); ++k) {
+        for (int k = 0; k < halvings && !(good && to - from < 1.5 * near); ++k) {
             const double middle = 0.5 * (from + to);
             if (!(middle > from && middle < to)) break;
             look(middle);
@@ -267,14 +268,33 @@ struct ClassGuard : Guard {
         return fits;
     }
 
+    // The fields of many classes are more than a cache holds: go down in all of them together, so
+    // that they wait for memory together.
+    void look_ahead(Key unit) {
+        const std::size_t top = static_cast<std::size_t>(
+            std::max_element(aim.begin(), aim.end()) - aim.begin());
+        keys.resize(count());
+        probes.resize(count() + 1);
+        for (std::size_t k = 0; k < count(); ++k) {
+            keys[k] = key_near(angle_of(aim[k]), unit);
+            probes[k] = Field::Probe(groups[k].field, keys[k]);
+        }
+        probes.back() = Field::Probe(tops.groups[top].field, keys[top]);
+        for (bool more = true; more;) {
+            more = false;
+            for (Field::Probe& probe : probes) more = probe.next() || more;
+        }
+    }
+
     void nudge_all(Key unit) {
         double total = 0.0;
         for (std::size_t k = 0; k < count(); ++k) {
             const Group& group = groups[k];
             const double energy = static_cast<double>(group.energy) / parts;
-            aim[k] = pushes[k].apply(aim[k], energy, [&](double p) {
+            const double hint = aim[k];
+            aim[k] = pushes[k].apply(hint, energy, [&](double p) {
                 Field::Path path;
-                group.field.look(key_near(angle_of(p), unit), path);
+                group.field.look(p == hint ? keys[k] : key_near(angle_of(p), unit), path);
                 return path.field(path.shape());
             });
             total += aim[k];
@@ -304,6 +324,8 @@ struct ClassGuard : Guard {
     static constexpr double half_pi = 1.57079632679489661923;
     std::vector<Field::Path> ways;  // of the last `place`
     std::vector<double> aim;
+    std::vector<Key> keys;  // of it
+    std::vector<Field::Probe> probes;
 };
 
 }  // namespace truecast

@@ -502,8 +502,23 @@ void take(ClassDesk& desk, ClassDesk& other) {
     std::swap(desk.asked, other.asked);
 }
 
-nb::tuple spilled(const ClassDesk& desk) {
-    return nb::make_tuple(desk.guard.made.moves, desk.guard.made.spill, desk.guard.excess);
+// Of the last forecast that `predict` or a batch made, to be studied.
+nb::dict last(const ClassDesk& desk) {
+    const ClassPlaced& made = desk.guard.made;
+    nb::list tilts, keys;
+    for (const Share& each : made.shares) {
+        tilts.append(each.tilt);
+        keys.append(each.key);
+    }
+    nb::dict all;
+    all["tilts"] = tilts;
+    all["keys"] = keys;
+    all["moves"] = made.moves;
+    all["spill"] = made.spill;
+    all["worst"] = made.worst;
+    all["energy"] = desk.guard.energy;
+    all["allowance"] = desk.guard.allowance();
+    return all;
 }
 
 }  // namespace
@@ -571,9 +586,9 @@ void bind_classes(nb::module_& m) {
         .def_prop_ro(
             "notes", [](const ClassDesk& d) { return d.hint.notes(); },
             "How many numbers a ticket keeps beside its scores.")
-        .def_prop_ro("spilled", &spilled,
-                     "Of the last round: moves between classes, and parts of energy that the "
-                     "budget did not allow for; and the excess of all.")
+        .def_prop_ro("last", &last,
+                     "Of the last forecast: tilts and keys of the classes, how many moves between "
+                     "two of them it took, and the account (class_guard.hpp).")
         .def_prop_ro(
             "rounds", [](ClassDesk& d) { return unread(d).guard.everyone().rounds; },
             "Outcomes learned so far.")

@@ -119,9 +119,9 @@ def _summed(each: Mapping[Label, ArcCertificate], name: str) -> float:
 
 def _allowed(classes: list[tuple[Any, ...]]) -> float:
     """The bound on the sum of distances for all the energy that the budget allows."""
-    rounds = classes[0][0]
-    gross = sum(parts[5] for parts in classes)
-    beyond = sum(parts[6] * 2.0**-40 + parts[7] * 2.0**-32 for parts in classes)
+    rounds: int = classes[0][0]
+    gross: float = sum(parts[5] for parts in classes)
+    beyond: float = sum(parts[6] * 2.0**-40 + parts[7] * 2.0**-32 for parts in classes)
     root = root_of(max(classes[0][8], sum(parts[4] for parts in classes)), gross)
     most = LOWER_DISTANCE * math.sqrt(len(classes)) * root
     return (most + beyond + len(classes) * rounds * 2.0**-33) * _UP

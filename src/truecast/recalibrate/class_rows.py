@@ -72,7 +72,7 @@ class Labels:
         if row.shape != (len(self),):
             rule = f"must be {len(self)} numbers, one of each class"
             raise InputError("scores", rule, scores)
-        return self._checked(row.reshape(1, -1), scale, normalize, one=True)[0]
+        return self._checked(row.reshape(1, -1), scale, normalize, one=True).reshape(-1)
 
     def rows(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
         """A row of scores for each round; a frame may have its columns in any order."""

@@ -117,8 +117,7 @@ class Labels:
         if bad.any():
             at = int(bad.argmax())
             rule = "must have rows with a positive sum" if normalize else _SUM
-            shown = f"{table[at].tolist()!s:.60}, which sums to {sums[at]:.6g},"
-            raise InputError("scores", rule, shown, None if one else at)
+            raise InputError("scores", rule, float(sums[at]), None if one else at)
         return np.ascontiguousarray(table / sums[:, None]) if normalize else table
 
     @property

@@ -50,7 +50,7 @@ GAMES = list(itertools.product([2, 3, 6], [1.05, 4.0], KINDS, OPPONENTS))
 @pytest.mark.slow("plays 120 games of 300 rounds")
 @pytest.mark.parametrize("hint", KINDS)
 def test_no_opponent_exceeds_the_budget(hint: str) -> None:
-    """Theorem 12: all energies together stay within the budget, and nothing is spilled."""
+    """Theorem 2: all energies together stay within the budget, and nothing is spilled."""
     for classes, budget, kind, opponent in GAMES:
         if kind != hint:
             continue
@@ -96,7 +96,7 @@ def test_all_outcomes_of_small_worlds() -> None:
 def test_late_rows_in_any_order_keep_the_budget(
     classes: int, budget: float, seed: int, moves: list[str]
 ) -> None:
-    """Theorem 14: energies and what is reserved stay within the allowance."""
+    """Theorem 4: energies and what is reserved stay within the allowance."""
     rng = np.random.default_rng(seed)
     guard = bare(classes, budget)
     awaited: list[tc.ClassTicket] = []
@@ -147,7 +147,7 @@ def test_certificates_are_above_what_they_bound() -> None:
 
 
 def test_two_classes_are_the_binary_guard_twice() -> None:
-    """Theorem 12 (d): the same forecasts where the hint fits, energy for energy."""
+    """Theorem 1 (c): the same forecasts where the hint fits, energy for energy."""
     rng = np.random.default_rng(5)
     truth = rng.beta(2, 3, 2_000)
     y = (rng.random(2_000) < truth).astype(int)

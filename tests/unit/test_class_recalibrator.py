@@ -84,7 +84,7 @@ def test_a_saved_one_continues_from_there(scale: str, hint: Any) -> None:
     for again in (
         tc.ClassRecalibrator.from_json(r.to_json()),
         tc.ClassRecalibrator.from_bytes(r.to_bytes()),
-        pickle.loads(pickle.dumps(r)),  # noqa: S301
+        pickle.loads(pickle.dumps(r)),
         copy.deepcopy(r),
     ):
         assert again.state() == r.state()

@@ -18,7 +18,7 @@ DOCUMENTS = [
 ]
 
 
-PAGES = ("theory", "measures", "distance", "adaptive", "arc", "minimax")
+PAGES = ("theory", "measures", "distance", "adaptive", "classes", "arc", "minimax")
 
 
 @pytest.mark.parametrize("page", PAGES)

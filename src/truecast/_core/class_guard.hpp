@@ -1,5 +1,5 @@
 // The guard for K classes: one field a class, forecasts that sum to 1, one budget for the sum of
-// all energies (docs/classes.md, theorem 12).
+// all energies (docs/classes.md, theorem 2).
 //
 // A forecast p with the outcome j adds Sum price_k + 2 (tilt_j - Sum p_k tilt_k) to that sum. Where
 // all tilts agree the second part is 0, so mass goes from classes whose tilt is low to the one

@@ -45,7 +45,7 @@ class ClassCertificate:
         bounds that of the confidence, too.
     a_priori : float
         `lower_distance` for all the energy that the budget allowed, whatever the outcomes
-        (docs/classes.md, theorem 13).
+        (docs/classes.md, theorem 3).
     brier : float
         Mean of the sum over classes of (forecast - outcome)^2, from 0 to 2; nan before the first
         outcome.

@@ -236,6 +236,16 @@ class ClassRecalibrator(Saveable):
         """
         self._desk.observe(self._labels.number(outcome))
 
+    def check_outcome(self, outcome: Any) -> Label:
+        """Return the outcome if `observe` would take it, as it stands in `classes`.
+
+        Raises
+        ------
+        InputError
+            If it is not one of the classes.
+        """
+        return self.classes[self._labels.number(outcome)]
+
     def issue(self, scores: ArrayLike, *, group: None = None, event: None = None) -> ClassTicket:
         """Return a forecast whose outcome will come later, in any order with others.
 

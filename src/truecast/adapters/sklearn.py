@@ -363,8 +363,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Returns
         -------
         tickets
-            One for each row, an int: ``ticket.p`` is the probability of the second class, or a tuple
-            of all probabilities if there are more than two. The model does not keep rows; keep what
+            One for each row, an int: ``ticket.p`` is the probability of the second class, or of all
+            classes, as a tuple, if there are more than two. The model does not keep rows; keep what
             you need to learn from them.
 
         Raises

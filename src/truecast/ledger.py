@@ -100,8 +100,11 @@ def ledger_state(numbers: dict[str, Any]) -> dict[str, Any]:
     return numbers | {table: packed(numbers[table], kinds) for table, kinds in _KINDS.items()}
 
 
-def numbers_of(state: object, *, most: int) -> dict[str, Any]:
-    """Return what `ledger_state` saved, of at most `most` groups, or raise StateError."""
+def numbers_of(state: object, *, most: int, nested: bool = True) -> dict[str, Any]:
+    """Return what `ledger_state` saved, of at most `most` groups, or raise StateError.
+
+    `nested`: the first group is everyone, so that no other has more rounds.
+    """
     names = sorted(kinds_of(ENTRIES["guard"]).keys() | _KINDS.keys() | {"aims", "asked"})
     saved = require_entries("guard", state, names)
     for name, _, _, least, _, _ in ENTRIES["guard"]:
@@ -123,9 +126,9 @@ def numbers_of(state: object, *, most: int) -> dict[str, Any]:
     groups = tables["groups"]
     if len(tables["offsets"]["offset"]) != _OFFSETS * len(groups["rounds"]):
         raise StateError(f"the saved offsets must be {_OFFSETS} for each group")
-    _check_groups(groups)
+    _check_groups(groups, nested)
     _check_knots(groups, tables["knots"])
-    made = sum(int(groups[name][0]) for name in ("rounds", "late", "lost"))
+    made = sum(int(groups[name].max()) for name in ("rounds", "late", "lost"))
     most_late = min(made, _MOST_LATE)
     if saved["most_late"] > most_late:
         raise StateError(
@@ -165,7 +168,7 @@ def _check_asked(asked: object, groups: int) -> None:
         raise StateError(f"the saved asked must be made from a hint, got {aim!r:.80}")
 
 
-def _check_groups(groups: Columns) -> None:
+def _check_groups(groups: Columns, nested: bool) -> None:
     rounds, late, lost = groups["rounds"], groups["late"], groups["lost"]
     count = len(rounds)
     if not count or any(len(column) != count for column in groups.values()):
@@ -187,6 +190,7 @@ def _check_groups(groups: Columns) -> None:
     rules += [
         (name, groups[name] <= groups[name][0])
         for name in ("rounds", "late", "lost", "hidden", "unknown")
+        if nested
     ]
     for name, good in rules:
         if not good.all():

@@ -174,6 +174,29 @@ def test_binary_also_around_a_classifier_for_more_classes() -> None:
     assert set(Recalibrated(classifier).predict_proba_one({"a": 1})) == {False, True}
 
 
+def test_classes_are_those_of_a_recalibrator_for_classes() -> None:
+    stream = list(datasets.ImageSegments().take(300))
+    labels = tuple(sorted({y for _, y in stream}))
+    model = Recalibrated(naive_bayes.GaussianNB(), classes=labels)
+    alone, plain = naive_bayes.GaussianNB(), tc.Recalibrator(classes=labels, normalize=True)
+    for x, y in stream:
+        said = alone.predict_proba_one(x)
+        row = [said.get(label, 0.0) for label in labels] if said else [1.0] * len(labels)
+        assert model.predict_proba_one(x) == dict(zip(labels, plain.predict(row), strict=True))
+        plain.observe(y)
+        model.learn_one(x, y)
+        alone.learn_one(x, y)
+    assert model.certificate == plain.certificate
+    ticket = model.issue_one(stream[0][0])
+    model.resolve_one(ticket, *stream[0])
+    assert model.certificate.rounds == 301
+    with pytest.raises(tc.InputError, match="fixed at the start"):
+        model.learn_one(stream[0][0], "sea")
+    assert model.certificate.rounds == 301
+    with pytest.raises(tc.InputError, match="not supported yet"):
+        Recalibrated(naive_bayes.GaussianNB(), classes=labels, group="airport")
+
+
 # In river's company
 
 

@@ -26,7 +26,6 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_val_score,
 )
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -336,11 +335,36 @@ def test_in_pipelines_searches_and_scores() -> None:
     assert around.n_features_in_ == 5
 
 
-def test_more_classes_by_one_against_the_rest() -> None:
+def test_more_classes_are_those_of_a_recalibrator_for_classes() -> None:
     X, y = make_classification(300, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
-    model = OneVsRestClassifier(RecalibratedClassifier(GaussianNB())).fit(X, y)
-    assert model.score(X, y) > 0.6
-    assert [one.certificate_.rounds for one in model.estimators_] == [300] * 3
+    names = np.array(["a", "b", "c"])[y]
+    model = RecalibratedClassifier(GaussianNB(), cv=4, random_state=3).fit(X, names)
+    scores = cross_val_predict(GaussianNB(), X, names, cv=4, method="predict_proba")
+    order = np.random.RandomState(3).permutation(len(y))
+    plain = tc.Recalibrator(classes=3, normalize=True)
+    assert np.array_equal(model.forecasts_[order], plain.forecast_many(scores[order], y[order]))
+    assert model.certificate_ == plain.certificate
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert abs(model.predict_proba(X).sum(axis=1) - 1).max() < 1e-14
+    assert model.score(X, names) > 0.6
+    tickets = model.issue(X[:3])
+    model.resolve(tickets[1:], names[1:3]).give_up(tickets[:1])
+    assert model.certificate_.rounds == 302
+    assert model.certificate_.unresolved == 1
+    assert "not supported yet" in str(refused(model.predict_proba, X, groups=["a"] * 300))
+
+
+def test_classes_that_a_fold_never_saw() -> None:
+    X, y = make_classification(90, 4, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+    order = np.argsort(y == 2, kind="stable")  # the third class comes last
+    blocks = RecalibratedClassifier(GaussianNB(), cv=TimeSeriesSplit(2), shuffle=False)
+    model = blocks.fit(X[order], y[order])
+    assert np.isfinite(model.predict_proba(X)).all()
+    online = RecalibratedClassifier(learner())
+    for part in np.array_split(np.arange(90), 9):
+        online.partial_fit(X[part], y[part], classes=[0, 1, 2])
+    assert online.certificate_.rounds == 80
+    assert online.forecasts_.shape == (10, 3)
 
 
 def test_clones_have_the_options_and_nothing_else() -> None:
@@ -611,14 +635,11 @@ def refused(call: Any, *arguments: Any, **options: Any) -> tc.InputError:
     return caught.value
 
 
-def test_other_than_two_classes_are_refused() -> None:
+def test_fewer_than_two_classes_are_refused() -> None:
     X, y = rows()
     model = RecalibratedClassifier(learner())
-    assert "Only binary classification is supported" in str(
-        refused(model.fit, X, np.arange(240) % 3)
-    )
     assert refused(model.fit, X, np.zeros(240)).value == "1 class"
-    for classes in ([0], [0, 1, 2], []):
+    for classes in ([0], []):
         assert refused(model.partial_fit, X, y, classes=classes).argument == "classes"
     assert "first call" in str(refused(model.partial_fit, X, y))
     assert not hasattr(model, "recalibrator_")
@@ -632,7 +653,7 @@ def test_splits_that_are_refused() -> None:
     assert (error.argument, error.value) == ("cv", 2)
     order = np.argsort(y, kind="stable")
     blocks = RecalibratedClassifier(learner(), cv=TimeSeriesSplit(3))
-    assert "both classes" in refused(blocks.fit, X[order], y[order]).rule
+    assert "two classes" in refused(blocks.fit, X[order], y[order]).rule
 
 
 def test_rows_that_were_learned_or_come_twice_are_not_tested() -> None:

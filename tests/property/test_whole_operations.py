@@ -753,3 +753,82 @@ def test_a_fork_does_not_wait_for_a_thread_it_does_not_have() -> None:
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True
     )
     assert found.stdout.strip() == str([0] * 8)
+
+
+def of_classes(name: str, start: dict[str, Any]) -> Callable[[tc.ClassRecalibrator], Any]:
+    """An operation on a recalibrator of three classes."""
+    row, rows = [0.2, 0.3, 0.5], [[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]]
+    calls: dict[str, Callable[[tc.ClassRecalibrator], Any]] = {
+        "issue": lambda r: r.issue(row),
+        "oldest": lambda r: r.issue(row),
+        "resolve": lambda r: r.resolve(1, 2),
+        "give_up": lambda r: r.give_up(1),
+        "predict": lambda r: r.predict(row),
+        "observe": lambda r: r.observe(0),
+        "batch": lambda r: r.forecast_many(rows, [0, 1]),
+        "log": lambda r: r.forecast_many(rows, [0, 1], known_at=[1, 9]),
+        "load": lambda r: r.load(start),
+    }
+    return calls[name]
+
+
+def with_classes(name: str) -> str:
+    """A saved recalibrator that the operation can be tried on."""
+    r = tc.Recalibrator(classes=3, hint=hints.Platt(), max_unresolved=3)
+    for k in range(3):
+        r.issue([0.3, 0.1 * k, 0.7 - 0.1 * k])
+    if name == "issue":
+        r.give_up(0)
+    if name == "observe":
+        r.predict([0.5, 0.2, 0.3])
+    return r.to_json()
+
+
+@pytest.mark.slow("interrupts at every byte code")
+@pytest.mark.parametrize(
+    "name",
+    ["issue", "oldest", "resolve", "give_up", "predict", "observe", "batch", "log", "load"],
+)
+def test_every_byte_code_of_classes_leaves_before_or_after(name: str) -> None:
+    build, saved = tc.ClassRecalibrator.from_json, with_classes(name)
+    operation = of_classes(
+        name, tc.Recalibrator(classes=3, hint=hints.Platt(), max_unresolved=3).state()
+    )
+    attempt = AtByteCode(random.Random(0))  # noqa: S311
+    operation(build(saved))  # what is done the first time only, as imports are, is done
+    done = build(saved)
+    length = attempt.length(partial(operation, done))
+    ends = []
+    for byte_code in {
+        *range(1, length + 1, 1 + length // 100),
+        *range(max(1, length - 9), length + 1),
+    }:
+        r = build(saved)
+        assert attempt.at(byte_code, partial(operation, r))
+        ends.append((byte_code, r.to_json()))
+    happened = [end != saved for _, end in sorted(ends)]
+    assert {end for _, end in ends} == {saved, done.to_json()}
+    assert happened == sorted(happened)  # once it happened, it has happened
+
+
+@pytest.mark.slow("interrupts batches of 40,000 rounds")
+@needs_timers
+def test_interrupted_batches_of_classes_have_learned_nothing() -> None:
+    rng = np.random.default_rng(0)
+    rows, y = rng.dirichlet([0.5, 0.5, 0.5], 40_000), rng.integers(0, 3, 40_000)
+    known = np.arange(40_000) + rng.integers(0, 50, 40_000)
+    r = tc.Recalibrator(classes=3, max_unresolved=40)
+    r.forecast_many(rows[:500], y[:500])
+    tickets = [r.issue(row) for row in rows[:30]]
+    before = r.to_json()
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    for at in (None, known):
+        with handled(interrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(Interrupt):
+                r.forecast_many(rows, y, known_at=at)
+        assert r.to_json() == before
+        assert r.awaited == tickets

@@ -20,7 +20,7 @@ DOCUMENTS = [
 ]
 
 
-PAGES = ("theory", "measures", "distance", "adaptive", "arc", "minimax", "monitor")
+PAGES = ("theory", "measures", "distance", "adaptive", "classes", "arc", "minimax", "monitor")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -117,6 +117,37 @@ class Field {
         }
     }
 
+    // The way to a key, node by node, to fetch it from memory together with the ways in other
+    // fields: each node says where the next one is.
+    class Probe {
+        const Field* field = nullptr;
+        Key key = 0;
+        Node at = -1;
+
+      public:
+        Probe() = default;
+        Probe(const Field& of, Key to) : field(&of), key(to), at(of.root_) { fetch(); }
+
+        // Go on by one node: whether there are more.
+        bool next() {
+            if (at < 0) return false;
+            const Inner& inner = field->inners_[static_cast<std::size_t>(at)];
+            if ((inner.key() ^ key) >> (inner.bit() + 1) != 0) return false;
+            at = inner.child[key >> inner.bit() & 1];
+            fetch();
+            return true;
+        }
+
+      private:
+        void fetch() const {
+            if (field->knots_.empty()) return;
+            if (at < 0)
+                truecast::fetch(&field->knots_[static_cast<std::size_t>(~at)], sizeof(Knot));
+            else
+                truecast::fetch(&field->inners_[static_cast<std::size_t>(at)], sizeof(Inner));
+        }
+    };
+
     // Have the first knots and inner nodes fetched from memory: this will be looked at soon.
     void fetch() const {
         truecast::fetch(knots_.data(), std::min(knots_.size(), small) * sizeof(Knot));

@@ -124,6 +124,7 @@ struct Guard : Balance {
 
     double budget;  // C
     bool nudges;
+    double fields = 1.0;  // that the budget before the first round is for
     std::deque<Group> groups;
     bool busy = false;
 
@@ -151,7 +152,7 @@ struct Guard : Balance {
     // What the energies of all groups and what is reserved may come to: C times what was granted,
     // and the excess, which later forecasts need not make up for.
     double allowance() const {
-        return budget * (start * static_cast<double>(1 + most_late) +
+        return budget * (start * fields * static_cast<double>(1 + most_late) +
                          static_cast<double>(granted) / parts) +
                static_cast<double>(excess) / parts;
     }
@@ -253,7 +254,7 @@ struct Guard : Balance {
             std::max(std::ceil(scaled), Field::unit - std::floor(scaled)));
     }
 
-  private:
+  protected:
     struct Judged {
         double worst, tilt, price;
         bool fits;
@@ -267,6 +268,31 @@ struct Guard : Balance {
         bool keeps(std::size_t i) const { return i + 1 < first.size(); }
         Field::Path& of(std::size_t i) { return keeps(i) ? first[i] : first.back(); }
     };
+
+    // What an outcome adds to the counts of a group.
+    struct Miss {
+        std::int64_t residual;
+        std::uint64_t hides;
+        double squared;
+
+        Miss(double said, double off, bool y) {
+            const auto whole = static_cast<std::int64_t>(std::floor(said * Field::unit + 0.5));
+            const double miss = y ? 1.0 - said : said;
+            residual = (y ? std::int64_t{1} << 32 : 0) - whole;
+            hides = static_cast<std::uint64_t>(std::ceil(miss * (off + 0x1p-26) * 0x1p40));
+            squared = miss * miss;
+        }
+    };
+
+    // Add a round to a group, at the key that the path leads to.
+    void enter(std::uint32_t number, Field::Path& path, const Shape& shape, const Miss& miss) {
+        Group& group = groups[number];
+        add(group, path, shape, miss.residual);
+        if (log != nullptr) log->push_back({number, path.key, miss.residual});
+        ++group.rounds;
+        group.hidden += miss.hides;
+        group.squared_error += miss.squared;
+    }
 
     // What a forecast may add to the energy beyond what it is granted: a share of what is left.
     double room(bool beside_asked) const {
@@ -415,25 +441,15 @@ struct Guard : Balance {
     // `at_once`: the ways to the key, if nothing has changed since the forecast was made.
     void learn(const Placed& made, const Members& of, bool y, Weight weight, Paths* at_once) {
         const std::int64_t before = energy;
-        const std::int64_t said =
-            static_cast<std::int64_t>(std::floor(made.said * Field::unit + 0.5));
-        const std::int64_t residual = (y ? std::int64_t{1} << 32 : 0) - said;
-        const double miss = y ? 1.0 - made.said : made.said;
-        const auto hides =
-            static_cast<std::uint64_t>(std::ceil(miss * (made.off + 0x1p-26) * 0x1p40));
+        const Miss miss(made.said, made.off, y);
         Paths looked;
         Paths& ways = at_once != nullptr ? *at_once : looked;
         if (at_once == nullptr) everyone().field.look(made.key, ways.of(0));
         const Shape shape = ways.of(0).shape();
         for (std::size_t i = 0; i < of.size(); ++i) {
-            Group& group = groups[of[i]];
             const bool known = i == 0 || (at_once != nullptr && ways.keeps(i));
-            if (!known) group.field.look(made.key, ways.of(i));
-            add(group, ways.of(i), shape, residual);
-            if (log != nullptr) log->push_back({of[i], made.key, residual});
-            ++group.rounds;
-            group.hidden += hides;
-            group.squared_error += miss * miss;
+            if (!known) groups[of[i]].field.look(made.key, ways.of(i));
+            enter(of[i], ways.of(i), shape, miss);
         }
         if (nudges) adapt(made, of, y, weight, at_once != nullptr);
         grow(excess, std::max(energy - before - made.worst, std::int64_t{0}));

@@ -65,6 +65,22 @@ double weight_of(nb::handle weight) {
     return nb::cast<double>(nb::module_::import_("truecast._check").attr("weight")(weight));
 }
 
+nb::dict state_of(Hint& hint) {
+    nb::dict state = saved(hint.entries());
+    nb::list members;
+    for (Hint* member : hint.members()) members.append(state_of(*member));
+    if (nb::len(members) > 0) state["members"] = members;
+    return state;
+}
+
+bool take_state(Hint& hint, const nb::dict& state) {
+    load(hint.entries(), state);
+    const std::vector<Hint*> members = hint.members();
+    for (std::size_t k = 0; k < members.size(); ++k)
+        if (!take_state(*members[k], nb::cast<nb::dict>(state["members"][k]))) return false;
+    return in_range(hint.entries()) && hint.settle();
+}
+
 namespace {
 
 std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior,
@@ -95,26 +111,10 @@ nb::list entries(HintHolder& held) {
     return all;
 }
 
-nb::dict state_of(Hint& hint) {
-    nb::dict state = saved(hint.entries());
-    nb::list members;
-    for (Hint* member : hint.members()) members.append(state_of(*member));
-    if (nb::len(members) > 0) state["members"] = members;
-    return state;
-}
-
-bool take(Hint& hint, const nb::dict& state) {
-    load(hint.entries(), state);
-    const std::vector<Hint*> members = hint.members();
-    for (std::size_t k = 0; k < members.size(); ++k)
-        if (!take(*members[k], nb::cast<nb::dict>(state["members"][k]))) return false;
-    return in_range(hint.entries()) && hint.settle();
-}
-
 // Returns whether these numbers fit together; changes nothing if they do not.
 bool restore(HintHolder& held, const nb::dict& state) {
     std::unique_ptr<Hint> changed = at_rest(held).hint->clone();
-    if (!take(*changed, state)) return false;
+    if (!take_state(*changed, state)) return false;
     held.hint = std::move(changed);
     return true;
 }

@@ -193,6 +193,7 @@ NB_MODULE(kernels, m) {
     bind_arc(m);
     bind_distance(m);
     bind_recalibrate(m);
+    bind_classes(m);
     bind_split_ladder(m);
     bind_guard(m);
     bind_hints(m);

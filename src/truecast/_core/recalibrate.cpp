@@ -11,23 +11,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
-#ifndef _WIN32
-#include <unistd.h>
-#endif
 
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "arrays.hpp"
 #include "bursts.hpp"
+#include "desk.hpp"
 #include "edge.hpp"
 #include "guard.hpp"
 #include "guard_state.hpp"
@@ -57,6 +52,10 @@ struct Awaited {
     Placed made;
     std::int64_t event;
     std::vector<double> kept;  // the scores, then the hint's notes
+
+    bool said(nb::handle p) const {
+        return PyFloat_Check(p.ptr()) != 0 && PyFloat_AS_DOUBLE(p.ptr()) == made.said;
+    }
 };
 
 // By their numbers, so oldest first. A node each: there is never a table to copy, so no call takes
@@ -70,7 +69,7 @@ struct Event {
 };
 using Events = std::map<std::int64_t, Event>;
 
-struct Desk {
+struct Desk : Shared {
     nb::object ticket_type;
     std::size_t most_groups, most_tickets;
 
@@ -88,10 +87,6 @@ struct Desk {
     std::vector<double>
         asked;  // the scores that `observe` is about, if the guard awaits an outcome
 
-    bool busy = false;         // a call is under way, such as a batch without the interpreter lock
-    unsigned long reader = 0;  // the thread that reads the whole, in several calls: others wait
-    int reader_process = 0;    // a fork has no such thread
-
     static constexpr std::uint32_t others = 1, first = 2;
 
     Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups,
@@ -107,51 +102,6 @@ struct Desk {
     bool full() const { return tickets.size() >= most_tickets; }
     HintHolder& held() const { return *nb::inst_ptr<HintHolder>(hint); }
 };
-
-int process() {
-#ifdef _WIN32
-    return 0;  // there is no fork
-#else
-    return static_cast<int>(getpid());
-#endif
-}
-
-[[noreturn]] void refuse_ticket(const char* kind, const nb::object& rule, nb::handle value) {
-    const nb::object type = nb::module_::import_("truecast.errors").attr(kind);
-    const nb::object error = type("ticket", rule, value);
-    PyErr_SetObject(type.ptr(), error.ptr());
-    throw nb::python_error();
-}
-
-// The desk when no other call is under way: while another thread reads the whole, wait for it, and
-// let signals in; while a batch runs, refuse.
-Desk& at_rest(Desk& desk) {
-    if (desk.reader != 0 && desk.reader_process != process()) desk.reader = 0;
-    while (desk.reader != 0 && desk.reader != PyThread_get_thread_ident()) {
-        {
-            const nb::gil_scoped_release unlocked;
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    }
-    if (desk.reader != 0)
-        refuse("in use: it is being saved or certified by the call that this one interrupts");
-    return truecast::at_rest<Desk>(desk);
-}
-
-// Calls `read` while all other calls wait.
-nb::object alone(Desk& desk, const nb::callable& read) {
-    struct Reading {
-        Desk& desk;
-        explicit Reading(Desk& of) : desk(of) {
-            desk.reader = PyThread_get_thread_ident();
-            desk.reader_process = process();
-        }
-        ~Reading() { desk.reader = 0; }
-    };
-    const Reading reading(at_rest(desk));
-    return read();
-}
 
 // A group as the desk takes it: None, a str or an int, or a tuple of these; none of them runs code
 // when it is looked up.
@@ -238,7 +188,7 @@ Scores again(const HintHolder& held, const double* given) {
 double predict(Desk& desk, nb::handle score, nb::handle group) {
     const Scores scores = checked_scores(desk, score);
     const nb::object name = group_of(group);
-    truecast::at_rest(at_rest(desk).held());
+    at_rest(unread(desk).held());
     const Busy working(desk);
     Seating seating(desk);
     const Members of = seating.of(name);
@@ -251,24 +201,12 @@ double predict(Desk& desk, nb::handle score, nb::handle group) {
 
 void observe(Desk& desk, nb::handle y) {
     const bool bit = outcome(y) != 0;
-    if (!at_rest(desk).guard.issued)
+    if (!unread(desk).guard.issued)
         refuse("observe() needs a forecast to judge: call predict() before each observe()");
-    HintHolder& held = truecast::at_rest(desk.held());
+    HintHolder& held = at_rest(desk.held());
     const Busy working(desk);
     held.hint->learn(again(held, desk.asked.data()).data(), bit);
     desk.guard.observe(bit);
-}
-
-// A ticket, made without byte code.
-nb::object ticket(const Desk& desk, std::int64_t number, double p) {
-    static PyObject* const name_of_p = PyUnicode_InternFromString("p");
-    const nb::tuple arguments = nb::make_tuple(number);
-    auto* type = reinterpret_cast<PyTypeObject*>(desk.ticket_type.ptr());
-    nb::object made = nb::steal(PyLong_Type.tp_new(type, arguments.ptr(), nullptr));
-    const nb::float_ said(p);
-    if (!made.is_valid() || PyObject_SetAttr(made.ptr(), name_of_p, said.ptr()) != 0)
-        throw nb::python_error();
-    return made;
 }
 
 // A forecast to be issued: all that may fail comes first, `keep` changes the desk.
@@ -337,7 +275,7 @@ nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle even
     std::int64_t number;
     double said;
     {
-        truecast::at_rest(at_rest(desk).held());
+        at_rest(unread(desk).held());
         const Busy working(desk);
         Seating seating(desk);
         Issue forecast(desk, seating.of(name), scores, about);
@@ -346,54 +284,8 @@ nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle even
         said = forecast.keep(desk, given_up);
         number = desk.issued - 1;
     }
-    return ticket(desk, number, said);
+    return ticket(desk.ticket_type, number, nb::float_(said));
 }
-
-// A ticket as it was handed in: its number, and what it says was said, if it is not the plain
-// number.
-struct Handed {
-    std::int64_t number = -1;
-    bool has_p;
-    double p = 0.0;
-
-    Handed(const Desk& desk, nb::handle given) {
-        has_p = PyObject_TypeCheck(given.ptr(),
-                                   reinterpret_cast<PyTypeObject*>(desk.ticket_type.ptr()));
-        if (PyLong_CheckExact(given.ptr()) || has_p) {
-            int over = 0;
-            number = PyLong_AsLongLongAndOverflow(given.ptr(), &over);
-            if (over != 0 || number > std::int64_t{1} << 62) number = -1;
-        }
-        if (number < 0) {
-            const nb::object check = nb::module_::import_("truecast._check").attr("whole_number");
-            number = nb::cast<std::int64_t>(
-                check("ticket", given, "least"_a = 0, "most"_a = nb::int_(std::int64_t{1} << 62)));
-        }
-        if (has_p && !nb::try_cast(nb::getattr(given, "p", nb::none()), p)) refuse_other(given);
-    }
-
-    Tickets::iterator find(Desk& desk, nb::handle given) const {
-        const auto found = at_rest(desk).tickets.find(number);
-        if (found == desk.tickets.end()) {
-            if (number < desk.issued)
-                refuse_ticket("TicketError",
-                              nb::str("must be one whose outcome is awaited: this was resolved or "
-                                      "given up before"),
-                              nb::int_(number));
-            refuse_ticket("InputError",
-                          nb::str("must be one that was issued, below {}").format(desk.issued),
-                          nb::int_(number));
-        }
-        if (has_p && p != found->second.made.said) refuse_other(given);
-        return found;
-    }
-
-  private:
-    [[noreturn]] static void refuse_other(nb::handle given) {
-        refuse_ticket("InputError", nb::str("must be one of this recalibrator, not of another"),
-                      given);
-    }
-};
 
 // How much an outcome counts for the hint: those that come together may be one observation.
 void settle(Desk& desk, Tickets::iterator found, bool y) {
@@ -412,14 +304,14 @@ void settle(Desk& desk, Tickets::iterator found, bool y) {
 
 void resolve(Desk& desk, nb::handle given, nb::handle y) {
     const bool bit = outcome(y) != 0;
-    const auto found = Handed(desk, given).find(desk, given);
-    truecast::at_rest(desk.held());
+    const auto found = Handed(desk.ticket_type, given).find(desk, given);
+    at_rest(desk.held());
     const Busy working(desk);
     settle(desk, found, bit);
 }
 
 void give_up(Desk& desk, nb::handle given) {
-    const auto found = Handed(desk, given).find(desk, given);
+    const auto found = Handed(desk.ticket_type, given).find(desk, given);
     desk.guard.give_up(found->second.made, found->second.of);
     desk.bursts.given_up();
     Issue::close(desk, found->second.event);
@@ -602,49 +494,6 @@ class Before {
     }
 };
 
-// Which rounds become known after which: a ring of rounds for each, in their order. It grows as
-// rounds are played, and memory that is zero at first is there at once: a long log does not keep an
-// interrupt waiting.
-class Known {
-    struct Release {
-        void operator()(std::size_t* memory) const { std::free(memory); }
-    };
-    using Numbers = std::unique_ptr<std::size_t[], Release>;
-
-    static Numbers zeros(std::size_t count) {
-        Numbers made(static_cast<std::size_t*>(std::calloc(count, sizeof(std::size_t))));
-        if (made == nullptr && count > 0) throw std::bad_alloc();
-        return made;
-    }
-
-    const std::size_t rounds;
-    Numbers last, next;  // one more than the last round of a ring, 0 if there is none; and which
-                         // comes after each
-
-  public:
-    explicit Known(std::size_t rounds_)
-        : rounds(rounds_), last(zeros(rounds)), next(zeros(rounds)) {}
-
-    void add(std::size_t t, std::int64_t known_at) {
-        const auto at = static_cast<std::size_t>(known_at);
-        if (at >= rounds) return;  // not in this batch
-        const std::size_t before = last[at] == 0 ? t : last[at] - 1;
-        next[t] = before == t ? t : next[before];
-        next[before] = t;
-        last[at] = t + 1;
-    }
-
-    template <typename Use>
-    void after(std::size_t t, Use use) const {
-        if (last[t] == 0) return;
-        const std::size_t end = last[t] - 1;
-        for (std::size_t s = next[end];; s = next[s]) {
-            use(s);
-            if (s == end) return;
-        }
-    }
-};
-
 constexpr std::size_t block =
     16;  // rounds, of up to half a millisecond each if they are of a hundred groups
 
@@ -652,7 +501,7 @@ constexpr std::size_t block =
 // nothing.
 template <typename Play>
 void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
-    truecast::at_rest(at_rest(desk).held());
+    at_rest(unread(desk).held());
     const Busy working(desk);
     if (rounds == 0) return;
     Seating seating(desk);
@@ -747,7 +596,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     require(said.shape(0) == rounds, "there must be an entry for each score");
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     if (rounds == 0) return;
-    truecast::at_rest(at_rest(desk).held());
+    at_rest(unread(desk).held());
     std::optional<Busy<Desk>> copying(std::in_place, desk);
     Guard guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
@@ -804,10 +653,10 @@ nb::list names(const Desk& desk) {
 nb::list awaited(Desk& desk) {
     std::vector<std::pair<std::int64_t, double>>
         all;  // first: a finaliser can run while tickets are made
-    for (const auto& [number, forecast] : at_rest(desk).tickets)
+    for (const auto& [number, forecast] : unread(desk).tickets)
         all.emplace_back(number, forecast.made.said);
     nb::list tickets;
-    for (const auto& [number, p] : all) tickets.append(ticket(desk, number, p));
+    for (const auto& [number, p] : all) tickets.append(ticket(desk.ticket_type, number, nb::float_(p)));
     return tickets;
 }
 
@@ -869,7 +718,7 @@ std::int64_t same_since(const Desk& desk) {
 }
 
 nb::dict table(Desk& desk) {
-    const auto models = static_cast<std::ptrdiff_t>(truecast::at_rest(desk.held()).hint->inputs());
+    const auto models = static_cast<std::ptrdiff_t>(at_rest(desk.held()).hint->inputs());
     const std::int64_t since = same_since(desk);
     Table table;
     for (const auto& [number, ticket] : desk.tickets) {
@@ -966,7 +815,7 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
     const std::size_t count = table.number.size();
     for (const auto* column : {&table.key, &table.worst, &table.event, &table.members})
         require(column->size() == count, "columns must be of one length");
-    const std::size_t models = truecast::at_rest(at_rest(desk).held()).hint->inputs();
+    const std::size_t models = at_rest(unread(desk).held()).hint->inputs();
     require(table.score.size() == count * models && table.forecast.size() == count &&
                 table.same.size() == count && table.about.size() == table.made.size(),
             "columns must be of one length");
@@ -988,7 +837,7 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
 
 // The names of groups, in the order of their numbers.
 void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
-    require(at_rest(desk).named == 0 && desk.tickets.empty(), "only a new desk can be furnished");
+    require(unread(desk).named == 0 && desk.tickets.empty(), "only a new desk can be furnished");
     load(desk.guard, numbers);
     require(desk.guard.groups.size() == names.size() + Desk::first,
             "there must be a name for each group");
@@ -997,7 +846,7 @@ void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
 }
 
 void ask(Desk& desk, Array<const double, 1> scores) {
-    require(scores.shape(0) == at_rest(desk).held().hint->inputs() && desk.guard.issued,
+    require(scores.shape(0) == unread(desk).held().hint->inputs() && desk.guard.issued,
             "no outcome is awaited");
     desk.asked = given(again(desk.held(), scores.data()));
 }
@@ -1006,14 +855,14 @@ bool set_bursts(Desk& desk, const nb::dict& numbers) {
     hints::Bursts read;
     load(read.entries(), numbers);
     if (!in_range(read.entries()) || !read.settle()) return false;
-    at_rest(desk).bursts = read;
+    unread(desk).bursts = read;
     return true;
 }
 
 // All that rounds change becomes that of the other, at once.
 void take(Desk& desk, Desk& other) {
-    at_rest(other);
-    truecast::at_rest(at_rest(desk).held());
+    unread(other);
+    at_rest(unread(desk).held());
     std::swap(desk.hint, other.hint);
     std::swap(desk.guard, other.guard);
     std::swap(desk.names, other.names);
@@ -1062,7 +911,7 @@ void bind_recalibrate(nb::module_& m) {
              "nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a, "pieces"_a,
              "Write what would be said of each score if it came next.")
-        .def("alone", &alone, "read"_a, "Call this while calls of other threads wait.")
+        .def("alone", &alone<Desk>, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore, "issued"_a, "columns"_a, "Take over what `table` gave.")
         .def("seat", &seat, "names"_a, "numbers"_a,
@@ -1092,11 +941,11 @@ void bind_recalibrate(nb::module_& m) {
             [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },
             "The scores that `observe` will learn of, if it may be called.")
         .def_prop_ro(
-            "rounds", [](Desk& d) { return at_rest(d).guard.everyone().rounds; },
+            "rounds", [](Desk& d) { return unread(d).guard.everyone().rounds; },
             "Outcomes learned so far.")
         .def_prop_ro("awaited", &awaited, "The tickets whose outcomes are awaited, oldest first.")
         .def_prop_ro(
-            "unresolved", [](Desk& d) { return at_rest(d).tickets.size(); },
+            "unresolved", [](Desk& d) { return unread(d).tickets.size(); },
             "How many tickets await their outcomes.")
         .def_prop_ro(
             "issued", [](const Desk& d) { return d.issued; },

@@ -1,4 +1,4 @@
-"""A river wrapper: any binary classifier in a stream, recalibrated round by round."""
+"""A river wrapper: any classifier in a stream, recalibrated round by round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from river import base, linear_model, naive_bayes, preprocessing
 from truecast import _check
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
-from truecast.recalibrate import Recalibrator, Ticket
+from truecast.recalibrate import (
+    ClassCertificate,
+    ClassRecalibrator,
+    ClassTicket,
+    Recalibrator,
+    Ticket,
+)
 from truecast.recalibrate.hints import Hint
 
 __all__ = ["Recalibrated"]
@@ -21,7 +27,7 @@ _ROUNDING = 1e-9  # beyond 0 or 1, a classifier's sums of probabilities may be o
 
 
 class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
-    """A binary classifier whose probabilities go through a `Recalibrator`.
+    """A classifier whose probabilities go through a `Recalibrator`.
 
     In `learn_one` the classifier scores the row before it learns it, so the recalibrator sees only
     honest scores, and `certificate` bounds the distance to calibration of the forecasts in all
@@ -33,7 +39,8 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
     Parameters
     ----------
     classifier
-        Its labels must be False and True, or 0 and 1. A pipeline is fine.
+        Its labels must be False and True, or 0 and 1, unless there are `classes`. A pipeline is
+        fine.
     hint
         How to turn scores into probabilities; see `Recalibrator`.
     group
@@ -47,10 +54,13 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         How many groups get their own certificate; see `Recalibrator`.
     max_unresolved
         How many issued forecasts may await their labels; see `Recalibrator`.
+    classes
+        The labels, str or int, if there are others: all that can occur, as a certificate is about
+        them from the first round on. Then there are no groups and events.
 
     Attributes
     ----------
-    recalibrator : Recalibrator
+    recalibrator : Recalibrator or ClassRecalibrator
         What the probabilities go through; ``recalibrator.groups`` has the certificates of the
         groups.
 
@@ -102,26 +112,42 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         budget: float = 4.0,
         max_groups: int = 1_000,
         max_unresolved: int = 100_000,
+        classes: tuple[str | int, ...] | None = None,
     ) -> None:
         self.classifier = classifier
+        self.classes = classes
         self.hint = hint
         self.group = _check_features(group)
         self.budget = budget
         self.max_groups = max_groups
         self.max_unresolved = max_unresolved
-        self.recalibrator = Recalibrator(
-            hint=hint, budget=budget, max_groups=max_groups, max_unresolved=max_unresolved
-        )
+        self.recalibrator = self._new_recalibrator()
+
+    def _new_recalibrator(self) -> Any:
+        options: dict[str, Any] = {
+            "hint": self.hint,
+            "budget": self.budget,
+            "max_unresolved": self.max_unresolved,
+        }
+        if self.classes is None:
+            return Recalibrator(max_groups=self.max_groups, **options)
+        if self.group is not None:
+            rule = "must be None: groups with classes are not supported yet"
+            raise InputError("group", rule, self.group)
+        return ClassRecalibrator(classes=self.classes, normalize=True, **options)
 
     @property
-    def certificate(self) -> ArcCertificate:
+    def certificate(self) -> ArcCertificate | ClassCertificate:
         """What is proved about all forecasts so far, including those that await their labels."""
-        return self.recalibrator.certificate
+        certificate: ArcCertificate | ClassCertificate = self.recalibrator.certificate
+        return certificate
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
-        """Return the probabilities of False and True if the row came next. Nothing is learned."""
+        """Return the probabilities of all labels if the row came next. Nothing is learned."""
         p = self.recalibrator.predict(self._score(x, **kwargs), group=self._group(x))
-        return {False: 1.0 - p, True: p}
+        if self.classes is None:
+            return {False: 1.0 - p, True: p}
+        return dict(zip(self.recalibrator.classes, p.tolist(), strict=True))
 
     def learn_one(self, x: Row, y: base.typing.ClfTarget, **kwargs: Any) -> None:
         """Score the row with the current classifier, play the round, then let the classifier learn.
@@ -129,16 +155,20 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         Raises
         ------
         InputError
-            If the label is neither False nor True, 0 nor 1, the classifier's score is not in [0,
-            1], or the row has no such group. Nothing is learned.
+            If the label is neither False nor True, 0 nor 1, or not one of the `classes`; if the
+            classifier's score is not in [0, 1], or the row has no such group. Nothing is learned.
         """
-        outcome = _check.outcome(y)
+        outcome = _check.outcome(y) if self.classes is None else self.recalibrator.check_outcome(y)
         self.recalibrator.predict(self._score(x), group=self._group(x))
         self.classifier.learn_one(x, y, **kwargs)
         self.recalibrator.observe(outcome)
 
-    def issue_one(self, x: Row, *, event: str | int | None = None, **kwargs: Any) -> Ticket:
+    def issue_one(
+        self, x: Row, *, event: str | int | None = None, **kwargs: Any
+    ) -> Ticket | ClassTicket:
         """Return a forecast whose label will come later: ``ticket.p`` is the probability of True.
+
+        Or a tuple of the probabilities of all `classes`.
 
         If the model is a pipeline, wrap the whole pipeline to reach this method:
         ``Recalibrated(StandardScaler() | LogisticRegression())``.
@@ -157,7 +187,9 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         InputError
             If the classifier's score is not in [0, 1], or the group or the event breaks its rule.
         """
-        return self.recalibrator.issue(self._score(x, **kwargs), group=self._group(x), event=event)
+        score, group = self._score(x, **kwargs), self._group(x)
+        ticket: Ticket | ClassTicket = self.recalibrator.issue(score, group=group, event=event)
+        return ticket
 
     def resolve_one(self, ticket: int, x: Row, y: base.typing.ClfTarget, **kwargs: Any) -> None:
         """Learn the label of an issued forecast, in any order.
@@ -207,9 +239,15 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         values = ((name, _feature(x, name)) for name in self.group)
         return tuple(f"{name}={value}" for name, value in values if value is not None)
 
-    def _score(self, x: Row, **kwargs: Any) -> float:
-        """The classifier's probability of True; a half if it has not seen any label yet."""
+    def _score(self, x: Row, **kwargs: Any) -> Any:
+        """The classifier's probability of True, or of all classes.
+
+        A half, or all the same, if it has not seen any label yet.
+        """
         said = self.classifier.predict_proba_one(x, **kwargs)
+        if self.classes is not None:
+            row = [max(float(said.get(label, 0.0)), 0.0) for label in self.classes]
+            return row if sum(row) > 0 else [1.0] * len(row)
         score = float(said.get(True, 0.0)) if said else 0.5
         rounded = min(max(score, 0.0), 1.0)
         return rounded if abs(rounded - score) <= _ROUNDING else score
@@ -220,12 +258,18 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
 
     @property
     def _multiclass(self) -> bool:
-        return False  # also around a classifier that could tell more classes
+        return self.classes is not None
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"classifier": preprocessing.StandardScaler() | linear_model.LogisticRegression()}
         yield {"classifier": naive_bayes.GaussianNB()}  # type: ignore[no-untyped-call]
+        # the labels of all of river's streams
+        segments = "brickface", "cement", "foliage", "grass", "path", "sky", "window"
+        yield {
+            "classifier": naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
+            "classes": (0, 1, *segments),
+        }
 
 
 def _check_features(group: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A scikit-learn meta-estimator: any binary classifier, recalibrated round by round."""
+"""A scikit-learn meta-estimator: any classifier, recalibrated round by round."""
 # ruff: noqa: N803, N806  the names of scikit-learn's arguments
 # mypy: disable-error-code="import-untyped"
 
@@ -32,7 +32,13 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, colu
 from truecast import _check
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
-from truecast.recalibrate import Recalibrator, Ticket
+from truecast.recalibrate import (
+    ClassCertificate,
+    ClassRecalibrator,
+    ClassTicket,
+    Recalibrator,
+    Ticket,
+)
 from truecast.recalibrate.hints import Hint
 
 __all__ = ["RecalibratedClassifier"]
@@ -68,7 +74,7 @@ class _IfItLearnsOn:
 
 
 class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""A binary classifier whose scores go through a `Recalibrator`.
+    r"""A classifier whose scores go through a `Recalibrator`, of two classes or more.
 
     Use `fit` for a complete table and `partial_fit` for rows that keep coming, also after `fit`.
     Either way the recalibrator sees only scores of rows that the classifier had not learned from: a
@@ -83,7 +89,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     ----------
     estimator
         The classifier. Its `predict_proba` is used or, if it has none, the logistic function of its
-        `decision_function`. In a `FrozenEstimator` it is used unchanged, as fitted on other rows.
+        `decision_function`, or the softmax if there are more than two classes. In a
+        `FrozenEstimator` it is used unchanged, as fitted on other rows.
     hint
         How to turn scores into probabilities; see `Recalibrator`.
     budget
@@ -108,17 +115,18 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; an outcome of 1 is the second.
+    classes_ : ndarray of shape (n_classes,)
+        The labels. If there are two, an outcome of 1 is the second.
     estimator_
         The classifier, fitted on all rows.
-    recalibrator_ : Recalibrator
-        What its scores go through; ``recalibrator_.groups`` has the certificates of the groups.
-    forecasts_ : ndarray of shape (n_samples,)
-        Forecasts for the second class in the rounds of the last `fit` or `partial_fit`, each made
-        before its outcome was used; nan for rows without a round. You can measure them: they are as
-        honest as the splits.
-    certificate_ : ArcCertificate
+    recalibrator_ : Recalibrator or ClassRecalibrator
+        What its scores go through; ``recalibrator_.groups`` has the certificates of the groups. The
+        second if there are more than two classes, which it numbers as `classes_` does.
+    forecasts_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Forecasts for the second class, or for each if there are more than two, in the rounds of the
+        last `fit` or `partial_fit`, each made before its outcome was used; nan for rows without a
+        round. You can measure them: they are as honest as the splits.
+    certificate_ : ArcCertificate or ClassCertificate
         What is proved about the forecasts in all rounds so far, and those issued. It holds for the
         rows together, whatever the order and the splits. Its Brier score says something about
         future rows only if they are like these.
@@ -127,10 +135,10 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     Notes
     -----
-    For more classes, put a `OneVsRestClassifier` around this. There is no `decision_function`,
-    because this class replaces scores that are not probabilities. Rounds have no weights:
-    `sample_weight` and other parameters go to the classifier alone, through scikit-learn's metadata
-    routing if that is enabled.
+    Groups and events are for two classes only, so far. There is no `decision_function`, because
+    this class replaces scores that are not probabilities. Rounds have no weights: `sample_weight`
+    and other parameters go to the classifier alone, through scikit-learn's metadata routing if that
+    is enabled.
 
     `groups` are the groups to calibrate: for each row a name, a tuple of several, or None; or a
     table with a column for each kind of group, as in `Recalibrator.forecast_many`. The classifier
@@ -194,9 +202,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         self.n_jobs = n_jobs
 
     @property
-    def certificate_(self) -> ArcCertificate:
+    def certificate_(self) -> ArcCertificate | ClassCertificate:
         """What is proved about the forecasts in all rounds so far."""
-        certificate: ArcCertificate = self.recalibrator_.certificate
+        certificate: ArcCertificate | ClassCertificate = self.recalibrator_.certificate
         return certificate
 
     def fit(self, X: Any, y: ArrayLike, *, groups: Any = None, **params: Any) -> Self:
@@ -212,7 +220,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         X
             The rows, as the classifier takes them.
         y
-            Their labels, two different ones.
+            Their labels, two different ones or more.
         groups
             The group or groups of each row, to calibrate each group.
         **params
@@ -222,19 +230,19 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Raises
         ------
         InputError
-            If there are not two classes, `groups`, `cv` or an option of the recalibrator breaks its
+            If there is only one class, `groups`, `cv` or an option of the recalibrator breaks its
             rule, or the classifier gives no scores.
         """
         X, y = indexable(X, y)
         labels = _labels(y)
-        classes = _two_classes(self._frozen_classes(labels))
+        classes = _classes(self._frozen_classes(labels))
         outcomes = _outcomes(labels, classes)
         names = None if groups is None else _check.groups(groups, len(labels))
         routed = self._routed("fit", params, groups)
-        recalibrator = self._new_recalibrator()
+        recalibrator = self._new_recalibrator(len(classes))
         rows, scores = self._honest_scores(X, labels, classes, routed)
         estimator = clone(self.estimator).fit(X, labels, **routed.estimator.fit)
-        forecasts = np.full(len(labels), np.nan)
+        forecasts = np.full((len(labels), *scores.shape[1:]), np.nan)
         played = None if names is None else [names[row] for row in rows.tolist()]
         forecasts[rows] = recalibrator.forecast_many(scores, outcomes[rows], groups=played)
         self.classes_, self.estimator_ = classes, estimator
@@ -270,7 +278,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         y
             Their labels.
         classes
-            The two labels that can occur: needed in the first call, unless the classifier is
+            The labels that can occur: needed in the first call, unless the classifier is
             frozen.
         groups
             The group or groups of each row, to calibrate each group.
@@ -280,7 +288,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Raises
         ------
         InputError
-            If a label is not one of the classes, the classes are missing, not two, or not those of
+            If a label is not one of the classes, the classes are missing, too few, or not those of
             the first call, or `groups` break their rule. Nothing is learned.
         """
         check_consistent_length(X, y)
@@ -292,11 +300,12 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         frozen = isinstance(self.estimator, FrozenEstimator)
         routed = self._routed("partial_fit", params)
         estimator = clone(self.estimator) if first else self.estimator_
-        recalibrator = self._new_recalibrator() if first else self.recalibrator_
+        recalibrator = self._new_recalibrator(len(known)) if first else self.recalibrator_
         scores = None if first and not frozen else _scores(estimator, X, known)
         if not frozen:
             estimator.partial_fit(X, labels, classes=known, **routed.estimator.partial_fit)
-        nothing = np.full(len(labels), np.nan)
+        shape = (len(labels),) if len(known) == 2 else (len(labels), len(known))
+        nothing = np.full(shape, np.nan)
         self.forecasts_ = (
             nothing
             if scores is None
@@ -307,7 +316,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return self
 
     def predict_proba(self, X: Any, *, groups: Any = None) -> NDArray[np.float64]:
-        """Return the probabilities of both classes if each row came next. Nothing is learned.
+        """Return the probabilities of all classes if each row came next. Nothing is learned.
 
         Parameters
         ----------
@@ -320,18 +329,21 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         p = self.recalibrator_.predict_many(
             _scores(self.estimator_, X, self.classes_), groups=groups
         )
-        return np.column_stack([1 - p, p])
+        said: NDArray[np.float64] = np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        return said
 
     def predict(self, X: Any, *, groups: Any = None) -> NDArray[Any]:
-        """Return the more probable class of each row, the first one if they are equal.
+        """Return the most probable class of each row, the first one if several are.
 
         `groups` as for `predict_proba`.
         """
-        second = self.predict_proba(X, groups=groups).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[second]
+        best = self.predict_proba(X, groups=groups).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
         return labels
 
-    def issue(self, X: Any, *, groups: Any = None, events: Any = None) -> list[Ticket]:
+    def issue(
+        self, X: Any, *, groups: Any = None, events: Any = None
+    ) -> list[Ticket] | list[ClassTicket]:
         """Return a forecast for each row whose label will come later, in any order with others.
 
         The certificate is about these forecasts, as they were made. A frozen classifier can start
@@ -350,8 +362,8 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         Returns
         -------
         tickets
-            One for each row, an int: ``ticket.p`` is the probability of the second class. The model
-            does not keep the rows.
+            One for each row, an int: ``ticket.p`` is the probability of the second class, or of all
+            classes, as a tuple, if there are more than two. The model does not keep the rows.
 
         Raises
         ------
@@ -360,7 +372,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         """
         if not hasattr(self, "recalibrator_") and isinstance(self.estimator, FrozenEstimator):
             self.classes_, self.estimator_ = self._first_classes(None), clone(self.estimator)
-            self.recalibrator_ = self._new_recalibrator()
+            self.recalibrator_ = self._new_recalibrator(len(self.classes_))
             self._take_features()
         check_is_fitted(self)
         scores = _scores(self.estimator_, X, self.classes_)
@@ -437,7 +449,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 raise InputError("tickets", "must name each forecast once", ticket, position)
             if number not in awaited:
                 self.recalibrator_.give_up(number)  # raises, and says why
-            if isinstance(ticket, Ticket) and ticket.p != awaited[number].p:
+            if isinstance(ticket, Ticket | ClassTicket) and ticket.p != awaited[number].p:
                 raise InputError(
                     "tickets", "must be of this model, not of another", ticket, position
                 )
@@ -460,10 +472,17 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = False
         return tags
 
-    def _new_recalibrator(self) -> Recalibrator:
+    def _new_recalibrator(self, classes: int) -> Any:
+        if classes > 2:
+            return ClassRecalibrator(
+                classes=classes,
+                hint=self.hint,
+                budget=self.budget,
+                max_unresolved=self.max_unresolved,
+                normalize=True,
+            )
         return Recalibrator(
             hint=self.hint,
             budget=self.budget,
@@ -494,7 +513,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
                 )
                 for train, test in splits
             )
-            scores = np.full(len(labels), np.nan)
+            scores = np.full((len(labels), *parts[0].shape[1:]), np.nan)
             for (_, test), part in zip(splits, parts, strict=True):
                 scores[test] = part
         if self.shuffle:
@@ -509,7 +528,7 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
     def _first_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
         if classes is None and not isinstance(self.estimator, FrozenEstimator):
             raise InputError("classes", "must be passed on the first call to partial_fit", classes)
-        return _two_classes(self._frozen_classes(np.asarray(classes)), "classes")
+        return _classes(self._frozen_classes(np.asarray(classes)), "classes")
 
     def _same_classes(self, classes: ArrayLike | None) -> NDArray[Any]:
         known: NDArray[Any] = self.classes_
@@ -539,28 +558,24 @@ def _labels(y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
-def _two_classes(labels: NDArray[Any], argument: str = "y") -> NDArray[Any]:
-    """The two labels, in order."""
+def _classes(labels: NDArray[Any], argument: str = "y") -> NDArray[Any]:
+    """The labels, in order."""
     classes = np.unique(labels)
-    if len(classes) == 2:
+    if len(classes) >= 2:
         return classes
-    rule = (
-        "must have two classes (Only binary classification is supported. "
-        "Use OneVsRestClassifier around this)"
-    )
-    raise InputError(argument, rule, "1 class" if len(classes) == 1 else f"{len(classes)} classes")
+    found = "1 class" if len(classes) == 1 else "no class"
+    raise InputError(argument, "must have two classes or more", found)
 
 
-def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows are of the second class."""
+def _outcomes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The number of each row's class."""
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         first = int(unknown.argmax())
         raise InputError(
             "y", f"must be one of the classes {classes.tolist()}", labels[first], first
         )
-    outcomes: NDArray[np.bool_] = labels == classes[1]
-    return outcomes
+    return np.searchsorted(classes, labels).astype(np.int64)
 
 
 def _check_splits(splits: list[tuple[Any, Any]], labels: NDArray[Any]) -> NDArray[np.intp]:
@@ -573,7 +588,7 @@ def _check_splits(splits: list[tuple[Any, Any]], labels: NDArray[Any]) -> NDArra
         np.add.at(tested, rows[test], 1)
         if len(np.unique(labels[train])) < 2:
             raise InputError(
-                "cv", "must leave both classes in every training part", "1 class", number
+                "cv", "must leave two classes or more in every training part", "1 class", number
             )
         learned = np.intersect1d(rows[train], rows[test])
         if len(learned):
@@ -601,15 +616,36 @@ def _held_out_scores(
 
 
 def _scores(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """What the classifier says about the second class, as numbers in [0, 1]."""
+    """What the classifier says, as numbers in [0, 1]: of the second class, or of all."""
     if hasattr(estimator, "predict_proba"):
-        column = int(np.flatnonzero(np.asarray(estimator.classes_) == classes[1])[0])
-        scores = np.asarray(estimator.predict_proba(X), np.float64)[:, column]
+        scores = _in_order(estimator, estimator.predict_proba(X), classes)
     elif hasattr(estimator, "decision_function"):
-        scores = 0.5 + 0.5 * np.tanh(0.5 * np.asarray(estimator.decision_function(X), np.float64))
+        decided = np.asarray(estimator.decision_function(X), np.float64)
+        scores = _in_order(estimator, _logistic(decided), classes)
     else:
         raise InputError("estimator", "must have predict_proba or decision_function", estimator)
     rounded = np.clip(scores, 0.0, 1.0)
-    return _check.probabilities(
-        "scores", np.where(abs(rounded - scores) <= _ROUNDING, rounded, scores)
-    )
+    scores = np.where(abs(rounded - scores) <= _ROUNDING, rounded, scores)
+    return scores if scores.ndim == 2 else _check.probabilities("scores", scores)
+
+
+def _logistic(decided: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A column for each class: the logistic function, or the softmax of more than two."""
+    if decided.ndim == 1:
+        p = 0.5 + 0.5 * np.tanh(0.5 * decided)
+        return np.column_stack([1 - p, p])
+    parts = np.exp(decided - decided.max(axis=1, keepdims=True))
+    softmax: NDArray[np.float64] = parts / parts.sum(axis=1, keepdims=True)
+    return softmax
+
+
+def _in_order(estimator: Any, said: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """The columns of these classes; those that the classifier never saw are impossible to it."""
+    table = np.asarray(said, np.float64)
+    known = np.asarray(estimator.classes_)
+    if len(classes) == 2:
+        column: NDArray[np.float64] = table[:, int(np.flatnonzero(known == classes[1])[0])]
+        return column
+    ordered = np.zeros((len(table), len(classes)))
+    ordered[:, np.searchsorted(classes, known)] = table
+    return ordered

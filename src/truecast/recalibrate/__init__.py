@@ -1,8 +1,18 @@
 """Recalibration: hints from a model's scores, and a guard over them."""
 
 from truecast.recalibrate import hints
+from truecast.recalibrate.class_certificate import ClassCertificate
+from truecast.recalibrate.class_recalibrator import ClassRecalibrator, ClassTicket
 from truecast.recalibrate.recalibrator import Recalibrator
 from truecast.recalibrate.table import ScoreTable
 from truecast.recalibrate.tickets import Ticket
 
-__all__ = ["Recalibrator", "ScoreTable", "Ticket", "hints"]
+__all__ = [
+    "ClassCertificate",
+    "ClassRecalibrator",
+    "ClassTicket",
+    "Recalibrator",
+    "ScoreTable",
+    "Ticket",
+    "hints",
+]

@@ -16,6 +16,7 @@ from truecast.certificate import ArcCertificate
 from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
+from truecast.recalibrate.class_recalibrator import ClassRecalibrator
 from truecast.recalibrate.groups import GroupRecord, Groups
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
@@ -48,6 +49,9 @@ class Recalibrator(Saveable):
 
     Parameters
     ----------
+    classes
+        None for outcomes of 0 and 1. A number or names of several classes gives a
+        `ClassRecalibrator` instead: rows of probabilities go in, rows that sum to 1 come out.
     hint
         How to turn scores into probabilities; a copy is taken. None uses a `Mix` of several, so you
         need not choose; `Identity()` trusts the model. Or your own object with
@@ -117,9 +121,16 @@ class Recalibrator(Saveable):
 
     _oldest = 2
 
+    def __new__(cls, *, classes: Any = None, **options: Any) -> Any:
+        """Return one for outcomes of 0 and 1, or a `ClassRecalibrator` if there are `classes`."""
+        if classes is None:
+            return super().__new__(cls)
+        return ClassRecalibrator(classes=classes, **options)
+
     def __init__(
         self,
         *,
+        classes: None = None,
         hint: Hint | HintLike | dict[str, Any] | None = None,
         scale: str = "probability",
         budget: float = 4.0,

@@ -1,0 +1,127 @@
+"""What is proved about forecasts of several classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truecast.arc import LOWER_DISTANCE, root_of
+from truecast.certificate import ArcCertificate
+from truecast.ledger import certify
+from truecast.recalibrate.class_rows import Label
+
+__all__ = ["ClassCertificate", "certify_classes"]
+
+_UP = 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCertificate:
+    """What is proved about forecasts of several classes: totals, rounded up.
+
+    `classes` is about each class by itself: the probability said for it, and whether it happened.
+    `top` is about the rounds in which a class was the most probable one: its probability, and
+    whether it happened then. It does not say that forecasts are calibrated given the whole vector:
+    nobody could tell, as the number of rounds that this takes grows exponentially with the classes.
+    Nor does it say that the forecasts are sharp: read `brier` beside it.
+
+    Attributes
+    ----------
+    rounds : int
+        Outcomes learned.
+    classes : dict
+        A certificate for each class.
+    top : dict
+        A certificate for the rounds in which a class was the most probable, the first of them if
+        there were several. No budget is kept for these: their `a_priori` is the number of rounds.
+    lower_distance : float
+        The sum of the classes' lower distances to calibration is at most this.
+    smooth_error : float
+        The sum of the classes' smooth calibration errors, in total, is at most this.
+    top_distance : float
+        The sum of the lower distances of `top` is at most this: calibration of the top label. It
+        bounds that of the confidence, too.
+    a_priori : float
+        `lower_distance` for all the energy that the budget allowed, whatever the outcomes
+        (docs/classes.md, theorem 3).
+    brier : float
+        Mean of the sum over classes of (forecast - outcome)^2, from 0 to 2; nan before the first
+        outcome.
+    unresolved : int
+        Forecasts issued whose outcomes have not come, or never will.
+    """
+
+    rounds: int
+    classes: dict[Label, ArcCertificate]
+    top: dict[Label, ArcCertificate]
+    lower_distance: float
+    smooth_error: float
+    top_distance: float
+    a_priori: float
+    brier: float
+    unresolved: int = 0
+
+    @property
+    def worst(self) -> Label:
+        """The class with the largest bound on its lower distance, the first if there are ties."""
+        return max(self.classes, key=lambda name: self.classes[name].lower_distance)
+
+    @property
+    def per_round(self) -> float:
+        """`lower_distance` divided by the number of forecasts; 0 before the first outcome."""
+        return self.lower_distance / max(self.rounds + self.unresolved, 1)
+
+    def __str__(self) -> str:
+        late = f" and {self.unresolved:,} without an outcome" if self.unresolved else ""
+        worst = self.classes[self.worst]
+        return "\n".join(
+            [
+                f"after {self.rounds:,} rounds{late}, {len(self.classes)} classes",
+                f"  distances of the classes, summed  <= {self.lower_distance:,.4f} in total, "
+                f"{self.per_round:.6f} a round",
+                f"    the largest: {self.worst!r:<20} <= {worst.lower_distance:,.4f}",
+                f"    smooth errors, summed           <= {self.smooth_error:,.4f}",
+                f"  of the top label                  <= {self.top_distance:,.4f}",
+                f"  the budget allows                 <= {self.a_priori:,.4f}",
+                f"  Brier score                          {self.brier:.6f} (0 to 2)",
+            ]
+        )
+
+
+def certify_classes(
+    names: tuple[Label, ...], classes: list[tuple[Any, ...]], top: list[tuple[Any, ...]]
+) -> ClassCertificate:
+    """Return the certificate from the core's parts, of each class and of each as the top label."""
+    each = {name: certify(parts) for name, parts in zip(names, classes, strict=True)}
+    tops = {name: certify((*parts[:-1], math.inf)) for name, parts in zip(names, top, strict=True)}
+    made = sum(classes[0][:3])
+    rounds = classes[0][0]
+    squared_error = sum(parts[3] for parts in classes)
+    lower = _summed(each, "lower_distance")
+    return ClassCertificate(
+        rounds=rounds,
+        classes=each,
+        top=tops,
+        lower_distance=lower,
+        smooth_error=_summed(each, "smooth_error"),
+        top_distance=_summed(tops, "lower_distance"),
+        a_priori=max(lower, min(_allowed(classes), float(made * len(names)))),
+        brier=squared_error / rounds if rounds else math.nan,
+        unresolved=classes[0][1] + classes[0][2],
+    )
+
+
+def _summed(each: Mapping[Label, ArcCertificate], name: str) -> float:
+    return math.fsum(getattr(one, name) for one in each.values()) * _UP
+
+
+def _allowed(classes: list[tuple[Any, ...]]) -> float:
+    """The bound on the sum of distances for all the energy that the budget allows."""
+    rounds: int = classes[0][0]
+    gross: float = sum(parts[5] for parts in classes)
+    beyond: float = sum(parts[6] * 2.0**-40 + parts[7] * 2.0**-32 for parts in classes)
+    root = root_of(max(classes[0][8], sum(parts[4] for parts in classes)), gross)
+    most = LOWER_DISTANCE * math.sqrt(len(classes)) * root
+    return (most + beyond + len(classes) * rounds * 2.0**-33) * _UP

@@ -1,0 +1,151 @@
+"""What a recalibrator for classes is given: labels, and rows with a score for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _check
+from truecast.errors import InputError
+
+__all__ = ["Label", "Labels"]
+
+Label = str | int
+
+MAX_CLASSES = 4096
+TOLERANCE = 1e-6  # of the sum of a row
+
+_SUM = (
+    "must have rows that sum to 1 (within 1e-6): normalize=True divides each by its sum, "
+    "scale='logit' takes any finite numbers"
+)
+
+
+class Labels:
+    """The classes, in the order of the columns; fixed for good."""
+
+    def __init__(self, classes: Any) -> None:
+        self.names = _names(classes)
+        self.plain = self.names == tuple(range(len(self.names)))
+        self._numbers: dict[Hashable, int] = {name: k for k, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def config(self) -> int | list[Label]:
+        """What builds this anew."""
+        return len(self) if self.plain else list(self.names)
+
+    def number(self, label: Any, argument: str = "outcome", position: int | None = None) -> int:
+        """The column of a label, or InputError."""
+        try:
+            return self._numbers[label]
+        except (KeyError, TypeError):
+            rule = f"must be one of the classes, which are fixed at the start: {self._listed}"
+            raise InputError(argument, rule, label, position) from None
+
+    def numbers(self, labels: Any) -> NDArray[np.int64]:
+        """The columns of many labels, or InputError."""
+        column = labels if isinstance(labels, np.ndarray) else np.asarray(labels)
+        if column.ndim != 1:
+            raise InputError("outcomes", "must be one label a row", f"shape {column.shape}")
+        if self.plain and column.dtype.kind in "iu":
+            bad = (column < 0) | (column >= len(self))
+            if bad.any():
+                at = int(bad.argmax())
+                self.number(column[at].item(), "outcomes", at)
+            return np.ascontiguousarray(column, np.int64)
+        entries = column.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        found = (self.number(label, "outcomes", at) for at, label in enumerate(entries))
+        return np.fromiter(found, np.int64, len(column))
+
+    def row(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
+        """The scores of one round, one of each class."""
+        try:
+            row = np.asarray(scores, np.float64)
+        except (TypeError, ValueError):
+            row = np.empty(0)
+        if row.shape != (len(self),):
+            rule = f"must be {len(self)} numbers, one of each class"
+            raise InputError("scores", rule, scores)
+        return self._checked(row.reshape(1, -1), scale, normalize, one=True).reshape(-1)
+
+    def rows(self, scores: Any, *, scale: str, normalize: bool) -> NDArray[np.float64]:
+        """A row of scores for each round; a frame may have its columns in any order."""
+        table = self._table(self._columns(scores))
+        return self._checked(table, scale, normalize)
+
+    def _columns(self, scores: Any) -> Any:
+        """Of a frame, the columns that are called as the classes, if there are any."""
+        found = getattr(scores, "columns", None)
+        names = [] if found is None else list(found)
+        if not any(name in self._numbers for name in names):
+            return scores
+        missing = [name for name in self.names if name not in names]
+        if missing:
+            rule = "must have a column for each class"
+            raise InputError("scores", f"{rule}: {missing[0]!r} is missing", names)
+        return scores[list(self.names)]
+
+    def _table(self, scores: Any) -> NDArray[np.float64]:
+        rule = f"must be numbers of shape (rounds, {len(self)}), a column for each class"
+        try:
+            table = np.asarray(scores, np.float64)
+        except (TypeError, ValueError):
+            raise InputError("scores", rule, scores) from None
+        if table.shape == (0,):
+            table = table.reshape(0, len(self))
+        if table.ndim != 2 or table.shape[1] != len(self):
+            raise InputError("scores", rule, f"shape {table.shape}")
+        return np.require(table, requirements=["C", "A"])
+
+    def _checked(
+        self, table: NDArray[np.float64], scale: str, normalize: bool, *, one: bool = False
+    ) -> NDArray[np.float64]:
+        if scale == "logit":
+            _refuse(~np.isfinite(table), "must be finite numbers", table, one)
+            return table
+        good = (table >= 0) & (np.isfinite(table) if normalize else table <= 1)
+        rule = "must be numbers from 0 on" if normalize else "must be numbers between 0 and 1"
+        _refuse(~good, rule, table, one)
+        sums = table.sum(axis=1)
+        bad = ~(sums > 0) | ~np.isfinite(sums) if normalize else np.abs(sums - 1) > TOLERANCE
+        if bad.any():
+            at = int(bad.argmax())
+            rule = "must have rows with a positive sum" if normalize else _SUM
+            raise InputError("scores", rule, float(sums[at]), None if one else at)
+        return np.ascontiguousarray(table / sums[:, None]) if normalize else table
+
+    @property
+    def _listed(self) -> str:
+        shown = ", ".join(repr(name) for name in self.names[:8])
+        return shown if len(self) <= 8 else f"{shown} and {len(self) - 8} more"
+
+
+def _refuse(bad: NDArray[np.bool_], rule: str, table: NDArray[np.float64], one: bool) -> None:
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        raise InputError(
+            "scores", rule, float(table[row, column]), column if one else (row, column)
+        )
+
+
+def _names(classes: Any) -> tuple[Label, ...]:
+    """The labels: as many whole numbers from 0, or the given names."""
+    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
+        return tuple(range(_check.whole_number("classes", classes, least=2, most=MAX_CLASSES)))
+    rule = f"must be a number, or a list of 2 to {MAX_CLASSES} distinct names (str or int)"
+    if isinstance(classes, np.ndarray):
+        classes = classes.tolist()
+    if not isinstance(classes, Sequence) or isinstance(classes, str | bytes):
+        raise InputError("classes", rule, classes)
+    names = tuple(classes)
+    if any(type(name) not in (str, int) for name in names):
+        raise InputError("classes", rule, classes)
+    if not 2 <= len(names) <= MAX_CLASSES or len(set(names)) != len(names):
+        raise InputError("classes", rule, classes)
+    return names

@@ -1,0 +1,162 @@
+"""How a recalibrator for classes is saved; the core keeps its numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truecast import _core
+from truecast.columns import Columns, packed, unpacked
+from truecast.errors import StateError
+from truecast.ledger import is_placed, ledger_state, numbers_of
+from truecast.recalibrate.hints import Hint
+from truecast.recalibrate.hints.base import _checked as checked_numbers
+from truecast.state import Entry, kinds_of, require_entries
+
+__all__ = ["ENTRIES", "class_state", "load_class_state"]
+
+#: what the table of saved tickets has
+ENTRIES = [Entry(*each) for each in _core.CLASS_TICKETS]
+_KINDS = kinds_of(ENTRIES)
+_NUDGE = [Entry(*each) for each in _core.NUDGE]
+_MOST = 1 << 28  # numbers in a column
+
+
+def class_state(desk: _core.ClassDesk) -> dict[str, Any]:
+    """Everything that rounds change, as plain data."""
+    guard = desk.saved_guard()
+    return {
+        "hint": desk.saved_hint(),
+        "guard": ledger_state(guard["classes"]),
+        "tops": ledger_state(guard["tops"]),
+        "nudges": guard["nudges"],
+        "tickets": {"issued": desk.issued, "awaited": packed(desk.table(), _KINDS)},
+        "bursts": desk.bursts(),
+        "asked": packed(desk.saved_asked(), _KINDS),
+    }
+
+
+def load_class_state(
+    desk: _core.ClassDesk, state: object, classes: int, hint: Hint, scale: str, most: int
+) -> None:
+    """Furnish a new desk with what `class_state` gave, or raise StateError."""
+    names = "hint", "guard", "tops", "nudges", "tickets", "bursts", "asked"
+    saved = require_entries("state", state, names)
+    _load_hint(desk, saved["hint"], classes, hint)
+    guard = _load_guard(desk, saved, classes)
+    _load_tickets(desk, saved["tickets"], guard, classes, scale, most)
+    _load_bursts(desk, saved["bursts"])
+    asked = _columns("asked", saved["asked"], classes, classes, scale, 1)
+    if (guard["asked"] is not None) != (len(asked["number"]) == 1):
+        raise StateError("the saved asked must be a forecast if the guard awaits its outcome")
+    if (asked["number"] < 0).any():
+        raise StateError("the saved asked must not be below 0")
+    desk.ask(asked)
+
+
+def _load_hint(desk: _core.ClassDesk, saved: Any, classes: int, hint: Hint) -> None:
+    each = saved.get("each") if isinstance(saved, dict) else None
+    if not isinstance(saved, dict) or not isinstance(each, list) or len(each) != classes:
+        raise StateError(f"the saved hint must have a state for each of {classes} classes")
+    own = {name: saved[name] for name in saved if name != "each"}
+    (listed,) = desk.hint_entries()
+    numbers = checked_numbers(own, [Entry(*entry) for entry in listed])
+    parts = []
+    for state in each:
+        first, *members = (
+            checked_numbers(part, [Entry(*entry) for entry in entries])
+            for part, entries in zip(hint._parts(state), hint._entries(), strict=True)
+        )
+        parts.append(first | {"members": members})
+    if not desk.load_hint(numbers | {"each": parts}):
+        raise StateError("the saved hint must fit together: no outcomes lead to this state")
+
+
+def _load_guard(desk: _core.ClassDesk, saved: dict[str, Any], classes: int) -> dict[str, Any]:
+    guard = numbers_of(saved["guard"], most=classes, nested=False)
+    tops = numbers_of(saved["tops"], most=classes, nested=False)
+    nudges = saved["nudges"]
+    if not isinstance(nudges, list) or len(nudges) != classes:
+        raise StateError(f"the saved nudges must be one for each of {classes} classes")
+    numbers = {
+        "classes": guard,
+        "tops": tops,
+        "nudges": [checked_numbers(nudge, _NUDGE) for nudge in nudges],
+    }
+    _check_rounds(guard["groups"], tops["groups"], classes)
+    try:
+        fits = desk.load_guard(numbers)
+    except ValueError as error:
+        raise StateError(f"the saved guard must fit together: {error}") from error
+    if not fits:
+        raise StateError("the saved nudges must fit together")
+    return guard
+
+
+def _check_rounds(groups: Columns, tops: Columns, classes: int) -> None:
+    """Every round is one of each class, and of one top label."""
+    for name in ("rounds", "late", "lost"):
+        counts = groups[name]
+        if len(counts) != classes or (counts != counts[0]).any():
+            raise StateError(f"the saved {name} must be the same for each of {classes} classes")
+        if len(tops[name]) != classes or int(tops[name].sum()) != int(counts[0]):
+            raise StateError(f"the saved {name} of top labels must be those of all rounds")
+
+
+def _load_tickets(
+    desk: _core.ClassDesk, state: Any, guard: dict[str, Any], classes: int, scale: str, most: int
+) -> None:
+    saved = require_entries("tickets", state, ("issued", "awaited"))
+    issued = saved["issued"]
+    if type(issued) is not int or not 0 <= issued <= 1 << 62:
+        raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
+    each = classes + desk.notes
+    columns = _columns("tickets", saved["awaited"], classes, each, scale, most)
+    numbers = columns["number"]
+    if (np.diff(numbers, prepend=-1) <= 0).any() or (numbers >= issued).any():
+        raise StateError(f"the saved tickets must be in order, below {issued}")
+    if (guard["groups"]["late"] != len(numbers)).any():
+        raise StateError("the saved tickets must be as many as the guard awaits")
+    reserved = columns["worst"]
+    if reserved.astype(np.float64).sum() > 2.0**62 or int(reserved.sum()) != guard["reserved"]:
+        raise StateError("the saved reserve of the guard must be that of its tickets")
+    desk.restore(issued, columns)
+
+
+def _columns(name: str, saved: Any, classes: int, each: int, scale: str, most: int) -> Columns:
+    """A table of forecasts, if each is a row of probabilities near their keys."""
+    columns = unpacked(name, saved, _KINDS, _MOST)
+    count = len(columns["number"])
+    lengths = {"worst": 1, "key": classes, "forecast": classes, "kept": each}
+    if count > most or any(len(columns[key]) != count * by for key, by in lengths.items()):
+        raise StateError(f"the saved {name} must have an entry in each column, at most {most}")
+    said, kept = columns["forecast"], columns["kept"].reshape(count, each)
+    sums = np.abs(said.reshape(count, classes).sum(axis=1) - 1)
+    if not is_placed(said, columns["key"]).all() or (sums > 1e-9).any():
+        raise StateError(f"the saved {name} must be forecasts that sum to 1, near their keys")
+    if ((columns["worst"] < 0) | (columns["worst"] > 1 << 62)).any():
+        raise StateError(f"the saved {name} must have a reserve from 0")
+    _check_kept(name, kept, classes, scale)
+    return columns
+
+
+def _check_kept(name: str, kept: NDArray[np.float64], classes: int, scale: str) -> None:
+    """Scores, what members said, and after how many rounds."""
+    scores, notes, rounds = kept[:, :classes], kept[:, classes:-1], kept[:, -1:]
+    if kept.shape[1] == classes:
+        notes = rounds = kept[:, :0]
+    probable = (scores >= 0) & (scores <= 1)
+    good = np.isfinite(scores) if scale == "logit" else probable
+    counted = (rounds >= 0) & (rounds <= 2.0**53)
+    if not (good.all() and ((notes >= 0) & (notes <= 1)).all() and counted.all()):
+        raise StateError(f"the saved {name} must have scores, and notes from 0 to 1")
+
+
+def _load_bursts(desk: _core.ClassDesk, numbers: object) -> None:
+    saved = require_entries("bursts", numbers, desk.bursts())
+    floats = all(type(number) is float and math.isfinite(number) for number in saved.values())
+    if not floats or not desk.set_bursts(saved):
+        raise StateError(f"the saved bursts must be floats that fit together, got {numbers!r:.200}")

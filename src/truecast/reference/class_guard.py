@@ -1,0 +1,184 @@
+"""The guard for several classes, in plain Python: rows that sum to 1, one budget for all fields.
+
+The page to read beside docs/classes.md, and the oracle that the compiled guard is driven against.
+Fields, prices and the account are those of `ArcGuard`, with a field for each class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from truecast.reference.guard import (
+    PARTS,
+    UNIT,
+    ArcGuard,
+    Field,
+    Number,
+    angle_of,
+    forecast_at,
+    key_near,
+    spacing,
+)
+
+__all__ = ["ClassGuard", "Row", "Share"]
+
+COARSE, FINE = 8, 64  # moves between two classes, for each class
+HALVINGS = 46
+
+
+class Share(NamedTuple):
+    """What is said of one class, the knot it counts for, and there the tilt and the price."""
+
+    p: float
+    key: int
+    tilt: Number
+    price: Number
+
+
+class Row(NamedTuple):
+    """A forecast of all classes, and what all energies together may grow by."""
+
+    shares: tuple[Share, ...]
+    w: Number
+    spill: Number  # what of this the budget did not allow for
+    moves: int
+
+    @property
+    def price(self) -> Number:
+        """Of all classes."""
+        return sum(share.price for share in self.shares)
+
+
+class ClassGuard(ArcGuard):
+    """Says the row if the energies may grow by what it can add, else one near it."""
+
+    def __init__(self, classes: int, *, budget: float = 4.0, start: float = 1000.0) -> None:
+        super().__init__(budget=budget, start=start * classes)
+        self.classes = range(classes)
+        self.fields = {k: Field() for k in self.classes}
+        self.rows: list[Row] = []  # whose outcomes are awaited
+        self.last: Row | None = None
+
+    def forecast(self, hint: Sequence[float], outcome: int) -> Row:
+        """Play one round."""
+        row = self.place_row(hint)
+        self.commit_row(row)
+        self.settle_row(row, outcome)
+        return row
+
+    def issue_row(self, hint: Sequence[float]) -> Row:
+        """Forecast something whose outcome comes later."""
+        row = self.place_row(hint)
+        self.commit_row(row)
+        return row
+
+    # The rule.
+
+    def place_row(self, hint: Sequence[float]) -> Row:
+        """Where the hint leads; nothing changes."""
+        step = spacing(self.made)
+        more = self.share / (1 + len(self.rows) / 10) * self.room()
+        shares = [self.share_at(k, p, step) for k, p in enumerate(hint)]
+        moves = 0
+        if not self.row_fits(shares, more):
+            found, moves = self.ascend(shares, step, COARSE * len(shares), more)
+            if not found:
+                shares[:] = [self.share_at(k, share.p, 1) for k, share in enumerate(shares)]
+                _, further = self.ascend(shares, 1, FINE * len(shares), more + 1 / PARTS)
+                moves += further
+        over = self.row_worst(shares) - self.budget * sum(s.price for s in shares) - more
+        spill = self.round_up(over) if over > 0 else 0.0
+        return Row(tuple(shares), self.round_up(self.row_worst(shares)), spill, moves)
+
+    def share_at(self, k: int, p: float, step: int) -> Share:
+        """What a class adds to the account if p is said of it."""
+        key = key_near(p, step)
+        tilt = self.phi(k, key) + self.own(key) * (0.5 - p)
+        return Share(p, key, tilt, p * (1 - p) * self.own(key))
+
+    def row_worst(self, shares: Sequence[Share]) -> Number:
+        """What the worst outcome adds: all prices and 2 (max tilt - mean tilt)."""
+        mean = sum(share.p * share.tilt for share in shares)
+        return sum(s.price for s in shares) + 2 * (max(s.tilt for s in shares) - mean)
+
+    def row_fits(self, shares: Sequence[Share], more: Number) -> bool:
+        """Whether the energies can grow by no more than the budget does, and `more`."""
+        allowed = self.budget * sum(share.price for share in shares) + more
+        return bool(self.row_worst(shares) <= allowed)
+
+    def ascend(self, shares: list[Share], step: int, most: int, more: Number) -> tuple[bool, int]:
+        """Move mass between two classes until the row fits: whether it does, after how many."""
+        for done in range(most):
+            high = max(self.classes, key=lambda k: shares[k].tilt)
+            lacks = [share.p * (shares[high].tilt - share.tilt) for share in shares]
+            low = max(self.classes, key=lambda k: lacks[k])
+            if not lacks[low] > 0:
+                return True, done
+            if self.move(shares, high, low, step, more):
+                return True, done + 1
+        return False, most
+
+    def move(self, shares: list[Share], high: int, low: int, step: int, more: Number) -> bool:
+        """From `low` to `high`, until their tilts agree or the row fits: whether it does."""
+        both = shares[high].p + shares[low].p
+        near = step * (math.pi / (1 << 40)) / 2
+        start = to = math.atan2(math.sqrt(shares[high].p), math.sqrt(shares[low].p))
+
+        def look(angle: float) -> tuple[bool, bool]:
+            sine, cosine = math.sin(angle), math.cos(angle)
+            less = both * (sine * sine if cosine > sine else cosine * cosine)
+            p = (less, both - less) if cosine > sine else (both - less, less)
+            shares[high], shares[low] = (
+                self.share_at(k, x, step) for k, x in zip((high, low), p, strict=True)
+            )
+            return self.row_fits(shares, more), shares[high].tilt > shares[low].tilt
+
+        fits, rises, width = False, True, near
+        while rises and not fits:
+            if to >= math.pi / 2:
+                return False
+            start, to = to, min(to + width, math.pi / 2)
+            fits, rises = look(to)
+            width *= 2
+        good = fits
+        for _ in range(HALVINGS):
+            middle = (start + to) / 2
+            if (good and to - start < 1.5 * near) or not start < middle < to:
+                break
+            fits, rises = look(middle)
+            good = good or fits
+            start, to = (start, middle) if fits or not rises else (middle, to)
+        return look(to)[0]
+
+    # The account.
+
+    def reserved(self) -> Number:
+        """What the rows that wait may still add."""
+        return sum(row.w for row in self.rows)
+
+    def commit_row(self, row: Row) -> None:
+        """Count a row and reserve what it may add."""
+        self.made += 1
+        self.most_late = max(self.most_late, len(self.rows))
+        self.prices += self.round_down(row.price * (1 + len(self.rows)))
+        self.excess += row.spill
+        self.rows.append(row)
+
+    def settle_row(self, row: Row, outcome: int) -> None:
+        """Add the residuals to the fields of all classes."""
+        self.rows.remove(row)
+        before = self.potential()
+        for k, share in enumerate(row.shares):
+            y, p, key = int(k == outcome), share.p, share.key
+            residual = y * UNIT - math.floor(p * UNIT + 0.5)
+            r = residual / UNIT
+            more = r * r * self.own(key) + 2 * r * self.phi(k, key)
+            into = self.fields[k]
+            into.residuals[key] = into.residuals.get(key, 0) + residual
+            into.energy += more
+            into.counted += self.round_up(more)
+            into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
+            into.rounds += 1
+        self.excess += max(self.potential() - before - row.w, 0.0)

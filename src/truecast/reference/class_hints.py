@@ -1,0 +1,195 @@
+"""Hints for several classes, in plain Python, in the order of the compiled ones.
+
+Temperature, vector and matrix scaling of bent log probabilities x, learned online, and a mixture of
+them by their Brier scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+__all__ = ["Matrix", "Mixture", "Temperature", "Vector", "bent", "features", "softmax"]
+
+Row = list[float]
+
+
+def bent(log_p: float) -> float:
+    """A log probability, drawn together below -8."""
+    return -8.0 - math.log1p(-8.0 - log_p) if log_p < -8.0 else log_p
+
+
+def features(p: Sequence[float]) -> Row:
+    """The x of a row of probabilities."""
+    return [bent(math.log(max(each, 1e-300))) for each in p]
+
+
+def softmax(z: Sequence[float]) -> Row:
+    """Probabilities in proportion to exp(z)."""
+    top = max(z)
+    parts = [math.exp(each - top) for each in z]
+    total = 0.0
+    for part in parts:
+        total += part
+    return [part / total for part in parts]
+
+
+def clip(value: float, most: float) -> float:
+    """Between -most and most."""
+    return max(-most, min(most, value))
+
+
+class Member(Protocol):
+    """What makes a row of probabilities of x."""
+
+    def say(self, x: Row) -> Row:
+        """What it says."""
+
+    def learn(self, x: Row, q: Row, y: int, weight: float = 1.0) -> None:
+        """Learn the outcome y, where q was said."""
+
+
+class Temperature:
+    """softmax(a x)."""
+
+    def __init__(self) -> None:
+        self.slope, self.curvature = 1.0, 8.0
+
+    def say(self, x: Row) -> Row:
+        """What it says."""
+        return softmax([self.slope * each for each in x])
+
+    def learn(self, x: Row, q: Row, y: int, weight: float = 1.0) -> None:
+        """Take a Newton step on the log loss."""
+        mean = bend = 0.0
+        for a, b in zip(q, x, strict=True):
+            mean += a * b
+        for a, b in zip(q, x, strict=True):
+            bend += a * ((b - mean) * (b - mean))
+        self.curvature += weight * bend
+        self.slope = max(-4.0, min(16.0, self.slope + weight * (x[y] - mean) / self.curvature))
+
+
+class Vector:
+    """softmax(a_k x_k + b_k)."""
+
+    keep, pull_slope, pull_offset = 0.999, 8.0, 2.0
+
+    def __init__(self, classes: int) -> None:
+        self.slopes, self.offsets = [1.0] * classes, [0.0] * classes
+        self.a, self.b = [self.pull_offset] * classes, [0.0] * classes
+        self.c = [self.pull_slope] * classes
+
+    def say(self, x: Row) -> Row:
+        """What it says."""
+        return softmax([self.slopes[k] * each + self.offsets[k] for k, each in enumerate(x)])
+
+    def learn(self, x: Row, q: Row, y: int, weight: float = 1.0) -> None:
+        """Take the Newton step of Platt in each class."""
+        lost = weight * (1.0 - self.keep)
+        kept = 1.0 - lost
+        for k, z in enumerate(x):
+            error = weight * ((1.0 if k == y else 0.0) - q[k])
+            bend = abs(error) / 2.0
+            a = self.a[k] = kept * self.a[k] + lost * self.pull_offset + bend
+            b = self.b[k] = kept * self.b[k] + bend * z
+            c = self.c[k] = kept * self.c[k] + lost * self.pull_slope + bend * z * z
+            u = error - lost * self.pull_offset * self.offsets[k]
+            v = error * z - lost * self.pull_slope * (self.slopes[k] - 1.0)
+            determinant = a * c - b * b
+            self.offsets[k] = clip(self.offsets[k] + (c * u - b * v) / determinant, 64.0)
+            self.slopes[k] = clip(self.slopes[k] + (a * v - b * u) / determinant, 64.0)
+
+
+class Matrix:
+    """softmax(W (x, 1)), recursive least squares a class."""
+
+    pull = 10.0
+
+    def __init__(self, classes: int, keep: float) -> None:
+        self.keep, self.wide = keep, classes + 1
+        self.rows = [[float(j == k) for j in range(self.wide)] for k in range(classes)]
+        self.inverse = [self._start() for _ in range(classes)]
+
+    def _start(self) -> list[Row]:
+        n = self.wide
+        return [[1.0 / self.pull if i == j else 0.0 for j in range(n)] for i in range(n)]
+
+    def say(self, x: Row) -> Row:
+        """What it says."""
+        z = []
+        for row in self.rows:
+            sum_ = row[-1]
+            for j, each in enumerate(x):
+                sum_ += row[j] * each
+            z.append(sum_)
+        return softmax(z)
+
+    def learn(self, x: Row, q: Row, y: int, weight: float = 1.0) -> None:
+        """Update the row and the inverse curvature of each class."""
+        for k in range(len(x)):
+            self._learn_row(k, [*x, 1.0], weight * ((1.0 if k == y else 0.0) - q[k]), weight)
+
+    def _learn_row(self, k: int, z: Row, error: float, weight: float) -> None:
+        n, r = self.wide, self.inverse[k]
+        kept = 1.0 - weight * (1.0 - self.keep)
+        trace = 0.0
+        for i in range(n):
+            trace += r[i][i]
+        # what is forgotten must not wind up
+        grown = 1.0 / kept if self.keep < 1.0 and trace <= kept * n / self.pull else 1.0
+        s = [0.0] * n
+        for i in range(n):
+            for j in range(n):
+                s[j] += r[i][j] * z[i]
+        along = 0.0
+        for i in range(n):
+            along += s[i] * z[i]
+        if not along > 0.0:
+            self.inverse[k] = self._start()
+            return
+        bend = abs(error) / 2.0 + 1e-12
+        d = 1.0 + grown * bend * along
+        part = grown * grown * bend / d
+        for i in range(n):
+            by = part * s[i]
+            r[i] = [grown * r[i][j] - by * s[j] for j in range(n)]
+        rate = error * grown / d
+        self.rows[k] = [
+            clip(w + rate * each, 64.0) for w, each in zip(self.rows[k], s, strict=True)
+        ]
+
+
+class Mixture:
+    """Members weighted by exp(-their Brier scores), with a fixed share."""
+
+    share = 0.001
+
+    def __init__(self, members: int) -> None:
+        self.weights = [1.0 / members] * members
+
+    def say(self, said: Sequence[Row]) -> Row:
+        """The weighted mean of what the members say, normalised."""
+        mixed = [0.0] * len(said[0])
+        for w, q in zip(self.weights, said, strict=True):
+            for k, each in enumerate(q):
+                mixed[k] += w * each
+        total = 0.0
+        for each in mixed:
+            total += each
+        return [min(each / total, 1.0) for each in mixed]
+
+    def learn(self, said: Sequence[Row], y: int, pace: float = 1.0) -> None:
+        """Weigh the members by what they said."""
+        total = 0.0
+        for i, q in enumerate(said):
+            loss = 0.0
+            for k, each in enumerate(q):
+                miss = (1.0 if k == y else 0.0) - each
+                loss += miss * miss
+            self.weights[i] *= math.exp(-pace * loss)
+            total += self.weights[i]
+        part = self.share * pace
+        scale, anew = (1.0 - part) / total, part / len(said)
+        self.weights = [scale * w + anew for w in self.weights]

@@ -1,0 +1,197 @@
+"""The theorems of docs/classes.md, on the compiled guard against all comers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truecast as tc
+
+PART = 2.0**-20
+
+
+def bare(classes: int, budget: float) -> tc.ClassRecalibrator:
+    """The guard alone: it says the scores if it may."""
+    return tc.Recalibrator(classes=classes, hint=tc.hints.Identity(), nudge=False, budget=budget)
+
+
+def hints_of(kind: str, classes: int, rounds: int, rng: np.random.Generator) -> np.ndarray:
+    if kind == "sharp":
+        return rng.dirichlet(np.full(classes, 0.3), rounds)
+    if kind == "few":
+        return rng.dirichlet(np.full(classes, 0.5), 4)[rng.integers(0, 4, rounds)]
+    if kind == "sure":
+        return np.eye(classes)[rng.integers(0, classes, rounds)]
+    if kind == "even":
+        return np.full((rounds, classes), 1 / classes)
+    way = np.abs((np.arange(rounds) / rounds * 6) % 2 - 1)[:, None]  # up and down
+    return np.hstack([way, np.repeat((1 - way) / (classes - 1), classes - 1, axis=1)])
+
+
+def outcome_of(kind: str, tilts: np.ndarray, said: np.ndarray, rng: np.random.Generator) -> int:
+    if kind == "worst":  # adds the most energy
+        return int(tilts.argmax())
+    if kind == "least":  # the least probable
+        return int(said.argmin())
+    if kind == "wild":
+        return int((tilts + rng.normal(0, 0.2 * np.ptp(tilts) + 1e-9, len(tilts))).argmax())
+    return int(rng.integers(len(tilts)))
+
+
+KINDS = ["sharp", "few", "sure", "even", "sweep"]
+OPPONENTS = ["worst", "least", "wild", "random"]
+GAMES = list(itertools.product([2, 3, 6], [1.05, 4.0], KINDS, OPPONENTS))
+
+
+@pytest.mark.slow("plays 120 games of 300 rounds")
+@pytest.mark.parametrize("hint", KINDS)
+def test_no_opponent_exceeds_the_budget(hint: str) -> None:
+    """Theorem 2: all energies together stay within the budget, and nothing is spilled."""
+    for classes, budget, kind, opponent in GAMES:
+        if kind != hint:
+            continue
+        rng = np.random.default_rng([classes, KINDS.index(kind), OPPONENTS.index(opponent)])
+        guard = bare(classes, budget)
+        rows = hints_of(kind, classes, 300, rng)
+        spilled = 0
+        for row in rows / rows.sum(axis=1, keepdims=True):
+            said = guard.predict(row)
+            last = guard._desk.last
+            assert last["energy"] * PART <= last["allowance"]
+            assert abs(said.sum() - 1) < 1e-12
+            assert (said >= 0).all()
+            spilled += last["spill"]
+            guard.observe(outcome_of(opponent, np.array(last["tilts"]), said, rng))
+        assert spilled <= 300  # a part a round is within what rounding is counted for
+        proved = guard.certificate
+        assert proved.lower_distance <= proved.a_priori
+
+
+@pytest.mark.slow("plays all outcomes of six rounds with three classes")
+def test_all_outcomes_of_small_worlds() -> None:
+    """The worst outcome adds what was allowed for, and no other more."""
+    rows = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.1, 0.2, 0.7]] * 2
+    for outcomes in itertools.product(range(3), repeat=6):
+        guard = bare(3, 1.05)
+        for row, y in zip(rows, outcomes, strict=True):
+            before = guard._desk.last["energy"]
+            guard.predict(row)
+            worst = guard._desk.last["worst"]
+            guard.observe(y)
+            assert guard._desk.last["energy"] - before <= worst + 3  # each class is rounded up
+
+
+@pytest.mark.slow("plays 40 games of up to 40 moves")
+@settings(max_examples=40, deadline=None)
+@given(
+    classes=st.integers(2, 5),
+    budget=st.sampled_from([1.05, 4.0]),
+    seed=st.integers(0, 10**6),
+    moves=st.lists(st.sampled_from(["issue", "resolve", "give up", "play"]), max_size=40),
+)
+def test_late_rows_in_any_order_keep_the_budget(
+    classes: int, budget: float, seed: int, moves: list[str]
+) -> None:
+    """Theorem 4: energies and what is reserved stay within the allowance."""
+    rng = np.random.default_rng(seed)
+    guard = bare(classes, budget)
+    awaited: list[tc.ClassTicket] = []
+    for move in moves:
+        row = rng.dirichlet(np.full(classes, 0.3))
+        if move == "issue":
+            awaited.append(guard.issue(row))
+            assert abs(sum(awaited[-1].p) - 1) < 1e-12
+        elif move == "play":
+            guard.predict(row)
+            guard.observe(int(rng.integers(classes)))
+        elif awaited:
+            ticket = awaited.pop(int(rng.integers(len(awaited))))
+            if move == "resolve":
+                guard.resolve(ticket, int(np.argmin(ticket.p)))
+            else:
+                guard.give_up(ticket)
+        saved = guard._desk.saved_guard()["classes"]
+        last = guard._desk.last
+        assert (last["energy"] + saved["reserved"]) * PART <= last["allowance"] + len(moves) * PART
+    proved = guard.certificate
+    assert all(each.unresolved == proved.unresolved for each in proved.classes.values())
+
+
+@pytest.mark.slow("computes distances of all classes")
+def test_certificates_are_above_what_they_bound() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet([0.5, 0.5, 0.5, 0.5], 3_000)
+    y = (truth.cumsum(axis=1) < rng.random((3_000, 1))).sum(axis=1).clip(max=3)
+    scores = truth**3 / (truth**3).sum(axis=1, keepdims=True)
+    r = tc.Recalibrator(classes=4)
+    said = r.forecast_many(scores, y)
+    proved, top = r.certificate, said.argmax(axis=1)
+    assert sum(each.rounds for each in proved.top.values()) == 3_000
+    for k in range(4):
+        mine = (y == k).astype(int)
+        lower = tc.lower_calibration_distance(mine, said[:, k]).lower * len(y)
+        assert lower <= proved.classes[k].lower_distance
+        smooth = tc.smooth_calibration_error(mine, said[:, k]) * len(y)
+        assert smooth <= proved.classes[k].smooth_error
+        if (top == k).any():
+            best = tc.lower_calibration_distance(mine[top == k], said[top == k, k]).lower
+            assert best * (top == k).sum() <= proved.top[k].lower_distance
+    confidence = tc.lower_calibration_distance((top == y).astype(int), said.max(axis=1))
+    assert confidence.lower * len(y) <= proved.top_distance
+    assert proved.brier == pytest.approx(((said - np.eye(4)[y]) ** 2).sum(axis=1).mean())
+    assert proved.lower_distance <= proved.a_priori
+
+
+def test_two_classes_are_the_binary_guard_twice() -> None:
+    """Theorem 1 (c): the same forecasts where the hint fits, energy for energy."""
+    rng = np.random.default_rng(5)
+    truth = rng.beta(2, 3, 2_000)
+    y = (rng.random(2_000) < truth).astype(int)
+    score = truth**2 / (truth**2 + (1 - truth) ** 2)
+    for hint in (tc.hints.Identity(), tc.hints.Platt(), tc.hints.Mix()):
+        one = tc.Recalibrator(hint=hint, budget=100.0)
+        two = tc.Recalibrator(classes=2, hint=hint, budget=100.0)
+        p = one.forecast_many(score, y)
+        rows = two.forecast_many(np.column_stack([1 - score, score]), y)
+        assert two._desk.last["moves"] == 0
+        assert rows[:, 1] == pytest.approx(p, abs=1e-9)
+        assert rows[:, 0] == pytest.approx(1 - p, abs=1e-9)
+        proved = two.certificate
+        for each in proved.classes.values():
+            assert each.energy == pytest.approx(one.certificate.energy, rel=1e-6)
+        assert proved.brier == pytest.approx(2 * one.certificate.brier)
+
+
+def test_where_the_guard_moves_two_classes_are_as_close_as_the_binary_one() -> None:
+    """The searches differ: both say something that fits, on the same side of the hint."""
+    one = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False, budget=1.05)
+    two = bare(2, 1.05)
+    for _ in range(1_500):
+        p, row = one.predict(0.2), two.predict([0.8, 0.2])
+        assert row[1] >= 0.2
+        assert abs(row[1] - p) < 0.02
+        one.observe(1)
+        two.observe(1)
+
+
+def test_no_class_blows_up() -> None:
+    """A nudge moves the odds of a class by a factor of e^2 at most, and energies stay small."""
+    rng = np.random.default_rng(7)
+    truth = rng.dirichlet(np.full(10, 0.5), 6_000)
+    y = (truth.cumsum(axis=1) < rng.random((6_000, 1))).sum(axis=1).clip(max=9)
+    scores = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    r = tc.Recalibrator(classes=10)
+    r.forecast_many(scores, y)
+    for each in r.certificate.classes.values():
+        assert each.energy < 1.5 * 6_000
+    # The hint is wrong for ever, all in one class.
+    r = tc.Recalibrator(classes=10, hint=tc.hints.Identity(), budget=1e3)
+    hint = np.full(10, 0.1)
+    for _ in range(2_000):
+        said = r.predict(hint)
+        assert np.abs(np.log(said / (1 - said)) - np.log(1 / 9)).max() <= 4.0 + 1e-9
+        r.observe(0)

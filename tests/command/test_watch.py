@@ -129,7 +129,7 @@ def test_another_file_is_new_and_one_that_shares_rows_is_refused() -> None:
 
 def test_half_a_line_waits() -> None:
     text = FRAME.head(300).write_csv()
-    Path("a.csv").write_text(text[:-4])  # in the midst of the last row
+    Path("a.csv").write_text(text[:-4])  # inside the last row
     run("a.csv", *ARGUMENTS, "--state", "s.json")
     assert tc.Monitor.from_json(Path("s.json").read_text()).rounds == 299
     Path("a.csv").write_text(text)

@@ -123,7 +123,7 @@ class Sperner(Saveable):
         Raises
         ------
         InputError
-            If it is none of these; nothing is changed then.
+            If it is none of these. Nothing changes.
         OrderError
             If nothing was forecast.
         """

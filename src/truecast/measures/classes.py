@@ -263,7 +263,7 @@ class ClassUncertainty:
         What it would be on average if the class were calibrated, and what it would then not exceed
         in `level` of all cases.
     p_value : array
-        How often it would then be as large, or larger, at the most. For one class by itself.
+        At most how often it would then be as large, or larger. For one class by itself.
     level : float
     """
 

@@ -27,7 +27,7 @@ class Chance(NamedTuple):
     mean, high : float
         On average, and what it would not exceed in a given share of all cases.
     p_value : float
-        How often it would be as large as it is, or larger, at the most.
+        At most how often it would be as large as it is, or larger.
     """
 
     mean: float

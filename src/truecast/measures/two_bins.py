@@ -25,7 +25,7 @@ def averaged_two_bin_error(
 
     It is a square: at most twice the smooth calibration error, and at least 2/9 of that error's
     square (docs/measures.md, theorem 10). It does not see sharpness. That honesty is best on
-    average does not make it a score to compare models by: the mean outcome said throughout has 0.
+    average does not make it a score to compare models by: always saying the mean outcome has 0.
     Nor is a value above the mean for right forecasts a test; see `uncertainty`.
 
     Parameters

@@ -318,8 +318,7 @@ class Monitor(_core.Watch, Saveable):
         Raises
         ------
         InputError
-            If a forecast, an outcome or a group breaks its rule, or the lengths differ; nothing is
-            changed then.
+            If a forecast, an outcome or a group breaks its rule, or the lengths differ. Nothing changes.
         """
         said, came = _check.scored("p", p, y)
         names = None if groups is None else _check.groups(groups, len(came), p)
@@ -341,7 +340,7 @@ class Monitor(_core.Watch, Saveable):
         Raises
         ------
         InputError
-            If the forecast, the group or the event breaks its rule; nothing is changed then.
+            If the forecast, the group or the event breaks its rule. Nothing changes.
         """
         return self._issue(p, group, event)
 

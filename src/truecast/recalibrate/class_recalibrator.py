@@ -218,7 +218,7 @@ class ClassRecalibrator(Saveable):
         Raises
         ------
         InputError
-            If the scores break their rule; nothing is changed then.
+            If the scores break their rule. Nothing changes.
         """
         _refuse_groups(group)
         said = np.empty(len(self._labels))
@@ -231,8 +231,7 @@ class ClassRecalibrator(Saveable):
         Raises
         ------
         InputError
-            If it is not one of the classes; OrderError if there was no `predict`; nothing is
-            changed then.
+            If it is not one of the classes; OrderError if there was no `predict`. Nothing changes.
         """
         self._desk.observe(self._labels.number(outcome))
 
@@ -271,10 +270,9 @@ class ClassRecalibrator(Saveable):
         Raises
         ------
         InputError
-            If it is not one of the classes, or the ticket was never issued; nothing is changed
-            then.
+            If it is not one of the classes, or the ticket was never issued. Nothing changes.
         TicketError
-            If the ticket is resolved or given up already; nothing is changed then.
+            If the ticket is resolved or given up already. Nothing changes.
         """
         self._desk.resolve(ticket, self._labels.number(outcome))
 
@@ -329,8 +327,8 @@ class ClassRecalibrator(Saveable):
         Raises
         ------
         InputError
-            If a row, an outcome or an entry of `known_at` breaks its rule, or the lengths differ;
-            nothing is changed then.
+            If a row, an outcome or an entry of `known_at` breaks its rule, or the lengths differ.
+            Nothing changes.
         """
         _refuse_groups(groups, events)
         y = self._labels.numbers(outcomes)

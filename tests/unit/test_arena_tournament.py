@@ -245,7 +245,7 @@ def test_a_damaged_line_is_refused(tmp_path: Path, line: bytes) -> None:
     lines = path.read_bytes().split(b"\n")
     lines[2] = line
     path.write_bytes(b"\n".join(lines))
-    with pytest.raises(tc.InputError, match="line 3 is none"):
+    with pytest.raises(tc.InputError, match="line 3 has none"):
         tiny(path)
     assert path.read_bytes() == b"\n".join(lines)
 

@@ -73,7 +73,7 @@ def test_distance_is_rounded_up_even_from_next_to_nothing(r: int) -> None:
         ([1, 0, 1], [1, 0, 2], "no group without rounds"),
         ([1, 1], [1, 1, 1], "entries"),
         ([1, 1, 0], [1, 2], "entries"),
-        ([], [], "as many zeros"),
+        ([], [], "must have the 2 zeros of the rounds"),
     ],
 )
 def test_groups_that_are_not_of_these_rounds_are_refused(
@@ -86,7 +86,7 @@ def test_groups_that_are_not_of_these_rounds_are_refused(
 
 @pytest.mark.parametrize("y", [[0, 1, 1], [0, 1, 1, 0, 1, 1]])
 def test_forecasts_of_other_rounds_are_refused(y: list[int]) -> None:
-    with pytest.raises(tc.InputError, match="as many"):
+    with pytest.raises(tc.InputError, match="of the rounds"):
         witness([1, 1, 0], [0, 2, 1]).forecasts(y, [0.5] * len(y))
 
 

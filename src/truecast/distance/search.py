@@ -221,15 +221,18 @@ class _Bracket:
         self.deadline = self.start + seconds
         self.ended = ""
         self.worth = 0.0
+        # bounds that are as near as this, relatively, count as equal: doubles tell no more
         self.rounding = min(1e-9, max(1e-12, 1e-13 * self.rounds))
         bias = math.fsum((tally.weights * tally.p - tally.ones).tolist())
         self.lower = max(0.0, abs(bias) - self.rounds * 2.0**-50)  # docs/theory.md, lemma 1
+        # two witnesses without a search: each forecast at its own rate, and the isotonic regression
         self.upper, self.witness = min(
             ((cost(tally, witness), witness) for witness in (_by_value(tally), _isotonic(tally))),
             key=lambda pair: pair[0],
         )
 
     def run(self) -> None:
+        # if all outcomes are the same, to move every forecast there is best: nothing to search
         if self.done() or not (self.tally.zeros.any() and self.tally.ones.any()):
             return
         from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
@@ -290,6 +293,7 @@ class _Bracket:
             ]
             before = self.upper
             limits = self.limits(1)
+            # only chains that stay this near: far fewer than all, and the best is mostly among them
             tube = Tube(values, zeros, reach, *edges)
             task = pool.submit(problem.search, limits, cut=cut, tube=tube)
             self.take(self.wait([task], [limits]))

@@ -97,6 +97,15 @@ def test_the_decomposition_of_the_log_score_by_definition():
     assert parts.brier_sum.score == pytest.approx(tc.brier_score(y, rows))
 
 
+def test_reports_and_scores_are_one_computation():
+    y, rows = stream()
+    report = tc.measure(y, rows)
+    assert (report.brier.score, report.log.score) == (tc.brier_score(y, rows), tc.log_loss(y, rows))
+    assert report.parts == tc.class_decompositions(y, rows)
+    assert report.confidence == tc.confidence_calibration_error(y, rows)
+    assert report.top_label.sum == tc.top_label_calibration_errors(y, rows).sum
+
+
 def test_decision_loss_by_definition():
     y, rows = stream(seed=3)
     top = rows.argmax(axis=1)

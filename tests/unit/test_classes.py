@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import truecast as tc
@@ -203,7 +204,7 @@ def test_labels_may_be_names(kind):
     assert tally.classes == tc.ClassTally.from_predictions(Y, ROWS).classes
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize("prefix", ["", "p_", "prob.model-"])
 def test_columns_of_frames_are_found_by_their_names(frame, prefix):
     expected = tc.ClassTally.from_predictions([NAMES[k] for k in Y], ROWS, labels=NAMES)

@@ -258,6 +258,8 @@ def test_numbers_as_labels():
         (Y, tc.TopK([[5]] * 4, [[1.0]] * 4), {"labels": 5}, r"indices from 0 to 4, got 5"),
         (Y, tc.TopK([[1, 1]] * 4, [[0.5, 0.5]] * 4), {"labels": 5}, "list a class once in a row"),
         (Y, tc.TopK([[0, 1]] * 4, [[0.5, 0.4]] * 4), {"labels": 5}, "got 0.9 at position 0"),
+        (Y, tc.TopK([[0, 1], [1]] * 2, [[0.5, 0.5]] * 4), {"labels": 5}, "rows of one length"),
+        (Y, tc.TopK([[0.5]] * 4, [[1.0]] * 4), {"labels": 5}, "indices, integers, and values"),
         (Y, np.zeros((4, 3)), {"normalize": True}, "rows with a positive entry"),
         ([], np.zeros((0, 3)), {}, "at least one round"),
     ],
@@ -300,6 +302,22 @@ def test_the_order_of_rows_changes_no_bit(weights):
     )
     assert one == other
     assert repr(tc.measure(one).to_dict()) == repr(tc.measure(other).to_dict())
+
+
+def test_tallies_that_no_rounds_lead_to_are_refused():
+    tally = tc.ClassTally.from_predictions(Y, ROWS)
+    forged = tally.classes[0], tally.classes[1] + tally.classes[1], tally.classes[2]
+    with pytest.raises(tc.InputError, match="as many rounds for each class"):
+        tc.ClassTally(tally.labels, forged, tally.tops, tally.confusion)
+    with pytest.raises(tc.InputError, match="a row and a column for each label"):
+        tc.ClassTally(tally.labels, tally.classes, tally.tops, [[1]])
+    for text in ("{}", tally.classes[0].to_json(), tally.to_json().replace("confusion", "x")):
+        with pytest.raises(tc.StateError):
+            tc.ClassTally.from_json(text)
+    with pytest.raises(tc.InputError, match="must be one of"):
+        tally["home"]
+    with pytest.raises(tc.InputError, match="in both tallies"):
+        tally + tc.ClassTally.from_predictions(Y, ROWS, labels=[2, 1, 0])
 
 
 # Few entries a row

@@ -180,11 +180,10 @@ def measure_classes(tally: ClassTally) -> ClassReport:
     """Return the report of a tally with at least one round."""
     labels, total, size = tally.labels, tally.total, len(tally.labels)
     confidence = tally.confidence
-    of_all = [*tally.classes, *tally.tops, confidence]
-    errors: list[_Errors] = _by_two(_errors, of_all)
+    of_confidence, *errors = _by_two(_errors, [confidence, *tally.classes, *tally.tops])
     each = {
         "classwise": (errors[:size], np.ones(size)),
-        "top-label": (errors[size:-1], np.array([top.total for top in tally.tops]) / total),
+        "top-label": (errors[size:], np.array([top.total for top in tally.tops]) / total),
     }
 
     def of(notion: str, which: str) -> ClassErrors:
@@ -208,10 +207,10 @@ def measure_classes(tally: ClassTally) -> ClassReport:
         parts=parts,
         classwise=of("classwise", "smooth"),
         top_label=of("top-label", "smooth"),
-        confidence=errors[-1].smooth,
+        confidence=of_confidence.smooth,
         classwise_binned=of("classwise", "binned"),
         top_label_binned=of("top-label", "binned"),
-        confidence_binned=errors[-1].binned,
+        confidence_binned=of_confidence.binned,
         top_label_decision_loss=top_label_decision_loss(tally),
     )
 

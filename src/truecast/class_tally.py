@@ -61,7 +61,7 @@ class ClassTally:
 
     It does not keep rows together: whether the whole vector is calibrated cannot be told from it.
     Nor from the rows, unless there are very many: a net of the simplex has a number of cells that
-    grows exponentially in K (docs/measures.md, several classes).
+    grows exponentially in K (docs/measures.md, theorem 10).
 
     Attributes
     ----------

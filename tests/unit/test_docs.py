@@ -18,7 +18,7 @@ DOCUMENTS = [
 ]
 
 
-PAGES = ("theory", "measures", "distance", "adaptive", "arc", "minimax")
+PAGES = ("theory", "measures", "distance", "adaptive", "arc", "minimax", "sperner")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -73,7 +73,7 @@ def class_decompositions(
     .. math:: -\log p_{y} = \sum_k \big( y_k \log(y_k / p_k) - y_k + p_k \big),
 
     since both the outcomes and the forecasts of a round sum to 1. Every summand is a proper score
-    of its class, so the same regression is the best for both (docs/measures.md, several classes).
+    of its class, so the same regression is the best for both (docs/measures.md, theorem 10).
 
     The summed miscalibration is what recalibrating every class by its own curve would take off.
     Those forecasts need not sum to 1, and it does not see what only whole vectors would show.

@@ -42,10 +42,10 @@ def class_rounds(
     _check.flag("normalize", normalize)
     _check._refuse_misaligned("y_prob", y_prob, "y_true", y_true)
     given = None if labels is None else labels_of(labels)
-    names = getattr(y_prob, "columns", None)
+    names = getattr(y_prob, "column_names", getattr(y_prob, "columns", None))  # Arrow, or others
     if names is not None:
         given, chosen = _columns_of(list(names), given, y_true)
-        y_prob = y_prob[chosen].to_numpy()
+        y_prob = np.column_stack([np.asarray(y_prob[name]) for name in chosen])
     rows = _rows(y_prob)
     known = _labels_for(given, rows.shape[1])
     y = class_numbers(y_true, known, stated=given is not None)

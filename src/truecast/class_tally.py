@@ -61,7 +61,7 @@ class ClassTally:
 
     It does not keep rows together: whether the whole vector is calibrated cannot be told from it.
     Nor from the rows, unless there are very many: a net of the simplex has a number of cells that
-    grows exponentially in K (docs/measures.md, several classes).
+    grows exponentially in K (docs/measures.md, theorem 10).
 
     Attributes
     ----------
@@ -107,6 +107,11 @@ class ClassTally:
             )
         self.confusion = table.astype(np.float64 if table.dtype.kind == "f" else np.int64)
         self.confusion.setflags(write=False)
+        totals = {one.total for one in self.classes}
+        totals |= {sum(top.total for top in self.tops), self.confusion.sum().item()}
+        if not self.weighted and len(totals) > 1:
+            rule = "must have as many rounds for each class as there are predicted ones"
+            raise InputError("classes", rule, sorted(totals))
 
     @classmethod
     def from_predictions(
@@ -310,7 +315,8 @@ def _of_few(
         raise InputError("labels", "must be given beside a TopK: names, or how many", labels)
     known = check.labels_of(labels)
     y = check.class_numbers(y_true, known, stated=True)
-    which, values = np.asarray(y_prob.indices), np.asarray(y_prob.values, np.float64)
+    which = _check._numeric("y_prob", y_prob.indices, "must have indices that are integers")
+    values = _check._numeric("y_prob", y_prob.values, "must have values that are probabilities")
     if which.ndim != 2 or which.shape != values.shape or which.dtype.kind not in "iu":
         rule = "must have indices, integers, and values of one shape (rounds, k)"
         raise InputError("y_prob", rule, (which.shape, values.shape))

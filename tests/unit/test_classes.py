@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import truecast as tc
@@ -95,6 +96,15 @@ def test_the_decomposition_of_the_log_score_by_definition():
         assert whole.score == pytest.approx(built)
     assert parts.log_sum.score == pytest.approx(tc.log_loss(y, rows))
     assert parts.brier_sum.score == pytest.approx(tc.brier_score(y, rows))
+
+
+def test_reports_and_scores_are_one_computation():
+    y, rows = stream()
+    report = tc.measure(y, rows)
+    assert (report.brier.score, report.log.score) == (tc.brier_score(y, rows), tc.log_loss(y, rows))
+    assert report.parts == tc.class_decompositions(y, rows)
+    assert report.confidence == tc.confidence_calibration_error(y, rows)
+    assert report.top_label.sum == tc.top_label_calibration_errors(y, rows).sum
 
 
 def test_decision_loss_by_definition():
@@ -194,7 +204,7 @@ def test_labels_may_be_names(kind):
     assert tally.classes == tc.ClassTally.from_predictions(Y, ROWS).classes
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize("prefix", ["", "p_", "prob.model-"])
 def test_columns_of_frames_are_found_by_their_names(frame, prefix):
     expected = tc.ClassTally.from_predictions([NAMES[k] for k in Y], ROWS, labels=NAMES)
@@ -248,6 +258,8 @@ def test_numbers_as_labels():
         (Y, tc.TopK([[5]] * 4, [[1.0]] * 4), {"labels": 5}, r"indices from 0 to 4, got 5"),
         (Y, tc.TopK([[1, 1]] * 4, [[0.5, 0.5]] * 4), {"labels": 5}, "list a class once in a row"),
         (Y, tc.TopK([[0, 1]] * 4, [[0.5, 0.4]] * 4), {"labels": 5}, "got 0.9 at position 0"),
+        (Y, tc.TopK([[0, 1], [1]] * 2, [[0.5, 0.5]] * 4), {"labels": 5}, "rows of one length"),
+        (Y, tc.TopK([[0.5]] * 4, [[1.0]] * 4), {"labels": 5}, "indices, integers, and values"),
         (Y, np.zeros((4, 3)), {"normalize": True}, "rows with a positive entry"),
         ([], np.zeros((0, 3)), {}, "at least one round"),
     ],
@@ -290,6 +302,22 @@ def test_the_order_of_rows_changes_no_bit(weights):
     )
     assert one == other
     assert repr(tc.measure(one).to_dict()) == repr(tc.measure(other).to_dict())
+
+
+def test_tallies_that_no_rounds_lead_to_are_refused():
+    tally = tc.ClassTally.from_predictions(Y, ROWS)
+    forged = tally.classes[0], tally.classes[1] + tally.classes[1], tally.classes[2]
+    with pytest.raises(tc.InputError, match="as many rounds for each class"):
+        tc.ClassTally(tally.labels, forged, tally.tops, tally.confusion)
+    with pytest.raises(tc.InputError, match="a row and a column for each label"):
+        tc.ClassTally(tally.labels, tally.classes, tally.tops, [[1]])
+    for text in ("{}", tally.classes[0].to_json(), tally.to_json().replace("confusion", "x")):
+        with pytest.raises(tc.StateError):
+            tc.ClassTally.from_json(text)
+    with pytest.raises(tc.InputError, match="must be one of"):
+        tally["home"]
+    with pytest.raises(tc.InputError, match="in both tallies"):
+        tally + tc.ClassTally.from_predictions(Y, ROWS, labels=[2, 1, 0])
 
 
 # Few entries a row

@@ -20,7 +20,10 @@ DOCUMENTS = [
 ]
 
 
-PAGES = ("theory", "measures", "distance", "adaptive", "classes", "arc", "minimax", "monitor")
+PAGES = (
+    *("theory", "measures", "distance", "adaptive", "classes", "arc", "minimax"),
+    *("monitor", "sperner"),
+)
 
 
 @pytest.mark.parametrize("page", PAGES)

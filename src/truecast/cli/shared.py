@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from truecast.cli.class_options import class_options
 from truecast.errors import FileError, InputError, TruecastError, shown, writing
 
 if TYPE_CHECKING:
@@ -83,51 +84,6 @@ def _cells(*names: str) -> Callable[[Command], Command]:
     return decorate
 
 
-_CLASSES = {
-    "class_scores": click.option(
-        "--scores", "class_scores", metavar="NAMES",
-        help="Columns of probabilities of several classes, with commas between them.  "
-        "[default: guessed]",
-    ),
-    "classes": click.option(
-        "--classes", metavar="NAMES",
-        help="What the outcome calls these classes, in the same order, with commas.  "
-        "[default: like the columns, less a common beginning such as p_]",
-    ),
-    "normalize": click.option(
-        "--normalize", is_flag=True,
-        help="Divide the probabilities of several classes by their sum.",
-    ),
-}  # fmt: skip
-
-
-def _classes() -> Callable[[Command], Command]:
-    """Give a command the options of several classes, as one argument: what `guess` takes."""
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def with_classes(**arguments: Any) -> Any:
-            given = {name: arguments.pop(name) for name in _CLASSES}
-            for name in ("class_scores", "classes"):
-                given[name] = _comma_separated(given[name])
-            if given["class_scores"] and arguments.get("scores"):
-                raise click.UsageError("--score and --scores must not be given together")
-            if arguments.get("by") and (given["class_scores"] or given["classes"]):
-                raise click.UsageError("--by is for outcomes 0 or 1, not for several classes")
-            return command(classes=given | {"several": not arguments.get("by")}, **arguments)
-
-        decorated: Any = with_classes
-        for option in reversed(_CLASSES.values()):
-            decorated = option(decorated)
-        return cast("Command", decorated)
-
-    return decorate
-
-
-def _comma_separated(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(","))
-
-
 class _Resamples(click.types.IntParamType):
     """None, or enough to tell anything."""
 
@@ -151,7 +107,7 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
         "--score", "scores", multiple=True, metavar="NAME",
         help="Column of probabilities; may be repeated.  [default: guessed]",
     ),
-    "classes": _classes(),
+    "classes": class_options,
     "weight": click.option(
         "--weight", metavar="NAME",
         help="Column of weights: whole numbers count as repeated rows.",

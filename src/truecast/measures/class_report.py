@@ -13,14 +13,18 @@ from truecast._check_classes import Label
 from truecast._names import rounds_or_weight
 from truecast.class_tally import ClassTally
 from truecast.measures.binned import binned_calibration_error
-from truecast.measures.class_scores import ClassDecompositions, class_parts, decompositions_of
+from truecast.measures.class_scores import (
+    ClassDecompositions,
+    ClassParts,
+    class_parts,
+    decompositions_of,
+)
 from truecast.measures.classes import (
     NOTIONS,
     ClassErrors,
     top_label_decision_loss,
 )
 from truecast.measures.corp import Decomposition
-from truecast.measures.scores import class_brier, class_log
 from truecast.measures.smooth import smooth_calibration_error
 from truecast.tally import Tally
 
@@ -176,35 +180,37 @@ def measure_classes(tally: ClassTally) -> ClassReport:
     """Return the report of a tally with at least one round."""
     labels, total, size = tally.labels, tally.total, len(tally.labels)
     confidence = tally.confidence
-    of_all = [*tally.classes, *tally.tops, confidence]
-    errors: list[_Errors] = _by_two(_errors, of_all)
+    of_confidence, *errors = _by_two(_errors, [confidence, *tally.classes, *tally.tops])
     each = {
         "classwise": (errors[:size], np.ones(size)),
-        "top-label": (errors[size:-1], np.array([top.total for top in tally.tops]) / total),
+        "top-label": (errors[size:], np.array([top.total for top in tally.tops]) / total),
     }
 
     def of(notion: str, which: str) -> ClassErrors:
         some, share = each[notion]
         return ClassErrors(notion, labels, np.array([getattr(one, which) for one in some]), share)
 
-    parts = decompositions_of(labels, _by_two(class_parts, tally.classes))
-    log = parts.log_sum
+    each_part: list[ClassParts] = _by_two(class_parts, tally.classes)
+    parts = decompositions_of(labels, each_part)
+    # the same sums as in `brier_score` and `log_loss`
+    brier = float(sum(part.squares for part in each_part)) / total
+    log = float(sum(part.surprise for part in each_part)) / total
     return ClassReport(
         total=total,
         labels=labels,
         rate=tuple(one.rate for one in tally.classes),
-        mean_forecast=tuple(_mean_forecast(one) for one in tally.classes),
+        mean_forecast=tuple(part.mean_forecast for part in each_part),
         accuracy=float(np.trace(tally.confusion) / total),
-        mean_confidence=_mean_forecast(confidence),
-        brier=replace(parts.brier_sum, score=class_brier(tally) / total),
-        log=replace(log, score=class_log(tally) / total),
+        mean_confidence=float(confidence.p @ confidence.weights) / total,
+        brier=replace(parts.brier_sum, score=brier),
+        log=replace(parts.log_sum, score=log),
         parts=parts,
         classwise=of("classwise", "smooth"),
         top_label=of("top-label", "smooth"),
-        confidence=errors[-1].smooth,
+        confidence=of_confidence.smooth,
         classwise_binned=of("classwise", "binned"),
         top_label_binned=of("top-label", "binned"),
-        confidence_binned=errors[-1].binned,
+        confidence_binned=of_confidence.binned,
         top_label_decision_loss=top_label_decision_loss(tally),
     )
 
@@ -223,7 +229,3 @@ def _by_two(work: Callable[[Tally], Any], tallies: Sequence[Tally]) -> list[Any]
 
     with ThreadPoolExecutor(2) as threads:  # the kernels let each other run
         return [*threads.map(work, tallies)]
-
-
-def _mean_forecast(tally: Tally) -> float:
-    return float(tally.p @ tally.weights) / tally.total

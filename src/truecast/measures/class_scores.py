@@ -45,10 +45,16 @@ class ClassDecompositions:
 
 
 class ClassParts(NamedTuple):
-    """The two scores of one class, taken apart."""
+    """The two scores of one class, taken apart, and what they are made of.
+
+    `squares` and `surprise` are what the class adds to the sums of both scores over all rounds.
+    """
 
     brier: Decomposition
     log: Decomposition
+    squares: float
+    surprise: float
+    mean_forecast: float
 
 
 def class_decompositions(
@@ -67,7 +73,7 @@ def class_decompositions(
     .. math:: -\log p_{y} = \sum_k \big( y_k \log(y_k / p_k) - y_k + p_k \big),
 
     since both the outcomes and the forecasts of a round sum to 1. Every summand is a proper score
-    of its class, so the same regression is the best for both (docs/measures.md, several classes).
+    of its class, so the same regression is the best for both (docs/measures.md, theorem 10).
 
     The summed miscalibration is what recalibrating every class by its own curve would take off.
     Those forecasts need not sum to 1, and it does not see what only whole vectors would show.
@@ -100,8 +106,10 @@ def decompositions_of(
     labels: tuple[Label, ...], parts: Iterable[ClassParts]
 ) -> ClassDecompositions:
     """Return the parts of all classes."""
-    brier, log = zip(*parts, strict=True)
-    return ClassDecompositions(labels, brier, log)
+    every = [*parts]
+    return ClassDecompositions(
+        labels, tuple(part.brier for part in every), tuple(part.log for part in every)
+    )
 
 
 def class_parts(tally: Tally) -> ClassParts:
@@ -112,18 +120,20 @@ def class_parts(tally: Tally) -> ClassParts:
     _, zeros, ones = isotonic_blocks(tally.zeros, tally.ones)
     total, rate = tally.total, tally.rate
     whole = zeros.sum(keepdims=True), ones.sum(keepdims=True)
-    drift = float(tally.p @ tally.weights) / total - rate
+    mean_forecast = float(tally.p @ tally.weights) / total
+    squares = _core.brier_sum(tally.p, tally.zeros, tally.ones)
+    unlikely = surprise(tally.p, tally.ones)
     brier = (
-        _core.brier_sum(tally.p, tally.zeros, tally.ones) / total,
+        squares / total,
         brier_of_rates(zeros, ones),
         brier_of_rates(*whole),
     )
     log = (
-        surprise(tally.p, tally.ones) / total + drift,
+        unlikely / total + mean_forecast - rate,
         surprise(ones / (zeros + ones), ones) / total,
         surprise(np.array([rate]), whole[1]) / total,
     )
-    return ClassParts(_decomposed(*brier), _decomposed(*log))
+    return ClassParts(_decomposed(*brier), _decomposed(*log), squares, unlikely, mean_forecast)
 
 
 def _decomposed(said: float, recalibrated: float, constant: float) -> Decomposition:

@@ -40,6 +40,9 @@ NOTIONS = {
 
 Error = Callable[[Tally], float]
 
+_RESAMPLES, _LEAST_RESAMPLES = 999, 20  # of a class
+_ALL_RESAMPLES = 50_000  # of all classes
+
 
 @dataclass(frozen=True, eq=False)
 class ClassErrors:
@@ -303,7 +306,7 @@ def classwise_uncertainty(
     normalize: bool = False,
     notion: str = "classwise",
     level: float = 0.9,
-    resamples: int = 999,
+    resamples: int | None = None,
     random_state: int | np.random.Generator | None = 0,
 ) -> ClassUncertainty:
     """Return how sure it is that each class is off, with p-values that allow for all of them.
@@ -321,7 +324,8 @@ def classwise_uncertainty(
     level
         Of `chance_high`.
     resamples
-        How often chance is simulated for a class, at first.
+        How often chance is simulated for a class, at first. None: 999 times, fewer for more than 50
+        classes, 20 at the least; more for a class that stands out.
     random_state
         A seed, a generator, or None.
 
@@ -334,7 +338,8 @@ def classwise_uncertainty(
     array([ True, False,  True])
     """
     _check.choice("notion", notion, ("classwise", "top-label"))
-    resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
+    if resamples is not None:
+        resamples = _check.whole_number("resamples", resamples, least=20, most=10**6)
     level = _check.between("level", level, 0, 1)
     rng = _check.generator("random_state", random_state)
     tally = as_class_tally(
@@ -345,11 +350,12 @@ def classwise_uncertainty(
         raise InputError("sample_weight", rule, "real weights")
     tallies = tally.classes if notion == "classwise" else tally.tops
     family = sum(1 for one in tallies if one.total)
+    times = resamples or max(_LEAST_RESAMPLES, min(_RESAMPLES, _ALL_RESAMPLES // family))
     columns = np.full((4, len(tallies)), np.nan)
     for k, one in enumerate(tallies):
         if one.total:
             columns[0, k] = smooth_calibration_error(one)
-            columns[1:, k] = chance_of(one, resamples, level, rng, family)
+            columns[1:, k] = chance_of(one, times, level, rng, family)
     columns.setflags(write=False)
     error, chance, high, p_value = columns
     return ClassUncertainty(notion, tally.labels, error, chance, high, p_value, level)

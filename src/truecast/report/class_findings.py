@@ -16,7 +16,6 @@ from truecast.report.numerals import p_value, percent, rounds
 __all__ = ["ClassFinding", "find_classes"]
 
 _NAMED = 5  # classes in a sentence
-_RESAMPLES = 999
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +109,8 @@ def find_classes(tally: ClassTally, resamples: int | None = None) -> ClassFindin
     """Compute everything; with 0 resamples, without chance."""
     sure = top = None
     if resamples != 0 and not tally.weighted:
-        times = resamples or _RESAMPLES
-        sure = classwise_uncertainty(tally, resamples=times)
-        top = classwise_uncertainty(tally, notion="top-label", resamples=times)
+        sure = classwise_uncertainty(tally, resamples=resamples)
+        top = classwise_uncertainty(tally, notion="top-label", resamples=resamples)
     return ClassFinding(tally, measure_classes(tally), sure, top)
 
 

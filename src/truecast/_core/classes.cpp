@@ -24,7 +24,7 @@ using namespace nb::literals;
 
 namespace truecast {
 
-nb::dict state_of(hints::Hint& hint);                   // of hints.cpp
+nb::dict state_of(hints::Hint& hint);  // of hints.cpp
 bool take_state(hints::Hint& hint, const nb::dict& state);
 
 namespace {
@@ -252,8 +252,7 @@ void play_whole(ClassDesk& desk, std::size_t rounds, Play play) {
     if (rounds == 0) return;
     Before before(desk, rounds);
     try {
-        in_blocks(rounds, block,
-                  [&](std::size_t from, std::size_t to) { play(before, from, to); });
+        in_blocks(rounds, block, [&](std::size_t from, std::size_t to) { play(before, from, to); });
     } catch (...) {
         before.restore();
         throw;

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import truecast as tc
 from truecast import _core, hints, ledger
-from truecast.recalibrate import tickets
+from truecast.recalibrate import class_state, tickets
 from truecast.state import Entry
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "state.md"
@@ -53,6 +53,16 @@ RECALIBRATOR = """
 `hint` is the state of the hint. `groups` are the names of the groups from number 2 on; group 1 is
 all others. `guard` is as for `Guard`. `tickets` has `issued`, how many there were, and the table
 `awaited`. `asked` are the scores that `observe` is about.
+"""
+
+CLASSES = """
+`guard` is as for `Guard`, with a group for each class; `tops` has a group for the rounds in which
+each was the most probable. `nudges` has the first three aims for each class. `tickets` has
+`issued` and the table `awaited`; `asked` is such a table with one row or none, the forecast that
+`observe` is about: its number is what the budget did not allow for, over 2^20, and it keeps only
+the scores. `bursts` is as for `Recalibrator`. `hint` has the entries below, and in `each` the state
+of the hint of each class. With one hint for each class only the first three are there; with more
+than 32 classes there is no matrix.
 """
 
 MONITOR = """
@@ -99,6 +109,9 @@ def page() -> str:
     parts += ["\n## Recalibrator\n", RECALIBRATOR]
     parts += ["\nThe table `awaited`:\n", table(tickets.ENTRIES)]
     parts += ["\n`bursts`, on outcomes that come together:\n", listed(_core.BURSTS)]
+    parts += ["\n## ClassRecalibrator\n", CLASSES]
+    parts += ["\nThe table `awaited`:\n", table(class_state.ENTRIES), "\n`hint`:\n"]
+    parts += [listed(tc.ClassRecalibrator(classes=3)._desk.hint_entries()[0])]
     parts += ["\n## Monitor\n", MONITOR, "\n`book`:\n", listed(_core.WATCH["book"])]
     parts += ["\nAn account:\n", listed(_core.WATCH["accounts"])]
     parts += ["\nThe table:\n", listed(_core.WATCH["tickets"])]

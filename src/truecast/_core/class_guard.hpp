@@ -35,8 +35,8 @@ struct ClassPlaced {
     // The first of the largest.
     std::size_t top() const {
         const auto less = [](const Share& a, const Share& b) { return a.said < b.said; };
-        return static_cast<std::size_t>(
-            std::max_element(shares.begin(), shares.end(), less) - shares.begin());
+        return static_cast<std::size_t>(std::max_element(shares.begin(), shares.end(), less) -
+                                        shares.begin());
     }
 };
 
@@ -77,11 +77,15 @@ struct ClassGuard : Guard {
         ways.resize(count());
         aim.assign(hint, hint + count());
         look_ahead(unit);
-        if (nudges) nudge_all(unit);
+        if (nudges) {
+            nudge_all(unit);
+            look_ahead(unit);
+        }
         to.shares.resize(count());
         to.spill = 0;
         to.moves = 0;
-        for (std::size_t k = 0; k < count(); ++k) to.shares[k] = share(k, aim[k], unit);
+        for (std::size_t k = 0; k < count(); ++k)
+            to.shares[k] = share(k, aim[k], angles[k], keys[k]);
         Verdict found = judge(to.shares, more);
         if (!found.fits) {
             if (!ascend(to, unit, coarse_moves * count(), more))
@@ -179,10 +183,14 @@ struct ClassGuard : Guard {
     }
 
     Share share(std::size_t k, double p, Key unit) {
-        Share found;
         const double angle = angle_of(p);
+        return share(k, p, angle, key_near(angle, unit));
+    }
+
+    Share share(std::size_t k, double p, double angle, Key key) {
+        Share found;
         found.said = p;
-        found.key = key_near(angle, unit);
+        found.key = key;
         found.off = Placed::off_by(angle, found.key);
         groups[k].field.look(found.key, ways[k]);
         const Shape shape = ways[k].shape();
@@ -271,12 +279,14 @@ struct ClassGuard : Guard {
     // The fields of many classes are more than a cache holds: go down in all of them together, so
     // that they wait for memory together.
     void look_ahead(Key unit) {
-        const std::size_t top = static_cast<std::size_t>(
-            std::max_element(aim.begin(), aim.end()) - aim.begin());
+        const std::size_t top =
+            static_cast<std::size_t>(std::max_element(aim.begin(), aim.end()) - aim.begin());
+        angles.resize(count());
         keys.resize(count());
         probes.resize(count() + 1);
         for (std::size_t k = 0; k < count(); ++k) {
-            keys[k] = key_near(angle_of(aim[k]), unit);
+            angles[k] = angle_of(aim[k]);
+            keys[k] = key_near(angles[k], unit);
             probes[k] = Field::Probe(groups[k].field, keys[k]);
         }
         probes.back() = Field::Probe(tops.groups[top].field, keys[top]);
@@ -290,9 +300,8 @@ struct ClassGuard : Guard {
         double total = 0.0;
         for (std::size_t k = 0; k < count(); ++k) {
             const Group& group = groups[k];
-            const double energy = static_cast<double>(group.energy) / parts;
-            const double hint = aim[k];
-            aim[k] = pushes[k].apply(hint, energy, [&](double p) {
+            const double own = static_cast<double>(group.energy) / parts, hint = aim[k];
+            aim[k] = pushes[k].apply(hint, own, [&](double p) {
                 Field::Path path;
                 group.field.look(p == hint ? keys[k] : key_near(angle_of(p), unit), path);
                 return path.field(path.shape());
@@ -322,9 +331,9 @@ struct ClassGuard : Guard {
     }
 
     static constexpr double half_pi = 1.57079632679489661923;
-    std::vector<Field::Path> ways;  // of the last `place`
-    std::vector<double> aim;
-    std::vector<Key> keys;  // of it
+    std::vector<Field::Path> ways;    // of the last `place`
+    std::vector<double> aim, angles;  // where the forecast will be
+    std::vector<Key> keys;
     std::vector<Field::Probe> probes;
 };
 

@@ -3,7 +3,8 @@
 // A mixture of members that are weighted by their Brier score: what the model says; temperature,
 // vector and matrix scaling of its log probabilities, learned online; and a hint for each class by
 // itself, normalised. Nobody has to be told which of them suits the model. They prove nothing: the
-// guard does. All arithmetic is spelled out in truecast/reference/class_hints.py, in the same order.
+// guard does. All arithmetic is spelled out in truecast/reference/class_hints.py, in the same
+// order.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +51,8 @@ struct ClassRow {
             total += each;
         }
         for (std::size_t k = 0; k < p.size(); ++k) {
-            p[k] = total > 0.0 ? std::min(given[k] / total, 1.0)
-                               : 1.0 / static_cast<double>(p.size());
+            p[k] =
+                total > 0.0 ? std::min(given[k] / total, 1.0) : 1.0 / static_cast<double>(p.size());
             x[k] = bent(std::log(std::max(p[k], 1e-300)));
             scores.emplace_back(p[k]);
         }
@@ -67,8 +68,8 @@ struct ClassRow {
             const double rest = total - p[k];
             p[k] /= total;
             x[k] = bent(given[k] - top - log_total);
-            scores.push_back(Score::of_logit(rest > 0.0 ? given[k] - top - std::log(rest)
-                                                        : against_rest(k)));
+            scores.push_back(
+                Score::of_logit(rest > 0.0 ? given[k] - top - std::log(rest) : against_rest(k)));
         }
     }
 
@@ -287,8 +288,7 @@ class ClassMix {
             said[0] = from.p;
             temperature.say(from.x, said[1]);
             vector.say(from.x, said[2]);
-            for (std::size_t i = 0; i < matrices.size(); ++i)
-                matrices[i].say(from.x, said[3 + i]);
+            for (std::size_t i = 0; i < matrices.size(); ++i) matrices[i].say(from.x, said[3 + i]);
         }
         std::fill(mixed.begin(), mixed.end(), 0.0);
         for (std::size_t i = 0; i < said.size(); ++i)

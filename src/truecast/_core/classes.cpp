@@ -11,10 +11,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "bursts.hpp"
-#include "class_guard.hpp"
-#include "class_hints.hpp"
-#include "desk.hpp"
+#include "class_desk.hpp"
 #include "edge.hpp"
 #include "guard_state.hpp"
 #include "saving.hpp"
@@ -24,61 +21,9 @@ using namespace nb::literals;
 
 namespace truecast {
 
-nb::dict state_of(hints::Hint& hint);                   // of hints.cpp
-bool take_state(hints::Hint& hint, const nb::dict& state);
+namespace classes {
 
 namespace {
-
-using hints::ClassMix;
-using hints::ClassRow;
-using hints::Numbers;
-
-// A forecast until its outcome comes.
-struct Awaited {
-    ClassPlaced made;
-    Numbers kept;  // the scores, then the notes of the hints
-
-    bool said(nb::handle p) const {
-        if (!PyTuple_CheckExact(p.ptr())) return false;
-        if (static_cast<std::size_t>(PyTuple_GET_SIZE(p.ptr())) != made.shares.size()) return false;
-        for (std::size_t k = 0; k < made.shares.size(); ++k) {
-            PyObject* const each = PyTuple_GET_ITEM(p.ptr(), static_cast<Py_ssize_t>(k));
-            if (!PyFloat_CheckExact(each)) return false;
-            if (PyFloat_AS_DOUBLE(each) != made.shares[k].said) return false;
-        }
-        return true;
-    }
-};
-
-using Tickets = std::map<std::int64_t, Awaited>;
-
-struct ClassDesk : Shared {
-    nb::object ticket_type;
-    std::size_t most_tickets;
-    bool logit;
-
-    ClassMix hint;
-    ClassGuard guard;
-    Tickets tickets;
-    std::int64_t issued = 0;
-    hints::Bursts bursts;
-    Numbers asked;  // the scores that `observe` is about
-
-    ClassDesk(ClassMix hint_, double budget, bool nudges, bool logit_, nb::object ticket_type_,
-              std::size_t tickets_)
-        : ticket_type(std::move(ticket_type_)),
-          most_tickets(tickets_),
-          logit(logit_),
-          hint(std::move(hint_)),
-          guard(hint.classes(), budget, nudges) {}
-
-    std::size_t classes() const { return hint.classes(); }
-    ClassRow row(const double* from) const {
-        ClassRow made;
-        made.read(from, classes(), logit);
-        return made;
-    }
-};
 
 using Row1 = Array<const double, 1>;
 using Table2 = Array<const double, 2>;
@@ -252,8 +197,7 @@ void play_whole(ClassDesk& desk, std::size_t rounds, Play play) {
     if (rounds == 0) return;
     Before before(desk, rounds);
     try {
-        in_blocks(rounds, block,
-                  [&](std::size_t from, std::size_t to) { play(before, from, to); });
+        in_blocks(rounds, block, [&](std::size_t from, std::size_t to) { play(before, from, to); });
     } catch (...) {
         before.restore();
         throw;
@@ -342,146 +286,6 @@ nb::list awaited(ClassDesk& desk) {
     return tickets;
 }
 
-// The tickets as they are saved, column by column.
-struct Table {
-    std::vector<std::int64_t> number, worst, key;
-    Numbers forecast, kept;
-
-    Entries entries() {
-        return {{"number", number, 0, half_range, "of each ticket, increasing"},
-                {"worst", worst, 0, half_range, "over 2^20: what is reserved for it"},
-                {"key", key, 0, arc_end, "of each class: where on the arc it is credited"},
-                {"forecast", forecast, 0, 1, "of each class: what was said"},
-                {"kept", kept, -largest, largest, "scores, then the notes of the hints"}};
-    }
-
-    void add(const ClassPlaced& made) {
-        worst.push_back(made.worst);
-        for (const Share& each : made.shares) {
-            key.push_back(each.key);
-            forecast.push_back(each.said);
-        }
-    }
-
-    void read(std::size_t at, std::size_t classes, ClassPlaced& made) const {
-        made.worst = worst[at];
-        made.shares.resize(classes);
-        for (std::size_t k = 0; k < classes; ++k) {
-            const std::size_t place = at * classes + k;
-            const double none[aim_size] = {};
-            const Placed one = placed(forecast[place], key[place], 0, none);
-            made.shares[k] = {one.said, one.key, 0.0, one.price, one.off};
-        }
-    }
-};
-
-nb::dict table(ClassDesk& desk) {
-    Table all;
-    for (const auto& [number, ticket] : desk.tickets) {
-        all.number.push_back(number);
-        all.add(ticket.made);
-        all.kept.insert(all.kept.end(), ticket.kept.begin(), ticket.kept.end());
-    }
-    return saved(all.entries());
-}
-
-void restore_tickets(ClassDesk& desk, std::int64_t issued, const nb::dict& columns) {
-    Table all;
-    load(all.entries(), columns);
-    const std::size_t count = all.number.size(), classes = desk.classes();
-    const std::size_t each = classes + desk.hint.notes();
-    require(all.worst.size() == count && all.key.size() == count * classes &&
-                all.forecast.size() == count * classes && all.kept.size() == count * each,
-            "columns must be of one length");
-    Tickets tickets;
-    for (std::size_t t = 0; t < count; ++t) {
-        Awaited& one = tickets[all.number[t]];
-        all.read(t, classes, one.made);
-        const double* const from = all.kept.data() + t * each;
-        one.kept.assign(from, from + each);
-    }
-    require(tickets.size() == count, "tickets must have numbers of their own");
-    desk.tickets = std::move(tickets);
-    desk.issued = issued;
-}
-
-// The forecast that `observe` is about, if there is one: its row of the table, then what the
-// budget did not allow for.
-nb::dict asked(ClassDesk& desk) {
-    Table one;
-    if (desk.guard.issued) {
-        one.number.push_back(desk.guard.made.spill);
-        one.add(desk.guard.made);
-        one.kept = desk.asked;
-    }
-    return saved(one.entries());
-}
-
-void ask(ClassDesk& desk, const nb::dict& columns) {
-    Table one;
-    load(one.entries(), columns);
-    const std::size_t classes = desk.classes(), count = one.number.size();
-    require(count <= 1 && one.worst.size() == count && one.key.size() == count * classes &&
-                one.forecast.size() == count * classes && one.kept.size() == count * classes &&
-                desk.guard.issued == (count == 1),
-            "one forecast is asked for, if an outcome is awaited");
-    if (count == 0) return;
-    one.read(0, classes, desk.guard.made);
-    desk.guard.made.spill = one.number[0];
-    desk.guard.asked = desk.guard.account(desk.guard.made);
-    desk.asked = one.kept;
-}
-
-nb::dict saved_guard(ClassDesk& desk) {
-    nb::dict all;
-    all["classes"] = saved(static_cast<Guard&>(desk.guard));
-    all["tops"] = saved(static_cast<Guard&>(desk.guard.tops));
-    nb::list pushes;
-    for (Nudge& push : desk.guard.pushes) pushes.append(saved(push.entries()));
-    all["nudges"] = pushes;
-    return all;
-}
-
-bool load_guard(ClassDesk& desk, const nb::dict& all) {
-    ClassGuard read(desk.classes(), desk.guard.budget, desk.guard.nudges);
-    load(static_cast<Guard&>(read), nb::cast<nb::dict>(all["classes"]));
-    load(static_cast<Guard&>(read.tops), nb::cast<nb::dict>(all["tops"]));
-    read.fields = static_cast<double>(desk.classes());
-    require(read.groups.size() == desk.classes() && read.tops.groups.size() == desk.classes(),
-            "there must be a field for each class");
-    for (std::size_t k = 0; k < desk.classes(); ++k) {
-        load(read.pushes[k].entries(), nb::cast<nb::dict>(all["nudges"][k]));
-        if (!in_range(read.pushes[k].entries()) || !read.pushes[k].settle()) return false;
-    }
-    desk.guard = std::move(read);
-    return true;
-}
-
-nb::list hint_entries(ClassDesk& desk) {
-    nb::list all;
-    all.append(described(desk.hint.entries()));
-    return all;
-}
-
-nb::dict saved_hint(ClassDesk& desk) {
-    nb::dict all = saved(desk.hint.entries());
-    nb::list each;
-    for (const auto& hint : desk.hint.each()) each.append(state_of(*hint));
-    all["each"] = each;
-    return all;
-}
-
-// Numbers that Python has checked one by one: whether they fit together.
-bool load_hint(ClassDesk& desk, const nb::dict& state) {
-    ClassMix read(desk.hint);
-    load(read.entries(), state);
-    if (!in_range(read.entries()) || !read.settle()) return false;
-    for (std::size_t k = 0; k < read.classes(); ++k)
-        if (!take_state(*read.each()[k], nb::cast<nb::dict>(state["each"][k]))) return false;
-    desk.hint = std::move(read);
-    return true;
-}
-
 bool set_bursts(ClassDesk& desk, const nb::dict& numbers) {
     hints::Bursts read;
     load(read.entries(), numbers);
@@ -523,8 +327,11 @@ nb::dict last(const ClassDesk& desk) {
 
 }  // namespace
 
+}  // namespace classes
+
 void bind_classes(nb::module_& m) {
-    m.attr("CLASS_TICKETS") = described(Table().entries());
+    using namespace classes;
+    m.attr("CLASS_TICKETS") = described_tickets();
     m.attr("NUDGE") = described(Nudge().entries());
     nb::class_<ClassDesk>(m, "ClassDesk")
         .def(
@@ -561,7 +368,7 @@ void bind_classes(nb::module_& m) {
         .def("alone", &alone<ClassDesk>, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
         .def("restore", &restore_tickets, "issued"_a, "columns"_a, "Take over what `table` gave.")
-        .def("saved_asked", &asked, "The forecast that `observe` is about, if there is one.")
+        .def("saved_asked", &saved_asked, "The forecast that `observe` is about, if there is one.")
         .def("ask", &ask, "columns"_a, "Take over what `saved_asked` gave.")
         .def("saved_guard", &saved_guard, "All numbers of the guard.")
         .def("load_guard", &load_guard, "numbers"_a, "Take over what `saved_guard` gave.")

@@ -94,8 +94,7 @@ class Handed {
 
   public:
     Handed(const nb::object& ticket_type, nb::handle given) {
-        has_p = PyObject_TypeCheck(given.ptr(),
-                                   reinterpret_cast<PyTypeObject*>(ticket_type.ptr()));
+        has_p = PyObject_TypeCheck(given.ptr(), reinterpret_cast<PyTypeObject*>(ticket_type.ptr()));
         if (PyLong_CheckExact(given.ptr()) || has_p) {
             int over = 0;
             number = PyLong_AsLongLongAndOverflow(given.ptr(), &over);
@@ -103,8 +102,9 @@ class Handed {
         }
         if (number < 0) {
             const nb::object check = nb::module_::import_("truecast._check").attr("whole_number");
-            number = nb::cast<std::int64_t>(check("ticket", given, nb::arg("least") = 0,
-                                                  nb::arg("most") = nb::int_(std::int64_t{1} << 62)));
+            number =
+                nb::cast<std::int64_t>(check("ticket", given, nb::arg("least") = 0,
+                                             nb::arg("most") = nb::int_(std::int64_t{1} << 62)));
         }
         if (has_p) p = nb::getattr(given, "p", nb::none());
     }

@@ -656,7 +656,8 @@ nb::list awaited(Desk& desk) {
     for (const auto& [number, forecast] : unread(desk).tickets)
         all.emplace_back(number, forecast.made.said);
     nb::list tickets;
-    for (const auto& [number, p] : all) tickets.append(ticket(desk.ticket_type, number, nb::float_(p)));
+    for (const auto& [number, p] : all)
+        tickets.append(ticket(desk.ticket_type, number, nb::float_(p)));
     return tickets;
 }
 

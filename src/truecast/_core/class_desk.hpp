@@ -1,0 +1,89 @@
+// The desk of a recalibrator for K classes, and how it is saved.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "bursts.hpp"
+#include "class_guard.hpp"
+#include "class_hints.hpp"
+#include "desk.hpp"
+
+namespace truecast::classes {
+
+using hints::ClassMix;
+using hints::ClassRow;
+using hints::Numbers;
+
+// A forecast until its outcome comes.
+struct Awaited {
+    ClassPlaced made;
+    Numbers kept;  // the scores, then the notes of the hints
+
+    bool said(nb::handle p) const {
+        if (!PyTuple_CheckExact(p.ptr())) return false;
+        if (static_cast<std::size_t>(PyTuple_GET_SIZE(p.ptr())) != made.shares.size()) return false;
+        for (std::size_t k = 0; k < made.shares.size(); ++k) {
+            PyObject* const each = PyTuple_GET_ITEM(p.ptr(), static_cast<Py_ssize_t>(k));
+            if (!PyFloat_CheckExact(each)) return false;
+            if (PyFloat_AS_DOUBLE(each) != made.shares[k].said) return false;
+        }
+        return true;
+    }
+};
+
+using Tickets = std::map<std::int64_t, Awaited>;
+
+struct ClassDesk : Shared {
+    nb::object ticket_type;
+    std::size_t most_tickets;
+    bool logit;
+
+    ClassMix hint;
+    ClassGuard guard;
+    Tickets tickets;
+    std::int64_t issued = 0;
+    hints::Bursts bursts;
+    Numbers asked;  // the scores that `observe` is about
+
+    ClassDesk(ClassMix hint_, double budget, bool nudges, bool logit_, nb::object ticket_type_,
+              std::size_t tickets_)
+        : ticket_type(std::move(ticket_type_)),
+          most_tickets(tickets_),
+          logit(logit_),
+          hint(std::move(hint_)),
+          guard(hint.classes(), budget, nudges) {}
+
+    std::size_t classes() const { return hint.classes(); }
+    ClassRow row(const double* from) const {
+        ClassRow made;
+        made.read(from, classes(), logit);
+        return made;
+    }
+};
+
+// How it is saved: class_state.cpp.
+
+// The tickets, column by column, and back.
+nb::dict table(ClassDesk& desk);
+void restore_tickets(ClassDesk& desk, std::int64_t issued, const nb::dict& columns);
+nb::list described_tickets();
+
+// The forecast that `observe` is about, if there is one: its row of the table, whose number is what
+// the budget did not allow for.
+nb::dict saved_asked(ClassDesk& desk);
+void ask(ClassDesk& desk, const nb::dict& columns);
+
+nb::dict saved_guard(ClassDesk& desk);
+bool load_guard(ClassDesk& desk, const nb::dict& all);
+
+nb::list hint_entries(ClassDesk& desk);
+nb::dict saved_hint(ClassDesk& desk);
+// Numbers that Python has checked one by one: whether they fit together.
+bool load_hint(ClassDesk& desk, const nb::dict& state);
+
+}  // namespace truecast::classes

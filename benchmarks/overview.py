@@ -176,6 +176,7 @@ PAGES = [
         "Hard cases",
         lambda: "where recalibrating is hard, or can only cost",
     ),
+    ("benchmarks-monitor.md", "Watching", lambda: "false alarms, delays and cost of alarms"),
     (
         "theorem-measured.md",
         "The theorem",

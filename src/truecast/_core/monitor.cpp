@@ -252,6 +252,7 @@ nb::dict saved_late(Watch& watch) {
     nb::dict state;
     state["passed_over"] = late.passed_over;
     state["given_up"] = late.given_up;
+    state["lags"] = copy(late.lags.data(), late.lags.size()).attr("tolist")();
     state["table"] = saved(all.entries());
     return state;
 }
@@ -281,6 +282,9 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
     Late& late = desk.late;
     late.passed_over = nb::cast<std::int64_t>(state["passed_over"]);
     late.given_up = nb::cast<std::int64_t>(state["given_up"]);
+    const auto lags = nb::cast<std::vector<double>>(state["lags"]);
+    require(lags.size() == late.lags.size(), "there must be three numbers of lags each");
+    std::copy(lags.begin(), lags.end(), late.lags.begin());
     const std::size_t count = all.number.size();
     require(all.p.size() == count && all.event.size() == count && all.bet.size() == count &&
                 all.open.size() == count && all.came.size() == count &&
@@ -410,6 +414,13 @@ void bind_monitor(nb::module_& m) {
                                       book.known);
             },
             "Residuals by forecast, the sum of K(p, p), and the number of outcomes.")
+        .def_prop_ro(
+            "_lags",
+            [](Watch& w) {
+                const Lags& lags = at_rest(w).desk.late.lags;
+                return std::vector<double>(lags.begin(), lags.end());
+            },
+            "Of zeros and of ones: how many, the sum of their lags, and of the squares.")
         .def_prop_ro(
             "rounds", [](Watch& w) { return at_rest(w).desk.book.rounds; },
             "Outcomes bet on so far.")

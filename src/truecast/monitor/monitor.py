@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ MAX_GROUPS = 1 << 20
 MAX_UNRESOLVED = 1 << 20
 MEAN_TIMES = 10, 1 << 50
 ALPHAS = 1e-12, 0.5
+FEWEST_LAGS = 30  # outcomes of each kind
+BEYOND_CHANCE = 6.0  # standard deviations
 
 _ENTRIES = {name: [Entry(*each) for each in entries] for name, entries in _core.WATCH.items()}
 _MOST_ROUNDS = 1 << 53
@@ -246,10 +249,39 @@ class Monitor(_core.Watch, Saveable):
     def alarm(self) -> Finding | None:
         """The alarm: the first with `alpha`, the last with `mean_time`; None if there was none.
 
-        Those of groups are in `groups`.
+        Those of groups are in `groups`. If there is a `caution`, it is given as a warning.
         """
         last = self._look(0)[6]
-        return None if last is None else found(last)
+        if last is None:
+            return None
+        if (caution := self.caution) is not None:
+            warnings.warn(caution, UserWarning, stacklevel=2)
+        return found(last)
+
+    @property
+    def caution(self) -> str | None:
+        """Why alarms may be false although the forecasts are right; None if nothing shows it.
+
+        In the order "resolution", outcomes must come sooner or later independently of what they
+        are. If ones and zeros are late by lags that differ beyond chance, they do not. (Lags that
+        do not differ prove nothing.)
+        """
+        if self._order != "resolution":
+            return None
+        zeros, ones = self._lags[:3], self._lags[3:]
+        if min(zeros[0], ones[0]) < FEWEST_LAGS:
+            return None
+        late = [total / count for count, total, _ in (zeros, ones)]
+        spread = [
+            max(squares / count - (total / count) ** 2, 1.0 / count) / count
+            for count, total, squares in (zeros, ones)
+        ]
+        if abs(late[1] - late[0]) < BEYOND_CHANCE * math.sqrt(sum(spread)):
+            return None
+        return (
+            f"ones come {late[1]:.3g} forecasts later and zeros {late[0]:.3g}: bet on in the order "
+            "in which they come, right forecasts raise alarms; use order='issue'"
+        )
 
     @property
     def finding(self) -> Finding:
@@ -431,10 +463,15 @@ class Monitor(_core.Watch, Saveable):
                 raise StateError("a saved chain must have rounds and a list of accounts")
             for account in found_chain["accounts"]:
                 _checked(account, "accounts")
-        late = require_entries("late", saved["late"], ("passed_over", "given_up", "table"))
+        late = require_entries("late", saved["late"], ("passed_over", "given_up", "lags", "table"))
         for name in ("passed_over", "given_up"):
             if type(late[name]) is not int or not 0 <= late[name] <= _MOST_ROUNDS:
                 raise StateError(f"the saved {name} must be a number from 0")
+        lags = late["lags"]
+        if not isinstance(lags, list) or not all(
+            type(each) is float and 0 <= each < math.inf for each in lags
+        ):
+            raise StateError("the saved lags must be numbers from 0")
         _checked_columns(late["table"])
         try:
             self._load(names, {"book": book, "chains": saved["chains"], "late": late})

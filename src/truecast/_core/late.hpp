@@ -28,7 +28,8 @@ struct Pending {
 using Lags = std::array<double, 6>;
 
 struct Late {
-    // By number, so oldest first. In the order of issue those that are resolved wait for older ones.
+    // By number, so oldest first. In the order of issue those that are resolved wait for older
+    // ones.
     std::map<std::int64_t, Pending> tickets;
     std::map<std::int64_t, std::int64_t> events;  // awaited forecasts of each
     std::vector<bool> taken;                      // chains that await an outcome

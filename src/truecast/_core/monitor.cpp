@@ -287,8 +287,8 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
     std::copy(lags.begin(), lags.end(), late.lags.begin());
     const std::size_t count = all.number.size();
     require(all.p.size() == count && all.event.size() == count && all.bet.size() == count &&
-                all.open.size() == count && all.came.size() == count &&
-                all.chain.size() == count && all.members.size() == count,
+                all.open.size() == count && all.came.size() == count && all.chain.size() == count &&
+                all.members.size() == count,
             "columns must be of one length");
     std::size_t at = 0;
     std::int64_t before = -1;
@@ -298,9 +298,9 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
                 "tickets must be in order");
         require(all.p[k] >= 0.0 && all.p[k] <= 1.0 && all.came[k] <= 2 && all.event[k] >= 0,
                 "a ticket must have a forecast");
-        require(all.chain[k] >= 0 &&
-                    static_cast<std::size_t>(all.chain[k]) < desk.book.chains.size(),
-                "there is no such chain");
+        require(
+            all.chain[k] >= 0 && static_cast<std::size_t>(all.chain[k]) < desk.book.chains.size(),
+            "there is no such chain");
         require(members >= 1 && static_cast<std::size_t>(members) <= all.group.size() - at,
                 "members must fit the groups");
         before = all.number[k];
@@ -330,8 +330,7 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
                 "a resolved forecast waits only behind one that is not");
         late.tickets.emplace(before, std::move(ticket));
     }
-    require(at == all.group.size() &&
-                static_cast<std::size_t>(late.awaited) <= desk.most_awaited,
+    require(at == all.group.size() && static_cast<std::size_t>(late.awaited) <= desk.most_awaited,
             "tickets must be at most as many as are awaited");
 }
 

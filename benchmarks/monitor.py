@@ -101,7 +101,9 @@ def interval(count: int, of: int) -> str:
     z, rate = 1.96, count / of
     middle = (rate + z * z / (2 * of)) / (1 + z * z / of)
     half = z * math.sqrt(rate * (1 - rate) / of + z * z / (4 * of * of)) / (1 + z * z / of)
-    return f"{100 * rate:.2f} % ({100 * (middle - half):.2f} to {100 * (middle + half):.2f})"
+    return (
+        f"{100 * rate:.2f} % ({100 * max(0.0, middle - half):.2f} to {100 * (middle + half):.2f})"
+    )
 
 
 def false_alarms(streams: int, pool: ProcessPoolExecutor) -> None:
@@ -109,7 +111,7 @@ def false_alarms(streams: int, pool: ProcessPoolExecutor) -> None:
     print(f"Right forecasts, {LENGTH:,} rounds a stream; the part of the streams with any alarm.\n")
     print("| forecasts | streams | alpha = 0.05 | alpha = 0.01 |\n|---|---|---|---|")
     jobs = [(seed, min(100, streams)) for seed in range(max(1, streams // 100))]
-    few = [(seed, 10) for seed in range(max(1, streams // 500))]
+    few = [(seed, 10) for seed in range(max(1, streams // 100))]
     kinds = [(name, partial(by_name, name), jobs) for name in NULLS]
     kinds.append(("late: ones at once, zeros 300 later; 1,000 rounds", late_peaks, few))
     for name, work, todo in kinds:

@@ -113,6 +113,19 @@ def test_a_state_continues_and_counts_no_row_twice(ending: str) -> None:
     assert "3,000 rows seen before; 0 new" in done.stderr
 
 
+def test_an_alarm_of_a_group_stays_too() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.3, 0.9, 4_000).round(4)
+    place = np.where(np.arange(4_000) % 8 == 0, "LGA", "JFK")
+    y = (rng.random(4_000) < np.where(place == "LGA", p - 0.25, p)).astype(int)
+    pl.DataFrame({"p": p, "y": y, "place": place}).write_csv("a.csv")
+    for _ in range(2):
+        done = run("a.csv", *ARGUMENTS, "--by", "place", "--state", "s.json")
+        assert done.exit_code == 3
+    assert "  LGA: forecasts" in done.stdout
+    assert "ALARM" not in done.stdout
+
+
 def test_another_file_is_new_and_one_that_shares_rows_is_refused() -> None:
     FRAME.head(500).write_csv("monday.csv")
     rows(500, 500, seed=2).write_csv("tuesday.csv")

@@ -169,6 +169,25 @@ def test_ones_before_zeros_fool_the_order_of_resolution_alone() -> None:
     assert alarms_of({"order": "chains", "chains": 10}, ones_first) <= 3
 
 
+def test_lags_that_depend_on_outcomes_are_warned_of() -> None:
+    m = tc.Monitor(order="resolution")
+    late(m, *ones_first(np.random.default_rng(0)))
+    assert m.caution is not None
+    assert "use order='issue'" in m.caution
+    with pytest.warns(UserWarning, match="right forecasts raise alarms"):
+        assert m.alarm is not None
+    again = tc.Monitor.from_json(m.to_json())
+    assert again.caution == m.caution
+    m = tc.Monitor(order="issue")
+    late(m, *ones_first(np.random.default_rng(0)))
+    assert m.caution is None
+    m = tc.Monitor(order="resolution")
+    rng = np.random.default_rng(1)
+    p, y, _ = ones_first(rng)
+    late(m, p, y, rng.integers(1, 300, len(p)))
+    assert m.caution is None
+
+
 def test_one_event_asked_often_is_one_factor() -> None:
     def named(rng: np.random.Generator) -> tuple[Any, ...]:
         return *asked_often(rng), np.arange(1_500) // 10
@@ -211,7 +230,9 @@ def test_the_order_of_issue_waits() -> None:
     for each in (m, again):
         each.resolve(0, 1)
     plain.update_many([0.2, 0.9, 0.5, 0.7], [1, 0, 1, 1])
-    assert m.state() == again.state() == plain.state()
+    assert m.state() == again.state()
+    assert m.state()["chains"] == plain.state()["chains"]
+    assert m.state()["book"] == plain.state()["book"]
 
 
 def test_no_more_are_awaited_than_allowed() -> None:
@@ -411,6 +432,8 @@ def forged(state: dict[str, Any], *path: Any, value: Any) -> dict[str, Any]:
         (("chains", 0, "accounts", 0, "mass"), [math.nan] * 30),
         (("chains", 0, "accounts", 0, "bet"), 77),
         (("late", "given_up"), -1),
+        (("late", "lags"), [0.0]),
+        (("late", "lags"), [-1.0] * 6),
         (("late", "table", "p"), [2.0]),
         (("late", "table", "p"), []),
         (("late", "table", "group"), [5]),

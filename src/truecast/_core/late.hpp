@@ -2,6 +2,7 @@
 // section 5).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,14 +24,19 @@ struct Pending {
     Came came = Came::never;
 };
 
+// How late outcomes came, zeros first, then ones: how many, the sum of their lags, and of squares.
+using Lags = std::array<double, 6>;
+
 struct Late {
-    // By number, so oldest first. In the order of issue those that are resolved wait for older ones.
+    // By number, so oldest first. In the order of issue those that are resolved wait for older
+    // ones.
     std::map<std::int64_t, Pending> tickets;
     std::map<std::int64_t, std::int64_t> events;  // awaited forecasts of each
     std::vector<bool> taken;                      // chains that await an outcome
     std::int64_t awaited = 0;
     std::int64_t passed_over = 0;  // forecasts that are not bet on
     std::int64_t given_up = 0;
+    Lags lags{};
 
     std::optional<std::uint32_t> free_chain() const {
         for (std::size_t k = 0; k < taken.size(); ++k)
@@ -84,7 +90,10 @@ struct Desk {
             const auto event = late.events.find(ticket.event);
             if (--event->second == 0) late.events.erase(event);
         }
-        if (!came || *came == Came::never) ++late.given_up;
+        if (!came || *came == Came::never)
+            ++late.given_up;
+        else
+            note_lag(static_cast<double>(book.clock - number), *came == Came::one ? 3 : 0);
         if (order == Order::chains && ticket.bet) late.taken[ticket.chain] = false;
         if (ticket.bet && !came) ++late.passed_over;
         ticket.bet = ticket.bet && came;
@@ -116,6 +125,12 @@ struct Desk {
     }
 
   private:
+    void note_lag(double lag, std::size_t at) {
+        late.lags[at] += 1.0;
+        late.lags[at + 1] += lag;
+        late.lags[at + 2] += lag * lag;
+    }
+
     void settle(std::int64_t number, const Pending& ticket) {
         if (ticket.bet) book.settle(ticket.p, ticket.of, ticket.chain, number, ticket.came);
     }

@@ -252,6 +252,7 @@ nb::dict saved_late(Watch& watch) {
     nb::dict state;
     state["passed_over"] = late.passed_over;
     state["given_up"] = late.given_up;
+    state["lags"] = copy(late.lags.data(), late.lags.size()).attr("tolist")();
     state["table"] = saved(all.entries());
     return state;
 }
@@ -281,10 +282,13 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
     Late& late = desk.late;
     late.passed_over = nb::cast<std::int64_t>(state["passed_over"]);
     late.given_up = nb::cast<std::int64_t>(state["given_up"]);
+    const auto lags = nb::cast<std::vector<double>>(state["lags"]);
+    require(lags.size() == late.lags.size(), "there must be three numbers of lags each");
+    std::copy(lags.begin(), lags.end(), late.lags.begin());
     const std::size_t count = all.number.size();
     require(all.p.size() == count && all.event.size() == count && all.bet.size() == count &&
-                all.open.size() == count && all.came.size() == count &&
-                all.chain.size() == count && all.members.size() == count,
+                all.open.size() == count && all.came.size() == count && all.chain.size() == count &&
+                all.members.size() == count,
             "columns must be of one length");
     std::size_t at = 0;
     std::int64_t before = -1;
@@ -294,9 +298,9 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
                 "tickets must be in order");
         require(all.p[k] >= 0.0 && all.p[k] <= 1.0 && all.came[k] <= 2 && all.event[k] >= 0,
                 "a ticket must have a forecast");
-        require(all.chain[k] >= 0 &&
-                    static_cast<std::size_t>(all.chain[k]) < desk.book.chains.size(),
-                "there is no such chain");
+        require(
+            all.chain[k] >= 0 && static_cast<std::size_t>(all.chain[k]) < desk.book.chains.size(),
+            "there is no such chain");
         require(members >= 1 && static_cast<std::size_t>(members) <= all.group.size() - at,
                 "members must fit the groups");
         before = all.number[k];
@@ -326,8 +330,7 @@ void load_late(monitor::Desk& desk, const nb::dict& state, std::size_t accounts)
                 "a resolved forecast waits only behind one that is not");
         late.tickets.emplace(before, std::move(ticket));
     }
-    require(at == all.group.size() &&
-                static_cast<std::size_t>(late.awaited) <= desk.most_awaited,
+    require(at == all.group.size() && static_cast<std::size_t>(late.awaited) <= desk.most_awaited,
             "tickets must be at most as many as are awaited");
 }
 
@@ -410,6 +413,13 @@ void bind_monitor(nb::module_& m) {
                                       book.known);
             },
             "Residuals by forecast, the sum of K(p, p), and the number of outcomes.")
+        .def_prop_ro(
+            "_lags",
+            [](Watch& w) {
+                const Lags& lags = at_rest(w).desk.late.lags;
+                return std::vector<double>(lags.begin(), lags.end());
+            },
+            "Of zeros and of ones: how many, the sum of their lags, and of the squares.")
         .def_prop_ro(
             "rounds", [](Watch& w) { return at_rest(w).desk.book.rounds; },
             "Outcomes bet on so far.")

@@ -21,14 +21,15 @@
 
 namespace truecast::monitor {
 
-// The line of forecasts is cut into rows, narrow near 0 and 1. In a row each fixed bet has one lean.
+// The line of forecasts is cut into rows, narrow near 0 and 1. In a row each fixed bet has one
+// lean.
 constexpr std::size_t rows = 256, places = 8;
-constexpr std::array<double, 4> offsets{-0.6, -0.2, 0.2, 0.6};   // in log-odds
-constexpr std::array<double, 2> slopes{-0.3, 0.35};              // times the log-odds of p
-constexpr std::array<double, 2> dips{-0.6, 0.6};                 // in log-odds, at one place
-constexpr std::array<double, 2> memories{500.0, 5000.0};         // rounds that learned bets recall
-constexpr std::array<std::size_t, 3> finenesses{1, 4, 16};       // cells that they tell apart
-constexpr std::array<double, 2> lapses{1.0 / 32.0, 1.0 / 512.0}; // how often a coin replaces p
+constexpr std::array<double, 4> offsets{-0.6, -0.2, 0.2, 0.6};    // in log-odds
+constexpr std::array<double, 2> slopes{-0.3, 0.35};               // times the log-odds of p
+constexpr std::array<double, 2> dips{-0.6, 0.6};                  // in log-odds, at one place
+constexpr std::array<double, 2> memories{500.0, 5000.0};          // rounds that learned bets recall
+constexpr std::array<std::size_t, 3> finenesses{1, 4, 16};        // cells that they tell apart
+constexpr std::array<double, 2> lapses{1.0 / 32.0, 1.0 / 512.0};  // how often a coin replaces p
 
 constexpr std::size_t fixed_bets = offsets.size() + slopes.size() + dips.size() * places;
 constexpr std::size_t learned_bets = memories.size() * finenesses.size();
@@ -40,10 +41,10 @@ constexpr std::size_t cells = 2 * (1 + 4 + 16);  // of all learned bets
 constexpr double to_offsets = 0.40, to_slopes = 0.28, to_places = 0.16, to_learned = 0.12,
                  to_lapses = 0.04;
 
-constexpr double calm = 20.0;            // variance that a learned bet sees before it leans
-constexpr double farthest_logit = 5.0;   // beyond it slopes lean no further
-constexpr double plenty = 1e200;         // evidence is scaled down when it exceeds this
-constexpr double for_certain = 1e300;    // a forecast of 0 or 1 was wrong
+constexpr double calm = 20.0;           // variance that a learned bet sees before it leans
+constexpr double farthest_logit = 5.0;  // beyond it slopes lean no further
+constexpr double plenty = 1e200;        // evidence is scaled down when it exceeds this
+constexpr double for_certain = 1e300;   // a forecast of 0 or 1 was wrong
 constexpr std::size_t smooth_cells = 512;
 
 // From 0 to 1, increasing, like the angle on the arc.
@@ -63,7 +64,8 @@ struct Table {
     Table() {
         for (std::size_t r = 0; r < rows; ++r) {
             const double p = unstretch((static_cast<double>(r) + 0.5) / static_cast<double>(rows));
-            const double logit = std::clamp(std::log(p / (1.0 - p)), -farthest_logit, farthest_logit);
+            const double logit =
+                std::clamp(std::log(p / (1.0 - p)), -farthest_logit, farthest_logit);
             std::size_t k = 0;
             for (const double by : offsets) lean[r][k++] = std::expm1(by);
             for (const double by : slopes) lean[r][k++] = std::expm1(by * logit);
@@ -99,7 +101,7 @@ enum class Came : std::uint8_t { zero = 0, one = 1, never = 2 };
 
 // A forecast, and what all accounts need to know of it.
 struct Forecast {
-    double p;          // kept away from 0 and 1 by less than a rounding error
+    double p;  // kept away from 0 and 1 by less than a rounding error
     std::size_t row;
     std::int64_t clock;
 
@@ -112,12 +114,12 @@ struct Forecast {
 
 // What an alarm says, or would say now.
 struct Finding {
-    std::int64_t round = 0;   // the number of the forecast, from 0, that it came with
+    std::int64_t round = 0;  // the number of the forecast, from 0, that it came with
     double evidence = 0.0;
     double since = 0.0, earliest = 0.0, latest = 0.0;  // numbers of forecasts
-    std::int64_t bet = 0;     // the fixed bet, or lapse, that has won most
-    double share = 0.0;       // of what such bets have won
-    double miss = 0.0, count = 0.0, said = 0.0;  // since then, where the bet is about: sums
+    std::int64_t bet = 0;                              // the fixed bet, or lapse, that has won most
+    double share = 0.0;                                // of what such bets have won
+    double miss = 0.0, count = 0.0, said = 0.0;        // since then, where the bet is about: sums
 
     Entries entries() {
         return {{"round", round, 0, most_rounds, "of the last alarm: the number of its forecast"},
@@ -220,8 +222,8 @@ struct Account {
         const auto tells = [](std::size_t k) { return k < fixed_bets || k >= leaning; };
         std::size_t best = 0;
         for (std::size_t k = 0; k < bets; ++k)
-            if (tells(k) && (scaled[k] > scaled[best] ||
-                             (scaled[k] == scaled[best] && mass[k] > mass[best])))
+            if (tells(k) &&
+                (scaled[k] > scaled[best] || (scaled[k] == scaled[best] && mass[k] > mass[best])))
                 best = k;
         double all = 0.0, ages = 0.0, squares = 0.0;
         for (std::size_t k = 0; k < bets; ++k)
@@ -231,7 +233,8 @@ struct Account {
         const double now = static_cast<double>(clock);
         found.since = found.earliest = found.latest = now;
         if (!(all > 0.0)) return found;
-        const double mean = ages / all, spread = std::sqrt(std::max(0.0, squares / all - mean * mean));
+        const double mean = ages / all,
+                     spread = std::sqrt(std::max(0.0, squares / all - mean * mean));
         found.since = std::max(0.0, now - mean);
         found.earliest = std::max(0.0, now - mean - 2.0 * spread);
         found.latest = std::min(now, std::max(0.0, now - mean + 2.0 * spread));
@@ -318,14 +321,14 @@ struct Chain {
 
 // All that a round changes, but for tickets.
 struct Book {
-    bool level = true;    // else: mean time
-    double limit = 100.0; // evidence that is an alarm
+    bool level = true;     // else: mean time
+    double limit = 100.0;  // evidence that is an alarm
     std::vector<Chain> chains;
-    std::int64_t clock = 0;     // forecasts so far
-    std::int64_t rounds = 0;    // outcomes bet on
+    std::int64_t clock = 0;                           // forecasts so far
+    std::int64_t rounds = 0;                          // outcomes bet on
     std::array<double, smooth_cells + 1> residual{};  // of forecasts near each multiple of 1/512
-    double width = 0.0;         // sum of K(p, p): how far chance can take the residuals
-    std::int64_t known = 0;     // outcomes in `residual`
+    double width = 0.0;      // sum of K(p, p): how far chance can take the residuals
+    std::int64_t known = 0;  // outcomes in `residual`
 
     Book(bool level_, double limit_, std::size_t chains_)
         : level(level_), limit(limit_), chains(chains_) {}
@@ -375,9 +378,11 @@ struct Book {
         Chain& chain = chains[at];
         const Forecast forecast(said, number);
         ++chain.rounds;
-        const double stake = (level ? stake_of(chain.rounds) / static_cast<double>(chains.size())
-                                    : 1.0) / static_cast<double>(of.size());
-        const bool wrong = (came == Came::one && said == 0.0) || (came == Came::zero && said == 1.0);
+        const double stake =
+            (level ? stake_of(chain.rounds) / static_cast<double>(chains.size()) : 1.0) /
+            static_cast<double>(of.size());
+        const bool wrong =
+            (came == Came::one && said == 0.0) || (came == Came::zero && said == 1.0);
         for (const std::uint32_t group : of) {
             Account& account = chain.accounts[group];
             account.play(forecast, came, stake);

@@ -31,7 +31,7 @@ from truecast.cli.shared import (
 if TYPE_CHECKING:
     from truecast.files import Names, OpenTable
     from truecast.files.watching import Alarm, WatchRun
-    from truecast.monitor import Finding
+    from truecast.monitor import Finding, Monitor
 
 ALARM = 3  # exit code
 
@@ -135,14 +135,15 @@ def watch(
         with interruptible("stopped"):
             run.run()
         _print(run, as_json)
-        if run.alarms or any(each.alarms for each in run.monitors.values() if alpha_of(each)):
+        if run.alarms or any(map(_stays, run.monitors.values())):
             raise click.exceptions.Exit(ALARM)
 
 
-def alpha_of(monitor: Any) -> float | None:
-    """The chance of any false alarm, if that is the promise."""
-    alpha: float | None = monitor.config["alpha"]
-    return alpha
+def _stays(monitor: Monitor) -> bool:
+    """Whether there was an alarm, of everyone or a group, that stays."""
+    if monitor.config["alpha"] is None:
+        return False
+    return monitor.alarms > 0 or any(group.alarms for group in monitor.groups.values())
 
 
 def _wait(file: str, interval: float) -> Callable[[], bool]:
@@ -259,7 +260,7 @@ def _print(run: WatchRun, as_json: bool) -> None:
         found = monitor.smooth_error()
         state = "no alarm" if not monitor.alarms else counted(monitor.alarms, "alarm")
         alarm = monitor.alarm
-        if alarm is not None and alpha_of(monitor):
+        if alarm is not None and monitor.config["alpha"] is not None:
             state = f"alarm: {alarm.in_words(run.dates.at(alarm.since))}"
         echo(
             f"{score}: {counted(monitor.rounds, 'row')}, {_much(monitor.evidence)} "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core
 from truecast.errors import InputError, StateError
 from truecast.monitor.finding import Finding, finite, found
+from truecast.monitor.groups import GroupEvidence, Groups
 from truecast.monitor.metrics import exposition
+from truecast.monitor.saved import checked
 from truecast.monitor.smooth import SmoothInterval, smooth_interval
-from truecast.state import Entry, Saveable, plain, require_entries, require_ranges, typed
+from truecast.state import Saveable, plain
 
-__all__ = ["GroupEvidence", "Groups", "Monitor", "combined_evidence"]
+__all__ = ["Monitor", "combined_evidence"]
 
 ORDERS = "issue", "resolution", "chains"
 MAX_CHAINS = 10_000
@@ -24,75 +27,8 @@ MAX_GROUPS = 1 << 20
 MAX_UNRESOLVED = 1 << 20
 MEAN_TIMES = 10, 1 << 50
 ALPHAS = 1e-12, 0.5
-
-_ENTRIES = {name: [Entry(*each) for each in entries] for name, entries in _core.WATCH.items()}
-_MOST_ROUNDS = 1 << 53
-
-
-class GroupEvidence:
-    """The evidence against one group's forecasts, or everyone's: a view of the monitor as it is."""
-
-    __slots__ = "_monitor", "_name"
-
-    def __init__(self, monitor: Monitor, name: str | int | None) -> None:
-        self._monitor, self._name = monitor, name
-
-    def _look(self) -> tuple[Any, ...]:
-        number = 1 if self._name is None else self._monitor._number_of(self._name)
-        return self._monitor._look(number)
-
-    @property
-    def evidence(self) -> float:
-        """As `Monitor.evidence`, of this group; it may be compared with the same threshold."""
-        return finite(self._look()[0])
-
-    @property
-    def rounds(self) -> int:
-        """Outcomes bet on so far."""
-        rounds: int = self._look()[4]
-        return rounds
-
-    @property
-    def alarms(self) -> int:
-        """Alarms of this group so far."""
-        alarms: int = self._look()[2]
-        return alarms
-
-    @property
-    def alarm(self) -> Finding | None:
-        """As `Monitor.alarm`, of this group."""
-        last = self._look()[6]
-        return None if last is None else found(last)
-
-    @property
-    def finding(self) -> Finding:
-        """As `Monitor.finding`, of this group."""
-        return found(self._look()[5])
-
-    def __repr__(self) -> str:
-        return f"GroupEvidence(evidence={self.evidence:.3g}, rounds={self.rounds})"
-
-
-class Groups(Mapping[str | int, GroupEvidence]):
-    """The groups of a monitor by name, in the order in which they came."""
-
-    __slots__ = ("_monitor",)
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor = monitor
-
-    def __getitem__(self, group: str | int) -> GroupEvidence:
-        self._monitor._number_of(group)  # KeyError, if there is no such group
-        return GroupEvidence(self._monitor, group)
-
-    def __iter__(self) -> Iterator[str | int]:
-        return iter(self._monitor._names())
-
-    def __len__(self) -> int:
-        return len(self._monitor._names())
-
-    def __repr__(self) -> str:
-        return f"Groups({self._monitor._names()!r:.400})"
+FEWEST_LAGS = 30  # outcomes of each kind
+BEYOND_CHANCE = 6.0  # standard deviations
 
 
 class Monitor(_core.Watch, Saveable):
@@ -246,10 +182,39 @@ class Monitor(_core.Watch, Saveable):
     def alarm(self) -> Finding | None:
         """The alarm: the first with `alpha`, the last with `mean_time`; None if there was none.
 
-        Those of groups are in `groups`.
+        Those of groups are in `groups`. If there is a `caution`, it is given as a warning.
         """
         last = self._look(0)[6]
-        return None if last is None else found(last)
+        if last is None:
+            return None
+        if (caution := self.caution) is not None:
+            warnings.warn(caution, UserWarning, stacklevel=2)
+        return found(last)
+
+    @property
+    def caution(self) -> str | None:
+        """Why alarms may be false although the forecasts are right; None if nothing shows it.
+
+        In the order "resolution", outcomes must come sooner or later independently of what they
+        are. If ones and zeros are late by lags that differ beyond chance, they do not. (Lags that
+        do not differ prove nothing.)
+        """
+        if self._order != "resolution":
+            return None
+        zeros, ones = self._lags[:3], self._lags[3:]
+        if min(zeros[0], ones[0]) < FEWEST_LAGS:
+            return None
+        late = [total / count for count, total, _ in (zeros, ones)]
+        spread = [
+            max(squares / count - (total / count) ** 2, 1.0 / count) / count
+            for count, total, squares in (zeros, ones)
+        ]
+        if abs(late[1] - late[0]) < BEYOND_CHANCE * math.sqrt(sum(spread)):
+            return None
+        return (
+            f"ones come {late[1]:.3g} forecasts later and zeros {late[0]:.3g}: bet on in the order "
+            "in which they come, right forecasts raise alarms; use order='issue'"
+        )
 
     @property
     def finding(self) -> Finding:
@@ -417,26 +382,9 @@ class Monitor(_core.Watch, Saveable):
 
     def load(self, state: object) -> None:
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
-        saved = require_entries("state", state, ("book", "chains", "late", "groups"))
-        names = _saved_names(saved["groups"])
-        book = _checked(saved["book"], "book")
-        if not isinstance(saved["chains"], list):
-            raise StateError("the saved chains must be a list")
-        for chain in saved["chains"]:
-            found_chain = require_entries("chain", chain, ("rounds", "accounts"))
-            if type(found_chain["rounds"]) is not int or not isinstance(
-                found_chain["accounts"], list
-            ):
-                raise StateError("a saved chain must have rounds and a list of accounts")
-            for account in found_chain["accounts"]:
-                _checked(account, "accounts")
-        late = require_entries("late", saved["late"], ("passed_over", "given_up", "table"))
-        for name in ("passed_over", "given_up"):
-            if type(late[name]) is not int or not 0 <= late[name] <= _MOST_ROUNDS:
-                raise StateError(f"the saved {name} must be a number from 0")
-        _checked_columns(late["table"])
+        names, numbers = checked(state)
         try:
-            self._load(names, {"book": book, "chains": saved["chains"], "late": late})
+            self._load(names, numbers)
         except (ValueError, OverflowError, RuntimeError) as error:
             raise StateError(f"the saved monitor must fit together: {error}") from error
 
@@ -467,34 +415,3 @@ def combined_evidence(monitors: Iterable[Monitor]) -> float:
     ):
         raise InputError("monitors", "must be monitors with alpha, at least one", several)
     return math.fsum(each.evidence for each in several) / len(several)
-
-
-def _saved_names(names: object) -> list[str | int]:
-    if not isinstance(names, list):
-        raise StateError("the saved groups must be a list")
-    try:
-        checked = [_check.group(name) for name in names]
-    except InputError as error:
-        raise StateError(f"the saved groups must be distinct names: {error}") from error
-    kept = [name for name in checked if isinstance(name, str | int)]
-    if len(kept) != len(names) or len(set(kept)) != len(names):
-        raise StateError("the saved groups must be distinct names")
-    return kept
-
-
-def _checked(numbers: object, kind: str) -> dict[str, Any]:
-    found_numbers = typed(numbers, _ENTRIES[kind])
-    require_ranges(found_numbers, _ENTRIES[kind], {})
-    return found_numbers
-
-
-def _checked_columns(table: object) -> None:
-    """Refuse columns that have anything but numbers of their type in their range."""
-    columns = require_entries("tickets", table, (entry.name for entry in _ENTRIES["tickets"]))
-    for name, kind, _, least, most, _ in _ENTRIES["tickets"]:
-        number = float if kind == "<f8" else int
-        column = columns[name]
-        if not isinstance(column, list) or any(
-            type(value) is not number or not least <= value <= most for value in column
-        ):
-            raise StateError(f"the saved {name} of tickets must be a list of {number.__name__}")

@@ -39,7 +39,13 @@ from truecast.report.svg import (
     ticks,
 )
 
-__all__ = ["course_chart", "group_strip", "miscalibration_chart", "reliability_chart"]
+__all__ = [
+    "course_chart",
+    "evidence_chart",
+    "group_strip",
+    "miscalibration_chart",
+    "reliability_chart",
+]
 
 _WIDTH = 400.0  # of a chart
 _LEFT = 46.0  # the margin, after which the square begins
@@ -144,6 +150,40 @@ def course_chart(course: TimeCourse, label: str) -> Markup:
         text(_LEFT, bottom + 18, course.when(course.start[0])),
         text(_RIGHT, bottom + 18, course.when(course.end[-1]), "end"),
         *hits(edges, x, top, bottom, _course_tips(course)),
+    ]
+    return chart(label, _WIDTH, bottom + 26, parts)
+
+
+def evidence_chart(course: TimeCourse, label: str) -> Markup:
+    """Return the evidence against forecasts over time, on a logarithmic scale."""
+    top, bottom = 24.0, 164.0
+    watched = [each for each in (course.evidence, course.evidence_after) if each is not None]
+    first = watched[0]
+    most = max(float(each.evidence.max()) for each in watched)
+    high = math.ceil(math.log10(max(10 * first.threshold, most)))
+    x = scale(float(first.time[0]), float(first.time[-1]), _LEFT, _RIGHT)
+    y = scale(-2.0, float(high), bottom, top)
+    marks = range(0, high + 1, max(2, 2 * (high // 8)))
+    lines = [
+        line(each.time, np.log10(np.clip(each.evidence, 0.01, None)), x, y, kind)
+        for each, kind in zip(watched, ("curve", "afterline"), strict=False)
+    ]
+    began = []
+    if first.alarm is not None:
+        left, right = float(x(first.earliest)), float(x(first.latest))
+        began = [tag("path", d=box(left, top, max(right, left + 1.0), bottom), class_="band")]
+        height = float(y(min(math.log10(min(first.alarm.evidence, 1e30)), high)))
+        began.append(dot(x(first.came), height, "4"))
+    threshold = float(y(math.log10(first.threshold)))
+    parts = [
+        text(0, 12, "evidence", kind="label"),
+        *(rule(_LEFT, y(mark), _RIGHT, y(mark), "grid") for mark in marks),
+        *(text(_LEFT - 6, y(mark) + 4, f"1e{mark}" if mark else "1", "end") for mark in marks),
+        *began,
+        rule(_LEFT, threshold, _RIGHT, threshold, "ideal"),
+        *lines,
+        text(_LEFT, bottom + 18, course.when(first.time[0])),
+        text(_RIGHT, bottom + 18, course.when(first.time[-1]), "end"),
     ]
     return chart(label, _WIDTH, bottom + 26, parts)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.errors import InputError
+from truecast.report.evidence import EvidenceOverTime, RunningEvidence
 
 __all__ = ["RunningCourse", "TimeCourse", "course_of"]
 
@@ -41,6 +42,9 @@ class TimeCourse:
         The standard deviation that the difference of these would have by chance.
     after : array or None
         Their mean recalibrated forecast.
+    evidence, evidence_after : EvidenceOverTime or None
+        Evidence against the forecasts, and against the recalibrated ones; None if the rounds did
+        not come in the order of time.
     """
 
     start: NDArray[np.float64]
@@ -51,6 +55,8 @@ class TimeCourse:
     rate: NDArray[np.float64]
     noise: NDArray[np.float64]
     after: NDArray[np.float64] | None
+    evidence: EvidenceOverTime | None = None
+    evidence_after: EvidenceOverTime | None = None
 
     def when(self, time: float) -> str:
         """Return a time in words: a day, or a number."""
@@ -74,6 +80,11 @@ class RunningCourse:
         self.dated: bool | None = None
         self._power: int | None = None
         self._sums: dict[int, NDArray[np.float64]] = {}
+        self._latest = -math.inf
+        self._watched: tuple[RunningEvidence, RunningEvidence] | None = (
+            RunningEvidence(),
+            RunningEvidence(),
+        )
 
     def add(self, times: Any, y: Any, p: Any, after: Any = None) -> None:
         """Add rounds: times, outcomes, forecasts and recalibrated forecasts.
@@ -104,7 +115,27 @@ class RunningCourse:
             ),
             1,
         )
+        self._watch(seconds, outcomes, forecasts, None if after is None else last)
         self._count(columns)
+
+    def _watch(
+        self,
+        seconds: NDArray[np.float64],
+        y: NDArray[np.float64],
+        p: NDArray[np.float64],
+        after: NDArray[np.float64] | None,
+    ) -> None:
+        """Bet on the rounds while they come in the order of time, and have outcomes 0 or 1."""
+        if self._watched is None or not len(seconds):
+            return
+        in_order = np.diff(seconds, prepend=self._latest).min() >= 0
+        if not in_order or not np.isin(y, (0, 1)).all():
+            self._watched = None
+            return
+        self._latest = float(seconds[-1])
+        self._watched[0].add(seconds, y, p)
+        if after is not None:
+            self._watched[1].add(seconds, y, after)
 
     def _count(self, columns: NDArray[np.float64]) -> None:
         if not len(columns):
@@ -154,8 +185,11 @@ class RunningCourse:
             return None
         n, ones, forecasts, variance, later, first, last = parts.T
         after = later / n if recalibrated else None
+        watched = (None, None) if self._watched is None else self._watched
+        evidence = [None if each is None else each.course() for each in watched]
+        noise = np.sqrt(variance) / n
         return TimeCourse(
-            first, last, bool(self.dated), n, forecasts / n, ones / n, np.sqrt(variance) / n, after
+            first, last, bool(self.dated), n, forecasts / n, ones / n, noise, after, *evidence
         )
 
 

@@ -9,7 +9,12 @@ from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.advice import advice
-from truecast.report.charts import course_chart, miscalibration_chart, reliability_chart
+from truecast.report.charts import (
+    course_chart,
+    evidence_chart,
+    miscalibration_chart,
+    reliability_chart,
+)
 from truecast.report.context import Context
 from truecast.report.course import TimeCourse
 from truecast.report.findings import Finding
@@ -27,6 +32,7 @@ from truecast.report.words import (
     after_sentence,
     certificate_sentences,
     course_sentence,
+    evidence_sentences,
     groups_sentence,
     groups_too_small,
     where_sentences,
@@ -322,7 +328,28 @@ def _course(course: TimeCourse) -> list[Markup]:
         ),
         *after,
     )
-    return [tag("p", sentence), tag("figure", course_chart(course, f"Over time. {sentence}"), key)]
+    picture = tag("figure", course_chart(course, f"Over time. {sentence}"), key)
+    return [tag("p", sentence), picture, *_evidence(course)]
+
+
+def _evidence(course: TimeCourse) -> list[Markup]:
+    """What a monitor would have said, had it watched."""
+    if course.evidence is None:
+        return []
+    sentence = " ".join(evidence_sentences(course))
+    after = (
+        (_key("green line"), "the same of the recalibrated forecasts. ")
+        if course.evidence_after is not None
+        else ()
+    )
+    key = tag(
+        "figcaption",
+        "Evidence, on a logarithmic scale: what became of 1 in bets against the forecasts. ",
+        "Dashed: the threshold of an alarm. ",
+        *((_key("band"), "when it began. ") if course.evidence.alarm is not None else ()),
+        *after,
+    )
+    return [tag("p", sentence), tag("figure", evidence_chart(course, sentence), key)]
 
 
 def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:

@@ -11,6 +11,7 @@ from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
 from truecast.report.course import TimeCourse
+from truecast.report.evidence import ALPHA, EvidenceOverTime
 from truecast.report.findings import Finding, judged_by
 from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
@@ -19,6 +20,7 @@ __all__ = [
     "after_sentence",
     "certificate_sentences",
     "course_sentence",
+    "evidence_sentences",
     "groups_sentence",
     "groups_too_small",
     "where_sentences",
@@ -62,6 +64,30 @@ def course_sentence(course: TimeCourse) -> str:
     ends = course.span(k)
     return (
         f"Furthest off, compared with chance: {ends}, {means}  ({rounds(int(course.rounds[k]))})."
+    )
+
+
+def evidence_sentences(course: TimeCourse) -> list[str]:
+    """Say what bets against the forecasts have found, and since when."""
+    said = [_evidence(course, course.evidence, "the forecasts")]
+    if course.evidence_after is not None:
+        said.append(_evidence(course, course.evidence_after, "the recalibrated ones"))
+    return [sentence for sentence in said if sentence]
+
+
+def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str) -> str:
+    if evidence is None:
+        return ""
+    if evidence.alarm is None:
+        return (
+            f"No alarm: bets against {which} made at most "
+            f"{evidence.evidence.max():.3g} of 1, below {evidence.threshold:.3g}."
+        )
+    found = evidence.alarm.in_words(f"about {course.when(evidence.since)}")
+    return (
+        f"Alarm on {course.when(evidence.came)}: bets against {which} made more than "
+        f"{evidence.threshold:.3g} of 1, which right ones ever do once in "
+        f"{1 / ALPHA:.0f} times at most. As far as can be told, {found}."
     )
 
 

@@ -416,12 +416,12 @@ def test_a_file_that_grows_while_it_is_read_and_one_read_from_its_middle_are_no_
     Path("log.csv").write_text(lines("1,0.5", "0,0.25"))
     with Path("log.csv").open("rb") as raw:
         raw.seek(4)
-        reader = source._Reader(raw, "log.csv")
+        reader = source._Reader(raw, "log.csv", None)
         with Path("log.csv").open("a") as more:
             more.write("1,0.7\n")
         assert io.BufferedReader(reader).read() == b"1,0.5\n0,0.25\n1,0.7\n"
     with Path("log.csv").open("rb") as raw:
-        reader = source._Reader(raw, "log.csv")
+        reader = source._Reader(raw, "log.csv", None)
         Path("log.csv").write_text("y,p\n")
         with pytest.raises(FileError, match="became shorter"):
             io.BufferedReader(reader).read()

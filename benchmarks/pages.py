@@ -163,6 +163,19 @@ def spark() -> str:
     )
 
 
+def watching() -> str:
+    """The cost of an alarm, and how soon it comes."""
+    page = sections("monitor")
+    cost = {next(iter(row.values())): row for row in rows(page["Cost"])}
+    delays = {row["change"]: row for row in rows(page["Delays"])}
+    said = "; ".join(
+        f"{change} found after {delays[change]['mean_time']} rounds, "
+        f"by probcal after {delays[change]['probcal']}"
+        for change in ("log-odds + 0.2", "log-odds + 0.5")
+    )
+    return f"a round of a batch takes {cost['batch']['ns a round']} ns; {said}"
+
+
 def recalibration() -> list[str]:
     """For each stream: raw, the best peer by Brier score, the best by smCE, and ours."""
     lines = [
@@ -209,6 +222,7 @@ PARTS = {
         lambda: "where recalibrating is hard, or can only cost",
         "ten minutes",
     ),
+    "monitor": Part(REAL, "Watching", "monitor.py", watching, "an hour"),
     "theorem": Part(
         WORST,
         "The theorem",
@@ -256,7 +270,7 @@ How good the forecasts are is on two other pages: [on real streams](benchmarks-r
 """,
     REAL: """# Benchmarks: how good on streams
 
-A recalibrator beside other methods, on real streams and made ones, late outcomes included; and cases that are hard.
+A recalibrator beside other methods, on real streams and made ones, late outcomes included; cases that are hard; and alarms.
 """,
     WORST: """# Benchmarks: against opponents
 

@@ -150,6 +150,7 @@ def test_half_a_line_waits() -> None:
     assert tc.Monitor.from_json(Path("s.json").read_text()).rounds == 300
 
 
+@pytest.mark.slow("kills a run before each thing that it does to the disk")
 def test_killed_while_it_saves_it_has_saved_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     FRAME.head(400).write_csv("a.csv")
     run("a.csv", *ARGUMENTS, "--state", "s.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
 import threading
 import time
@@ -455,6 +456,7 @@ def test_forged_states_are_refused(path: tuple[Any, ...], value: Any) -> None:
     assert m.to_json() == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
 def test_an_interrupted_batch_has_learned_nothing() -> None:
     m = tc.Monitor()
     m.issue(0.5, group="here")

@@ -33,6 +33,7 @@ def test_a_course_is_that_of_the_loop(options: dict[str, float]) -> None:
     assert course.brier == pytest.approx(np.mean((P - Y) ** 2))
 
 
+@pytest.mark.slow("draws pictures")
 def test_it_is_drawn_with_times_and_without() -> None:
     days = np.datetime64("2025-01-01") + np.arange(3_000) // 100
     course = plot.evidence_course(Y, P, times=days)

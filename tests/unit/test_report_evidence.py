@@ -57,11 +57,11 @@ def test_rounds_out_of_order_are_not_bet_on() -> None:
 
 def test_many_rounds_are_kept_in_few_points() -> None:
     running = RunningCourse()
-    p = np.full(200_000, 0.5)
-    y = np.random.default_rng(1).integers(0, 2, 200_000)
-    for start in range(0, 200_000, 1_000):
-        part = slice(start, start + 1_000)
-        running.add(np.arange(start, start + 1_000), y[part], p[part])
+    p = np.full(150_000, 0.5)
+    y = np.random.default_rng(1).integers(0, 2, 150_000)
+    for start in range(0, 150_000, 5_000):
+        part = slice(start, start + 5_000)
+        running.add(np.arange(start, start + 5_000), y[part], p[part])
     course = running.course()
     assert course is not None
     assert course.evidence is not None

@@ -217,9 +217,9 @@ struct MatrixScaling {
 
     // By columns, so that products of one column are independent of each other.
     void learn_row(std::size_t k, double error, double weight) {
-        double* const r = inverse.data() + k * wide * wide;
-        double* const s = step.data();
-        const double* const z = input.data();
+        double* const __restrict r = inverse.data() + k * wide * wide;
+        double* const __restrict s = step.data();
+        const double* const __restrict z = input.data();
         const std::size_t n = wide;
         double grown = 1.0;
         if (keep < 1.0) {
@@ -229,8 +229,10 @@ struct MatrixScaling {
             if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
         }
         std::fill(s, s + n, 0.0);
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = 0; j < n; ++j) s[j] += r[i * n + j] * z[i];
+        for (std::size_t i = 0; i < n; ++i) {
+            const double by = z[i];
+            for (std::size_t j = 0; j < n; ++j) s[j] += r[i * n + j] * by;
+        }
         double along = 0.0;
         for (std::size_t i = 0; i < n; ++i) along += s[i] * z[i];
         if (!(along > 0.0)) return restart(k);  // rounding has taken its sign

@@ -283,7 +283,8 @@ class Monitor(_core.Watch, Saveable):
         Raises
         ------
         InputError
-            If a forecast, an outcome or a group breaks its rule, or the lengths differ. Nothing changes.
+            If a forecast, an outcome or a group breaks its rule, or the lengths differ. Nothing
+            changes.
         """
         said, came = _check.scored("p", p, y)
         names = None if groups is None else _check.groups(groups, len(came), p)

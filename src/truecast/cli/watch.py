@@ -222,9 +222,13 @@ def _in_words(alarm: Alarm) -> str:
     finding = alarm.finding
     who = f"{alarm.score}" if alarm.group is None else f"{alarm.score}, {alarm.group}"
     when = alarm.row if alarm.when is None else f"{alarm.row} ({alarm.when})"
-    began = f"row {finding.since + 1:,}" if alarm.since is None else alarm.since
+    began = alarm.since or _row(finding)
     more = f" ({alarm.count} alarms, this is the last)" if alarm.count > 1 else ""
     return f"ALARM {who}, {when}: {finding.in_words(began)}; {_much(finding.evidence)}{more}"
+
+
+def _row(finding: Finding) -> str:
+    return f"row {finding.since + 1:,}"
 
 
 def _much(evidence: float) -> str:
@@ -261,7 +265,7 @@ def _print(run: WatchRun, as_json: bool) -> None:
         state = "no alarm" if not monitor.alarms else counted(monitor.alarms, "alarm")
         alarm = monitor.alarm
         if alarm is not None and monitor.config["alpha"] is not None:
-            state = f"alarm: {alarm.in_words(run.dates.at(alarm.since))}"
+            state = f"alarm: {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}"
         echo(
             f"{score}: {counted(monitor.rounds, 'row')}, {_much(monitor.evidence)} "
             f"(alarm at {monitor.threshold:.4g}), {state}"
@@ -270,7 +274,7 @@ def _print(run: WatchRun, as_json: bool) -> None:
         for group in (name for name, each in monitor.groups.items() if each.alarm):
             alarm = monitor.groups[group].alarm
             if alarm is not None:
-                echo(f"  {group}: {alarm.in_words(run.dates.at(alarm.since))}")
+                echo(f"  {group}: {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}")
     _compare(run)
 
 

@@ -79,14 +79,18 @@ class Finding:
             return f"{which} are {self.direction} since {began}"
         if self.direction in ("too high", "too low"):
             points = abs(self.points)
-            unit = "point" if f"{points:.2g}" == "1" else "points"
+            unit = "point" if _short(points) == "1" else "points"
             side = "too high" if self.points < 0 else "too low"
-            return f"{which} are {points:.2g} {unit} {side} since {began}"
-        means = f"said {100 * self.forecast:.2g} %, came {100 * self.outcome:.2g} %"
+            return f"{which} are {_short(points)} {unit} {side} since {began}"
+        means = f"said {_short(100 * self.forecast)} %, came {_short(100 * self.outcome)} %"
         return f"{which} are {self.direction} since {began} (on average {means})"
 
     def __str__(self) -> str:
         return self.in_words()
+
+
+def _short(x: float) -> str:
+    return f"{x:.0f}" if x >= 10 else f"{x:.2g}"
 
 
 def found(numbers: tuple[Any, ...]) -> Finding:

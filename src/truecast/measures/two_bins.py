@@ -19,9 +19,9 @@ def averaged_two_bin_error(
         + \Big(\frac1T \sum_{p_t \ge q} (y_t - p_t)\Big)^2 \, dq
 
     after Hartline, Hu and Wu (2025), who prove that it is *truthful*: if outcomes are drawn with
-    certain probabilities, nothing has a smaller ATB on average than to forecast these. For other
-    calibration errors, one gains by lying a little. For right forecasts of independent outcomes the
-    mean is :math:`\sum_t p_t (1 - p_t) / T^2`: it falls as 1 / T.
+    certain probabilities, independently, no forecasts that were fixed before have a smaller ATB on
+    average than these. For most other calibration errors, one gains by lying a little. For right
+    forecasts the mean is :math:`\sum_t p_t (1 - p_t) / T^2`: it falls as 1 / T.
 
     It is a square: at most twice the smooth calibration error, and at least 2/9 of that error's
     square (docs/measures.md, theorem 10). It does not see sharpness. That honesty is best on

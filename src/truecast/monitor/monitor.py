@@ -78,10 +78,11 @@ class Monitor(_core.Watch, Saveable):
     **Late outcomes.** "issue" is right if outcomes that are awaited at the same time are
     independent given what was known when they were forecast; forecasts of one event are not: name
     it, `event`, and only the first of them is bet on. "resolution" also needs outcomes that come
-    sooner or later independently of what they are: where ones are known at once and zeros late, it
-    raises false alarms, always. "chains" needs nothing: a forecast is bet on only by a chain whose
-    last outcome was known before, and the chains' evidence is not multiplied. It is slow to find a
-    change, by about the number of chains (docs/monitor.md, section 5).
+    sooner or later independently of what they are, and that forecasts made meanwhile do not tell of
+    them: where ones are known at once and zeros late, it raises false alarms, always. "chains"
+    needs nothing: a forecast is bet on only by a chain whose last outcome was known before, and the
+    chains' evidence is not multiplied. It is slow to find a change, by about the number of chains
+    (docs/monitor.md, section 5).
 
     **0 and 1.** A forecast of exactly 0 or 1 that is wrong is refuted for certain: there is an
     alarm, whatever the rest. Do not round probabilities to 0 or 1.
@@ -161,9 +162,9 @@ class Monitor(_core.Watch, Saveable):
     def evidence(self) -> float:
         """How much the bets have made of 1, or, with `mean_time`, of 1 a round since the restart.
 
-        Under right forecasts its mean is at most 1 at any time (at most the number of rounds, with
-        `mean_time`). It falls as well as rises; `peak` is the most there was. inf if a forecast of
-        exactly 0 or 1 was wrong.
+        Under right forecasts its mean is at most 1 after any number of rounds (at most that number,
+        with `mean_time`). It falls as well as rises; `peak` is the most there was. inf if a
+        forecast of exactly 0 or 1 was wrong.
         """
         return finite(self._look(0)[0])
 
@@ -235,7 +236,9 @@ class Monitor(_core.Watch, Saveable):
         """Return groups such that on average at most this part of them is there for no reason.
 
         The e-BH procedure (docs/monitor.md, theorem 4). Groups may overlap. It holds for one look,
-        at any time you choose; `alarm` of a group holds for all looks together.
+        at a time you choose by the outcomes bet on so far. Where outcomes are late, for all looks
+        together, and in chains, it is at most 1 + ln m times this part, with m groups. `alarm` of a
+        group holds for all looks together.
 
         Parameters
         ----------
@@ -314,8 +317,10 @@ class Monitor(_core.Watch, Saveable):
         """Stop waiting for an outcome.
 
         The forecast is counted as the outcome that speaks less against it, bet by bet: then the
-        promises hold whatever the reason. That costs evidence; if many never come, there may be
-        none.
+        promises hold whatever the reason, in chains. In the order of issue, it must not depend on
+        outcomes of later forecasts: bets that learn from outcomes need that. In the order of
+        resolution, when you give up must not depend on what the outcome is (docs/monitor.md,
+        section 5). It costs evidence; if many never come, there may be none.
 
         Parameters
         ----------
@@ -394,9 +399,9 @@ def combined_evidence(monitors: Iterable[Monitor]) -> float:
     """Return one number of evidence for several monitors with `alpha`: the mean of theirs.
 
     For shards of one stream, or several models. If all forecasts are right, given all that was
-    known in any of them, the chance that it ever reaches 1/alpha is at most alpha
-    (docs/monitor.md, theorem 4). States cannot be merged: evidence of one stream does not tell in
-    which order it would have come with another's.
+    known in any of them, and outcomes come at once, the chance that it ever reaches 1/alpha is at
+    most alpha (docs/monitor.md, section 3); for late outcomes that is not proved. States cannot be
+    merged: evidence of one stream does not tell in which order it would have come with another's.
 
     Raises
     ------

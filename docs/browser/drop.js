@@ -148,7 +148,7 @@ const ROWS = [
   ["Calibration", [
     ["smooth calibration error", (f) => f.smooth_calibration_error],
     ["… by chance, if calibrated", (f, chance) => chance.if_calibrated, 3],
-    ["lower distance, at most", (f) => f.lower_distance_at_most],
+    ["lower distance, by arc, at most", (f) => f.lower_distance_at_most],
     ["ECE, 15 bins of equal width", (f) => f.binned_calibration_error],
     ["… largest gap", (f) => f.largest_bin_gap],
     ["Laplace kernel", (f) => f.laplace_calibration_error],

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
 import truecast as tc
+from truecast.reference.guard import END, shape_at
 
 PART = 2.0**-20
+KNOTS = 1 << 12
 
 
 def bare(classes: int, budget: float) -> tc.ClassRecalibrator:
@@ -178,12 +181,80 @@ def test_where_the_guard_moves_two_classes_are_as_close_as_the_binary_one() -> N
         two.observe(1)
 
 
-def test_no_class_blows_up() -> None:
-    """A nudge moves the odds of a class by a factor of e^2 at most, and energies stay small."""
+def too_sure() -> tuple[np.ndarray, np.ndarray]:
+    """Outcomes of ten classes, and a model that is too sure of itself."""
     rng = np.random.default_rng(7)
     truth = rng.dirichlet(np.full(10, 0.5), 6_000)
     y = (truth.cumsum(axis=1) < rng.random((6_000, 1))).sum(axis=1).clip(max=9)
-    scores = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    return y, truth**2 / (truth**2).sum(axis=1, keepdims=True)
+
+
+def nudged_energies(
+    y: np.ndarray, hints: np.ndarray, *, gain: float, most_excess: float, furthest: float
+) -> np.ndarray:
+    """The energy of each class if rows are nudged by plain NumPy, and no guard acts.
+
+    The nudge of docs/classes.md, section 5, on 2^12 knots, with any limits.
+    """
+    rounds, classes = hints.shape
+    knots = np.arange(KNOTS + 1)
+    shapes = [shape_at(int(k) * (END // KNOTS)) for k in knots]
+    up, down = np.array(shapes).T
+    fields = np.zeros((classes, len(knots)))
+    energy, variance = np.zeros((2, classes))
+    each = np.arange(classes)
+
+    def knots_near(p: np.ndarray) -> np.ndarray:
+        angle = 2 * np.arctan2(np.sqrt(p), np.sqrt(1 - p))
+        return np.floor(angle * (KNOTS / np.pi) + 0.5).astype(int)
+
+    for hint, outcome in zip(hints, y, strict=True):
+        scale = 1000.0 + variance
+        strength = gain * np.clip(energy / scale, 0, most_excess) / np.sqrt(scale)
+        log_odds = np.log(hint / (1 - hint))
+        here = fields[each, knots_near(hint)]
+        first = np.clip(strength * here, -furthest, furthest)
+        p = expit(log_odds + first)
+        there = np.clip(strength * (here + fields[each, knots_near(p)]) / 2, -furthest, furthest)
+        p = np.where(np.abs(first) < 0.125, p, expit(log_odds + there))
+        p /= p.sum()
+        at = knots_near(p)
+        residual = (each == outcome) - p
+        own = up[at] * down[at]
+        energy += residual * (residual * own + 2 * fields[each, at])
+        variance += p * (1 - p) * own
+        below = knots <= at[:, None]
+        kernel = np.where(below, up * down[at, None], up[at, None] * down)
+        fields += residual[:, None] * kernel
+    return energy
+
+
+@pytest.mark.slow("plays 18,000 rounds of ten classes in NumPy")
+def test_without_limits_one_of_ten_classes_runs_away() -> None:
+    """Why the nudge is limited: with a gain of 1 and no limits, the energy of one class explodes.
+
+    Plain NumPy plays it, and with our gain and limits that is the compiled nudge. Without limits,
+    but with our gain of 1/4, no class runs away here: the gain alone does much of it.
+    """
+    y, hints = too_sure()
+    ours = nudged_energies(y, hints, gain=0.25, most_excess=2.0, furthest=2.0)
+    r = tc.Recalibrator(classes=10, hint=tc.hints.Identity(), budget=1e3)
+    r.forecast_many(hints, y)
+    energies = [each.energy for each in r.certificate.classes.values()]
+    np.testing.assert_allclose(energies, ours, rtol=1e-6)
+    free = nudged_energies(y, hints, gain=1.0, most_excess=np.inf, furthest=np.inf)
+    limited = nudged_energies(y, hints, gain=1.0, most_excess=2.0, furthest=2.0)
+    assert free.max() > 10 * np.median(free)
+    assert free.max() > 5 * limited.max()
+    assert free.max() > 10 * ours.max()
+
+
+def test_no_class_blows_up() -> None:
+    """A nudge moves the odds of a class by a factor of e^2 at most, and energies stay small.
+
+    `test_without_limits_one_of_ten_classes_runs_away` shows what it would do without the limits.
+    """
+    y, scores = too_sure()
     r = tc.Recalibrator(classes=10)
     r.forecast_many(scores, y)
     for each in r.certificate.classes.values():

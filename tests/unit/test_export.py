@@ -157,7 +157,7 @@ def test_onnx_refuses_what_it_cannot_write() -> None:
         {"hint": tc.hints.BinMeans(), "budget": 1.05},
         {"hint": Stairs()},
     ],
-    ids=str,
+    ids=("logit", "no nudge", "identity", "isotonic", "bin means", "stairs"),
 )
 def test_any_hint_and_scale(options: dict[str, Any]) -> None:
     recalibrator = trained(300, **options)

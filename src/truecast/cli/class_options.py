@@ -41,7 +41,7 @@ def class_options(command: Command) -> Command:
         given = {name: arguments.pop(name) for name in _CLASSES}
         for name in ("class_scores", "classes"):
             given[name] = _comma_separated(given[name])
-        if given["class_scores"] and arguments.get("scores"):
+        if given["class_scores"] and (arguments.get("scores") or arguments.get("score")):
             raise click.UsageError("--score and --scores must not be given together")
         if arguments.get("by") and (given["class_scores"] or given["classes"]):
             raise click.UsageError("--by is for outcomes 0 or 1, not for several classes")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -25,10 +26,11 @@ from truecast.cli.shared import (
     progress,
     say,
 )
-from truecast.errors import shown, writing
+from truecast.errors import FileError, shown, writing
 
 if TYPE_CHECKING:
-    from truecast.files import Names, RecalibrationResult
+    from truecast.certificate import ArcCertificate
+    from truecast.files import Names, OpenTable, RecalibrationResult
 
 
 @click.command(
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     metavar="OUT",
     help="Output file, in the format of FILE; or -.",
 )
-@arguments("outcome", "score")
+@arguments("outcome", "score", "classes")
 @click.option(
     "--by",
     multiple=True,
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     default="recalibrated",
     show_default=True,
     metavar="NAME",
-    help="Name of the new column.",
+    help="Name of the new column; of several classes, what their names begin with.",
 )
 @click.option(
     "--state",
@@ -115,6 +117,7 @@ def recalibrate(
     output: str,
     outcome: str | None,
     score: str | None,
+    classes: dict[str, Any],
     by: tuple[str, ...],
     max_groups: int,
     column: str,
@@ -152,6 +155,11 @@ def recalibrate(
     learned when its outcome appears, in any row and run. OUT is FILE with those forecasts. A row
     that contradicts an earlier one is refused.
 
+    With several classes the outcome is the name of one, and each has a column of probabilities
+    (--scores). OUT has a new column for each, such as recalibrated_home, and the certificate is
+    about each class and about the most probable one. --state, --id, --by and --report are not for
+    several classes.
+
     FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
     reads standard input.
 
@@ -162,6 +170,7 @@ def recalibrate(
       truecast recalibrate log.csv --id order -o out.csv --state model.json
       truecast recalibrate scores.parquet --by airport -o calibrated.parquet
       truecast recalibrate scores.csv --by airport --by carrier -o out.csv
+      truecast recalibrate games.csv --scores p_home,p_draw,p_away -o out.csv
     """  # noqa: D301
     with errors({"max_groups": "--max-groups"}):
         out = None if output == "-" else Path(output)
@@ -189,9 +198,8 @@ def recalibrate(
                 )
         scores = () if score is None else (score,)
         first, *others = by or (None,)
-        reopened = Reopened(
-            file, outcome=outcome, scores=scores, group=first, overlapping=others, **cells
-        )
+        columns = {"outcome": outcome, "scores": scores, "group": first, "overlapping": others}
+        reopened = Reopened(file, **columns, **classes, **cells)
         kept = "nothing was written"
         if state is not None and ids is None:
             kept = "the same command continues from there"
@@ -202,7 +210,7 @@ def recalibrate(
 
             options: dict[str, Any] = {} if ids is None else {"max_unresolved": MAX_UNRESOLVED}
             done = Recalibration(
-                reopened.open,
+                partial(_opened, reopened, page, column),
                 out,
                 column,
                 Recalibrator(max_groups=max_groups, **options),
@@ -222,6 +230,21 @@ def recalibrate(
         _say_what_is_left(done, file)
         if page is not None and out is not None:
             _write_page(page, out, reopened.names, column, time, done, title)
+
+
+@contextmanager
+def _opened(
+    reopened: Reopened, page: Path | None, column: str
+) -> Iterator[tuple[OpenTable, Names]]:
+    """Open the file; of several classes there is no page that compares before and after."""
+    with reopened.open() as (table, names):
+        if names.labels and page is not None:
+            scores = ",".join(f"{column}_{label}" for label in names.labels)
+            reason = "has several classes, and --report compares outcomes 0 or 1"
+            raise FileError(
+                table.name, f"{reason}: leave it out, and use truecast report OUT --scores {scores}"
+            )
+        yield table, names
 
 
 def _print(done: RecalibrationResult, out: Path | None, as_json: bool) -> None:
@@ -258,13 +281,15 @@ def _counts(done: RecalibrationResult) -> Iterator[str]:
 
 def _errors(done: RecalibrationResult) -> Iterator[str]:
     """Lines on how good scores were, and what was made of them."""
+    from truecast.recalibrate import ClassRecalibrator
+
     if done.learned:
         outcomes = f"of {counted(done.learned, 'outcome')} of this run"
         yield f"{outcomes:34}{'before':>12}{'after':>12}"
-        for name, (before, after) in (
-            ("Brier score", done.brier),
-            ("smooth calibration error", done.smooth),
-        ):
+        names = "Brier score", "smooth calibration error"
+        if isinstance(done.recalibrator, ClassRecalibrator):
+            names = "Brier score (0 to 2)", "smooth errors of classes, summed"
+        for name, (before, after) in zip(names, (done.brier, done.smooth), strict=True):
             yield f"  {name:32}{before:12.6f}{after:12.6f}"
 
 
@@ -305,7 +330,7 @@ def _write_page(
             table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
         )
     score = names.scores[0]
-    certificate = done.recalibrator.certificate
+    certificate = cast("ArcCertificate", done.recalibrator.certificate)
     made = html_report(
         {score: found.scores[score]},
         after=found.scores[column],

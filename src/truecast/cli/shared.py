@@ -21,6 +21,7 @@ from truecast.errors import FileError, InputError, TruecastError, shown, writing
 if TYPE_CHECKING:
     from truecast.certificate import ArcCertificate, Certificate
     from truecast.files import Names, OpenTable
+    from truecast.recalibrate import ClassCertificate
 
 __all__ = [
     "WIDTH",
@@ -407,11 +408,12 @@ def finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def plain(certificate: Certificate | ArcCertificate) -> dict[str, Any]:
+def plain(certificate: Certificate | ArcCertificate | ClassCertificate) -> dict[str, Any]:
     """Return all that a certificate says, as plain data."""
     from dataclasses import asdict
 
-    return asdict(certificate) | {"per_round": certificate.per_round, "paper": certificate.paper}
+    more = {name: getattr(certificate, name, None) for name in ("per_round", "paper", "worst")}
+    return asdict(certificate) | {name: value for name, value in more.items() if value is not None}
 
 
 # endings of the files that are there while one is written

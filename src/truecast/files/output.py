@@ -1,4 +1,4 @@
-"""The rows of a file with one more column, written piece by piece."""
+"""The rows of a file with one more column, or several, written piece by piece."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -34,16 +34,17 @@ _ENDINGS = {
 }
 
 
-def check_output(path: Path | None, table: OpenTable, column: str) -> None:
+def check_output(path: Path | None, table: OpenTable, new: Sequence[str]) -> None:
     """Refuse what cannot be written, before any work is done.
 
     Raises
     ------
     FileError
-        If the table has such a column, or this is no place for a file of its kind.
+        If the table has one of the new columns, or this is no place for a file of its kind.
     """
-    if column in table.columns:
-        raise _column_taken(table.name, column)
+    for column in new:
+        if column in table.columns:
+            raise _column_taken(table.name, column)
     if path is None:
         if table.kind == "parquet":
             raise FileError("standard output", "cannot be Parquet: write to a file by -o")
@@ -59,19 +60,19 @@ def check_output(path: Path | None, table: OpenTable, column: str) -> None:
         )
 
 
-def columns_of(table: OpenTable, column: str) -> list[str]:
-    """Return the columns of a table and the new one, with their types if there are such."""
+def columns_of(table: OpenTable, new: Sequence[str]) -> list[str]:
+    """Return the columns of a table and the new ones, with their types if there are such."""
     schema = getattr(table, "schema", {})
     return [
         *(f"{name} ({schema[name]})" if name in schema else name for name in table.columns),
-        column,
+        *new,
     ]
 
 
 def open_output(
-    path: Path | None, table: OpenTable, column: str, written: int | None = None
+    path: Path | None, table: OpenTable, new: Sequence[str], written: int | None = None
 ) -> Output:
-    """Begin the rows of a table with one more column, or continue them.
+    """Begin the rows of a table with new columns, or continue them.
 
     Parameters
     ----------
@@ -79,14 +80,14 @@ def open_output(
         Where they end up, checked before; None for standard output.
     table
         What is read.
-    column
-        The name of the new column.
+    new
+        The names of the new columns.
     written
         How far it had come, as the mark says that `sync` gave; None to begin.
     """
     if path is not None and table.kind == "parquet":
-        return _ParquetOutput(path, table, column, written)
-    return _TextOutput(path, table, column, written)
+        return _ParquetOutput(path, table, new, written)
+    return _TextOutput(path, table, new, written)
 
 
 def _ending_fits(path: Path, kind: str) -> bool:
@@ -96,13 +97,13 @@ def _ending_fits(path: Path, kind: str) -> bool:
 
 
 class Output(ABC):
-    """Rows with one more column, in the making."""
+    """Rows with new columns, in the making."""
 
     path: Path | None
 
     @abstractmethod
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
-        """Write rows, each with its value."""
+        """Write rows, each with a row of values: one for each of the new columns."""
 
     @abstractmethod
     def sync(self) -> Mark:
@@ -175,14 +176,14 @@ _LONGEST = 1 << 20
 
 class _TextOutput(Output):
     def __init__(
-        self, path: Path | None, table: OpenTable, column: str, written: int | None
+        self, path: Path | None, table: OpenTable, new: Sequence[str], written: int | None
     ) -> None:
         self.path = path
-        self._column = column
+        self._new = tuple(new)
         self._table_name = table.name
         self._separator: str = getattr(table, "separator", ",")
         self._packed = None if path is None else packed_by(path)
-        header = _row([*table.columns, column], self._separator) if table.kind == "csv" else b""
+        header = _row([*table.columns, *new], self._separator) if table.kind == "csv" else b""
         if path is not None and written is None:
             _clear_part(path, self._begin(header))
         self._raw = _opened(path, written)
@@ -192,7 +193,11 @@ class _TextOutput(Output):
 
     def _begin(self, header: bytes) -> bytes:
         """Return the first line of what is written, or one that would do."""
-        line = header.partition(b"\n")[0] + b"\n" if header else self._entry() + b"0.5}\n"
+        line = (
+            header.partition(b"\n")[0] + b"\n"
+            if header
+            else self._entries() % ((b"0.5",) * len(self._new))
+        )
         if self._packed is None:
             return line
         raw = io.BytesIO()
@@ -200,8 +205,10 @@ class _TextOutput(Output):
             packer.write(line)
         return raw.getvalue()
 
-    def _entry(self) -> bytes:
-        return f", {json.dumps(self._column)}: ".encode()
+    def _entries(self) -> bytes:
+        """Return the end of a line of JSON, with places for the values."""
+        names = (json.dumps(name).encode().replace(b"%", b"%%") for name in self._new)
+        return b"".join(b", %b: %%b" % name for name in names) + b"}\n"
 
     @property
     def _stream(self) -> Any:
@@ -213,25 +220,28 @@ class _TextOutput(Output):
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
         if isinstance(rounds.whole, pl.DataFrame):
-            frame = rounds.whole.with_columns(pl.Series(" ", values))
+            frame = rounds.whole.with_columns(
+                pl.Series(f" {k}", column) for k, column in enumerate(values.T)
+            )
             text = frame.write_csv(include_header=False, separator=self._separator)
             self._stream.write(text.encode())
         elif rounds.whole is not None:
             self._refuse_twice(rounds.whole)
-            key = self._entry()
+            end = self._entries()
             pairs = zip(rounds.whole, values.tolist(), strict=True)
             self._stream.write(
-                b"".join(b"%b%b%r}\n" % (line.rstrip()[:-1], key, value) for line, value in pairs)
+                b"".join(
+                    line.rstrip()[:-1] + end % tuple(repr(value).encode() for value in row)
+                    for line, row in pairs
+                )
             )
 
     def _refuse_twice(self, lines: list[bytes]) -> None:
-        """Refuse JSON that has an entry of the new name already."""
-        if any(
-            self._column in json.loads(line)
-            for line in lines
-            if json.dumps(self._column).encode() in line
-        ):
-            raise _column_taken(self._table_name, self._column)
+        """Refuse JSON that has an entry of a new name already."""
+        for column in self._new:
+            called = json.dumps(column).encode()
+            if any(column in json.loads(line) for line in lines if called in line):
+                raise _column_taken(self._table_name, column)
 
     def sync(self) -> Mark:
         # a compressed file may consist of several, one after the other
@@ -282,10 +292,12 @@ def _row(fields: list[str], separator: str) -> bytes:
 class _ParquetOutput(Output):
     """A folder of pieces that become one file in the end: Parquet cannot be appended to."""
 
-    def __init__(self, path: Path, table: OpenTable, column: str, written: int | None) -> None:
+    def __init__(
+        self, path: Path, table: OpenTable, new: Sequence[str], written: int | None
+    ) -> None:
         self.path = path
-        self._column = column
-        self._schema: dict[str, Any] = {**getattr(table, "schema", {}), column: pl.Float64}
+        self._new = tuple(new)
+        self._schema: dict[str, Any] = getattr(table, "schema", {}) | dict.fromkeys(new, pl.Float64)
         self._pieces = written or 0
         self._part = part_path(path)
         if written is None:
@@ -296,7 +308,8 @@ class _ParquetOutput(Output):
 
     def write(self, rounds: Rounds, values: NDArray[np.float64]) -> None:
         if isinstance(rounds.whole, pl.DataFrame):
-            self._add(rounds.whole.with_columns(pl.Series(self._column, values)))
+            columns = zip(self._new, values.T, strict=True)
+            self._add(rounds.whole.with_columns(pl.Series(*column) for column in columns))
 
     def _add(self, frame: pl.DataFrame) -> None:
         new = piece(self._part, self._pieces)

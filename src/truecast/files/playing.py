@@ -19,19 +19,20 @@ from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
 from truecast.files.times import Time, Times, later
 from truecast.files.unfinished import Mark
-from truecast.recalibrate import Recalibrator
+from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["ById", "InOrder", "Reading", "Rows", "chained"]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """An open file, its rows as they come, and the columns of the output."""
+    """An open file, its rows as they come, the new columns, and all columns of the output."""
 
     table: OpenTable
     names: Names
     parts: Iterator[Rounds]
     times: Times | None
+    new: tuple[str, ...]
     columns: list[str]
 
     @property
@@ -55,7 +56,9 @@ class Rows(ABC):
     read : Reading
         The file.
     start : Saved
-        The recalibrator, and what it had learned from before.
+        What was learned from before.
+    recalibrator : Recalibrator or ClassRecalibrator
+        That of the start, or a new one if there are several classes.
     rest : iterator
         The rows that are still to be played.
     rows, skipped, chunks : int
@@ -69,6 +72,7 @@ class Rows(ABC):
     def __init__(self, read: Reading, start: Saved) -> None:
         self.read = read
         self.start = start
+        self.recalibrator: Recalibrator | ClassRecalibrator = start.recalibrator
         self.rest = read.parts
         self.rows = 0
         self.skipped = 0
@@ -108,7 +112,7 @@ class Rows(ABC):
         """Return what was done."""
         brier, smooth = self.errors.compute()
         return RecalibrationResult(
-            recalibrator=self.start.recalibrator,
+            recalibrator=self.recalibrator,
             learned=self.errors.rounds,
             brier=brier,
             smooth=smooth,
@@ -125,6 +129,9 @@ class InOrder(Rows):
 
     def __init__(self, read: Reading, start: Saved) -> None:
         super().__init__(read, start)
+        if labels := read.names.labels:
+            self.recalibrator = ClassRecalibrator(classes=labels)
+            self.errors = RunningErrors(len(labels))
         self._prints = Prints()
         self._unknown = 0
         self._rows_before = 0
@@ -137,9 +144,11 @@ class InOrder(Rows):
 
     def play(self, part: Rounds) -> NDArray[np.float64]:
         """Forecast some rows, and learn from them."""
-        forecasts = _recalibrated(self.start.recalibrator, part, self.read.names)
+        names = self.read.names
+        scores = np.column_stack(part.p) if names.labels else part.p[0]
+        forecasts = _recalibrated(self.recalibrator, part, scores, names)
         known = ~np.isnan(part.y)
-        self.errors.add(part.y[known], part.p[0][known], forecasts[known])
+        self.errors.add(part.y[known], scores[known], forecasts[known])
         self._prints.add(part)
         self._count(part)
         self.chunks += 1
@@ -233,23 +242,33 @@ def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
     yield from parts
 
 
-def _recalibrated(recalibrator: Recalibrator, part: Rounds, names: Names) -> NDArray[np.float64]:
+def _recalibrated(
+    recalibrator: Recalibrator | ClassRecalibrator,
+    part: Rounds,
+    scores: NDArray[np.float64],
+    names: Names,
+) -> NDArray[np.float64]:
     """Play rounds in order; those without an outcome are forecast, and not learned from."""
     groups = names.members(part.group)
-    if not np.isnan(part.y).any():
-        return recalibrator.forecast_many(part.p[0], part.y, groups=groups)
-    forecasts = np.empty(len(part))
+    forecasts = np.empty(scores.shape)
     known = ~np.isnan(part.y)
     # runs of rows that all have an outcome, or all have none
     ends = [*(np.flatnonzero(np.diff(known)) + 1).tolist(), len(part)]
     start = 0
-    for end in ends:
-        scores = part.p[0][start:end]
-        members = None if groups is None else groups[start:end]
+    for end in ends if len(part) else []:
+        rows = slice(start, end)
+        members: dict[str, Any] = {} if groups is None else {"groups": groups[rows]}
         if known[start]:
-            y = part.y[start:end]
-            forecasts[start:end] = recalibrator.forecast_many(scores, y, groups=members)
+            y = _outcomes(part.y[rows], names)
+            forecasts[rows] = recalibrator.forecast_many(scores[rows], y, **members)
         else:
-            forecasts[start:end] = recalibrator.predict_many(scores, groups=members)
+            forecasts[rows] = recalibrator.predict_many(scores[rows], **members)
         start = end
     return forecasts
+
+
+def _outcomes(y: NDArray[np.float64], names: Names) -> NDArray[Any]:
+    """Return outcomes as a recalibrator takes them: labels if there are several classes."""
+    if not names.labels:
+        return y
+    return np.array(names.labels, dtype=object)[y.astype(np.int64)]

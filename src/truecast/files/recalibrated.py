@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from truecast.files.tallies import GrowingTally
 from truecast.measures import smooth_calibration_error
-from truecast.recalibrate import Recalibrator
+from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 if TYPE_CHECKING:
     from truecast.files.known import ForecastsById
@@ -20,6 +20,7 @@ __all__ = ["RecalibrationResult", "RunningErrors"]
 
 # distinct forecasts that are kept apart; beyond that, those within 2**-18 are pooled
 _FORECASTS = 1 << 18
+_LEAST_FORECASTS = 1 << 10  # of each class
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class RecalibrationResult:
 
     Attributes
     ----------
-    recalibrator : Recalibrator
+    recalibrator : Recalibrator or ClassRecalibrator
         As it is after the last row.
     rows : int
         That were forecast now.
@@ -43,7 +44,8 @@ class RecalibrationResult:
     brier, smooth : tuple of float
         Brier score and smooth calibration error, of the scores and of what was made of them, where
         outcomes were learned now; nan if there are none. Beyond 2**18 distinct forecasts, those
-        within 2**-18 are pooled for the smooth calibration error.
+        within 2**-18 are pooled for the smooth calibration error. Of several classes, both are
+        sums over the classes, which share these 2**18.
     held : str or None
         Where the last line stands that was left out since it has no line break.
     forgotten : str or None
@@ -52,7 +54,7 @@ class RecalibrationResult:
         All rows that are known by their ids, if they have such.
     """
 
-    recalibrator: Recalibrator
+    recalibrator: Recalibrator | ClassRecalibrator
     rows: int
     earlier: int
     skipped: int
@@ -69,16 +71,22 @@ class RecalibrationResult:
 class RunningErrors:
     """How good scores were, and the forecasts that were made of them, as rounds come.
 
+    Of several `classes`, outcomes are their numbers, scores and forecasts are rows, and errors are
+    summed over the classes.
+
     Attributes
     ----------
     rounds : int
         So far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, classes: int | None = None) -> None:
         self.rounds = 0
+        self._classes = classes
         self._squares = np.zeros(2)
-        self._tallies = GrowingTally(), GrowingTally()
+        size = classes or 1
+        self._most = max(_LEAST_FORECASTS, _FORECASTS // size)
+        self._tallies = tuple([GrowingTally() for _ in range(size)] for _ in range(2))
 
     def add(
         self, y: NDArray[np.float64], scores: NDArray[np.float64], forecasts: NDArray[np.float64]
@@ -87,9 +95,11 @@ class RunningErrors:
         if not len(y):
             return
         self.rounds += len(y)
-        self._squares += [((p - y) ** 2).sum() for p in (scores, forecasts)]
-        for tally, p in zip(self._tallies, (scores, forecasts), strict=True):
-            tally.add(y, p, most=_FORECASTS)
+        for which, rows in enumerate((scores, forecasts)):
+            for k, tally in enumerate(self._tallies[which]):
+                came, p = (y, rows) if self._classes is None else (_came(y, k), rows[:, k])
+                self._squares[which] += ((p - came) ** 2).sum()
+                tally.add(came, p, most=self._most)
 
     def compute(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return Brier scores and smooth calibration errors, before and after; nan of none."""
@@ -97,6 +107,12 @@ class RunningErrors:
             return (math.nan, math.nan), (math.nan, math.nan)
         before, after = (self._squares / self.rounds).tolist()
         of_scores, of_forecasts = (
-            smooth_calibration_error(tally.compute()) for tally in self._tallies
+            math.fsum(smooth_calibration_error(tally.compute()) for tally in tallies)
+            for tallies in self._tallies
         )
         return (before, after), (of_scores, of_forecasts)
+
+
+def _came(y: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """1 where class k came, else 0."""
+    return np.asarray(y == k, np.float64)

@@ -30,12 +30,22 @@ _AGAIN = (
     "no row is learned twice: restore the rows, or pass only new rows; "
     "if all rows are new, use --again"
 )
+# what to do about several classes
+_INSTEAD = {
+    "--state": "leave it out and pass all rows so far, or keep the state in Python by "
+    "Recalibrator(classes=...).to_json()",
+    "--id": "leave it out if outcomes come in order, or use issue and resolve of "
+    "Recalibrator(classes=...) in Python",
+    "--by": "leave it out, or recalibrate a file for each group",
+}
 _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 
 
 @dataclass(frozen=True)
 class Recalibration:
     """A file with one more column: its scores, recalibrated, each before its outcome was learned.
+
+    With several classes, a column for each: a `ClassRecalibrator` makes them.
 
     With a `state`, what was learned is kept there, and a run that was stopped, however rudely, can
     be continued: the output is the same in the end. No row is learned from twice:
@@ -62,9 +72,9 @@ class Recalibration:
     output : Path or None
         Where to write; None for standard output.
     column : str
-        The name of the new column.
+        The name of the new column; of several classes, what their names begin with.
     new : Recalibrator
-        The recalibrator to begin with.
+        The recalibrator to begin with, if outcomes are 0 or 1.
     state : Path or None
         The file that keeps it.
     repeatable : bool
@@ -227,7 +237,11 @@ class Recalibration:
             yield self._reading(table, names)
 
     def _reading(self, table: OpenTable, names: Names) -> Reading:
-        check_output(self.output, table, self.column)
+        self._refuse_beside_classes(table.name, names)
+        new: tuple[str, ...] = (self.column,)
+        if names.labels:
+            new = tuple(f"{self.column}_{label}" for label in names.labels)
+        check_output(self.output, table, new)
         if table.records is not None:
             table.records.hold = self.state is not None and not self.complete
         options = {"--id": self.ids, "--time": self.time, "--event": self.event}
@@ -243,19 +257,27 @@ class Recalibration:
         if self.time is not None:
             times = Times(table.name, self.time, also.index(self.time, int(by_id)))
             parts = in_order(parts, times, sort=self.sort)
-        return Reading(table, names, parts, times, columns_of(table, self.column))
+        return Reading(table, names, parts, times, new, columns_of(table, new))
+
+    def _refuse_beside_classes(self, name: str, names: Names) -> None:
+        """Refuse what is only for outcomes of 0 or 1."""
+        given = {"--state": self.state, "--id": self.ids, "--by": names.group}
+        for option, value in given.items():
+            if names.labels and value is not None:
+                reason = f"has several classes, and {option} is for outcomes 0 or 1"
+                raise FileError(name, f"{reason}: {_INSTEAD[option]}")
 
     def _play(
         self, rows: Rows, written: int | None, checkpoint: Checkpoint | None
     ) -> RecalibrationResult:
         """Play the rows that are left; the output begins with what was written."""
         with self._writing():
-            out = open_output(self.output, rows.read.table, self.column, written)
+            out = open_output(self.output, rows.read.table, rows.read.new, written)
         try:
             for part in rows.rest:
                 forecasts = rows.play(part)
                 with self._writing():
-                    out.write(part, forecasts)
+                    out.write(part, forecasts.reshape(len(part), len(rows.read.new)))
                 self.progress(rows.read.table, rows.rows)
                 if rows.chunks % _CHUNKS == 0 and self.output is not None:
                     self._save(rows, out, checkpoint)

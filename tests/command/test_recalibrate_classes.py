@@ -1,0 +1,228 @@
+"""`truecast recalibrate` on files of several classes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import truecast as tc
+from disk import READ, WRITE, Killed, killed_after
+from truecast.cli import main
+from truecast.files import recalibration, records
+
+NAMES = ["home", "draw", "away"]
+SCORES = ["p_home", "p_draw", "p_away"]
+NEW = ["recalibrated_home", "recalibrated_draw", "recalibrated_away"]
+
+
+def run(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+
+
+def games(rounds: int = 900, seed: int = 3) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.ones(3), rounds)
+    y = (truth.cumsum(axis=1) < rng.random((rounds, 1))).sum(axis=1).clip(max=2)
+    rows = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    said = {score: rows[:, k] for k, score in enumerate(SCORES)}
+    return pl.DataFrame({"day": range(rounds), "result": [NAMES[k] for k in y]} | said)
+
+
+FRAME = games()
+
+
+@pytest.fixture(autouse=True)
+def _in_small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that small files are read in several parts."""
+    monkeypatch.setattr(records, "_BLOCK", 1 << 12)
+    monkeypatch.setattr("truecast.files.parquet._ROWS", 100)
+    monkeypatch.setattr(recalibration, "_CHUNKS", 2)
+    monkeypatch.chdir(tmp_path)
+
+
+def played(frame: pl.DataFrame = FRAME, **options: Any) -> tuple[Any, np.ndarray]:
+    """What Python makes of it."""
+    r = tc.Recalibrator(classes=NAMES, **options)
+    return r, r.forecast_many(frame.select(SCORES).to_numpy(), frame["result"].to_list())
+
+
+def written(path: Path | str, columns: list[str] = NEW) -> list[list[float]]:
+    return READ["".join(Path(path).suffixes)](Path(path)).select(columns).to_numpy().tolist()
+
+
+@pytest.mark.parametrize("ending", WRITE)
+def test_all_columns_and_one_a_class_bit_for_bit_as_in_python(ending: str) -> None:
+    source, target = Path("games" + ending), Path("out" + ending)
+    WRITE[ending](FRAME, source)
+    done = run("recalibrate", source, "-o", target)
+    assert done.exit_code == 0, done.output
+    found = READ[ending](target)
+    assert found.columns == [*FRAME.columns, *NEW]
+    assert found.drop(NEW).rows() == FRAME.rows()
+    assert written(target) == played()[1].tolist()
+    assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
+
+
+def test_prints_the_certificate_and_errors_before_and_after() -> None:
+    FRAME.write_csv("games.csv")
+    r, p = played()
+    done = run("recalibrate", "games.csv", "-o", "out.csv")
+    assert str(r.certificate) in done.stdout
+    y, scores = FRAME["result"].to_list(), FRAME.select(SCORES).to_numpy()
+    came = np.array(y)[:, None] == np.array(NAMES)
+    expected = [
+        ("Brier score (0 to 2)", [((rows - came) ** 2).sum(axis=1).mean() for rows in (scores, p)]),
+        (
+            "smooth errors of classes, summed",
+            [tc.classwise_calibration_errors(y, rows, labels=NAMES).sum for rows in (scores, p)],
+        ),
+    ]
+    for name, (before, after) in expected:
+        assert f"  {name:32}{before:12.6f}{after:12.6f}" in done.stdout
+    data = json.loads(run("recalibrate", "games.csv", "-o", "out.csv", "--json").stdout)
+    assert data["learned"] == len(FRAME)
+    (_, brier), (_, smooth) = expected
+    assert list(data["brier"].values()) == pytest.approx(brier, rel=1e-12)
+    assert list(data["smooth_calibration_error"].values()) == pytest.approx(smooth, rel=1e-12)
+    proved = data["certificate"]
+    assert proved["lower_distance"] == r.certificate.lower_distance
+    assert proved["classes"]["draw"]["energy"] == r.certificate.classes["draw"].energy
+    assert proved["worst"] == r.certificate.worst
+    assert set(proved["top"]) == set(NAMES)
+
+
+def test_columns_and_classes_may_be_named() -> None:
+    """Names that share nothing, in another order, and other words in the outcome."""
+    words = {"home": "1", "draw": "X", "away": "2"}
+    columns = {"p_home": "h%", "p_draw": "d", "p_away": "a"}
+    frame = FRAME.with_columns(pl.col("result").replace(words)).rename(columns)
+    for ending in (".csv", ".jsonl"):
+        source, target = Path("games" + ending), Path("out" + ending)
+        WRITE[ending](frame, source)
+        options = "--outcome", "result", "--scores", "d,a,h%", "--classes", "X,2,1"
+        done = run("recalibrate", source, "-o", target, *options, "--column", "new%")
+        assert done.exit_code == 0, done.output
+        r = tc.Recalibrator(classes=["X", "2", "1"])
+        said = r.forecast_many(frame.select("d", "a", "h%").to_numpy(), frame["result"].to_list())
+        assert written(target, ["new%_X", "new%_2", "new%_1"]) == said.tolist()
+    done = run("recalibrate", "out.csv", "-o", "more.csv", *options, "--column", "new%")
+    assert done.exit_code == 2
+    assert "has a column 'new%_X' already: choose another name with --column" in done.stderr
+
+
+def test_the_output_can_be_measured_by_its_new_columns() -> None:
+    FRAME.write_csv("games.csv")
+    run("recalibrate", "games.csv", "-o", "out.csv")
+    options = "--scores", ",".join(NEW), "--resamples", "0", "--json"
+    data = json.loads(run("measure", "out.csv", *options).stdout)
+    assert data["labels"] == NAMES
+    assert data["brier"]["score"] == pytest.approx(played()[0].certificate.brier, rel=1e-9)
+
+
+def test_normalize() -> None:
+    frame = FRAME.with_columns(pl.col("p_home") * 0.5)
+    frame.write_csv("games.csv")
+    done = run("recalibrate", "games.csv", "-o", "out.csv")
+    assert done.exit_code == 2
+    assert "line 2: the 3 scores must sum to 1 within 1e-06" in done.stderr
+    assert not Path("out.csv").exists()
+    assert run("recalibrate", "games.csv", "-o", "out.csv", "--normalize").exit_code == 0
+    assert written("out.csv") == played(frame, normalize=True)[1].tolist()
+
+
+def test_bad_rows_are_named_or_skipped() -> None:
+    lines = FRAME.write_csv().splitlines()
+    lines.insert(700, "700,lost,0.2,0.3,0.5")  # no such class
+    lines.insert(750, "750,home,0.2,0.3,1.5")
+    Path("games.csv").write_text("\n".join(lines) + "\n")
+    done = run("recalibrate", "games.csv", "-o", "out.csv")
+    assert done.exit_code == 2
+    assert "games.csv, line 701: result must be" in done.stderr
+    assert "'lost'" in done.stderr
+    assert [path.name for path in Path().iterdir()] == ["games.csv"]
+    done = run("recalibrate", "games.csv", "-o", "out.csv", "--skip-bad")
+    assert "2 bad rows skipped" in done.stdout
+    assert written("out.csv") == played()[1].tolist()
+
+
+def test_a_class_that_never_comes_does_no_harm() -> None:
+    frame = FRAME.filter(pl.col("result") != "draw")
+    frame.write_csv("games.csv")
+    done = run("recalibrate", "games.csv", "-o", "out.csv", "--classes", "home,draw,away")
+    assert done.exit_code == 0, done.output
+    assert written("out.csv") == played(frame)[1].tolist()
+
+
+def test_rows_without_an_outcome_are_forecast_and_not_learned_from() -> None:
+    at = pl.col("day") % 5 == 3
+    frame = FRAME.with_columns(pl.when(at).then(None).otherwise("result").alias("result"))
+    frame.write_csv("games.csv")
+    assert "use --unknown" in run("recalibrate", "games.csv", "-o", "out.csv").stderr
+    done = run("recalibrate", "games.csv", "-o", "out.csv", "--unknown")
+    assert "180 rows without an outcome: forecast, not learned from" in done.stdout
+    r = tc.Recalibrator(classes=NAMES)
+    for (outcome, *scores), said in zip(
+        frame.select("result", *SCORES).iter_rows(), written("out.csv"), strict=True
+    ):
+        assert r.predict(scores).tolist() == said
+        if outcome is not None:
+            r.observe(outcome)
+
+
+def test_rows_may_be_sorted_by_time_and_come_from_standard_input() -> None:
+    text = FRAME.reverse().write_csv()
+    done = run("recalibrate", "-", "-o", "-", "--time", "day", "--sort", text=text)
+    assert done.exit_code == 0, done.stderr
+    Path("out.csv").write_text(done.stdout)
+    assert written("out.csv") == played()[1].tolist()
+
+
+@pytest.mark.slow("kills the command before each thing that it does to the disk")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_killed_at_any_moment_the_old_output_is_whole(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = Path("games" + ending), Path("out" + ending)
+    WRITE[ending](FRAME, source)
+    kills = 0
+    for steps in range(1000):
+        target.write_bytes(b"of an earlier run")
+        with killed_after(steps, monkeypatch) as left:
+            with contextlib.suppress(Killed):
+                words = ["recalibrate", str(source), "-o", str(target)]
+                CliRunner().invoke(main, words, catch_exceptions=False)
+            if left[0] >= 0:
+                break
+        kills += 1
+        if target.read_bytes() != b"of an earlier run":
+            assert written(target) == played()[1].tolist()
+    assert kills >= 5
+    assert run("recalibrate", source, "-o", target).exit_code == 0
+    assert written(target) == played()[1].tolist()
+    assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--state", "s.json"], "--state is for outcomes 0 or 1: leave it out"),
+        (["--id", "day"], "--id is for outcomes 0 or 1: leave it out"),
+        (["--report", "page.html"], "truecast report OUT --scores " + ",".join(NEW)),
+        (["--scores", ",".join(SCORES), "--by", "day"], "--by is for outcomes 0 or 1"),
+        (["--scores", ",".join(SCORES), "--score", "p_home"], "must not be given together"),
+        (["--scores", "p_home,p_lost"], "has no column 'p_lost' (--scores)"),
+    ],
+)
+def test_what_is_not_for_classes_is_refused_and_leaves_nothing(words: list[str], told: str) -> None:
+    FRAME.write_csv("games.csv")
+    done = run("recalibrate", "games.csv", "-o", "out.csv", *words)
+    assert done.exit_code == 2
+    assert told in " ".join(done.stderr.split())
+    assert [path.name for path in Path().iterdir()] == ["games.csv"]

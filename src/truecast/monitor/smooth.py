@@ -16,7 +16,7 @@ __all__ = ["SmoothInterval", "radius", "smooth_interval"]
 _CELLS = 512
 _OUTER = 1.0 / 2048.0  # the outermost points are kept away from 0 and 1 by this
 _MOVED = 0.5 / _CELLS + _OUTER  # a forecast lies no farther from its point
-_UP = 1.0 + 2.0**-40  # more than the rounding errors of the sums
+_UP = 1.0 + 2.0**-40  # for rounding; what the sums may add beyond, the slack in _MOVED covers
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,8 +139,9 @@ def _errors(report: Report) -> list[Entry]:
 
 
 _TWO_BIN = (
-    "Squared gaps below and above a random threshold. Truthful: on average, no forecasts have less "
-    "than the right ones. A square; falls with the number of rounds."
+    "Squared gaps below and above a random threshold. Truthful for forecasts that do not look at "
+    "outcomes: on average, none have less than the right ones. A square; falls with the number of "
+    "rounds."
 )
 
 

@@ -117,7 +117,9 @@ class Monitor(_core.Watch, Saveable):
         max_unresolved: int = 100_000,
     ) -> None:
         if alpha is not None and mean_time is not None:
-            raise InputError("mean_time", "must be given without alpha: choose one promise", alpha)
+            raise InputError(
+                "mean_time", "must be given without alpha: choose one promise", mean_time
+            )
         self._alpha = self._mean_time = None
         if mean_time is not None:
             self._mean_time = _check.within("mean_time", mean_time, *MEAN_TIMES)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from truecast._names import counted
 from truecast.arc import LOWER_DISTANCE, root_of
 from truecast.certificate import ArcCertificate
 from truecast.ledger import certify
@@ -78,7 +79,7 @@ class ClassCertificate:
         worst = self.classes[self.worst]
         return "\n".join(
             [
-                f"after {self.rounds:,} rounds{late}, {len(self.classes)} classes",
+                f"after {counted(self.rounds, 'round')}{late}, {len(self.classes)} classes",
                 f"  distances of the classes, summed  <= {self.lower_distance:,.4f} in total, "
                 f"{self.per_round:.6f} a round",
                 f"    the largest: {self.worst!r:<20} <= {worst.lower_distance:,.4f}",

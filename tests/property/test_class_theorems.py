@@ -196,7 +196,7 @@ def nudged_energies(
 
     The nudge of docs/classes.md, section 5, on 2^12 knots, with any limits.
     """
-    rounds, classes = hints.shape
+    classes = hints.shape[1]
     knots = np.arange(KNOTS + 1)
     shapes = [shape_at(int(k) * (END // KNOTS)) for k in knots]
     up, down = np.array(shapes).T

@@ -190,7 +190,9 @@ def test_killed_at_any_moment_the_old_output_is_whole(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, target = Path("games" + ending), Path("out" + ending)
-    WRITE[ending](FRAME, source)
+    frame = FRAME.head(250)
+    WRITE[ending](frame, source)
+    whole = played(frame)[1].tolist()
     kills = 0
     for steps in range(1000):
         target.write_bytes(b"of an earlier run")
@@ -202,17 +204,16 @@ def test_killed_at_any_moment_the_old_output_is_whole(
                 break
         kills += 1
         if target.read_bytes() != b"of an earlier run":
-            assert written(target) == played()[1].tolist()
+            assert written(target) == whole
     assert kills >= 5
     assert run("recalibrate", source, "-o", target).exit_code == 0
-    assert written(target) == played()[1].tolist()
+    assert written(target) == whole
     assert sorted(path.name for path in Path().iterdir()) == sorted([source.name, target.name])
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--state", "s.json"], "--state is for outcomes 0 or 1: leave it out"),
         (["--id", "day"], "--id is for outcomes 0 or 1: leave it out"),
         (["--report", "page.html"], "truecast report OUT --scores " + ",".join(NEW)),
         (["--scores", ",".join(SCORES), "--by", "day"], "--by is for outcomes 0 or 1"),
@@ -226,3 +227,186 @@ def test_what_is_not_for_classes_is_refused_and_leaves_nothing(words: list[str],
     assert done.exit_code == 2
     assert told in " ".join(done.stderr.split())
     assert [path.name for path in Path().iterdir()] == ["games.csv"]
+
+
+# A state: what was learned from is known again, by all columns of scores.
+
+WITH_STATE = ["recalibrate", "games.csv", "-o", "out.csv", "--state", "s.json"]
+
+
+def learned(path: str = "s.json") -> dict[str, Any]:
+    return tc.ClassRecalibrator.from_json(Path(path).read_text()).state()
+
+
+def test_a_growing_log_continues_where_it_ended() -> None:
+    FRAME.head(400).write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    FRAME.write_csv("games.csv")
+    done = run(*WITH_STATE)
+    assert "400 rows recalibrated before; 500 new" in done.stdout
+    r, p = played()
+    assert written("out.csv") == p.tolist()
+    assert learned() == r.state()
+    assert str(r.certificate) in done.stdout
+    assert "900 rows recalibrated before; 0 new" in run(*WITH_STATE).stdout
+    assert learned() == r.state()
+
+
+def test_the_file_of_tomorrow_continues_too_also_a_state_of_python() -> None:
+    FRAME.head(400).write_csv("games.csv")
+    r, _ = played(FRAME.head(400))
+    Path("s.json").write_text(r.to_json())
+    FRAME.tail(500).write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    both, p = played()
+    assert written("out.csv") == p[400:].tolist()
+    assert learned() == both.state()
+
+
+@pytest.mark.slow("kills the command before each thing that it does to the disk")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_killed_at_any_moment_the_same_command_continues(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target, state = Path("games" + ending), Path("out" + ending), Path("s.json")
+    frame = FRAME.head(250)
+    WRITE[ending](frame, source)
+    command = ["recalibrate", str(source), "-o", str(target), "--state", str(state)]
+    assert run(*command).exit_code == 0
+    whole, after = target.read_bytes(), learned()
+    r, p = played(frame)
+    assert written(target) == p.tolist()
+    assert after == r.state()
+    kills = 0
+    for steps in range(1000):
+        target.unlink(missing_ok=True)
+        state.unlink(missing_ok=True)
+        with killed_after(steps, monkeypatch) as left:
+            with contextlib.suppress(Killed):
+                CliRunner().invoke(main, command, catch_exceptions=False)
+            if left[0] >= 0:
+                break
+        kills += 1
+        done = run(*command)
+        assert done.exit_code == 0, (steps, done.output)
+        assert target.read_bytes() == whole, steps
+        assert learned() == after, steps
+        names = [source.name, target.name, state.name]
+        assert sorted(path.name for path in Path().iterdir()) == sorted(names), steps
+    assert kills > 10
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"p_draw": 0.25, "p_away": 0.25, "p_home": 0.5}, "p_draw 0.25"),
+        ({"p_draw": "p_away", "p_away": "p_draw"}, "p_away"),  # p_home is as it was
+        ({"result": "draw"}, "result draw"),
+    ],
+)
+def test_a_row_that_differs_is_named(change: dict[str, Any], told: str, kept: bool) -> None:
+    FRAME.write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    before = Path("s.json").read_bytes()
+    row = FRAME.with_row_index().filter((pl.col("index") > 600) & (pl.col("result") == "home"))
+    at = int(row["index"][0])
+    cells = {
+        name: pl.col(value) if value in FRAME.columns else pl.lit(value)
+        for name, value in change.items()
+    }
+    here = pl.int_range(pl.len()) == at
+    changed = [pl.when(here).then(cell).otherwise(name).alias(name) for name, cell in cells.items()]
+    FRAME.with_columns(changed).write_csv("games.csv")
+    if not kept:
+        Path("out.csv").unlink()
+    done = run(*WITH_STATE)
+    assert done.exit_code == 2
+    assert f"line {at + 2}" in done.stderr
+    assert not kept or (told in done.stderr and "where the last run read" in done.stderr)
+    assert "no row is learned twice" in done.stderr
+    assert Path("s.json").read_bytes() == before
+
+
+def test_a_shorter_file_is_refused() -> None:
+    FRAME.write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    FRAME.head(700).write_csv("games.csv")
+    done = run(*WITH_STATE)
+    assert done.exit_code == 2
+    assert "has only 700 of the 900 rows that the last run read" in done.stderr
+    FRAME.tail(700).write_csv("games.csv")  # its oldest rows are gone
+    assert run(*WITH_STATE).exit_code == 2
+
+
+def test_the_same_rows_read_in_another_way_are_refused() -> None:
+    off = FRAME.with_columns(pl.col(score) * (1 + 5e-7) for score in SCORES)
+    off.write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    before = Path("s.json").read_bytes()
+    done = run(*WITH_STATE, "--normalize")
+    assert done.exit_code == 2
+    assert "--scores, --percent and --normalize must be as before" in done.stderr
+    swapped = "--scores", "p_draw,p_home,p_away", "--classes", "home,draw,away"
+    done = run(*WITH_STATE, *swapped)
+    assert done.exit_code == 2
+    assert "--scores, --percent and --normalize must be as before" in done.stderr
+    assert Path("s.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [[], ["--again"]])
+def test_a_state_of_other_classes_is_refused(words: list[str]) -> None:
+    FRAME.write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    before = Path("s.json").read_bytes()
+    done = run(*WITH_STATE, *words, "--scores", "p_draw,p_home,p_away")
+    assert done.exit_code == 2
+    assert "is of classes home, draw, away, not of classes draw, home, away" in done.stderr
+    binary = pl.DataFrame({"y": [0, 1, 1] * 9, "p": [0.25, 0.5, 0.75] * 9})
+    binary.write_csv("scores.csv")
+    done = run("recalibrate", "scores.csv", "-o", "o.csv", "--state", "s.json", *words)
+    assert done.exit_code == 2
+    assert "is of classes home, draw, away, not of outcomes 0 or 1" in done.stderr
+    assert not Path("o.csv").exists()
+    assert Path("s.json").read_bytes() == before
+    assert run("recalibrate", "scores.csv", "-o", "o.csv", "--state", "t.json").exit_code == 0
+    done = run("recalibrate", "games.csv", "-o", "out2.csv", "--state", "t.json", *words)
+    assert done.exit_code == 2
+    assert "is of outcomes 0 or 1, not of classes home, draw, away" in done.stderr
+
+
+def test_a_class_is_not_taken_for_an_outcome_that_is_missing() -> None:
+    """Class 2 and no outcome at all are different rows."""
+    unknown = pl.when(pl.col("result") == "away").then(None).otherwise("result").alias("result")
+    FRAME.with_columns(unknown).write_csv("games.csv")
+    assert run(*WITH_STATE, "--unknown").exit_code == 0
+    FRAME.write_csv("games.csv")
+    done = run(*WITH_STATE, "--unknown")
+    assert done.exit_code == 2
+    assert "of which some had no outcome" in done.stderr
+    assert "--id" not in done.stderr
+
+
+def test_a_state_of_classes_is_not_for_ids() -> None:
+    """Neither one that the command saved nor one of Python."""
+    pl.DataFrame({"id": range(9), "y": [0, 1, 1] * 3, "p": [0.5] * 9}).write_csv("scores.csv")
+    FRAME.write_csv("games.csv")
+    assert run(*WITH_STATE).exit_code == 0
+    Path("t.json").write_text(tc.Recalibrator(classes=3).to_json())
+    for state, told in (("s.json", "without --id"), ("t.json", "is of classes 0, 1, 2, not")):
+        done = run("recalibrate", "scores.csv", "-o", "o.csv", "--state", state, "--id", "id")
+        assert done.exit_code == 2
+        assert told in done.stderr
+
+
+def test_a_state_that_takes_logits_is_refused() -> None:
+    """Probabilities are no log-odds, whether of classes or of outcomes 0 or 1."""
+    FRAME.write_csv("games.csv")
+    Path("s.json").write_text(tc.Recalibrator(classes=NAMES, scale="logit").to_json())
+    pl.DataFrame({"y": [0, 1, 1], "p": [0.25, 0.5, 0.75]}).write_csv("scores.csv")
+    Path("t.json").write_text(tc.Recalibrator(scale="logit").to_json())
+    for file, state in (("games.csv", "s.json"), ("scores.csv", "t.json")):
+        done = run("recalibrate", file, "-o", "out.csv", "--state", state)
+        assert done.exit_code == 2
+        assert "log-odds" in done.stderr
+        assert not Path("out.csv").exists()

@@ -25,7 +25,7 @@ from truecast.files.unfinished import (
     refuse_no_file,
     remove_part,
 )
-from truecast.recalibrate import Recalibrator
+from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["Checkpoint", "RunRecord", "Saved"]
 
@@ -47,7 +47,7 @@ class RunRecord:
     output : str
         The path of its output.
     columns : list of str
-        What that has, the new one last; with their types if it has such.
+        What that has, the new ones last; with their types if it has such.
     written : (int, int)
         How far that has come, and how to know it again.
     base : int or None
@@ -136,7 +136,7 @@ class Saved:
 
     Attributes
     ----------
-    recalibrator : Recalibrator
+    recalibrator : Recalibrator or ClassRecalibrator
     run : RunRecord or None
         The run that it continues, whose rows come first in the file; None if all rows are new.
     time : Time or None
@@ -145,7 +145,7 @@ class Saved:
         Whether that run was stopped before its end.
     """
 
-    recalibrator: Recalibrator
+    recalibrator: Recalibrator | ClassRecalibrator
     run: RunRecord | None = None
     time: Time | None = None
     stopped: bool = False
@@ -249,14 +249,14 @@ class Checkpoint:
         """Return how far this run has come."""
         return RunRecord(output=self._output, base=self._base, **entries)
 
-    def save(self, recalibrator: Recalibrator, run: RunRecord) -> None:
+    def save(self, recalibrator: Recalibrator | ClassRecalibrator, run: RunRecord) -> None:
         """Save how far the run has come."""
         kind = type(recalibrator).__name__
         text = state.to_json(kind, recalibrator.config, recalibrator.state(), run=run.record())
         with self._writing(), replaced(self._part, _BEGIN) as part:
             part.write_text(text)
 
-    def commit(self, recalibrator: Recalibrator, run: RunRecord) -> None:
+    def commit(self, recalibrator: Recalibrator | ClassRecalibrator, run: RunRecord) -> None:
         """Save the end of the run: its output and the state take their places."""
         if self._checksum() != self._base:
             raise FileError(self._name, "was changed by another run during this one")
@@ -283,7 +283,7 @@ class Checkpoint:
         except (UnicodeDecodeError, OSError) as error:
             raise FileError(name, f"is not a saved recalibrator ({error})") from error
         try:
-            recalibrator = Recalibrator.from_json(text)
+            recalibrator = _built(text)
         except VersionError as error:
             older = json.loads(text)["version"] < state.VERSION
             remedy = ". Use a new --state, and FILE with all rows so far" if older else ""
@@ -299,3 +299,14 @@ class Checkpoint:
                 name, f"{reason} Recalibrator.from_json(...).to_json() does, all rows are new"
             ) from error
         return Saved(recalibrator, run, None if run is None else run.time)
+
+
+def _built(text: str) -> Recalibrator | ClassRecalibrator:
+    """Build the recalibrator that was saved, for outcomes 0 or 1 or for classes."""
+    try:
+        saved = json.loads(text)
+    except (ValueError, RecursionError):
+        saved = None  # refused below, with the reason
+    if isinstance(saved, dict) and saved.get("kind") == ClassRecalibrator.__name__:
+        return ClassRecalibrator.from_json(text)
+    return Recalibrator.from_json(text)

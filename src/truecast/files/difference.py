@@ -14,6 +14,8 @@ from truecast.files.rounds import Rounds
 
 __all__ = ["differing_block", "first_difference"]
 
+_SHOWN = 8  # scores of a row
+
 
 def first_difference(
     now: Iterator[Rounds], was: Iterator[Rounds], names: Names, before: int
@@ -26,7 +28,8 @@ def first_difference(
         count = min(len(new), len(old))
         for row in np.flatnonzero(_differ(new.first(count), old.first(count)))[:1].tolist():
             here, there = _described(new, row, names), _described(old, row, names)
-            late = " (--id is for outcomes that come later)" if np.isnan(old.y[row]) else ""
+            later = np.isnan(old.y[row]) and not names.labels
+            late = " (--id is for outcomes that come later)" if later else ""
             return new.place(row), f"here is {here} where the last run read {there}{late}"
         rows += count
         new = new.after(count) if len(new) > count else next(now, None)
@@ -39,9 +42,9 @@ def _shorter(rows: int, before: int) -> str:
 
 
 def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
-    differ: NDArray[np.bool_] = (new.p[0] != old.p[0]) | (
-        (new.y != old.y) & ~(np.isnan(new.y) & np.isnan(old.y))
-    )
+    differ: NDArray[np.bool_] = (new.y != old.y) & ~(np.isnan(new.y) & np.isnan(old.y))
+    for p, q in zip(new.p, old.p, strict=True):
+        differ |= p != q
     if new.group is not None and old.group is not None:
         differ |= new.group.ne_missing(old.group).to_numpy()
     return differ
@@ -49,11 +52,12 @@ def _differ(new: Rounds, old: Rounds) -> NDArray[np.bool_]:
 
 def _described(part: Rounds, row: int, names: Names) -> str:
     outcome = "nothing" if np.isnan(part.y[row]) else f"{part.y[row]:g}"
+    if names.labels and outcome != "nothing":
+        outcome = shown(names.labels[int(part.y[row])])
     group = "" if part.group is None else f", {shown(names.group or '')} {part.group[row]!r:.40}"
-    return (
-        f"{shown(names.outcome)} {outcome}, {shown(names.scores[0])} "
-        f"{part.p[0][row].item()!r}{group}"
-    )
+    pairs = list(zip(names.scores, part.p, strict=True))[:_SHOWN]
+    scores = ", ".join(f"{shown(name)} {p[row].item()!r}" for name, p in pairs)
+    return f"{shown(names.outcome)} {outcome}, {scores}{group}"
 
 
 def differing_block(

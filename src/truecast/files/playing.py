@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +130,9 @@ class InOrder(Rows):
     def __init__(self, read: Reading, start: Saved) -> None:
         super().__init__(read, start)
         if labels := read.names.labels:
-            self.recalibrator = ClassRecalibrator(classes=labels)
             self.errors = RunningErrors(len(labels))
+            if not isinstance(start.recalibrator, ClassRecalibrator):
+                self.recalibrator = ClassRecalibrator(classes=labels)
         self._prints = Prints()
         self._unknown = 0
         self._rows_before = 0
@@ -214,7 +215,7 @@ class ById(Rows):
             first_new = self._known.first_new(part, read.table.name)
             read.times.check_after(self.start.time, part, first_new)
         forecasts = self._known.play(
-            self.start.recalibrator, part, read.names, read.table.name, self.errors
+            cast("Recalibrator", self.recalibrator), part, read.names, read.table.name, self.errors
         )
         self.rows += len(part)
         self.skipped += part.skipped
@@ -259,7 +260,7 @@ def _recalibrated(
         rows = slice(start, end)
         members: dict[str, Any] = {} if groups is None else {"groups": groups[rows]}
         if known[start]:
-            y = _outcomes(part.y[rows], names)
+            y = _outcomes(part.y[rows], recalibrator)
             forecasts[rows] = recalibrator.forecast_many(scores[rows], y, **members)
         else:
             forecasts[rows] = recalibrator.predict_many(scores[rows], **members)
@@ -267,8 +268,10 @@ def _recalibrated(
     return forecasts
 
 
-def _outcomes(y: NDArray[np.float64], names: Names) -> NDArray[Any]:
+def _outcomes(
+    y: NDArray[np.float64], recalibrator: Recalibrator | ClassRecalibrator
+) -> NDArray[Any]:
     """Return outcomes as a recalibrator takes them: labels if there are several classes."""
-    if not names.labels:
+    if isinstance(recalibrator, Recalibrator):
         return y
-    return np.array(names.labels, dtype=object)[y.astype(np.int64)]
+    return np.array(recalibrator.classes, dtype=object)[y.astype(np.int64)]

@@ -220,7 +220,7 @@ class Comparison:
         """Take note of more rows; no more in all than there were before."""
         for some in _slices(part):
             powers = _powers(_BASE, self.now.rows, len(some))
-            self._opposite = self._opposite + (_of_outcomes(1 - some.y) * powers).sum(
+            self._opposite = self._opposite + (_of_outcomes(np.abs(1 - some.y)) * powers).sum(
                 dtype=np.uint64
             )
             self._elsewhere.add(self.now, some)
@@ -344,7 +344,10 @@ def _slices(part: Rounds) -> Iterator[Rounds]:
     for start in range(0, len(part), _BLOCK_ROWS):
         at = slice(start, start + _BLOCK_ROWS)
         yield Rounds(
-            part.y[at], (part.p[0][at],), None, None if part.group is None else part.group[at]
+            part.y[at],
+            tuple(p[at] for p in part.p),
+            None,
+            None if part.group is None else part.group[at],
         )
 
 
@@ -362,12 +365,15 @@ def _powers(base: int, first: int, count: int) -> Words:
 
 def _hashes(part: Rounds) -> Words:
     """Hashes of outcomes, scores and groups, which are 0 if there are none."""
-    scores = _mixed((part.p[0] + 0.0).view(np.uint64))  # 0 and -0 are the same
+    scores = np.zeros(len(part), np.uint64)
+    for p in part.p:  # of several classes, in their order
+        scores = _mixed(scores + (p + 0.0).view(np.uint64))  # 0 and -0 are the same
     return np.vstack([_of_outcomes(part.y), scores, _of_groups(part.group, len(part))])
 
 
 def _of_outcomes(y: NDArray[np.float64]) -> Words:
-    return _mixed(np.where(np.isnan(y), 2, y).astype(np.uint64))
+    """Hashes of outcomes or numbers of classes; 2 is that of none, so classes from 2 on move."""
+    return _mixed(np.where(np.isnan(y), 2, np.where(y < 2, y, y + 1)).astype(np.uint64))
 
 
 def _changed(hashes: Words, last: Words | None = None) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from truecast.files.rounds import Rounds, rounds
 from truecast.files.source import OpenTable, open_table
 from truecast.files.times import Times, in_order
 from truecast.files.unfinished import lock, put_in_place
-from truecast.recalibrate import Recalibrator
+from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["Recalibration"]
 
@@ -32,13 +32,12 @@ _AGAIN = (
 )
 # what to do about several classes
 _INSTEAD = {
-    "--state": "leave it out and pass all rows so far, or keep the state in Python by "
-    "Recalibrator(classes=...).to_json()",
     "--id": "leave it out if outcomes come in order, or use issue and resolve of "
     "Recalibrator(classes=...) in Python",
     "--by": "leave it out, or recalibrate a file for each group",
 }
 _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
+_CLASSES_READ_BY = "--outcome", "--scores, --percent and --normalize", "--by"
 
 
 @dataclass(frozen=True)
@@ -130,6 +129,8 @@ class Recalibration:
         for start in self._starts(checkpoint):
             with self._opened() as read:
                 name = read.table.name
+                if not start.stopped:  # the output of a stopped run tells its classes, too
+                    self._check_learned(start, read.names)
                 rows = InOrder(read, start)
                 differs = rows.read_over_known()
                 if start.stopped and start.run is not None and start.run.columns != read.columns:
@@ -137,9 +138,25 @@ class Recalibration:
                 if differs is None:
                     return self._play_rest(rows, checkpoint)
                 if not start.stopped and start.run is not None and checkpoint is not None:
-                    self._refuse_known(name, differs, start.run, checkpoint)
+                    self._refuse_known(read, differs, start.run, checkpoint)
         left = f"of the run that was stopped; to forget that, remove {self.state}.part"
         raise FileError(name, f"does not begin with the rows {left}")
+
+    def _check_learned(self, start: Saved, names: Names) -> None:
+        """Refuse a state of other classes, or in another order, or of log-odds."""
+        if start.recalibrator.config["scale"] != "probability":
+            reason = 'has learned from log-odds (scale="logit"), and scores are probabilities'
+            raise FileError(str(self.state), f"{reason}: use another state")
+        learned: tuple[str, ...] = ()
+        if isinstance(start.recalibrator, ClassRecalibrator):
+            learned = tuple(map(str, start.recalibrator.classes))
+        if start.recalibrator is not self.new and learned != names.labels:
+            before, now = (
+                f"classes {', '.join(labels):.200}" if labels else "outcomes 0 or 1"
+                for labels in (learned, names.labels)
+            )
+            remedy = "use another state, or --scores and --classes in its order"
+            raise FileError(str(self.state), f"is of {before}, not of {now}: {remedy}")
 
     def _starts(self, checkpoint: Checkpoint | None) -> Iterator[Saved]:
         """Yield where to begin, the best first; each is right if the file begins with its rows.
@@ -207,6 +224,7 @@ class Recalibration:
         start = last or Saved(self.new)
         with self._opened() as read:
             known = None if start.run is None else start.run.known
+            self._check_learned(start, read.names)
             rows = ById(read, start, self._checked_ids(known, read.names))
             try:
                 return self._play(rows, None, checkpoint)
@@ -261,7 +279,7 @@ class Recalibration:
 
     def _refuse_beside_classes(self, name: str, names: Names) -> None:
         """Refuse what is only for outcomes of 0 or 1."""
-        given = {"--state": self.state, "--id": self.ids, "--by": names.group}
+        given = {"--id": self.ids, "--by": names.group}
         for option, value in given.items():
             if names.labels and value is not None:
                 reason = f"has several classes, and {option} is for outcomes 0 or 1"
@@ -291,14 +309,14 @@ class Recalibration:
         with self._writing():
             mark = out.sync()
         if checkpoint is not None and rows.resumable:
-            checkpoint.save(rows.start.recalibrator, rows.record(checkpoint, mark))
+            checkpoint.save(rows.recalibrator, rows.record(checkpoint, mark))
 
     def _finish(self, rows: Rows, out: Output, checkpoint: Checkpoint | None) -> None:
         """Put the output in its place, and then the state."""
         with self._writing():
             mark = out.finish()
         if checkpoint is not None:
-            checkpoint.commit(rows.start.recalibrator, rows.record(checkpoint, mark))
+            checkpoint.commit(rows.recalibrator, rows.record(checkpoint, mark))
         elif self.output is not None:
             with self._writing():
                 put_in_place(self.output, mark)
@@ -319,9 +337,11 @@ class Recalibration:
     # A file that shares rows with the last run and does not begin with all of them.
 
     def _refuse_known(
-        self, name: str, comparison: Comparison, run: RunRecord, checkpoint: Checkpoint
+        self, read: Reading, comparison: Comparison, run: RunRecord, checkpoint: Checkpoint
     ) -> None:
         """Refuse rows that were learned from before, unless chance explains what is alike."""
+        name = read.table.name
+        several = bool(read.names.labels)
         outcomes, scores, groups = comparison.same
         grouped_before, grouped_now = comparison.grouped
         if outcomes and scores and grouped_before != grouped_now:
@@ -330,15 +350,16 @@ class Recalibration:
         if scores and groups and run.unknown:
             reason = "begins with the rows of the run before, of which some had no outcome"
             remedy = "pass only new rows, because no row is learned twice"
-            later = "--id is for outcomes that come later"
-            raise FileError(name, f"{reason}: {remedy}; {later}")
+            later = "" if several else "; --id is for outcomes that come later"
+            raise FileError(name, f"{reason}: {remedy}{later}")
         shares = comparison.shares
         if shares and (found := self._difference(comparison, run, checkpoint)) is not None:
             place, reason = found
             raise FileError(name, f"{reason}; {_AGAIN}", place)
         if shares or comparison.apart:
+            read_by = _CLASSES_READ_BY if several else _READ_BY
             options = (
-                each for each, same in zip(_READ_BY, comparison.same, strict=True) if not same
+                each for each, same in zip(read_by, comparison.same, strict=True) if not same
             )
             reason = "begins with rows that the state has learned in another way"
             remedy = f"{', '.join(options)} must be as before"

@@ -1,9 +1,9 @@
 """Recalibration of several classes, against what else there is.
 
-    python benchmarks/classes_recalibrate.py            # all streams: ten minutes
+    python benchmarks/classes_recalibrate.py            # everything: ten minutes
     python benchmarks/classes_recalibrate.py --streams digits-bayes squared-3
-    python benchmarks/classes_recalibrate.py --cost     # a round, in rounds of two classes
-    python benchmarks/classes_recalibrate.py --games    # opponents: moves and spill of the guard
+    python benchmarks/classes_recalibrate.py --streams --cost  # a round, in rounds of two classes
+    python benchmarks/classes_recalibrate.py --streams --games # moves and spill of the guard
 
 Every method forecasts a round before it learns its outcome. Ours learns after each; the others are
 fitted anew on all rounds so far whenever these have grown by a tenth, from the fiftieth on. Scores
@@ -234,11 +234,6 @@ PEERS: dict[str, Callable[[Array, Array], Array]] = {
 # Figures
 
 
-def brier(said: Array, y: Array) -> float:
-    """Mean of the sum of squares."""
-    return float(((said - np.eye(said.shape[1])[y]) ** 2).sum(axis=1).mean())
-
-
 def log_score(said: Array, y: Array) -> float:
     """Mean in nats."""
     return float(-np.log(np.maximum(said[np.arange(len(y)), y], 1e-12)).mean())
@@ -258,16 +253,14 @@ def compare(name: str) -> None:
     rows |= {peer: said(scores, y) for peer, said in PEERS.items()}
     if truth is not None:
         rows["the truth"] = truth
-    print(f"\n{name}: {len(y):,} rounds, {scores.shape[1]} classes")
-    print(f"{'':18}{'Brier':>9}{'log':>9}{'classwise':>11}")
+    print(f"\n## {name}: {len(y):,} rounds, {scores.shape[1]} classes\n")
+    print("| method | Brier | log | classwise |\n|---|---|---|---|")
     for row, said in rows.items():
-        figures = f"{brier(said, y):9.5f}{log_score(said, y):9.4f}{classwise(said, y):11.4f}"
-        print(f"{row:18}{figures}", flush=True)
-    peers = [brier(rows[peer], y) for peer in PEERS]
-    print(
-        f"Brier over the best of these: {100 * (brier(rows['truecast'], y) / min(peers) - 1):+.2f} %"
-    )
-    print(ours.certificate)
+        figures = tc.brier_score(y, said), log_score(said, y), classwise(said, y)
+        print("| {} | {:.5f} | {:.4f} | {:.4f} |".format(row, *figures), flush=True)
+    best = min(tc.brier_score(y, rows[peer]) for peer in PEERS)
+    over = tc.brier_score(y, rows["truecast"]) / best - 1
+    print(f"\nBrier score over the best of these: **{100 * over:+.2f} %**")
 
 
 def cost() -> None:
@@ -281,17 +274,21 @@ def cost() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    print(f"{'classes':>8}{'us a round':>12}{'over K rounds of two classes':>30}")
+    print("\n## Cost\n\n| classes K | us a round | over K rounds of two classes |\n|---|---|---|")
     for classes in (3, 5, 10, 30):
         scores, y, _ = made("squared", classes, 20_000, 1)
         one = least(lambda: tc.Recalibrator().forecast_many(scores[:, 0], y == 0))  # noqa: B023
         all_ = least(lambda: tc.Recalibrator(classes=classes).forecast_many(scores, y))  # noqa: B023
-        print(f"{classes:8}{all_ / len(y) * 1e6:12.2f}{all_ / one / classes:30.2f}", flush=True)
+        print(
+            f"| {classes} | {all_ / len(y) * 1e6:.2f} | **{all_ / one / classes:.2f}** |",
+            flush=True,
+        )
 
 
 def games(rounds: int = 3_000) -> None:
     """Opponents who take the worst outcome, at the least budget and at the default."""
-    print(f"{'classes':>8}{'budget':>8}{'energy/allowed':>16}{'most moves':>12}{'spilled':>12}")
+    print("\n## Opponents who choose the worst outcome\n")
+    print("| classes | budget | energy/allowed | most moves | spilled |\n|---|---|---|---|---|")
     for classes in (2, 3, 6, 12):
         for budget in (1.05, 4.0):
             rng = np.random.default_rng(classes)
@@ -305,7 +302,7 @@ def games(rounds: int = 3_000) -> None:
                 used = max(used, last["energy"] / 2**20 / last["allowance"])
                 moves, spill = max(moves, last["moves"]), spill + last["spill"] / 2**20
                 guard.observe(int(np.argmax(last["tilts"])))
-            print(f"{classes:8}{budget:8}{used:16.4f}{moves:12.0f}{spill:12.6f}", flush=True)
+            print(f"| {classes} | {budget} | {used:.4f} | {moves:.0f} | {spill:.6f} |", flush=True)
 
 
 def main() -> None:
@@ -317,13 +314,13 @@ def main() -> None:
     options = parser.parse_args()
     header("Recalibration of several classes", "classes_recalibrate.py", "scikit-learn")
     warnings.filterwarnings("ignore")  # of fits that have not converged
-    if options.cost:
-        return cost()
-    if options.games:
-        return games()
+    everything = len(options.streams) == len(STREAMS)
     for name in options.streams:
         compare(name)
-    return None
+    if options.cost or everything:
+        cost()
+    if options.games or everything:
+        games()
 
 
 if __name__ == "__main__":

@@ -163,6 +163,19 @@ def spark() -> str:
     )
 
 
+def classes() -> str:
+    """Several classes, to the best of other methods in hindsight, and what a round costs."""
+    page = sections("classes")
+    over = {
+        title.partition(":")[0]: found[1]
+        for title, text in page.items()
+        if (found := re.search(r"\*\*(\S+ %)\*\*", text))
+    }
+    cost = span([row["over K rounds of two classes"] for row in rows(page["Cost"])])
+    said = ", ".join(f"{name} {figure}" for name, figure in over.items())
+    return f"Brier score over the best other method: {said}; K classes cost {cost} times K rounds"
+
+
 def watching() -> str:
     """The cost of an alarm, and how soon it comes."""
     page = sections("monitor")
@@ -222,6 +235,7 @@ PARTS = {
         lambda: "where recalibrating is hard, or can only cost",
         "ten minutes",
     ),
+    "classes": Part(REAL, "Several classes", "classes_recalibrate.py", classes, "ten minutes"),
     "monitor": Part(REAL, "Watching", "monitor.py", watching, "an hour"),
     "theorem": Part(
         WORST,
@@ -270,7 +284,7 @@ How good the forecasts are is on two other pages: [on real streams](benchmarks-r
 """,
     REAL: """# Benchmarks: how good on streams
 
-A recalibrator beside other methods, on real streams and made ones, late outcomes included; cases that are hard; and alarms.
+A recalibrator beside other methods, on real streams and made ones, late outcomes included; cases that are hard; several classes; and alarms.
 """,
     WORST: """# Benchmarks: against opponents
 

@@ -263,13 +263,13 @@ def _print(run: WatchRun, as_json: bool) -> None:
     for score, monitor in run.monitors.items():
         found = monitor.smooth_error()
         state = "no alarm" if not monitor.alarms else counted(monitor.alarms, "alarm")
-        alarm = monitor.alarm
-        if alarm is not None and monitor.config["alpha"] is not None:
-            state = f"alarm: {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}"
         echo(
             f"{score}: {counted(monitor.rounds, 'row')}, {_much(monitor.evidence)} "
             f"(alarm at {monitor.threshold:.4g}), {state}"
         )
+        alarm = monitor.alarm
+        if alarm is not None and monitor.config["alpha"] is not None:
+            echo(f"  {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}")
         echo(f"  smooth calibration error from {found.lower:.4f} to {found.upper:.4f}, 95 %")
         for group in (name for name, each in monitor.groups.items() if each.alarm):
             alarm = monitor.groups[group].alarm

@@ -137,7 +137,10 @@ def test_what_forgets_does_not_wind_up() -> None:
     # The same sure row again and again teaches one direction only; the others must not grow.
     desk = _core.ClassDesk(tc.hints.Identity(), 3, True, 4.0, True, False, int, 10)
     rows = np.full((20_000, 3), [0.98, 0.01, 0.01])
-    desk.run(rows, np.zeros(len(rows), np.int64), np.empty_like(rows))
+    said = np.empty_like(rows)
+    desk.run(rows, np.zeros(len(rows), np.int64), said)
+    assert said.min() >= 0
+    assert said.max() <= 1
     inverse = np.reshape(desk.saved_hint()["fading_inverse"], (3, 4, 4))
     assert np.isfinite(inverse).all()
     assert (np.trace(inverse, axis1=1, axis2=2) <= 0.4 * (1 + 1e-9)).all()

@@ -244,7 +244,7 @@ struct ClassGuard : Guard {
     // `from` the tilt of `high` is the higher; at `to` it is not, or `to` fits.
     bool move(std::vector<Share>& shares, std::size_t high, std::size_t low, Key unit,
               double more) {
-        const double both = shares[high].said + shares[low].said;
+        const double both = std::min(shares[high].said + shares[low].said, 1.0);  // rounding
         const double near = static_cast<double>(unit) * angle_of_key / 2.0;
         double from = std::atan2(std::sqrt(shares[high].said), std::sqrt(shares[low].said));
         double to = from;
@@ -308,7 +308,7 @@ struct ClassGuard : Guard {
             });
             total += aim[k];
         }
-        for (double& p : aim) p /= total;
+        for (double& p : aim) p = std::min(p / total, 1.0);
     }
 
     // `at_once`: the ways to the keys are those of `place`.

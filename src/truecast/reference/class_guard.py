@@ -122,7 +122,7 @@ class ClassGuard(ArcGuard):
 
     def move(self, shares: list[Share], high: int, low: int, step: int, more: Number) -> bool:
         """From `low` to `high`, until their tilts agree or the row fits: whether it does."""
-        both = shares[high].p + shares[low].p
+        both = min(shares[high].p + shares[low].p, 1.0)  # rounding
         near = step * (math.pi / (1 << 40)) / 2
         start = to = math.atan2(math.sqrt(shares[high].p), math.sqrt(shares[low].p))
 

@@ -46,7 +46,7 @@ def whole_rows(seed: int, classes: int = 10) -> None:
     every = best(lambda: tc.measure(y, rows))
     print(
         f"seed {seed}: {ROUNDS:,} rounds, K = {classes}: tc.measure {every:.2f} s, "
-        f"{every / one:.1f} x the smooth error of one column ({one:.3f} s); asked: 12; "
+        f"{every / one:.1f} x the smooth error of one column ({one:.3f} s); target: 12; "
         f"of that the tally {tally:.2f} s"
     )
 
@@ -62,7 +62,7 @@ def few_entries(seed: int, classes: int = 1000, listed: int = 10) -> None:
     seconds = best(lambda: tc.measure(y, rows, labels=classes), 2)
     print(
         f"seed {seed}: {ROUNDS:,} rounds, K = {classes:,}, {listed} listed: tc.measure "
-        f"{seconds:.1f} s; asked: 10 s"
+        f"{seconds:.1f} s; target: 10 s"
     )
 
 

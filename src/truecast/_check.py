@@ -27,6 +27,7 @@ MOMENTS = tuple(
 )
 MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
+_USUAL = frozenset(map(np.dtype, ("?", "u1", "i8", "f8")))  # those that need no conversion
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
@@ -424,12 +425,13 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
     # before rounding hides it
-    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
+    if max(y.itemsize, p.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
         refuse_predictions(y, p)
-    if y.dtype in (np.uint8, np.bool_):
-        return y.view(np.uint8), p.astype(np.float64, copy=False)
+    p = p if p.dtype == np.float64 else p.astype(np.float64)
+    if y.dtype.char in "?B":
+        return y.view(np.uint8), p
     kind = np.float64 if y.dtype.kind == "f" or y.dtype == np.uint64 else np.int64
-    return y.astype(kind, copy=False), p.astype(np.float64, copy=False)
+    return y if y.dtype == kind else y.astype(kind), p
 
 
 def _invalid(y: NDArray[Any], p: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -576,6 +578,10 @@ def _of_iso(text: str) -> tuple[str, float] | None:
 
 
 def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype in _USUAL:
+        flags = values.flags  # the common case, at once
+        if flags.c_contiguous and flags.aligned and values.size:
+            return values
     array = _numeric(name, values, rule)
     if array.ndim != 1:
         raise InputError(

@@ -345,6 +345,19 @@ def events(values: Any, rounds: int, scores: Any = None) -> NDArray[np.int64]:
     return numbers
 
 
+def late(
+    known: Any, about: Any, rounds: int, scores: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return `known_at` and `events` of a log, which may be none; None if outcomes come at once."""
+    if known is not None:
+        none = np.empty(0, np.int64)
+        return known_at(known, rounds), none if about is None else events(about, rounds, scores)
+    if about is not None:
+        rule = "must come with known_at: outcomes known at once are each an event"
+        raise InputError("events", rule, about)
+    return None
+
+
 def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
     """Return what each round has of a sequence."""
     unsized = not hasattr(values, "__len__") or getattr(values, "shape", None) == ()

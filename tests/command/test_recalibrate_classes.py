@@ -131,7 +131,7 @@ def test_normalize() -> None:
     frame.write_csv("games.csv")
     done = run("recalibrate", "games.csv", "-o", "out.csv")
     assert done.exit_code == 2
-    assert "line 2: the 3 scores must sum to 1 within 1e-06" in done.stderr
+    assert "line 2: the 3 scores (p_home, p_draw, p_away) must sum to 1 within 1e-06" in done.stderr
     assert not Path("out.csv").exists()
     assert run("recalibrate", "games.csv", "-o", "out.csv", "--normalize").exit_code == 0
     assert written("out.csv") == played(frame, normalize=True)[1].tolist()
@@ -214,9 +214,8 @@ def test_killed_at_any_moment_the_old_output_is_whole(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--id", "day"], "--id is for outcomes 0 or 1: leave it out"),
         (["--report", "page.html"], "truecast report OUT --scores " + ",".join(NEW)),
-        (["--scores", ",".join(SCORES), "--by", "day"], "--by is for outcomes 0 or 1"),
+        (["--scores", ",".join(SCORES), "--by", "day"], "--by must be None"),
         (["--scores", ",".join(SCORES), "--score", "p_home"], "must not be given together"),
         (["--scores", "p_home,p_lost"], "has no column 'p_lost' (--scores)"),
     ],
@@ -384,7 +383,7 @@ def test_a_class_is_not_taken_for_an_outcome_that_is_missing() -> None:
     done = run(*WITH_STATE, "--unknown")
     assert done.exit_code == 2
     assert "of which some had no outcome" in done.stderr
-    assert "--id" not in done.stderr
+    assert "--id is for outcomes that come later" in done.stderr
 
 
 def test_a_state_of_classes_is_not_for_ids() -> None:

@@ -173,7 +173,7 @@ def recalibrate(
       truecast recalibrate scores.csv --by airport --by carrier -o out.csv
       truecast recalibrate games.csv --scores p_home,p_draw,p_away -o out.csv
     """  # noqa: D301
-    with errors({"max_groups": "--max-groups"}):
+    with errors({"max_groups": "--max-groups", "groups": "--by"}):
         out = None if output == "-" else Path(output)
         if out is None and (state is not None or page is not None):
             raise click.UsageError("--state and --report need a file to write to: -o OUT")

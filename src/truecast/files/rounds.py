@@ -23,6 +23,7 @@ _PROBABILITY = "a probability from 0 to 1"
 _SUM = "\0sum"  # in place of a column: the scores of several classes together
 _SKIP_ANY = 2  # how often one must ask to skip most rows
 _MOST_REASONS = 3  # reasons at most that a message gives for skipped rows
+_MOST_SCORES = 6  # columns that a message names
 _SWAPPED_COLUMNS = " (the score is always 0 or 1: are outcome and score swapped?)"
 
 
@@ -190,16 +191,19 @@ class _RoundsReader:
     def _normalized(
         self, columns: dict[str, NDArray[np.float64]], valid: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Divide the scores of several classes by their sum, if asked for; say which rows sum."""
+        """Divide the scores of several classes by their sum, if asked for; say which rows sum.
+
+        A row about a forecast made before may have no scores at all, but not some of them.
+        """
         scores = self._names.scores
-        sums = np.sum([columns[name] for name in scores], axis=0)
+        self._sums = sums = np.sum([columns[name] for name in scores], axis=0)
+        none = np.logical_and.reduce([np.isnan(columns[name]) for name in scores])
         if not self._names.normalize:
-            self._sums = sums
-            return np.asarray(~valid | (np.abs(sums - 1) <= SLACK))
+            return np.asarray(~valid | none | (np.abs(sums - 1) <= SLACK))
         for name in scores:
             with np.errstate(invalid="ignore", divide="ignore"):
                 columns[name] = np.minimum(columns[name] / sums, 1.0)
-        return np.asarray(~valid | (sums > 0))
+        return np.asarray(~valid | none | (sums > 0))
 
     def _refuse_heavy(self, place: Callable[[int], str], weight: NDArray[Any]) -> None:
         """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
@@ -327,12 +331,19 @@ class _RoundsReader:
         )
 
     def _reason_of_sum(self, row: int) -> str:
+        scores = self._names.scores
+        shown_scores = ", ".join(map(shown, scores[:_MOST_SCORES]))
+        more = ", ..." if len(scores) > _MOST_SCORES else ""
+        which = f"the {len(scores)} scores ({shown_scores}{more})"
+        if np.isnan(self._sums[row]):
+            return f"{which} must all be there, or none of them for an id that is known"
         if self._names.normalize:
-            return "scores must not all be 0"
+            return f"{which} must not all be 0"
         allow = self._cells.spelled("normalize", True)
         return (
-            f"the {len(self._names.scores)} scores must sum to 1 within {SLACK:g}, got "
-            f"{self._sums[row]:.9g}: use {allow} to divide them by their sum"
+            f"{which} must sum to 1 within {SLACK:g}, got {self._sums[row]:.9g}: use {allow} to "
+            f"divide them by their sum, or {self._cells.spelled('scores')} if these are not all of "
+            "them, or others"
         )
 
     def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:

@@ -214,7 +214,6 @@ def test_killed_at_any_moment_the_old_output_is_whole(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--report", "page.html"], "truecast report OUT --scores " + ",".join(NEW)),
         (["--scores", ",".join(SCORES), "--by", "day"], "--by must be None"),
         (["--scores", ",".join(SCORES), "--score", "p_home"], "must not be given together"),
         (["--scores", "p_home,p_lost"], "has no column 'p_lost' (--scores)"),
@@ -226,6 +225,46 @@ def test_what_is_not_for_classes_is_refused_and_leaves_nothing(words: list[str],
     assert done.exit_code == 2
     assert told in " ".join(done.stderr.split())
     assert [path.name for path in Path().iterdir()] == ["games.csv"]
+
+
+@pytest.mark.slow("makes pages")
+@pytest.mark.parametrize("words", [[], ["--id", "day"], ["--normalize"], ["--state", "s.json"]])
+def test_the_page_compares_before_and_after(words: list[str]) -> None:
+    at = pl.col("day") % 5 == 3
+    unknown = pl.when(at).then(None).otherwise("result").alias("result")
+    frame = FRAME.with_columns(unknown) if "--id" in words else FRAME
+    if "--normalize" in words:
+        frame = frame.with_columns(pl.col(SCORES) / 2)
+    frame.write_csv("games.csv")
+    if "--state" in words:
+        FRAME.head(300).write_csv("games.csv")
+        assert run(*WITH_STATE).exit_code == 0
+        FRAME.write_csv("games.csv")
+    done = run("recalibrate", "games.csv", "-o", "out.csv", "--report", "page.html", *words)
+    assert done.exit_code == 0, done.output
+    known = frame["result"].is_not_null().to_numpy()
+    y = frame["result"].drop_nulls().to_list()
+    after = np.array(written("out.csv"))[known]
+    r = played(FRAME)[0]
+    if "--id" in words:
+        r = tc.Recalibrator(classes=NAMES)
+        for outcome, *scores in frame.select("result", *SCORES).rows():
+            ticket = r.issue(scores)
+            if outcome is not None:
+                r.resolve(ticket, outcome)
+    page = tc.html_report(
+        y,
+        frame.select(SCORES).to_numpy()[known],
+        labels=NAMES,
+        normalize="--normalize" in words,
+        after=after,
+        certificate=r.certificate,
+        title="Before and after recalibration: out.csv",
+        source="out.csv",
+        outcome="result",
+        group="group",
+    )
+    assert Path("page.html").read_text() == page.html
 
 
 # A state: what was learned from is known again, by all columns of scores.

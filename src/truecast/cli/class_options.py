@@ -31,7 +31,7 @@ _CLASSES = {
 
 
 def class_options(command: Command) -> Command:
-    """Give a command these options, as one argument, `classes`: what `truecast.files.guess` takes."""
+    """Give a command these options, as one argument, `classes`, for `truecast.files.guess`."""
 
     @wraps(command)
     def with_classes(**arguments: Any) -> Any:

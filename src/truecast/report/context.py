@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from truecast.certificate import ArcCertificate, Certificate
+from truecast.recalibrate import ClassCertificate
 
 __all__ = ["Context"]
 
@@ -20,4 +21,4 @@ class Context:
     group: str | None
     skipped: int
     date: str | None
-    certificate: Certificate | ArcCertificate | None
+    certificate: Certificate | ArcCertificate | ClassCertificate | None

@@ -29,6 +29,8 @@ from truecast.report.tables import (
 )
 from truecast.report.verdict import headline, interval, notes, size, skill, verdict
 from truecast.report.words import (
+    BEFORE,
+    LATER,
     after_sentence,
     certificate_sentences,
     course_sentence,
@@ -41,7 +43,6 @@ from truecast.report.words import (
 __all__ = ["comparison", "sections_of", "tile"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
-_BEFORE = "This is about the forecasts before recalibration."
 _CLUSTERS = (
     "This assumes independent rounds. "
     "If outcomes come in clusters, such as all those of one stormy day, "
@@ -49,13 +50,12 @@ _CLUSTERS = (
 )
 _STRETCH = "A stretch can be beyond chance even if no single range in it is."
 _TINY = 5  # rounds of a group, on average, below which none can be judged
-_LATER = "If outcomes come later in practice than they did here, expect a smaller gain."
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
     """Return all sections about one score, with this level of headings and prefix of ids."""
     after = finding.after
-    earlier = [] if after is None else [tag("p", _BEFORE, class_="quiet")]
+    earlier = [] if after is None else [tag("p", BEFORE, class_="quiet")]
     judged = _verdict(finding) if after is None else _changed(finding, after)
     parts = [
         ("verdict", "Is it calibrated, and how sure are we?", judged),
@@ -78,7 +78,7 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
         parts.append(("course", "Over time", earlier + _course(finding.course)))
-    if context.certificate is not None:
+    if isinstance(context.certificate, Certificate | ArcCertificate):
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
     parts.append(("advice", "What to do", _advice(finding, context)))
     parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
@@ -311,7 +311,7 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
     ]
     left = tag("p", "After: ", " ".join(where_sentences(after)))
     key = tag("p", *_diagram_key(before, after), class_="quiet")
-    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
+    return [left, tag("p", LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
 
 
 def _course(course: TimeCourse) -> list[Markup]:

@@ -261,10 +261,18 @@ class _RoundsReader:
         """Which option would take a cell: that of a row, or the first."""
         values = column.drop_nulls() if row is None else column[row : row + 1]
         if name == self._names.outcome and self._names.labels:
-            return ""
+            return self._hint_of_class(values[0]) if row is not None else ""
         if not len(values) or (name not in self._names.scores and name != self._names.outcome):
             return ""
         return hint(values[0], column, self._cells, outcome=name == self._names.outcome)
+
+    def _hint_of_class(self, value: object) -> str:
+        """What to do about an outcome that is none of the classes."""
+        scores, skip = self._cells.spelled("scores"), self._cells.spelled("skip_bad", True)
+        return (
+            f": correct the row, or use {skip} to leave such rows out; a class needs a column of "
+            f"probabilities ({scores}), and there is none for {value!r:.80}"
+        )
 
     def _valid(
         self, name: str, values: NDArray[np.float64], frame: pl.DataFrame

@@ -186,7 +186,7 @@ class _GrowingClassTally:
         self._confusion = np.zeros(size * size)
 
     def add(self, part: Rounds, most: int) -> None:
-        """Add some rounds; all classes together keep about so many forecasts apart."""
+        """Add some rounds; of all classes together, keep about `most` forecasts apart."""
         size = len(self._classes)
         each = max(_LEAST_FORECASTS, most // (2 * size))
         y, top = part.y.astype(np.int64), _predicted(part.p)

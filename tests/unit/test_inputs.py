@@ -529,8 +529,8 @@ FORECASTS = [
     (
         THREE,
         "must have shape (rounds,): for several classes, pass one at a time, such as [:, "
-        "1], with y == 1 as outcomes,"
-        " got (6, 3)",
+        "1], with y == 1 as outcomes, or use truecast.measure or "
+        "classwise_calibration_errors(..., error=...), got (6, 3)",
     ),
     (TWO[:, :1], "must have shape (rounds,): pass its only column, [:, 0], got (6, 1)"),
     (np.zeros((6, 2, 2)), "must have shape (rounds,), got (6, 2, 2)"),

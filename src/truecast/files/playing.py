@@ -24,6 +24,8 @@ from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["ById", "InOrder", "Reading", "Rows", "chained"]
 
+_LIMITS = "max_groups", "max_unresolved"
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -243,8 +245,10 @@ def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
 
 
 def _for_classes(new: Recalibrator, labels: tuple[str, ...]) -> ClassRecalibrator:
-    """Return a recalibrator of these classes with the options of one that has learned nothing."""
-    return ClassRecalibrator(classes=labels, max_unresolved=new.config["max_unresolved"])
+    """Return one of these classes, with the limits of one that has learned nothing."""
+    config = ClassRecalibrator(classes=labels).config
+    limits = {name: new.config[name] for name in _LIMITS if name in config}
+    return ClassRecalibrator(classes=labels, **limits)
 
 
 def _recalibrated(

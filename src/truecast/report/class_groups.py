@@ -107,7 +107,7 @@ class _Row:
         self.chance = self.p_value = nan
 
     def size_of_error(self) -> float:
-        """How large the errors are beside what chance makes of so many rounds, roughly."""
+        """How large the errors are for the number of rounds, roughly."""
         return self.figures.classwise.sum * sqrt(self.tally.total)
 
     def test(self, resamples: int, rng: np.random.Generator, family: int) -> None:

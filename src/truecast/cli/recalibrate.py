@@ -157,9 +157,8 @@ def recalibrate(
 
     With several classes the outcome is the name of one, and each has a column of probabilities
     (--scores). OUT has a new column for each, such as recalibrated_home, and the certificate is
-    about each class and about the most probable one. In Python,
-    `truecast.ClassRecalibrator.from_json(text)` loads the state. --id, --by and --report are not
-    for several classes.
+    about each class and about the most probable one. All options work as for two outcomes. In
+    Python, `truecast.ClassRecalibrator.from_json(text)` loads the state.
 
     FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
     reads standard input.
@@ -172,6 +171,7 @@ def recalibrate(
       truecast recalibrate scores.parquet --by airport -o calibrated.parquet
       truecast recalibrate scores.csv --by airport --by carrier -o out.csv
       truecast recalibrate games.csv --scores p_home,p_draw,p_away -o out.csv
+      truecast recalibrate games.csv --id game -o out.csv --report report.html
     """  # noqa: D301
     with errors({"max_groups": "--max-groups", "groups": "--by"}):
         out = None if output == "-" else Path(output)

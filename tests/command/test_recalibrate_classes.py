@@ -214,7 +214,6 @@ def test_killed_at_any_moment_the_old_output_is_whole(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--scores", ",".join(SCORES), "--by", "day"], "--by must be None"),
         (["--scores", ",".join(SCORES), "--score", "p_home"], "must not be given together"),
         (["--scores", "p_home,p_lost"], "has no column 'p_lost' (--scores)"),
     ],
@@ -225,6 +224,45 @@ def test_what_is_not_for_classes_is_refused_and_leaves_nothing(words: list[str],
     assert done.exit_code == 2
     assert told in " ".join(done.stderr.split())
     assert [path.name for path in Path().iterdir()] == ["games.csv"]
+
+
+def place(day: int) -> str | None:
+    return (None, "Leeds", "Bath")[day % 3]
+
+
+PLACES = FRAME.with_columns(
+    place=pl.Series([place(day) for day in FRAME["day"]]), cup=pl.col("day") % 2
+)
+GROUPED = "max_groups" in tc.Recalibrator(classes=2).config
+
+
+@pytest.mark.skipif(not GROUPED, reason="the recalibrator of classes takes no groups")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("ids", [[], ["--id", "day", "--event", "cup"]])
+@pytest.mark.parametrize("by", [["--by", "place"], ["--by", "place", "--by", "cup"]])
+def test_groups_are_calibrated_as_in_python(ending: str, ids: list[str], by: list[str]) -> None:
+    source, target = Path("games" + ending), Path("out" + ending)
+    WRITE[ending](PLACES, source)
+    words = "recalibrate", source, "-o", target, "--state", "s.json", "--max-groups", "50"
+    done = run(*words, *by, *ids)
+    assert done.exit_code == 0, done.output
+    r: Any = tc.ClassRecalibrator(classes=NAMES, max_groups=50, max_unresolved=1 << 20)
+    for row, said in zip(PLACES.rows(named=True), written(target), strict=True):
+        group: Any = row["place"]
+        if len(by) > 2:
+            named = [("place", row["place"]), ("cup", row["cup"])]
+            group = tuple(f"{name}={cell}" for name, cell in named if cell is not None)
+        scores = [row[score] for score in SCORES]
+        if ids:
+            ticket = r.issue(scores, group=group, event=str(row["cup"]))
+            assert [*ticket.p] == said
+            r.resolve(ticket, row["result"])
+        else:
+            assert r.predict(scores, group=group).tolist() == said
+            r.observe(row["result"])
+    assert learned() == r.state()
+    assert run(*words, *by, *ids).exit_code == 0  # all is known
+    assert learned() == r.state()
 
 
 @pytest.mark.slow("makes pages")

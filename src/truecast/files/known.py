@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from truecast._check_classes import MOST_CLASSES
 from truecast.errors import FileError, InputError, StateError, TicketError, shown
 from truecast.files.columns import Names
+from truecast.files.ids import as_text
 from truecast.files.recalibrated import RunningErrors
 from truecast.files.rounds import Rounds
 from truecast.files.taken import outcomes_of, scores_of
@@ -130,7 +131,7 @@ class ForecastsById:
     def names(self, part: Rounds, file: str) -> list[str]:
         """Return the ids of some rows as text: an id is the same in another type, as 1 and 1.0."""
         try:
-            ids = _as_text(part.also[0])
+            ids = as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
             reason = (
                 f"has no ids in column {self.column!r} (--id): it is of type {part.also[0].dtype}"
@@ -367,7 +368,7 @@ class _Play:
             return [None] * rows
         column = self._part.also[-1]
         try:
-            return [text or None for text in _as_text(column)]
+            return [text or None for text in as_text(column)]
         except pl.exceptions.PolarsError as error:
             reason = f"has no events in column {name!r} (--event): it is of type {column.dtype}"
             raise FileError(self._file, reason) from error
@@ -383,33 +384,6 @@ class _Play:
         raise FileError(
             self._file, f"{shown(self._known.column)} {name!r:.80}: {reason}", self._part.place(row)
         )
-
-
-def _as_text(ids: pl.Series) -> pl.Series:
-    """Return ids as text, whatever the type that they are kept in."""
-    kind = ids.dtype
-    if kind.is_float():
-        return _floats_as_text(ids.cast(pl.Float64))
-    if kind.is_decimal():
-        return ids.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
-    if isinstance(kind, pl.Datetime):
-        return _times_as_text(ids, kind.time_zone)
-    return ids.dt.to_string("%T%.f") if kind == pl.Time else ids.cast(pl.String)
-
-
-def _floats_as_text(ids: pl.Series) -> pl.Series:
-    whole = ids.cast(pl.Int64, strict=False)
-    same = whole.cast(pl.Float64) == ids
-    return pl.select(
-        pl.when(same).then(whole.cast(pl.String)).otherwise(ids.cast(pl.String))
-    ).to_series()
-
-
-def _times_as_text(ids: pl.Series, zone: str | None) -> pl.Series:
-    """Return times as text; midnight is the day, and if there is a time zone, it is made UTC."""
-    if zone is None:
-        return ids.dt.to_string("%F %T%.f").str.strip_suffix(" 00:00:00")
-    return ids.dt.convert_time_zone("UTC").dt.to_string("%F %T%.fZ")
 
 
 def _inflated(text: str, size: int) -> bytes:

@@ -53,6 +53,11 @@ class ClassGroups:
         return len(self.names)
 
     @property
+    def rounds(self) -> NDArray[Any]:
+        """How many, or their weight."""
+        return np.array([figures.total for figures in self.figures])
+
+    @property
     def adjusted(self) -> NDArray[np.float64]:
         """The p-values, adjusted for the number of groups (Holm, 1979); nan if there is none."""
         return holm(self.p_value)

@@ -17,7 +17,7 @@ from truecast.report.charts import group_strip
 from truecast.report.class_findings import ClassFinding
 from truecast.report.class_groups import ClassGroups
 from truecast.report.context import Context
-from truecast.report.markup import Markup, different, join, name, tag
+from truecast.report.markup import Markup, different, name, tag
 from truecast.report.numerals import (
     apart,
     count,
@@ -30,7 +30,14 @@ from truecast.report.numerals import (
 from truecast.report.sections import tile
 from truecast.report.svg import Scale, bars, chart, line, points, rule, scale, text
 from truecast.report.tables import flagged, framed, table_row
-from truecast.report.words import BEFORE, LATER, score_sentence
+from truecast.report.words import (
+    BEFORE,
+    LATER,
+    groups_sentence,
+    groups_too_small,
+    score_sentence,
+    tiny,
+)
 from truecast.tally import Tally
 
 __all__ = ["class_sections"]
@@ -234,6 +241,8 @@ def _class_table(finding: ClassFinding, names: Sequence[str], when: str) -> Mark
 
 def _groups(groups: ClassGroups, title: str) -> list[Markup]:
     """Return which groups are off, and a table of those with the most evidence against them."""
+    if tiny(groups):
+        return [tag("p", groups_too_small(groups))]
     shown = min(len(groups), _GROUPS)
     names = different(groups.names[:shown])
     adjusted = groups.adjusted
@@ -275,22 +284,10 @@ def _groups(groups: ClassGroups, title: str) -> list[Markup]:
     more = f" {counted(hidden, 'more group')}, with less evidence, not shown." if hidden else ""
     note = "A group without evidence need not be calibrated: it may be small." + more
     return [
-        tag("p", _groups_sentence(groups)),
+        tag("p", groups_sentence(groups)),
         framed(caption, head, rows),
         tag("p", note, class_="quiet"),
     ]
-
-
-def _groups_sentence(groups: ClassGroups) -> Markup:
-    if np.isnan(groups.p_value).all():
-        return join("Chance was not simulated: groups are sorted by their errors.")
-    among = counted(len(groups), "group")
-    allowing = "after adjusting for their number and that of the classes"
-    if not groups.off:
-        return join(f"None of {among} stands out, {allowing}.")
-    stand = "stands" if len(groups.off) == 1 else "stand"
-    found = f"{len(groups.off):,} of {among} {stand} out, {allowing}; most of all "
-    return join((found, name(str(groups.off[0])), "."))
 
 
 def _certificate(certificate: ClassCertificate) -> list[Markup]:

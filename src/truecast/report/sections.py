@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from truecast.certificate import ArcCertificate, Certificate
-from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
 from truecast.report.advice import advice
@@ -37,6 +36,7 @@ from truecast.report.words import (
     evidence_sentences,
     groups_sentence,
     groups_too_small,
+    tiny,
     where_sentences,
 )
 
@@ -49,7 +49,6 @@ _CLUSTERS = (
     "chance has a larger effect than stated here, and evidence is weaker than it looks."
 )
 _STRETCH = "A stretch can be beyond chance even if no single range in it is."
-_TINY = 5  # rounds of a group, on average, below which none can be judged
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
@@ -282,7 +281,7 @@ def _key(kind: str) -> Markup:
 
 
 def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
-    if _tiny(overview):
+    if tiny(overview):
         return [tag("p", groups_too_small(overview))]
     hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
@@ -292,12 +291,6 @@ def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
         groups_table(overview, title, number),
         tag("p", note, class_="quiet"),
     ]
-
-
-def _tiny(overview: GroupOverview) -> bool:
-    """Whether groups are too small for a table to say anything, as those by names or times."""
-    found = bool((overview.adjusted < SIGNIFICANT).any())
-    return not found and float(overview.rounds.sum()) < _TINY * len(overview)
 
 
 def _after(before: Finding, after: Finding) -> list[Markup]:

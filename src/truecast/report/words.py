@@ -10,6 +10,7 @@ from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
+from truecast.report.class_groups import ClassGroups
 from truecast.report.course import TimeCourse
 from truecast.report.evidence import ALPHA, EvidenceOverTime
 from truecast.report.findings import Finding, judged_by
@@ -26,10 +27,13 @@ __all__ = [
     "groups_sentence",
     "groups_too_small",
     "score_sentence",
+    "tiny",
     "where_sentences",
 ]
 
 _MOST = 3  # stretches that are told; the others are in the picture
+
+_TINY = 5  # rounds of a group, on average, below which none can be judged
 
 BEFORE = "This is about the forecasts before recalibration."
 LATER = "If outcomes come later in practice than they did here, expect a smaller gain."
@@ -97,7 +101,7 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
     )
 
 
-def groups_sentence(overview: GroupOverview) -> Markup:
+def groups_sentence(overview: GroupOverview | ClassGroups) -> Markup:
     """Say which groups stand out, after allowing for how many there are."""
     if np.isnan(overview.p_value).all():
         return join(
@@ -118,7 +122,13 @@ def groups_sentence(overview: GroupOverview) -> Markup:
     )
 
 
-def groups_too_small(overview: GroupOverview) -> str:
+def tiny(overview: GroupOverview | ClassGroups) -> bool:
+    """Whether groups are too small for a table to say anything, as those by names or times."""
+    found = bool((overview.adjusted < SIGNIFICANT).any())
+    return not found and float(overview.rounds.sum()) < _TINY * len(overview)
+
+
+def groups_too_small(overview: GroupOverview | ClassGroups) -> str:
     """Say that there are many groups and hardly a round in each."""
     mean = float(overview.rounds.mean())
     each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"

@@ -184,10 +184,10 @@ def test_killed_before_any_step_and_started_again_it_writes_the_same(
     """Whether the killed run was the first or continued another."""
     source, target, state = Path("log" + ending), Path("out" + ending), Path("s.json")
     words = command(ending, "--state", "s.json")
-    WRITE[ending](grown(80, 40), source)
+    WRITE[ending](grown(40, 20), source)
     assert run(*words).exit_code == 0
     start = target.read_bytes(), state.read_bytes()
-    WRITE[ending](grown(200, 40), source)
+    WRITE[ending](grown(110, 20), source)
     assert run(*words).exit_code == 0
     whole, after = target.read_bytes(), learned()
     kills = 0

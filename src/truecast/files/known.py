@@ -277,10 +277,11 @@ class _Play:
             )
         if math.isnan(outcome):
             self._play_waiting()  # they came before
+            several = bool(self._names.labels)
             ticket = self._recalibrator.issue(
-                self._scores[row], group=self._members[row], event=self._events[row]
+                said if several else said[0], group=self._members[row], event=self._events[row]
             )
-            known._forecasts.extend(np.atleast_1d(ticket.p))
+            known._forecasts.extend(ticket.p if several else (ticket.p,))
             known._tickets.append(ticket)
         else:
             self._waiting.append(row)
@@ -298,7 +299,8 @@ class _Play:
         A score or a group that is left out is as before.
         """
         known = self._known
-        was = known._scores[number * known.width : (number + 1) * known.width].tolist()
+        at = number * known.width
+        was = known._scores[at : at + known.width].tolist()
         if said != was and not math.isnan(said[0]):
             k = next(k for k in range(known.width) if said[k] != was[k])
             self._contradict(row, self._names.scores[k], was[k], said[k])

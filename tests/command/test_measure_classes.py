@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,9 @@ from click.testing import CliRunner
 
 import truecast as tc
 from truecast.cli import main
+from truecast.report.class_advice import class_advice
+from truecast.report.class_findings import find_classes
+from truecast.report.context import Context
 
 NAMES = ("home", "draw", "away")
 
@@ -266,8 +270,16 @@ def test_the_page_has_the_groups(tmp_path: Path) -> None:
     assert "<i>" not in html
     y, p = games()
     options = {"title": "Calibration of games.csv", "source": str(tmp_path / "games.csv")}
+    options["score"] = "p_home,p_draw,p_away"
     same = tc.html_report(
-        y, p, labels=NAMES, groups=GROUPS, group="place", outcome="result", **options
+        y,
+        p,
+        labels=NAMES,
+        groups=GROUPS,
+        group="place",
+        outcome="result",
+        score="p_home,p_draw,p_away",
+        **options,
     )
     assert same.html == html
 
@@ -298,3 +310,36 @@ def test_pages_before_and_after() -> None:
         tc.html_report(tally, groups=["a"] * 300)
     with pytest.raises(tc.InputError, match="certificate must be of outcomes 0 or 1"):
         tc.html_report([0, 1], [0.25, 0.5], certificate=r.certificate)
+
+
+def advised(
+    p: np.ndarray, y: list[str], after: np.ndarray | None = None, **given: object
+) -> list[str]:
+    tally = tc.ClassTally.from_predictions(y, p, labels=NAMES)
+    later = None if after is None else tc.ClassTally.from_predictions(y, after, labels=NAMES)
+    context = Context("", None, None, False, None, 0, None, None)
+    finding = find_classes(tally, 20, after=later)
+    found = class_advice(finding, replace(context, **given))
+    return [f"{one.do} {one.line or one.why}" for one in found]
+
+
+def test_the_page_says_what_to_do() -> None:
+    y, rows = games()
+    wrong = np.roll(rows, 1, axis=1)
+    flat = np.full_like(rows, 1 / 3)
+    assert advised(rows, y)[0].startswith("Leave the forecasts as they are. Errors of a class up")
+    assert advised(wrong, y) == [
+        "Recalibrate. p = tc.Recalibrator(classes=names).forecast_many(scores, outcomes)"
+    ]
+    line = "Recalibrate. truecast recalibrate a.csv --outcome y --scores "
+    names = {"source": "a.csv", "outcome": "y"}
+    of_columns = advised(wrong, y, score="p_home,p_draw,p_away", **names)
+    assert of_columns == [f"{line}p_home,p_draw,p_away -o recalibrated.csv"]
+    of_letters = advised(wrong, y, score="h,d,a", **names)
+    assert of_letters == [f"{line}h,d,a --classes home,draw,away -o recalibrated.csv"]
+    assert advised(wrong, y, rows)[0].startswith("Use the recalibrated forecasts. ")
+    assert advised(rows, y, wrong)[0].startswith("Keep the forecasts as they were. ")
+    certain = np.eye(3)[[NAMES.index(one) for one in y]]
+    certain[0] = np.roll(certain[0], 1)
+    assert "Keep forecasts away from 0 and 1." in advised(certain, y)[1]
+    assert advised(rows, y, flat)[0].startswith("Keep the forecasts as they were. ")

@@ -105,6 +105,7 @@ def _write_classes(found: ClassTallies, output: Path, title: str | None) -> None
         title=title,
         source=found.name,
         outcome=found.names.outcome,
+        score=",".join(found.names.scores),
         group=found.names.group,
         skipped=found.skipped,
     )

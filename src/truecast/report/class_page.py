@@ -14,6 +14,7 @@ from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.uncertainty import reliability_band
 from truecast.recalibrate import ClassCertificate
 from truecast.report.charts import group_strip
+from truecast.report.class_advice import class_advice
 from truecast.report.class_findings import ClassFinding
 from truecast.report.class_groups import ClassGroups
 from truecast.report.context import Context
@@ -27,7 +28,7 @@ from truecast.report.numerals import (
     probability,
     rounds,
 )
-from truecast.report.sections import tile
+from truecast.report.sections import advice_list, tile
 from truecast.report.svg import Scale, bars, chart, line, points, rule, scale, text
 from truecast.report.tables import flagged, framed, table_row
 from truecast.report.words import (
@@ -70,6 +71,7 @@ def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
     if isinstance(context.certificate, ClassCertificate):
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
     parts += [
+        ("advice", "What to do", advice_list(class_advice(finding, context))),
         ("notions", "What these figures mean", _notions()),
         ("figures", "All figures", _figures(finding)),
     ]

@@ -22,3 +22,4 @@ class Context:
     skipped: int
     date: str | None
     certificate: Certificate | ArcCertificate | ClassCertificate | None
+    score: str | None = None

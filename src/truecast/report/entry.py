@@ -126,7 +126,8 @@ def html_report(
     certificate
         Of the recalibrator or forecaster: adds what is proved so far, and what its budget allows.
     title, source, outcome, score, group
-        Names of the page, the file and the columns. They are shown unchanged, never as markup.
+        Names of the page, the file and the columns (of several classes, with commas between them).
+        They are shown unchanged, never as markup.
     skipped
         How many rows could not be read.
     date
@@ -175,6 +176,7 @@ def html_report(
         skipped=_check.whole_number("skipped", skipped, least=0, most=_check.MOST_ROUNDS),
         date=date.isoformat() if isinstance(date, datetime.date) else _text("date", date),
         certificate=_certificate(certificate),
+        score=_text("score", score),
     )
     if several:
         given = _ClassRounds(y_true, y_prob, labels, sample_weight, normalize)

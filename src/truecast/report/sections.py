@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
-from truecast.report.advice import advice
+from truecast.report.advice import Advice, advice
 from truecast.report.charts import (
     course_chart,
     evidence_chart,
@@ -40,7 +40,7 @@ from truecast.report.words import (
     where_sentences,
 )
 
-__all__ = ["comparison", "sections_of", "tile"]
+__all__ = ["advice_list", "comparison", "sections_of", "tile"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
 _CLUSTERS = (
@@ -79,7 +79,7 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         parts.append(("course", "Over time", earlier + _course(finding.course)))
     if isinstance(context.certificate, Certificate | ArcCertificate):
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
-    parts.append(("advice", "What to do", _advice(finding, context)))
+    parts.append(("advice", "What to do", advice_list(advice(finding, context))))
     parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
     return [
         tag("section", tag(heading, title), *inside, id=prefix + key)
@@ -349,7 +349,8 @@ def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:
     return [tag("p", words) for words in certificate_sentences(certificate)]
 
 
-def _advice(finding: Finding, context: Context) -> list[Markup]:
+def advice_list(given: Sequence[Advice]) -> list[Markup]:
+    """Return advice, the first thing to do first."""
     steps = [
         tag(
             "li",
@@ -358,7 +359,7 @@ def _advice(finding: Finding, context: Context) -> list[Markup]:
             step.why,
             step.line and tag("pre", tag("code", step.line)),
         )
-        for step in advice(finding, context)
+        for step in given
     ]
     return [tag("ol", *steps)]
 

@@ -111,6 +111,12 @@ TWO = "result,p_home,p_away,q_home,q_away\nhome,.5,.5,.5,.5\naway,.5,.5,.5,.5\n"
             ("measure", "--scores", "p_home,p_draw,p_away", "--classes", "home,Home,away"),
             "must have each class once (--classes); got 'home' twice (in any case)",
         ),
+        (f"{HEAD}{GAMES}", ("measure", "--percent"), "got 1.0000000%: if these are probabilities"),
+        (
+            f"{HEAD}{GAMES}",
+            ("measure", "--score", "p_home"),
+            "`truecast measure`, `report` and `recalibrate` take the columns of all by --scores",
+        ),
         ("y,p\n0,.5\n1,.5\n", ("measure", "--normalize"), "--normalize is for several classes"),
     ],
 )

@@ -270,7 +270,6 @@ def test_the_page_has_the_groups(tmp_path: Path) -> None:
     assert "<i>" not in html
     y, p = games()
     options = {"title": "Calibration of games.csv", "source": str(tmp_path / "games.csv")}
-    options["score"] = "p_home,p_draw,p_away"
     same = tc.html_report(
         y,
         p,

@@ -24,6 +24,7 @@ _SUM = "\0sum"  # in place of a column: the scores of several classes together
 _SKIP_ANY = 2  # how often one must ask to skip most rows
 _MOST_REASONS = 3  # reasons at most that a message gives for skipped rows
 _MOST_SCORES = 6  # columns that a message names
+_ALMOST = 1e-4
 _SWAPPED_COLUMNS = " (the score is always 0 or 1: are outcome and score swapped?)"
 
 
@@ -347,7 +348,10 @@ class _RoundsReader:
             return f"{which} must all be there, or none of them for an id that is known"
         if self._names.normalize:
             return f"{which} must not all be 0"
-        allow = self._cells.spelled("normalize", True)
+        allow, percent = (self._cells.spelled(name, True) for name in ("normalize", "percent"))
+        if self._cells.percent and abs(self._sums[row] - 0.01) < _ALMOST:
+            remedy = f"if these are probabilities from 0 to 1, leave out {percent}"
+            return f"{which} must sum to 100 %, got {self._sums[row]:.7%}: {remedy}"
         return (
             f"{which} must sum to 1 within {SLACK:g}, got {self._sums[row]:.9g}: use {allow} to "
             f"divide them by their sum, or {self._cells.spelled('scores')} if these are not all of "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -155,12 +155,13 @@ def class_tallies(
     for part in parts:
         rows += len(part)
         skipped += part.skipped
-        all_rounds.add(part, MOST_FORECASTS)
+        counted = _ClassRounds(part.y.astype(np.int64), _predicted(part.p), part.p, part.weight)
+        all_rounds.add(counted, MOST_FORECASTS)
         if part.group is not None:
             for group, at in _members(part.group):
                 most = MOST_FORECASTS // (len(groups) + 1)
                 some = groups.setdefault(group, _GrowingClassTally(size))
-                some.add(part.at(at, 0), most)
+                some.add(counted.at(at), most)
             if size * len(groups) > _MOST_GROUPS:
                 reason = f"has more than {_MOST_GROUPS // size:,} groups of {size} classes"
                 raise FileError(name, f"{reason} in column {names.group!r}")
@@ -177,6 +178,23 @@ def class_tallies(
     return ClassTallies(name, names, tally, of_groups, rows, skipped, pooled)
 
 
+class _ClassRounds(NamedTuple):
+    """Rounds of several classes: which came, which was predicted, forecasts class by class."""
+
+    y: NDArray[np.int64]
+    top: NDArray[np.int64]
+    p: tuple[NDArray[np.float64], ...]
+    weight: NDArray[Any] | None
+
+    def at(self, places: NDArray[np.int64]) -> _ClassRounds:
+        return _ClassRounds(
+            self.y[places],
+            self.top[places],
+            tuple(p[places] for p in self.p),
+            None if self.weight is None else self.weight[places],
+        )
+
+
 class _GrowingClassTally:
     """A tally of several classes that grows by parts, to a bounded number of forecasts."""
 
@@ -185,11 +203,11 @@ class _GrowingClassTally:
         self._tops = [GrowingTally() for _ in range(size)]
         self._confusion = np.zeros(size * size)
 
-    def add(self, part: Rounds, most: int) -> None:
+    def add(self, part: _ClassRounds, most: int) -> None:
         """Add some rounds; of all classes together, keep about `most` forecasts apart."""
         size = len(self._classes)
         each = max(_LEAST_FORECASTS, most // (2 * size))
-        y, top = part.y.astype(np.int64), _predicted(part.p)
+        y, top = part.y, part.top
         for k, p in enumerate(part.p):
             self._classes[k].add(y == k, p, part.weight, most=each)
             at = np.flatnonzero(top == k)

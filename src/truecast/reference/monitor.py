@@ -6,27 +6,34 @@ Slow: O(T) a round for each bet. The compiled core keeps one number for all stak
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 __all__ = ["PlainMonitor", "stake_of"]
 
 _ROWS = 256
 _PLACES = 8
-_OFFSETS = (-0.6, -0.2, 0.2, 0.6)
-_SLOPES = (-0.3, 0.35)
+_OFFSETS = (-0.5, -0.2, 0.2, 0.5)
+_SLOPES = (-0.25, 0.35)
 _DIPS = (-0.6, 0.6)
 _MEMORIES = (500.0, 5000.0)
 _FINENESSES = (1, 4, 16)
 _LAPSES = (1 / 32, 1 / 512)
-_PARTS = (0.40, 0.28, 0.16, 0.12, 0.04)  # offsets, slopes, places, learned bets, lapses
+_PARTS = (  # of a stake, for each bet
+    *(0.1, 0.125, 0.125, 0.1),
+    *(0.18, 0.1),
+    *(0.14 / 16,) * 16,
+    *(0.03, 0.03, 0.02, 0.01, 0.01, 0.01),
+    *(0.01, 0.01),
+)
+_BLOCKS = 54
 _CALM = 20.0
 _FARTHEST = 5.0
 
 
 def stake_of(n: int) -> float:
     """What part of all stakes is for round n = 1, 2, ...; they sum to 1."""
-    block = n.bit_length() - 1
-    return 1 / ((block + 1) * (block + 2) * (1 << block))
+    block = n.bit_length() - 1  # rounds 2^block to 2^(block + 1) - 1 share evenly
+    of_all = math.fsum(1 / (b + 1) for b in range(_BLOCKS))
+    return 1 / ((block + 1) * of_all * (1 << block))
 
 
 def _row(p: float) -> int:
@@ -100,7 +107,7 @@ class PlainMonitor:
         """Bet on a forecast, and see what came of it."""
         factors = self.factors(p, y)
         stake = stake_of(self.rounds + 1) if self.level else 1.0
-        self.stakes.append((self.rounds, [stake * share for share in _shares()]))
+        self.stakes.append((self.rounds, [stake * part for part in _PARTS]))
         self.stakes = [
             (start, [value * factor for value, factor in zip(values, factors, strict=True)])
             for start, values in self.stakes
@@ -128,8 +135,3 @@ def _fixed_tilts(row: int) -> list[float]:
         *(math.exp(by * logit) for by in _SLOPES),
         *(math.exp(by) if at == place else 1.0 for by in _DIPS for at in range(_PLACES)),
     ]
-
-
-def _shares() -> Sequence[float]:
-    counts = len(_OFFSETS), len(_SLOPES), len(_DIPS) * _PLACES, 6, len(_LAPSES)
-    return [part / count for part, count in zip(_PARTS, counts, strict=True) for _ in range(count)]

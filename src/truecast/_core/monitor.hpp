@@ -18,6 +18,7 @@
 
 #include "arc.hpp"
 #include "entries.hpp"
+#include "stakes.hpp"
 
 namespace truecast::monitor {
 
@@ -298,44 +299,9 @@ struct Account {
     }
 };
 
-// Stakes over time. Block b is rounds 2^b to 2^(b+1) - 1, which share evenly what the block has:
-// 1/((b+1) h), where h is the sum of 1/(b+1) over all blocks. No monitor counts more rounds than
-// they have, so all stakes sum to 1.
-constexpr std::size_t blocks = 54;
-
-struct Stakes {
-    std::array<double, blocks> of{};        // a round of this block
-    std::array<double, blocks + 1> left{};  // of all, when this block begins
-
-    Stakes() {
-        double h = 0.0;
-        for (std::size_t b = blocks; b-- > 0;) h += 1.0 / static_cast<double>(b + 1);
-        for (std::size_t b = blocks; b-- > 0;) {
-            const double part = 1.0 / (static_cast<double>(b + 1) * h);
-            of[b] = std::ldexp(part, -static_cast<int>(b));
-            left[b] = left[b + 1] + part;
-        }
-    }
-};
-
-inline const Stakes& stakes() {
-    static const Stakes made;
-    return made;
-}
-
-// What part of all stakes is for round n = 1, 2, ...
-inline double stake_of(std::int64_t n) {
-    return stakes().of[static_cast<std::size_t>(std::ilogb(static_cast<double>(n)))];
-}
-
-// What is left of them after n rounds.
-inline double rest_after(std::int64_t n) {
-    const auto b = static_cast<std::size_t>(std::ilogb(static_cast<double>(n + 1)));
-    const auto begun = static_cast<double>(n + 1 - (std::int64_t{1} << b));
-    return stakes().left[b] - begun * stakes().of[b];
-}
-
 using Members = std::vector<std::uint32_t>;
+
+inline const Members everyone{0};
 
 // Rounds that are bet on one after the other: an account for everyone, 0, and one for each group.
 struct Chain {
@@ -347,6 +313,7 @@ struct Chain {
 struct Book {
     bool level = true;     // else: mean time
     double limit = 100.0;  // evidence that is an alarm
+    bool of_classes = false;  // chain 0 is then of the class said to be likeliest, 1 + k of class k
     std::vector<Chain> chains;
     std::int64_t clock = 0;                           // forecasts so far
     std::int64_t rounds = 0;                          // outcomes bet on
@@ -354,8 +321,15 @@ struct Book {
     double width = 0.0;      // sum of K(p, p): how far chance can take the residuals
     std::int64_t known = 0;  // outcomes in `residual`
 
-    Book(bool level_, double limit_, std::size_t chains_)
-        : level(level_), limit(limit_), chains(chains_) {}
+    Book(bool level_, double limit_, std::size_t chains_, bool of_classes_ = false)
+        : level(level_), limit(limit_), of_classes(of_classes_), chains(chains_) {}
+
+    // What part of a round's stake a chain has. Classes share it, for all of them bet on each round.
+    double part(std::size_t at) const {
+        const auto many = static_cast<double>(chains.size());
+        if (of_classes) return at == 0 ? 0.5 : 0.5 / (many - 1.0);
+        return level ? 1.0 / many : 1.0;
+    }
 
     Entries entries() {
         return {{"clock", clock, 0, most_rounds, "forecasts so far"},
@@ -376,9 +350,8 @@ struct Book {
         const Chain& chain = chains[at];
         const Account& account = chain.accounts[group];
         if (level && account.refuted > 0) return for_certain;
-        const auto many = static_cast<double>(chains.size());
         double found = account.total();
-        if (level && group == 0) found += rest_after(chain.rounds) / many;
+        if (level && group == 0) found += rest_after(chain.rounds) * part(at);
         const double errors = (static_cast<double>(chain.rounds) + 64.0) * 0x1p-47;
         return found * std::max(0.0, 1.0 - errors);
     }
@@ -399,12 +372,30 @@ struct Book {
 
     // Settle a forecast of these groups, everyone among them.
     void settle(double said, const Members& of, std::size_t at, std::int64_t number, Came came) {
+        bet(said, of, at, number, came);
+        note(said, came);
+    }
+
+    // Settle a row, a forecast for each class. `came`: whether the likeliest class is the one that
+    // came, `label`.
+    void settle(const double* row, std::size_t label, std::int64_t number, Came came) {
+        const std::size_t classes = chains.size() - 1;
+        const double most = *std::max_element(row, row + classes);
+        bet(most, everyone, 0, number, came);
+        for (std::size_t k = 0; k < classes; ++k) {
+            const Came own = k == label ? Came::one : Came::zero;
+            bet(row[k], everyone, 1 + k, number, came == Came::never ? came : own);
+        }
+        note(most, came);
+    }
+
+  private:
+    void bet(double said, const Members& of, std::size_t at, std::int64_t number, Came came) {
         Chain& chain = chains[at];
         const Forecast forecast(said, number);
         ++chain.rounds;
-        const double stake =
-            (level ? stake_of(chain.rounds) / static_cast<double>(chains.size()) : 1.0) /
-            static_cast<double>(of.size());
+        const double stake = (level ? stake_of(chain.rounds) : 1.0) * part(at) /
+                             static_cast<double>(of.size());
         const bool wrong =
             (came == Came::one && said == 0.0) || (came == Came::zero && said == 1.0);
         for (const std::uint32_t group : of) {
@@ -416,11 +407,8 @@ struct Book {
             account.peak = std::max(account.peak, now);
             if (now >= limit) alarm(account, now);
         }
-        ++rounds;
-        note(said, came);
     }
 
-  private:
     void alarm(Account& account, double evidence) {
         if (level && account.alarms > 0) return;
         account.last = account.look(evidence);
@@ -429,6 +417,7 @@ struct Book {
     }
 
     void note(double said, Came came) {
+        ++rounds;
         const Shape shape(said);
         width += shape.rise * shape.fall;
         if (came == Came::never) return;

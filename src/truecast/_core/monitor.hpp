@@ -345,7 +345,7 @@ struct Book {
             if (chain.accounts.size() < accounts) chain.accounts.resize(accounts);
     }
 
-    // Rounded down by more than the rounding errors of all rounds (docs/monitor.md, section 8).
+    // Rounded down by more than the rounding errors of all rounds (docs/monitor.md, section 9).
     double evidence(std::size_t at, std::size_t group) const {
         const Chain& chain = chains[at];
         const Account& account = chain.accounts[group];

@@ -123,9 +123,7 @@ def test_batch_is_the_loop_late_or_not(order: str) -> None:
     y = drawn(rows, rng)
     known = np.arange(120) + rng.integers(0, 9, 120)
     for known_at in (None, known):
-        batch, loop = (
-            tc.Monitor(classes=3, order=order, max_unresolved=6) for _ in range(2)
-        )
+        batch, loop = (tc.Monitor(classes=3, order=order, max_unresolved=6) for _ in range(2))
         trace = np.empty(120)
         batch.update_many(rows, y, known_at=known_at, out=trace)
         for t in range(120):

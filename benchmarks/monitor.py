@@ -87,13 +87,23 @@ def late_peaks(job: tuple[int, int]) -> list[float]:
     for _ in range(streams):
         p, y = drawn(uniform(rng, 1_000), rng)
         m = tc.Monitor(alpha=1e-12)
-        due: dict[int, list[tuple[int, int]]] = {}
-        for t in range(1_300):
-            if t < 1_000:
-                ticket = m.issue(float(p[t]))
-                due.setdefault(t + (1 if y[t] else 300), []).append((ticket, int(y[t])))
-            for ticket, outcome in due.pop(t, []):
-                m.resolve(ticket, outcome)
+        m.update_many(p, y, known_at=np.arange(1_000) + np.where(y, 1, 300))
+        for ticket in m.awaited:
+            m.resolve(ticket, int(y[ticket]))
+        found.append(m.peak)
+    return found
+
+
+def class_peaks(job: tuple[int, int]) -> list[float]:
+    """Rows of three classes, one of them rare; 1,000 rows."""
+    seed, streams = job
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(streams):
+        rows = rng.dirichlet([3, 2, 0.1], 1_000)
+        y = (rng.random((1_000, 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+        m = tc.Monitor(classes=3, alpha=1e-12)
+        m.update_many(rows, y)
         found.append(m.peak)
     return found
 
@@ -113,11 +123,13 @@ def false_alarms(streams: int, pool: ProcessPoolExecutor) -> None:
     print(f"Right forecasts, {LENGTH:,} rounds a stream; the part of the streams with any alarm.\n")
     print("| forecasts | streams | alpha = 0.05 | alpha = 0.01 |\n|---|---|---|---|")
     jobs = [(seed, min(BLOCK, streams)) for seed in range(max(1, streams // BLOCK))]
-    few = [(seed, min(BLOCK, streams) // 10) for seed, _ in jobs]
-    kinds = [(name, partial(by_name, name), jobs) for name in NULLS]
-    kinds.append(("late: ones at once, zeros 300 later; 1,000 rounds", late_peaks, few))
-    for name, work, todo in kinds:
-        found = [peak for part in pool.map(work, todo) for peak in part]
+    kinds: dict[str, Callable[[tuple[int, int]], list[float]]] = {
+        name: partial(by_name, name) for name in NULLS
+    }
+    kinds["late: ones at once, zeros 300 later; 1,000 rounds"] = late_peaks
+    kinds["three classes; 1,000 rows"] = class_peaks
+    for name, work in kinds.items():
+        found = [peak for part in pool.map(work, jobs) for peak in part]
         cells = [interval(sum(p >= 1 / a for p in found), len(found)) for a in (0.05, 0.01)]
         print(f"| {name} | {len(found):,} | {cells[0]} | {cells[1]} |", flush=True)
 
@@ -283,6 +295,11 @@ def cost() -> None:
     batch = seconds(lambda: tc.Monitor().update_many(p, y), 50) / len(p)
     names = ["a", "b"] * (len(p) // 2)
     grouped = seconds(lambda: tc.Monitor().update_many(p, y, groups=names), 20) / len(p)
+    rows = rng.dirichlet([1, 1, 1], len(p))
+    labels = rng.integers(0, 3, len(p))
+    of_classes = seconds(lambda: tc.Monitor(classes=3).update_many(rows, labels), 20) / len(p)
+    lags = np.arange(len(p)) + rng.integers(0, 500, len(p))
+    late = seconds(lambda: tc.Monitor().update_many(p, y, known_at=lags), 20) / len(p)
     few, came = p.tolist(), [int(each) for each in y]
 
     def loop() -> None:
@@ -304,6 +321,8 @@ def cost() -> None:
     for name, each in {
         "batch": batch,
         "batch, one of two groups": grouped,
+        "batch, outcomes up to 500 rounds late": late,
+        "batch, rows of three classes": of_classes,
         "from Python": single,
         "probcal, batches of 500": peer,
     }.items():

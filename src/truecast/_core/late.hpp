@@ -19,9 +19,9 @@ struct Pending {
     Members of = everyone;
     std::vector<double> row;  // of classes, in place of p
     std::size_t label = 0;    // the class that came
-    std::int64_t event = 0;  // 0 for none
-    bool bet = true;         // whether it is bet on at all
-    bool open = true;        // whether its outcome is awaited
+    std::int64_t event = 0;   // 0 for none
+    bool bet = true;          // whether it is bet on at all
+    bool open = true;         // whether its outcome is awaited
     std::uint32_t chain = 0;
     Came came = Came::never;  // of classes: whether the likeliest one came
 };

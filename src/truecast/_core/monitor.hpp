@@ -41,11 +41,11 @@ constexpr std::size_t cells = 2 * (1 + 4 + 16);  // of all learned bets
 // What part of a stake goes to each bet: these sum to 1. A bet that leans little gets more: its
 // changes take so long to find that stakes made meanwhile count, and log(1 / part) is paid out of
 // what is left (docs/monitor.md, section 2).
-constexpr std::array<double, 4> to_offsets{0.1, 0.125, 0.125, 0.1};
-constexpr std::array<double, 2> to_slopes{0.18, 0.1};
+constexpr std::array<double, 4> to_offsets{0.1, 0.14, 0.14, 0.1};
+constexpr std::array<double, 2> to_slopes{0.17, 0.1};
 constexpr double to_a_place = 0.14 / 16.0;
-constexpr std::array<double, 6> to_learned{0.03, 0.03, 0.02, 0.01, 0.01, 0.01};
-constexpr double to_a_lapse = 0.01;
+constexpr std::array<double, 6> to_learned{0.03, 0.03, 0.02, 0.01, 0.005, 0.005};
+constexpr double to_a_lapse = 0.005;
 
 constexpr double calm = 20.0;           // variance that a learned bet sees before it leans
 constexpr double farthest_logit = 5.0;  // beyond it slopes lean no further
@@ -311,8 +311,8 @@ struct Chain {
 
 // All that a round changes, but for tickets.
 struct Book {
-    bool level = true;     // else: mean time
-    double limit = 100.0;  // evidence that is an alarm
+    bool level = true;        // else: mean time
+    double limit = 100.0;     // evidence that is an alarm
     bool of_classes = false;  // chain 0 is then of the class said to be likeliest, 1 + k of class k
     std::vector<Chain> chains;
     std::int64_t clock = 0;                           // forecasts so far
@@ -324,7 +324,8 @@ struct Book {
     Book(bool level_, double limit_, std::size_t chains_, bool of_classes_ = false)
         : level(level_), limit(limit_), of_classes(of_classes_), chains(chains_) {}
 
-    // What part of a round's stake a chain has. Classes share it, for all of them bet on each round.
+    // What part of a round's stake a chain has. Classes share it, for all of them bet on each
+    // round.
     double part(std::size_t at) const {
         const auto many = static_cast<double>(chains.size());
         if (of_classes) return at == 0 ? 0.5 : 0.5 / (many - 1.0);
@@ -394,8 +395,8 @@ struct Book {
         Chain& chain = chains[at];
         const Forecast forecast(said, number);
         ++chain.rounds;
-        const double stake = (level ? stake_of(chain.rounds) : 1.0) * part(at) /
-                             static_cast<double>(of.size());
+        const double stake =
+            (level ? stake_of(chain.rounds) : 1.0) * part(at) / static_cast<double>(of.size());
         const bool wrong =
             (came == Came::one && said == 0.0) || (came == Came::zero && said == 1.0);
         for (const std::uint32_t group : of) {

@@ -192,7 +192,8 @@ void load_watch(Watch& watch, const nb::list& names, const nb::dict& state) {
         rounds += chain.rounds;
     }
     const std::int64_t bets_a_round = 1 + static_cast<std::int64_t>(watch.classes());
-    require(rounds == book.rounds * bets_a_round && book.known <= book.rounds && book.rounds <= book.clock,
+    require(rounds == book.rounds * bets_a_round && book.known <= book.rounds &&
+                book.rounds <= book.clock,
             "rounds must add up");
     load_late(read.desk, nb::cast<nb::dict>(state["late"]), book.chains[0].accounts.size(),
               watch.classes());

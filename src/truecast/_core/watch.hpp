@@ -1,4 +1,5 @@
-// A monitor's desk with the names of its groups: what monitor.cpp binds and monitor_state.cpp saves.
+// A monitor's desk with the names of its groups: what monitor.cpp binds and monitor_state.cpp
+// saves.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -34,9 +35,7 @@ struct Watch {
         desk.book.make_room(first);
     }
 
-    std::size_t classes() const {
-        return desk.book.of_classes ? desk.book.chains.size() - 1 : 0;
-    }
+    std::size_t classes() const { return desk.book.of_classes ? desk.book.chains.size() - 1 : 0; }
 
     std::uint32_t number(nb::handle name) {
         const Names::Mark mark(name);

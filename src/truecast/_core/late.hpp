@@ -94,25 +94,6 @@ struct Desk {
             close_row(issue(row), label);
     }
 
-    std::int64_t issue(Pending made) {
-        if (static_cast<std::size_t>(late.awaited) >= most_awaited) close(oldest(), Came::never);
-        if (order == Order::chains) {
-            const auto free = late.free_chain();
-            made.bet = free.has_value();
-            made.chain = free.value_or(0);
-        } else if (made.event != 0) {
-            made.bet = late.events.count(made.event) == 0;  // one event, one factor
-        }
-        const std::int64_t number = book.clock;
-        if (made.event != 0) ++late.events[made.event];
-        const Pending& kept = late.tickets.emplace(number, std::move(made)).first->second;
-        if (order == Order::chains && kept.bet) late.taken[kept.chain] = true;
-        if (!kept.bet) ++late.passed_over;
-        ++late.awaited;
-        ++book.clock;
-        return number;
-    }
-
     // The outcome of an awaited forecast; nothing if it is given up and left out.
     void close(std::int64_t number, std::optional<Came> came) {
         const auto found = late.tickets.find(number);
@@ -158,6 +139,25 @@ struct Desk {
     }
 
   private:
+    std::int64_t issue(Pending made) {
+        if (static_cast<std::size_t>(late.awaited) >= most_awaited) close(oldest(), Came::never);
+        if (order == Order::chains) {
+            const auto free = late.free_chain();
+            made.bet = free.has_value();
+            made.chain = free.value_or(0);
+        } else if (made.event != 0) {
+            made.bet = late.events.count(made.event) == 0;  // one event, one factor
+        }
+        const std::int64_t number = book.clock;
+        if (made.event != 0) ++late.events[made.event];
+        const Pending& kept = late.tickets.emplace(number, std::move(made)).first->second;
+        if (order == Order::chains && kept.bet) late.taken[kept.chain] = true;
+        if (!kept.bet) ++late.passed_over;
+        ++late.awaited;
+        ++book.clock;
+        return number;
+    }
+
     Came came_of(const double* row, std::size_t label) const {
         const double* end = row + book.chains.size() - 1;
         return std::max_element(row, end) == row + label ? Came::one : Came::zero;

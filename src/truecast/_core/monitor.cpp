@@ -30,7 +30,12 @@ nb::object group_of(nb::handle group) {
     return nb::module_::import_("truecast._check").attr("group")(group);
 }
 
+void require_no_classes(const Watch& watch) {
+    require(watch.classes() == 0, "forecasts of classes are rows");
+}
+
 void update(Watch& watch, nb::handle p, nb::handle y, nb::handle group) {
+    require_no_classes(watch);
     const double said = probability("p", p);
     const bool one = outcome(y) != 0;
     const nb::object name = group_of(group);
@@ -42,6 +47,7 @@ void update(Watch& watch, nb::handle p, nb::handle y, nb::handle group) {
 }
 
 std::int64_t issue(Watch& watch, nb::handle p, nb::handle group, nb::handle event) {
+    require_no_classes(watch);
     const double said = probability("p", p);
     const nb::object name = group_of(group);
     const nb::object check = nb::module_::import_("truecast._check");
@@ -64,6 +70,7 @@ std::int64_t awaited(Watch& watch, nb::handle ticket) {
 }
 
 void resolve(Watch& watch, nb::handle ticket, nb::handle y) {
+    require_no_classes(watch);
     const bool one = outcome(y) != 0;
     watch.desk.close(awaited(watch, ticket), one ? Came::one : Came::zero);
 }
@@ -148,6 +155,7 @@ void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y,
          Array<const std::int64_t, 1> known_at, Array<const std::int64_t, 1> events,
          Array<double, 1> evidence) {
     const std::size_t rounds = y.shape(0);
+    require_no_classes(watch);
     require(p.shape(0) == rounds, "there must be a forecast for each outcome");
     require(events.shape(0) == rounds || events.shape(0) == 0,
             "there must be an event for each outcome");

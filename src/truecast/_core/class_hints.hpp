@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -221,6 +222,16 @@ struct MatrixScaling {
             for (std::size_t j = 0; j < wide; ++j) r[i * wide + j] = i == j ? 1.0 / pull : 0.0;
     }
 
+    // The products of some columns with z, in registers.
+    template <std::size_t columns>
+    static void product(const double* r, const double* z, std::size_t n, double* s) {
+        std::array<double, columns> sums{};
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < columns; ++j) sums[j] += r[i * n + j] * z[i];
+        std::copy(sums.begin(), sums.end(), s);
+    }
+    static constexpr std::size_t block = 4;
+
     // By columns, so that products of one column are independent of each other.
     void learn_row(std::size_t k, double error, double weight) {
         double* const __restrict r = inverse.data() + k * wide * wide;
@@ -234,11 +245,9 @@ struct MatrixScaling {
             const double kept = 1.0 - weight * (1.0 - keep);
             if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
         }
-        std::fill(s, s + n, 0.0);
-        for (std::size_t i = 0; i < n; ++i) {
-            const double by = z[i];
-            for (std::size_t j = 0; j < n; ++j) s[j] += r[i * n + j] * by;
-        }
+        std::size_t from = 0;
+        for (; from + block <= n; from += block) product<block>(r + from, z, n, s + from);
+        for (; from < n; ++from) product<1>(r + from, z, n, s + from);
         double along = 0.0;
         for (std::size_t i = 0; i < n; ++i) along += s[i] * z[i];
         if (!(along > 0.0)) return restart(k);  // rounding has taken its sign

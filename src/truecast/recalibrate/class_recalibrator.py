@@ -99,8 +99,8 @@ class ClassRecalibrator(Saveable):
 
     Notes
     -----
-    A round costs about as much as one of `Recalibrator` for each class; with up to 32 classes it
-    contains O(K**3) for matrix scaling, which is little for few classes. More than 32 do without.
+    A round costs about as much as one of `Recalibrator` for each class; with up to 16 classes it
+    contains O(K**3) for matrix scaling, which is little for few classes. More than 16 do without.
     Rows that come out sum to 1 up to rounding: within 2**-53 for each class, and 2**-52 for each
     move that the guard makes between two of them.
 

@@ -444,7 +444,7 @@ class Search {
     // All steps of one value: what they cost, and the nodes that they may begin at.
     struct Sweep {
         const Value &value, &low, &high;  // the parents in the tree are low and high
-        bool local;                       // leave out what splitting makes no dearer
+        bool local;                       // leave out steps that cost no more if split
         View zero, one;                   // both sides, seen from the value
         Count di, dj;                     // points of a step
         double slack;                     // of a step
@@ -459,9 +459,9 @@ class Search {
     };
 
     // Relaxes all steps of value m whose parents in the tree are low and high. If `local`, leaves
-    // out the steps that splitting between the parents makes no dearer (docs/distance.md, theorem
-    // 5): none of their points lies strictly between the parents, and not all zeros are above them
-    // and all ones below.
+    // out the steps that cost no more if they are split between the parents (docs/distance.md,
+    // theorem 5): none of their points lies strictly between the parents, and not all zeros are
+    // above them and all ones below.
     //
     // Invariant: when row i is relaxed, its lengths are those of the shortest chains within budget
     // of values up to m. Steps of value m are among them: they come from rows before it, or from
@@ -654,11 +654,12 @@ class Search {
         const PricePair price = problem_.prices.at(m.value);
         const PricePair price_low = problem_.prices.at(low.value),
                         price_high = problem_.prices.at(high.value);
-        // steps are dear: they take at least di zeros and dj ones (docs/distance.md, theorem 4)
-        const double far = std::max(m.value - low.value, high.value - m.value);
-        const double slack = price.slack(m.value) - far * (1 + std::abs(price.zero - price.one));
-        const double dear = real(m.r) * std::max(0.0, slack);
-        const double left = budget_ - least_ - request_.bounds.from(high.value) - dear;
+        // steps cost too much: they take at least di zeros and dj ones (docs/distance.md, theorem
+        // 4)
+        const double widest = std::max(m.value - low.value, high.value - m.value);
+        const double slack = price.slack(m.value) - widest * (1 + std::abs(price.zero - price.one));
+        const double slacks = real(m.r) * std::max(0.0, slack);
+        const double left = budget_ - least_ - request_.bounds.from(high.value) - slacks;
         if (left < 0) return State::left_out;
         const View zero_low = problem_.zeros_from(low.value, price_low, zeros_low);
         const View zero_high = problem_.zeros_from(high.value, price_high, zeros_high);

@@ -6,7 +6,7 @@ import gc
 import os
 import shutil
 import signal
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -27,12 +27,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 SLOW_FOLDERS = {"browser": "starts a browser", "spark": "starts Spark"}
 # Far above the half second of the fast lane: machines are noisy.
 MUCH_TOO_SLOW = 2.0
-# Lines are counted over this many cases of a parametrized test; further ones run without counting.
-FIRST_CASES = 2
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    fast = config.option.markexpr.startswith("not slow")
+    fast = config.option.markexpr == "not slow"
     return True if fast and collection_path.name in SLOW_FOLDERS else None
 
 
@@ -48,15 +46,9 @@ def pytest_pycollect_makeitem(collector: Any) -> Iterator[Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow by its folder, and all but the first cases of parametrized tests."""
-    cases: Counter[str] = Counter()
     for item in items:
         if reason := SLOW_FOLDERS.get(item.path.parent.name):
             item.add_marker(pytest.mark.slow(reason))
-        test, *case = item.nodeid.split("[", 1)
-        cases[test] += 1
-        if case and cases[test] > FIRST_CASES:
-            item.add_marker(pytest.mark.more_cases)
 
 
 # While tests are collected, nothing is garbage: looking for it takes a sixth of the time.

@@ -29,8 +29,8 @@ SHADES = """() => [...document.querySelectorAll(".md-content :is(pre > code, .md
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site that SITE names, as scripts/test has just built it, or a new one."""
-    if built := os.environ.get("SITE"):
+    """The site that TRUECAST_SITE names, as scripts/test has just built it, or a new one."""
+    if built := os.environ.get("TRUECAST_SITE"):
         return Path(built)
     folder = tmp_path_factory.mktemp("site")
     command = [

@@ -104,15 +104,33 @@ class LiveStream:
         self.last_forecast = at
         return said
 
+    def forecast_one(
+        self, at: int, score: Any, groups: list[Group] | None, events: list[str | None] | None
+    ) -> float:
+        """Issue one forecast of a stream without classes."""
+        if groups is not None or events is not None or self.options.scale == "logit":
+            return float(self.forecast(at, self.scores([score]), groups, events)[0])
+        try:
+            ticket = self.recalibrator.issue(score)
+        except InputError as error:
+            raise InputError("score", error.rule, error.value, 0) from error
+        self._note_issued(at, score, ticket.p)
+        self.last_forecast = at
+        said: float = ticket.p
+        return said
+
+    def _note_issued(self, at: int, before: float, after: float) -> None:
+        self.monitors[0]._issue(before, None, None)
+        self.monitors[1]._issue(after, None, None)
+        self.record.issue(at, before, after, [])
+
     def _forecast_few(
         self, at: int, scores: NDArray[np.float64], before: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         said = []
         for score, p in zip(scores.tolist(), before.tolist(), strict=True):
             ticket = self.recalibrator.issue(score)
-            self.monitors[0]._issue(p, None, None)
-            self.monitors[1]._issue(ticket.p, None, None)
-            self.record.issue(at, p, ticket.p, [])
+            self._note_issued(at, p, ticket.p)
             said.append(ticket.p)
         return np.array(said)
 

@@ -190,7 +190,7 @@ class NotFoundError(ServiceError):
 
 
 class ConflictError(ServiceError):
-    """It contradicts what the service knows: another outcome, other options. Nothing was changed."""
+    """It contradicts what the service knows, such as another outcome. Nothing was changed."""
 
     status = 409
 
@@ -202,7 +202,7 @@ class TooLargeError(ServiceError):
 
 
 class UnavailableError(ServiceError):
-    """The service cannot do this now: its disk is full, its database is gone, it was asked too often.
+    """The service cannot do this now: its disk is full, its database gone, it was asked too often.
 
     Attributes
     ----------

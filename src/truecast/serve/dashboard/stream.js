@@ -71,12 +71,16 @@ export class Stream {
   drawTiles(view) {
     const side = view.sides[0];
     const { count, most, oldest } = view.outstanding;
-    const waiting = oldest === null ? "none is awaited" : `oldest ${duration(view.now - oldest)}`;
+    const waiting = oldest === null ? "none" : `the oldest for ${duration(view.now - oldest)}`;
+    const full = count >= 0.9 * most;
+    const given = view.given_up ? `; ${counted(view.given_up)} given up` : "";
     const scored = view.rounds > 0;
     const tiles = [
       ["Outcomes learned", counted(view.rounds), view.last_outcome === null
         ? ["none yet"] : ["last ", ago(view.last_outcome)]],
-      ["Outcomes outstanding", counted(count), [`${waiting}; room for ${counted(most)}`]],
+      ["Outcomes outstanding", counted(count), [full
+        ? element("span", { class: "flag" }, `nearly full: room for ${counted(most)}, then the `
+          + "oldest are given up") : `${waiting}; room for ${counted(most)}${given}`]],
       scored && !view.classes && ["Brier score", figure(side.after.brier),
         [`the model: ${figure(side.before.brier)}`]],
       scored && !view.classes && ["Smooth calibration error", figure(side.after.smooth),

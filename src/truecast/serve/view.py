@@ -1,0 +1,295 @@
+"""What people and machines are shown of a stream: one computation for page, metrics and routes.
+
+Times are milliseconds since 1970. A number that is not known is None; evidence that is certain is
+1e300.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from truecast import Monitor
+from truecast.report.verdict import proved_kind
+from truecast.serve.course import Mark, mark_of, per_round
+from truecast.serve.evidence import CERTAIN, AlarmView, alarm_view, alarms_of, number
+from truecast.serve.halves import Side, sides_of
+from truecast.serve.options import StreamOptions
+from truecast.serve.stream import LiveStream
+
+if TYPE_CHECKING:
+    from truecast.serve.shelf import Listed
+
+__all__ = [
+    "GroupView",
+    "Outstanding",
+    "Point",
+    "StreamInfo",
+    "StreamView",
+    "Verdict",
+    "info_of",
+    "view_of",
+]
+
+MOST_GROUPS = 200
+FRESH = 1_000  # forecasts after which an alarm of the past is no longer the verdict
+_SURE = 0.01
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """In a word, in a line, and why.
+
+    `kind` is "off", "weak", "none" (no evidence against calibration), "few" or "empty".
+    """
+
+    kind: str
+    headline: str
+    reason: str
+
+
+class StreamInfo(msgspec.Struct, frozen=True):
+    """What a list of streams shows of one."""
+
+    name: str
+    classes: list[str] | None
+    note: str
+    created: int
+    rounds: int
+    unresolved: int
+    given_up: int
+    last_forecast: int | None
+    last_outcome: int | None
+    per_round: float | None
+    alarms: int  # of both monitors, and of all groups
+    verdict: Verdict
+
+    def to_json(self) -> bytes:
+        """Return what `from_json` reads."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> StreamInfo:
+        """Build what `to_json` gave."""
+        return msgspec.json.decode(text, type=cls)
+
+
+class GroupView(msgspec.Struct, frozen=True):
+    """One group of rounds."""
+
+    name: str
+    rounds: int
+    rate: float | None
+    before: float | None
+    after: float | None
+    evidence: float
+    threshold: float
+    alarm: AlarmView | None
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A stretch of the course."""
+
+    start: int
+    end: int
+    rounds: int
+    rate: float
+    before: float
+    after: float
+    noise: float
+    per_round: float
+    evidence_before: float | None
+    evidence_after: float | None
+    unresolved: int
+
+
+class Outstanding(msgspec.Struct, frozen=True):
+    """Forecasts that await their outcomes."""
+
+    count: int
+    most: int
+    oldest: int | None
+
+
+class StreamView(msgspec.Struct, frozen=True):
+    """Everything about a stream."""
+
+    info: StreamInfo
+    seq: int
+    now: int
+    options: StreamOptions
+    sides: list[Side]
+    sides_total: int
+    course: list[Point]
+    outstanding: Outstanding
+    groups: list[GroupView]
+    groups_total: int
+    alarms: list[AlarmView]
+    rates: list[dict[str, int]]
+    errors: list[dict[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as one flat object, the info's fields first."""
+        fields = msgspec.to_builtins(self)
+        return {**fields.pop("info"), **fields}
+
+
+def info_of(listed: Listed, stream: LiveStream | None) -> StreamInfo:
+    """Return what a list shows; of a stream that is not in memory and was never saved, little."""
+    classes = listed.options.labels
+    named = None if classes is None else [str(name) for name in classes]
+    about = (listed.name, named, listed.options.note, listed.created)
+    if stream is None or stream.record.issued == 0:
+        empty = Verdict("empty", "No forecasts yet", "Send a score to get the first forecast.")
+        return StreamInfo(*about, 0, 0, 0, None, None, None, 0, empty)
+    record = stream.record
+    return StreamInfo(
+        *about,
+        record.rounds,
+        len(record.open),
+        record.given_up,
+        stream.last_forecast,
+        stream.last_outcome,
+        number(per_round(stream)),
+        _alarms(stream),
+        verdict_of(stream),
+    )
+
+
+def _alarms(stream: LiveStream) -> int:
+    return sum(
+        monitor.alarms + sum(group.alarms for group in monitor.groups.values())
+        for monitor in stream.monitors
+    )
+
+
+def verdict_of(stream: LiveStream) -> Verdict:
+    """Judge the answered forecasts, and name the model's as well."""
+    if not stream.monitors:
+        few = stream.record.rounds < 20
+        return Verdict(
+            "few" if few else "none",
+            "Too few rounds to tell" if few else "Not watched",
+            "Streams of several classes are not watched; see their measures and certificate.",
+        )
+    kinds = [_kind(monitor) for monitor in stream.monitors]
+    before, after = (
+        _words(kind, monitor) for kind, monitor in zip(kinds, stream.monitors, strict=True)
+    )
+    return Verdict(kinds[1], f"Before: {before}. After: {after}", _reason(stream, kinds[1]))
+
+
+def _kind(monitor: Monitor) -> str:
+    if monitor.rounds == 0:
+        return "few"
+    if monitor.config["mean_time"] is None:
+        return proved_kind(monitor.rounds, 1.0 / max(monitor.peak, 1.0))
+    if _is_fresh(monitor):
+        return "off"
+    return proved_kind(monitor.rounds, max(_SURE, _SURE * monitor.threshold / monitor.evidence))
+
+
+def _is_fresh(monitor: Monitor) -> bool:
+    """Whether there was an alarm not long ago."""
+    last = monitor.alarm
+    recent = max(FRESH, monitor.forecasts // 10)
+    return last is not None and monitor.forecasts - last.round <= recent
+
+
+def _words(kind: str, monitor: Monitor) -> str:
+    if kind == "off":
+        return f"not calibrated: forecasts are {(monitor.alarm or monitor.finding).direction}"
+    return {
+        "few": "too few rounds to tell",
+        "none": "no evidence against calibration",
+        "weak": "weak evidence against calibration",
+    }[kind]
+
+
+def _reason(stream: LiveStream, kind: str) -> str:
+    monitor = stream.monitors[1]
+    if kind == "few":
+        return f"{stream.record.rounds:,} outcomes have come."
+    if kind == "off":
+        said = (monitor.alarm or monitor.finding).in_words("{since}")
+        return f"The answered {said}."
+    found = monitor.smooth_error()
+    return (
+        f"With 95 % confidence, at all times, the smooth calibration error of the answered "
+        f"forecasts is from {found.lower:.3g} to {found.upper:.3g}."
+    )
+
+
+def groups_of(stream: LiveStream) -> list[GroupView]:
+    """Return all groups, most evidence against their answered forecasts first."""
+    if not stream.monitors:
+        return []
+    watched = stream.monitors[1].groups
+    views = [
+        GroupView(
+            str(name),
+            group.rounds,
+            None,
+            None,
+            None,
+            min(group.evidence, CERTAIN),
+            stream.monitors[1].threshold,
+            alarm_view(stream, 1, str(name), group.alarms, group.alarm),
+        )
+        for name, group in watched.items()
+    ]
+    return sorted(views, key=lambda view: (-view.evidence, view.name))
+
+
+def course_of(stream: LiveStream) -> list[Point]:
+    """Return the stretches between marks."""
+    marks = list(stream.course.marks)
+    if stream.record.rounds > (marks[-1].rounds if marks else 0):
+        marks.append(mark_of(stream.last_outcome or 0, stream))
+    if not marks:
+        return []
+    start = Mark(marks[0].at, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0)
+    return [_point(a, b) for a, b in zip([start, *marks[:-1]], marks, strict=True)]
+
+
+def _point(start: Mark, end: Mark) -> Point:
+    rounds = end.rounds - start.rounds
+    return Point(
+        start.at,
+        end.at,
+        rounds,
+        (end.right - start.right) / rounds,
+        (end.before - start.before) / rounds,
+        (end.after - start.after) / rounds,
+        math.sqrt(max(end.noise - start.noise, 0.0)) / rounds,
+        end.per_round,
+        number(end.evidence_before),
+        number(end.evidence_after),
+        end.unresolved,
+    )
+
+
+def view_of(listed: Listed, stream: LiveStream, now: int) -> StreamView:
+    """Return everything about a stream."""
+    sides, groups = sides_of(stream), groups_of(stream)
+    oldest = next(iter(stream.record.open.values()), None)
+    return StreamView(
+        info_of(listed, stream),
+        stream.seq,
+        now,
+        stream.options,
+        sides[:50],
+        len(sides),
+        course_of(stream),
+        Outstanding(
+            len(stream.record.open),
+            stream.options.max_unresolved,
+            None if oldest is None else oldest.at,
+        ),
+        groups[:MOST_GROUPS],
+        len(groups),
+        alarms_of(stream),
+        [],
+        [],
+    )

@@ -269,21 +269,21 @@ def view_of(listed: Listed, stream: LiveStream, now: int) -> StreamView:
     sides, groups = sides_of(stream), groups_of(stream)
     oldest = next(iter(stream.record.open.values()), None)
     return StreamView(
-        *msgspec.structs.astuple(info_of(listed, stream)),
-        stream.seq,
-        now,
-        stream.options,
-        sides[:50],
-        len(sides),
-        course_of(stream),
-        Outstanding(
+        **msgspec.structs.asdict(info_of(listed, stream)),
+        seq=stream.seq,
+        now=now,
+        options=stream.options,
+        sides=sides[:50],
+        sides_total=len(sides),
+        course=course_of(stream),
+        outstanding=Outstanding(
             len(stream.record.open),
             stream.options.max_unresolved,
             None if oldest is None else oldest.at,
         ),
-        groups[:MOST_GROUPS],
-        len(groups),
-        alarms_of(stream),
-        [],
-        [],
+        groups=groups[:MOST_GROUPS],
+        groups_total=len(groups),
+        latest_alarms=alarms_of(stream),
+        rates=[],
+        errors=[],
     )

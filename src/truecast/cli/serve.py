@@ -141,9 +141,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         public=options["public_url"],
         webhook=_webhook(options, data),
         certificate=(options["tls_cert"], options["tls_key"]) if options["tls_cert"] else None,
-        limits=Limits(
-            body=options["max_body"], rows=options["max_rows"], rate=options["rate"]
-        ),
+        limits=Limits(body=options["max_body"], rows=options["max_rows"], rate=options["rate"]),
         log_requests=options["log_requests"],
     )
 

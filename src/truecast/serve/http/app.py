@@ -13,13 +13,25 @@ from typing import TYPE_CHECKING, Any
 from truecast.errors import AccessError, ServiceError, UnavailableError
 from truecast.serve.http import inference, streams, system
 from truecast.serve.http.auth import ANYONE, Tokens, bearer
-from truecast.serve.http.exchange import Answer, Flow, Receive, Request, Send, read_body
+from truecast.serve.http.documentation import documentation
+from truecast.serve.http.exchange import (
+    SAFE,
+    Answer,
+    Flow,
+    Receive,
+    Request,
+    Send,
+    encoder,
+    read_body,
+)
 from truecast.serve.http.hosts import Hosts
 from truecast.serve.http.limits import Buckets, Limits
 from truecast.serve.http.logs import log
+from truecast.serve.http.openapi import described
 from truecast.serve.http.problems import problem_of, refusal
 from truecast.serve.http.routes import Route, Table
 from truecast.serve.http.traffic import Traffic
+from truecast.serve.writer import Health
 
 if TYPE_CHECKING:
     from truecast.serve.service import Service
@@ -27,12 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["App", "table"]
 
 _CHARACTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
-_SAFE = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-)
 _REFUSALS_LOGGED = 10.0  # a second
 
 
@@ -64,6 +70,9 @@ class App:
         log_all: bool = False,
     ) -> None:
         self.table = table()
+        description = described(self.table)
+        self.openapi = encoder.encode(description)
+        self.documentation = documentation(description)
         self.tokens = tokens
         self.hosts = hosts or Hosts()
         self.limits = limits or Limits()
@@ -78,20 +87,26 @@ class App:
         self._unique = secrets.token_hex(4)
         self._numbers = count(1)
 
+    def health(self) -> Health:
+        """Whether requests are taken."""
+        if self.stopping.is_set():
+            return Health(reason="stopping")
+        if self._service is None:
+            return Health(reason="waiting for the database")
+        return self._service.health
+
     @property
     def service(self) -> Service:
         """The service, or UnavailableError."""
         if self._service is None:
-            raise UnavailableError("a standby: another process writes to the database", 503, 5.0)
+            raise UnavailableError("waiting for the database", 503, 1.0)
         return self._service
 
     @service.setter
     def service(self, service: Service) -> None:
         self._service = service
 
-    async def __call__(
-        self, scope: MutableMapping[str, Any], receive: Receive, send: Send
-    ) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             raise NotImplementedError(f"no {scope['type']} here")
@@ -133,9 +148,7 @@ class App:
             request.body = await read_body(receive, request.headers, self.limits.body)
         return await route.handler(request)
 
-    def _admit(
-        self, request: Request, route: Route, scope: MutableMapping[str, Any]
-    ) -> None:
+    def _admit(self, request: Request, route: Route, scope: MutableMapping[str, Any]) -> None:
         """Find out who asks; refuse who may not, or asks too often."""
         address = scope["client"][0] if scope.get("client") else "unknown"
         if self.tokens is None:
@@ -167,9 +180,7 @@ class App:
         if problem.status >= 500 and problem.status != 503:
             self._note(logging.ERROR, "failed", request, problem.status, trace=error)
         elif not self._log_all and self._logged.take("") == 0.0:
-            self._note(
-                logging.WARNING, "refused", request, problem.status, detail=problem.detail
-            )
+            self._note(logging.WARNING, "refused", request, problem.status, detail=problem.detail)
         if request.name and self._service is not None:
             self._service.note_error(request.name, problem.status, problem.title, problem.detail)
         return refusal(problem, error)
@@ -195,7 +206,7 @@ class App:
         return f"{self._unique}-{next(self._numbers)}"
 
     async def _flow(self, request: Request, flow: Flow, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", flow.media), (b"x-accel-buffering", b"no"), *_SAFE]
+        headers = [(b"content-type", flow.media), (b"x-accel-buffering", b"no"), *SAFE]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         if request.method == "HEAD":
             await send({"type": "http.response.body", "body": b""})
@@ -222,8 +233,8 @@ async def _send(request: Request, answer: Answer, send: Send) -> None:
         (b"content-type", answer.media),
         (b"content-length", str(len(body)).encode()),
         (b"x-request-id", request.id.encode()),
-        *(answer.headers or ()),
-        *_SAFE,
+        *answer.headers,
+        *answer.safe,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     whole = b"" if request.method == "HEAD" else body

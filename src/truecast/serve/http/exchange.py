@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from truecast.serve.http.auth import Token
     from truecast.serve.http.routes import Route
 
-__all__ = ["JSON", "Answer", "Flow", "Receive", "Request", "Send", "encoder", "json_answer"]
+__all__ = [
+    "JSON",
+    "SAFE",
+    "Answer",
+    "Flow",
+    "Receive",
+    "Request",
+    "Send",
+    "encoder",
+    "json_answer",
+    "read_body",
+]
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -29,13 +40,23 @@ _LONGEST_QUERY = 2_000
 encoder = msgspec.json.Encoder()
 
 
+#: what all answers carry: they are data, to be neither stored nor shown as a page
+SAFE: tuple[Header, ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+
+
 class Answer(NamedTuple):
-    """What goes back."""
+    """What goes back; pages have headers of their own in place of `SAFE`."""
 
     status: int
     body: bytes
     media: bytes = JSON
     headers: tuple[Header, ...] = ()
+    safe: tuple[Header, ...] = SAFE
 
 
 class Flow(NamedTuple):

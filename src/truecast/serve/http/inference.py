@@ -56,8 +56,8 @@ class InferenceAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answers."""
 
     model_name: str
+    model_version: str
     outputs: list[Tensor]
-    model_version: str = "1"
     id: str | None = None
 
 
@@ -134,9 +134,8 @@ async def infer(request: Request) -> Answer:
     for name in wanted:
         if name not in tensors:
             raise InputError("outputs", "must be named p or id", name)
-    return json_answer(
-        InferenceAnswer(request.name, [tensors[name] for name in wanted], id=body.id)
-    )
+    chosen = [tensors[name] for name in wanted]
+    return json_answer(InferenceAnswer(request.name, "1", chosen, body.id))
 
 
 def _scores(tensor: Tensor) -> list[float | list[float]]:

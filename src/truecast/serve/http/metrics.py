@@ -92,7 +92,7 @@ def _streams(infos: list[StreamInfo]) -> Iterator[str]:
         yield _head(name, kind, says)
         for info in infos:
             for field, labels, unit in fields:
-                value = getattr(info, field)
+                value = getattr(info, field, None)
                 if value is not None:
                     number = value if unit == 1.0 else value * unit
                     yield sample(f"truecast_{name}", {"stream": info.name, **labels}, number)

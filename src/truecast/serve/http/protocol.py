@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import TimerHandle, Transport
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 __all__ = ["Protocol"]

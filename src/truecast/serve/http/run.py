@@ -284,7 +284,7 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 
 
 def _config(app: App, context: ssl.SSLContext | None) -> uvicorn.Config:
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app,
         http=_protocol(),
         ws="none",
@@ -297,7 +297,6 @@ def _config(app: App, context: ssl.SSLContext | None) -> uvicorn.Config:
         timeout_graceful_shutdown=PATIENCE,
         ssl_context_factory=None if context is None else lambda *_: context,
     )
-    return config
 
 
 def _protocol() -> Any:

@@ -9,6 +9,8 @@ import msgspec
 from msgspec import UNSET
 
 from truecast.errors import ConflictError, InputError, NotFoundError
+from truecast.serve.evidence import AlarmView, Evidence
+from truecast.serve.halves import Side, Totals
 from truecast.serve.http.bodies import (
     ForecastBody,
     Forecasts,
@@ -23,7 +25,7 @@ from truecast.serve.http.exchange import Answer, Request, json_answer
 from truecast.serve.http.logs import log
 from truecast.serve.http.routes import Route
 from truecast.serve.rows import Forecast, ForecastRow, OutcomeAnswer, OutcomeRow
-from truecast.serve.view import StreamInfo, StreamView
+from truecast.serve.view import StreamInfo, StreamView, Verdict
 
 __all__ = ["ROUTES"]
 
@@ -63,6 +65,40 @@ class GivenUp(msgspec.Struct, frozen=True):
     given_up: int
 
 
+class ClassCertificate(msgspec.Struct, frozen=True):
+    """What is proved of one class; the label is null if outcomes are 0 and 1."""
+
+    label: str | None
+    certificate: Totals
+
+
+class Certificates(msgspec.Struct, frozen=True):
+    """What is proved of the answered forecasts; none before the first outcome."""
+
+    name: str
+    rounds: int
+    unresolved: int
+    classes: list[ClassCertificate]
+
+
+class Alarms(msgspec.Struct, frozen=True):
+    """Evidence against the model (`before`) and the answered forecasts (`after`), and alarms."""
+
+    name: str
+    verdict: Verdict
+    before: Evidence | None
+    after: Evidence | None
+    alarms: list[AlarmView]
+
+
+class Measures(msgspec.Struct, frozen=True):
+    """Scores and calibration errors, of the model and the answered forecasts, class by class."""
+
+    name: str
+    rounds: int
+    sides: list[Side]
+
+
 async def create(request: Request) -> Answer:
     """Make a stream."""
     body = decoded(_new_stream, request.body)
@@ -80,6 +116,27 @@ async def listed(request: Request) -> Answer:
 async def overview(request: Request) -> Answer:
     """Read all that is known of a stream."""
     return json_answer(await request.app.service.overview(request.name))
+
+
+async def certificate(request: Request) -> Answer:
+    """Read what is proved."""
+    view = await request.app.service.overview(request.name)
+    classes = [ClassCertificate(side.label, side.certificate) for side in view.sides]
+    return json_answer(Certificates(view.name, view.rounds, view.unresolved, classes))
+
+
+async def alarm(request: Request) -> Answer:
+    """Read the evidence."""
+    view = await request.app.service.overview(request.name)
+    side = view.sides[0] if view.classes is None and view.sides else None
+    before, after = (side.before.evidence, side.after.evidence) if side else (None, None)
+    return json_answer(Alarms(view.name, view.verdict, before, after, view.latest_alarms))
+
+
+async def measures(request: Request) -> Answer:
+    """Read scores and errors."""
+    view = await request.app.service.overview(request.name)
+    return json_answer(Measures(view.name, view.rounds, view.sides))
 
 
 async def delete(request: Request) -> Answer:
@@ -159,6 +216,13 @@ ROUTES = [
           gives=StreamView, refuses=(404, 503)),
     Route("DELETE", _STREAM, delete, "admin", "Delete a stream with all that it knows",
           status=204, refuses=(404, 503), query={"confirm": "The name of the stream once more."}),
+    Route("GET", f"{_STREAM}/certificate", certificate, "read", "Read what is proved",
+          gives=Certificates, refuses=(404, 503)),
+    Route("GET", f"{_STREAM}/alarm", alarm, "read", "Read the evidence, and alarms",
+          gives=Alarms, refuses=(404, 503)),
+    Route("GET", f"{_STREAM}/measures", measures, "read",
+          "Read scores and calibration errors, before and after",
+          gives=Measures, refuses=(404, 503)),
     Route("GET", f"{_STREAM}/state", state, "read",
           "Export the state: `Recalibrator.load` takes it", gives=dict[str, Any],
           refuses=(404, 503)),

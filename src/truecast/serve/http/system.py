@@ -68,13 +68,14 @@ async def dashboard(request: Request) -> Answer:
 
 def _page(request: Request, page: Page) -> Answer:
     """Answer a page, if the browser does not have it."""
-    headers = (*HEADERS, (b"etag", page.etag))
-    if request.headers.get(b"if-none-match") == page.etag:
-        return Answer(304, b"", page.media_type, headers)
-    return Answer(200, page.content, page.media_type, headers)
+    etag, media = page.etag.encode(), page.media_type.encode()
+    known = request.headers.get(b"if-none-match") == etag
+    content = b"" if known else page.content
+    return Answer(304 if known else 200, content, media, ((b"etag", etag),), _PAGE_HEADERS)
 
 
 _PAGES = pages()
+_PAGE_HEADERS = tuple((name.encode(), value.encode()) for name, value in HEADERS.items())
 _HTML = "text/html"
 
 ROUTES: list[Route] = [

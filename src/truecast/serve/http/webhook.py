@@ -21,9 +21,10 @@ import msgspec
 from truecast._atomic import replaced
 from truecast.client.webhooks import SIGNATURE, signature
 from truecast.errors import FileError, TruecastError
+from truecast.serve.evidence import AlarmView
 from truecast.serve.http.exchange import encoder
 from truecast.serve.http.logs import log
-from truecast.serve.view import AlarmView, StreamInfo
+from truecast.serve.view import StreamInfo
 
 if TYPE_CHECKING:
     import httpx
@@ -103,7 +104,7 @@ class Webhook:
                 view = await service.overview(info.name)
             except TruecastError:  # deleted, or not now: the sweep comes back
                 continue
-            for alarm in view.alarms:
+            for alarm in view.latest_alarms:
                 key = Key(info.name, info.created, alarm.which, alarm.group)
                 if alarm.number > self._sent.get(key, 0):
                     self._waiting[key] = Waiting(alarm, 0, 0.0)
@@ -169,7 +170,9 @@ def message(key: Key, alarm: AlarmView, public: str) -> dict[str, Any]:
     group = "" if alarm.group is None else f" of group {alarm.group!r}"
     return {
         "type": "alarm",
-        "id": "/".join([key.stream, str(key.created), key.which, key.group or "", str(alarm.number)]),
+        "id": "/".join(
+            [key.stream, str(key.created), key.which, key.group or "", str(alarm.number)]
+        ),
         "stream": key.stream,
         "which": alarm.which,
         "group": alarm.group,

@@ -226,7 +226,7 @@ function together(part) {
 export function course(chart, all) {
   const points = blocks(all.filter((each) => each.rounds && known(each.before)));
   if (points.length < 2) {
-    chart.empty("Too few outcomes to draw yet.");
+    chart.empty("Drawn once outcomes came at different times.");
     return;
   }
   const bottom = 184;
@@ -258,7 +258,7 @@ const logged = (value) => Math.max(FLOOR, Math.min(CEILING, Math.log10(Math.max(
 export function evidenceCourse(chart, points, side) {
   const seen = points.filter((each) => known(each.evidence_before) || known(each.evidence_after));
   if (seen.length < 2 || !side.after.evidence) {
-    chart.empty(side.after.evidence ? "Too few outcomes to draw yet." : "Not watched.");
+    chart.empty(side.after.evidence ? "Drawn once outcomes came at different times." : "Not watched.");
     return;
   }
   const bottom = 184;
@@ -300,7 +300,7 @@ function onset(alarm, kind, { x, y, bottom }) {
 export function level(chart, points, field, words, kind = "afterline") {
   const seen = points.filter((each) => known(each[field]));
   if (seen.length < 2) {
-    chart.empty("Too few outcomes to draw yet.");
+    chart.empty("Drawn once outcomes came at different times.");
     return;
   }
   const bottom = 144;

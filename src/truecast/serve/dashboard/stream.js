@@ -120,6 +120,7 @@ export class Stream {
     reliability(this.charts.before, side.before);
     reliability(this.charts.after, side.after);
     evidenceCourse(this.charts.evidence, view.course, side);
+    say(this.charts.evidence.caption.querySelector(".promise"), promise(side.after.evidence));
     this.scores.replaceChildren(scores(side));
   }
 
@@ -169,7 +170,7 @@ function pictures() {
     after: new Chart("After: what was answered", ...ranges()),
     evidence: new Chart("Evidence against calibration", key("blue line", "the model"),
       key("green line", "answered"), key("band", "when it began, as far as can be told"),
-      "Below 1, bets against the forecasts lose."),
+      element("span", { class: "promise" })),
     proved: new Chart("Proved distance to calibration, a round",
       "The forecasts answered so far are at most this far from calibrated ones, for any outcomes; "
       + "those still awaited count at their worst."),
@@ -178,6 +179,17 @@ function pictures() {
     unresolved: new Chart("Outcomes outstanding", "Forecasts that await their outcome."),
     rates: new Chart("The last hour", key("blue", "forecasts"), key("green", "outcomes")),
   };
+}
+
+// What the dashed line stands for.
+function promise(watched) {
+  if (!watched) return "";
+  if (watched.alpha !== null) {
+    return `If forecasts are right, the chance that it ever reaches the dashed line is at most `
+      + `${percent(watched.alpha)}.`;
+  }
+  return `If forecasts are right, it reaches the dashed line at most once in `
+    + `${counted(watched.mean_time)} of them, on average. After an alarm it starts anew.`;
 }
 
 // What an alarm found, with its time in the viewer's zone.

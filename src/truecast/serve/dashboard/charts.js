@@ -226,7 +226,7 @@ function together(part) {
 export function course(chart, all) {
   const points = blocks(all.filter((each) => each.rounds && known(each.before)));
   if (points.length < 2) {
-    chart.empty("Too few outcomes to draw yet.");
+    chart.empty("Drawn once outcomes came at different times.");
     return;
   }
   const bottom = 184;
@@ -257,16 +257,16 @@ const logged = (value) => Math.max(FLOOR, Math.min(CEILING, Math.log10(Math.max(
 // Evidence against the model's and against the answered forecasts, on a logarithmic scale.
 export function evidenceCourse(chart, points, side) {
   const seen = points.filter((each) => known(each.evidence_before) || known(each.evidence_after));
-  if (seen.length < 2) {
-    chart.empty("Too few outcomes to draw yet.");
+  if (seen.length < 2 || !side.after.evidence) {
+    chart.empty(side.after.evidence ? "Drawn once outcomes came at different times." : "Not watched.");
     return;
   }
   const bottom = 184;
   const { x, xs, axis, when, places } = timed(points, bottom);
   const before = points.map((each) => each.evidence_before);
   const after = points.map((each) => each.evidence_after);
-  const threshold = side.after.evidence.threshold ?? side.before.evidence.threshold;
-  const most = Math.max(10 * (threshold ?? 1), ...before.filter(known), ...after.filter(known));
+  const { threshold } = side.after.evidence;
+  const most = Math.max(10 * threshold, ...before.filter(known), ...after.filter(known));
   const high = Math.ceil(logged(most));
   const y = scale(FLOOR, high, bottom, TOP);
   const step = Math.max(2, 2 * Math.floor(high / 8));
@@ -278,8 +278,8 @@ export function evidenceCourse(chart, points, side) {
     levels(y, marks, (mark) => (mark ? raised(mark) : "1")),
     onset(side.before.evidence.alarm, "before", { x, y, bottom }),
     onset(side.after.evidence.alarm, "after", { x, y, bottom }),
-    known(threshold) ? [rule(LEFT, y(logged(threshold)), RIGHT, y(logged(threshold)), "ideal"),
-      text(RIGHT, y(logged(threshold)) - 4, `alarm from ${evidence(threshold)}`, "end")] : null,
+    rule(LEFT, y(logged(threshold)), RIGHT, y(logged(threshold)), "ideal"),
+    text(RIGHT, y(logged(threshold)) - 4, `alarm from ${evidence(threshold)}`, "end"),
     line(xs, before.map(height), "curve"), line(xs, after.map(height), "afterline"), axis,
   ], places, points.map((each) => `${when(each)}\nmodel ${evidence(each.evidence_before)}\n`
     + `answered ${evidence(each.evidence_after)}`),
@@ -300,7 +300,7 @@ function onset(alarm, kind, { x, y, bottom }) {
 export function level(chart, points, field, words, kind = "afterline") {
   const seen = points.filter((each) => known(each[field]));
   if (seen.length < 2) {
-    chart.empty("Too few outcomes to draw yet.");
+    chart.empty("Drawn once outcomes came at different times.");
     return;
   }
   const bottom = 144;
@@ -316,8 +316,19 @@ export function level(chart, points, field, words, kind = "afterline") {
   `Now ${words(values.at(-1))}, at most ${words(Math.max(...values))}.`);
 }
 
+const MINUTE = 60_000;
+
+// The last hour, with zeros where nothing came.
+function lastHour(some, now) {
+  const last = Math.floor(now / MINUTE) * MINUTE;
+  const found = new Map(some.map((each) => [each.at, each]));
+  return Array.from({ length: 60 }, (_, k) => last - (59 - k) * MINUTE).map((minute) =>
+    found.get(minute) ?? { at: minute, forecasts: 0, outcomes: 0 });
+}
+
 // Forecasts up and outcomes down, minute by minute.
-export function rates(chart, minutes) {
+export function rates(chart, some, now) {
+  const minutes = lastHour(some, now);
   const most = Math.max(0, ...minutes.flatMap((each) => [each.forecasts, each.outcomes]));
   if (!most) {
     chart.empty("Nothing in the last hour.");

@@ -43,7 +43,7 @@ export class Stream {
     course(this.charts.course, view.course);
     level(this.charts.proved, view.course, "per_round", figure);
     level(this.charts.unresolved, view.course, "unresolved", counted, "curve");
-    rates(this.charts.rates, view.rates);
+    rates(this.charts.rates, view.rates, view.now);
     this.drawGroups(view);
     this.drawErrors(view);
   }
@@ -55,7 +55,8 @@ export class Stream {
     const { kind: found, headline, reason } = view.verdict;
     const alarms = view.sides.flatMap((side) => [alarm(side, "after"), alarm(side, "before")])
       .filter(Boolean).slice(0, 4);
-    const words = [headline, reason, ...alarms];
+    const why = reason.includes("{since}") ? null : reason; // the alarm says it, with its time
+    const words = [headline, why, ...alarms].filter(Boolean);
     if (this.words !== words.join()) {
       if (this.words && this.headline !== headline) this.announce(`${this.name}: ${headline}`);
       this.words = words.join();
@@ -63,7 +64,7 @@ export class Stream {
       this.verdict.hidden = false;
       this.verdict.className = `verdict ${found}`;
       this.verdict.replaceChildren(element("p", {}, mark(found), headline),
-        ...words.slice(1).filter(Boolean).map((text) => element("p", {}, text)));
+        ...words.slice(1).map((text) => element("p", {}, text)));
     }
     this.drawTiles(view);
   }
@@ -119,6 +120,7 @@ export class Stream {
     reliability(this.charts.before, side.before);
     reliability(this.charts.after, side.after);
     evidenceCourse(this.charts.evidence, view.course, side);
+    say(this.charts.evidence.caption.querySelector(".promise"), promise(side.after.evidence));
     this.scores.replaceChildren(scores(side));
   }
 
@@ -129,13 +131,14 @@ export class Stream {
     const more = total > view.groups.length
       ? ` The first ${counted(view.groups.length)} of ${counted(total)}.` : "";
     say(this.groups.words, `Groups that a forecast names, most evidence first.${more}`);
+    const means = view.groups.some((group) => group.rate !== null);
     const lines = view.groups.map((group) => [
       element("bdi", { class: "name" }, String(group.name)),
       element("span", { class: group.alarm ? "flag" : null },
-        `${group.alarm ? "alarm, " : ""}${evidence(group.evidence)}`),
-      counted(group.rounds), percent(group.rate), percent(group.before), percent(group.after)]);
-    this.groups.body.replaceChildren(table(["group", "evidence", "outcomes", "came true", "model",
-      "answered"], lines));
+        `${group.alarm ? "alarm, " : ""}${evidence(group.evidence)}`), counted(group.rounds),
+      ...(means ? [group.rate, group.before, group.after].map(percent) : [])]);
+    this.groups.body.replaceChildren(table(["group", "evidence", "outcomes",
+      ...(means ? ["came true", "model", "answered"] : [])], lines));
   }
 
   drawErrors(view) {
@@ -167,7 +170,7 @@ function pictures() {
     after: new Chart("After: what was answered", ...ranges()),
     evidence: new Chart("Evidence against calibration", key("blue line", "the model"),
       key("green line", "answered"), key("band", "when it began, as far as can be told"),
-      "Below 1, bets against the forecasts lose."),
+      element("span", { class: "promise" })),
     proved: new Chart("Proved distance to calibration, a round",
       "The forecasts answered so far are at most this far from calibrated ones, for any outcomes; "
       + "those still awaited count at their worst."),
@@ -178,9 +181,20 @@ function pictures() {
   };
 }
 
+// What the dashed line stands for.
+function promise(watched) {
+  if (!watched) return "";
+  if (watched.alpha !== null) {
+    return `If forecasts are right, the chance that it ever reaches the dashed line is at most `
+      + `${percent(watched.alpha)}.`;
+  }
+  return `If forecasts are right, it reaches the dashed line at most once in `
+    + `${counted(watched.mean_time)} of them, on average. After an alarm it starts anew.`;
+}
+
 // What an alarm found, with its time in the viewer's zone.
 function alarm(side, which) {
-  const found = side[which].evidence.alarm;
+  const found = side[which].evidence?.alarm;
   if (!found) return null;
   const whose = which === "after" ? "Answered forecasts" : "The model";
   const label = side.label === null ? "" : `, class ${side.label}`;
@@ -202,16 +216,21 @@ function scores(side) {
     ["Smooth calibration error", figure(before.smooth), figure(after.smooth)],
     before.smooth_by_chance !== null && ["\u2003the same by chance",
       figure(before.smooth_by_chance), figure(after.smooth_by_chance)],
-    ["\u200395 % interval, at all times", interval(before), interval(after)],
+    before.smooth_lower !== null && ["\u200395 % interval, at all times", interval(before),
+      interval(after)],
     ["Mean forecast", percent(before.mean), percent(after.mean)],
     ["Mean outcome", percent(side.rate), percent(side.rate)],
-    ["Evidence against", evidence(before.evidence.now), evidence(after.evidence.now)],
-    ["\u2003the most so far", evidence(before.evidence.peak), evidence(after.evidence.peak)],
-    ["\u2003alarm from", evidence(before.evidence.threshold), evidence(after.evidence.threshold)],
-    ["\u2003alarms", counted(before.evidence.alarms), counted(after.evidence.alarms)],
+    ...(before.evidence ? betting(before.evidence, after.evidence) : []),
   ].filter(Boolean);
   return table(["of the same outcomes", "before", "after"], lines, "scores");
 }
+
+const betting = (before, after) => [
+  ["Evidence against", evidence(before.now), evidence(after.now)],
+  ["\u2003the most so far", evidence(before.peak), evidence(after.peak)],
+  ["\u2003alarm from", evidence(before.threshold), evidence(after.threshold)],
+  ["\u2003alarms", counted(before.alarms), counted(after.alarms)],
+];
 
 function table(names, lines, kind = null) {
   return element("table", { class: kind },

@@ -112,10 +112,9 @@ class Outstanding(msgspec.Struct, frozen=True):
     oldest: int | None
 
 
-class StreamView(msgspec.Struct, frozen=True):
-    """Everything about a stream."""
+class StreamView(StreamInfo, frozen=True):
+    """Everything about a stream: what a list shows, and more."""
 
-    info: StreamInfo
     seq: int
     now: int
     options: StreamOptions
@@ -125,14 +124,9 @@ class StreamView(msgspec.Struct, frozen=True):
     outstanding: Outstanding
     groups: list[GroupView]
     groups_total: int
-    alarms: list[AlarmView]
+    latest_alarms: list[AlarmView]  # the last one of each monitor and group
     rates: list[dict[str, int]]
     errors: list[dict[str, Any]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as one flat object, the info's fields first."""
-        fields = msgspec.to_builtins(self)
-        return {**fields.pop("info"), **fields}
 
 
 def info_of(listed: Listed, stream: LiveStream | None) -> StreamInfo:
@@ -278,17 +272,19 @@ def view_of(listed: Listed, stream: LiveStream, now: int) -> StreamView:
     """Return everything about a stream."""
     sides, groups = sides_of(stream), groups_of(stream)
     return StreamView(
-        info_of(listed, stream),
-        stream.seq,
-        now,
-        stream.options,
-        sides[:50],
-        len(sides),
-        course_of(stream),
-        Outstanding(stream.record.unresolved, stream.options.max_unresolved, stream.record.oldest),
-        groups[:MOST_GROUPS],
-        len(groups),
-        alarms_of(stream),
-        [],
-        [],
+        **msgspec.structs.asdict(info_of(listed, stream)),
+        seq=stream.seq,
+        now=now,
+        options=stream.options,
+        sides=sides[:50],
+        sides_total=len(sides),
+        course=course_of(stream),
+        outstanding=Outstanding(
+            stream.record.unresolved, stream.options.max_unresolved, stream.record.oldest
+        ),
+        groups=groups[:MOST_GROUPS],
+        groups_total=len(groups),
+        latest_alarms=alarms_of(stream),
+        rates=[],
+        errors=[],
     )

@@ -69,6 +69,7 @@ class SQLiteStore:
         self.epoch = 0
         self._lock: IO[bytes] | None = None
         self._db: sqlite3.Connection | None = None
+        self._file = 0, 0
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -115,6 +116,12 @@ class SQLiteStore:
             db.close()
             raise
         self._db = db
+        self._file = self._seen()
+
+    def _seen(self) -> tuple[int, int]:
+        """Which file is there: one that was moved or replaced is written to no more."""
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
 
     def _begin_epoch(self) -> None:
         with _Transaction(self.db) as db:
@@ -194,6 +201,8 @@ class SQLiteStore:
         """See `Store`."""
         with _Transaction(self.db) as db:
             self._check_epoch(db)
+            if self._seen() != self._file:
+                raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
             for created in batch.created:
                 db.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", created)
                 db.execute("UPDATE meta SET numbers = ?", created[:1])

@@ -1,4 +1,4 @@
-"""The service on SQLite: answers, idempotence, restarts."""
+"""The service on both databases: answers, idempotence, restarts."""
 
 import asyncio
 
@@ -12,11 +12,6 @@ from truecast.serve.service import open_service
 
 def run(coroutine):
     return asyncio.run(coroutine)
-
-
-@pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/a.db"
 
 
 def test_an_id_again_gets_the_same_answer_and_changes_nothing(url):
@@ -71,7 +66,7 @@ def test_bad_requests_change_nothing(url):
     assert run(play()) == (1, 0)
 
 
-def test_a_restart_goes_on_as_if_there_had_been_none(url):
+def test_a_restart_goes_on_as_if_there_had_been_none(url, tmp_path):
     scores = [(k * 37 % 101) / 101 for k in range(60)]
 
     async def part(service, k):
@@ -93,4 +88,4 @@ def test_a_restart_goes_on_as_if_there_had_been_none(url):
                 said += await part(service, k)
         return said
 
-    assert run(whole(url)) == run(pieces(url.replace("a.db", "b.db")))
+    assert run(whole(url)) == run(pieces(f"sqlite:///{tmp_path}/b.db"))

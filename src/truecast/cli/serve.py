@@ -31,8 +31,9 @@ DATABASE = "truecast.db"
 @click.option("--token-file", type=file_type, help="Who may do what; see `serve token`.")
 @click.option("--standby", is_flag=True, help="Wait while another process writes; then take over.")
 @click.option(
-    "--open-streams", type=click.IntRange(1), metavar="N", help="Streams to keep in memory."
-)
+    "--open-streams", type=click.IntRange(1), default=2_000, show_default=True, metavar="N",
+    help="Streams to keep in memory.",
+)  # fmt: skip
 @click.option(
     "--rate", type=click.FloatRange(0), default=0.0, metavar="N",
     help="Requests a second of one token, or address.  [default: no limit]",
@@ -57,7 +58,7 @@ DATABASE = "truecast.db"
 )  # fmt: skip
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those refused.")
 @click.pass_context
-def serve(context: click.Context, **options: Any) -> None:
+def serve(context: click.Context, /, **options: Any) -> None:
     """Answer scores with calibrated probabilities over HTTP, and learn outcomes when they come.
 
     Every answer is on disk before it is given: kill the process at any time, and start it again.
@@ -156,9 +157,11 @@ def _webhook(options: dict[str, Any], data: Path | None) -> tuple[str, bytes, Pa
         raise click.UsageError("--webhook must begin with http:// or https://")
     if secret is None:
         raise click.UsageError("--webhook needs --webhook-secret, so that alarms are signed")
-    if memory is None and data is None:
-        raise click.UsageError("--webhook with --database needs --webhook-memory")
+    if memory is None:
+        if data is None:
+            raise click.UsageError("--webhook with --database needs --webhook-memory")
+        memory = data / "webhook.json"
     found = secret.read_bytes().strip()
     if len(found) < 16:
         raise click.UsageError("--webhook-secret must have at least 16 characters")
-    return url, found, memory or data / "webhook.json"
+    return url, found, memory

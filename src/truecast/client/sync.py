@@ -66,7 +66,7 @@ class Client:
     ...     said = client.forecast("judge", 0.83, groups=["math"])
     ...     later = client.outcome("judge", said.id, 1)
     ...     again = client.outcome("judge", said.id, 1)
-    >>> said.p, later.status, again.status
+    >>> round(said.p, 3), later.status, again.status
     (0.83, 'learned', 'duplicate')
     """
 

@@ -23,7 +23,7 @@ def signature(body: bytes, secret: bytes, at: int) -> str:
     Examples
     --------
     >>> signature(b"{}", b"secret", at=1_700_000_000)[:20]
-    't=1700000000,v1=8e6b'
+    't=1700000000,v1=b856'
     """
     mac = hmac.new(secret, b"%d." % at + body, hashlib.sha256)
     return f"t={at},v1={mac.hexdigest()}"

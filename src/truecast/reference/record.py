@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 __all__ = ["Record", "Side", "cell_of"]
 
@@ -59,7 +58,7 @@ class Side:
     cells: int
     ones: int = 0
     rolling: float = 0.0  # sum of Brier scores
-    recent: deque[int] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    recent: deque[bool] = field(default_factory=lambda: deque(maxlen=WINDOW))
 
     def __post_init__(self) -> None:
         self.before, self.after = Half(self.cells), Half(self.cells)
@@ -78,6 +77,24 @@ class Open:
     before: list[float]
     after: list[float]
     average: list[float]
+    groups: list[int]
+
+
+@dataclass
+class Sums:
+    """Sums of the only class or of the most probable one: of everyone, or of a group."""
+
+    rounds: int = 0
+    right: int = 0
+    before: float = 0.0
+    after: float = 0.0
+
+    def add(self, came: bool, before: float, after: float) -> None:
+        """Add a round."""
+        self.rounds += 1
+        self.right += came
+        self.before += before
+        self.after += after
 
 
 class Record:
@@ -96,17 +113,17 @@ class Record:
     def __init__(self, classes: int, cells: int, most: int) -> None:
         self.sides = [Side(cells) for _ in range(classes)]
         self.most = most
-        self.issued = self.rounds = self.given_up = 0
-        self.right, self.sure = 0, [0.0, 0.0]  # of the most probable class: came, and sums said
+        self.issued = self.given_up = 0
+        self.all, self.groups = Sums(), dict[int, Sums]()
         self.noise = 0.0  # the sum of p (1 - p)
         self.open: dict[int, Open] = {}
 
-    def issue(self, at: int, before: list[float], after: list[float]) -> int:
+    def issue(self, at: int, before: list[float], after: list[float], groups: list[int]) -> int:
         """Remember a forecast, return its number."""
         if len(self.open) >= self.most:
             self.give_up(next(iter(self.open)))
         averages = [side.average for side in self.sides]
-        self.open[self.issued] = Open(at, before, after, averages)
+        self.open[self.issued] = Open(at, before, after, averages, groups)
         self.issued += 1
         return self.issued - 1
 
@@ -118,54 +135,18 @@ class Record:
             y = outcome == (1 if one else k)
             side.before.add(found.before[k], y)
             side.after.add(found.after[k], y)
-            side.rolling += (y - found.average[k]) ** 2
+            side.rolling += (y - found.average[k]) * (y - found.average[k])
             side.ones += y
             side.recent.append(y)
         top = found.after.index(max(found.after))
-        said = found.before[0] if one else max(found.before), found.after[top]
-        self.right += outcome == (1 if one else top)
-        self.sure = [self.sure[0] + said[0], self.sure[1] + said[1]]
-        self.noise += said[1] * (1.0 - said[1])
-        self.rounds += 1
+        before, after = max(found.before), found.after[top]
+        came = outcome == (1 if one else top)
+        self.all.add(came, before, after)
+        self.noise += after * (1.0 - after)
+        for group in found.groups:
+            self.groups.setdefault(group, Sums()).add(came, before, after)
 
     def give_up(self, ticket: int) -> None:
         """Remember a forecast no longer."""
         del self.open[ticket]
         self.given_up += 1
-
-    def state(self) -> dict[str, Any]:
-        """Everything, as plain data."""
-        return {
-            "issued": self.issued,
-            "rounds": self.rounds,
-            "given_up": self.given_up,
-            "right": self.right,
-            "sure": self.sure,
-            "noise": self.noise,
-            "sides": [_plain_side(side) for side in self.sides],
-            "open": [
-                [ticket, each.at, each.before, each.after, each.average]
-                for ticket, each in self.open.items()
-            ],
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Take over what `state` gave."""
-        for name in ("issued", "rounds", "given_up", "right", "sure", "noise"):
-            setattr(self, name, state[name])
-        for side, saved in zip(self.sides, state["sides"], strict=True):
-            side.ones, side.rolling = saved["ones"], saved["rolling"]
-            side.recent = deque(saved["recent"], maxlen=WINDOW)
-            for half in ("before", "after"):
-                vars(getattr(side, half)).update(saved[half])
-        self.open = {ticket: Open(*each) for ticket, *each in state["open"]}
-
-
-def _plain_side(side: Side) -> dict[str, Any]:
-    return {
-        "ones": side.ones,
-        "rolling": side.rolling,
-        "recent": [int(y) for y in side.recent],
-        "before": asdict(side.before),
-        "after": asdict(side.after),
-    }

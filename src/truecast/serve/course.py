@@ -71,20 +71,20 @@ class Course:
 
 def mark_of(at: int, stream: LiveStream) -> Mark:
     """Return where a stream is now."""
-    record = stream.record
+    issued, _, noise, (rounds, right, before, after), _ = stream.record.sums()
     evidence = [monitor.evidence for monitor in stream.monitors] or [math.nan, math.nan]
     return Mark(
         at,
-        record.issued,
-        record.rounds,
-        record.right,
-        record.sure[0],
-        record.sure[1],
-        record.noise,
+        issued,
+        rounds,
+        right,
+        before,
+        after,
+        noise,
         per_round(stream),
         evidence[0],
         evidence[1],
-        len(record.open),
+        stream.record.unresolved,
     )
 
 

@@ -102,8 +102,8 @@ def sides_of(stream: LiveStream) -> list[Side]:
 
 
 def _side(stream: LiveStream, k: int, label: str | None, certificate: Any) -> Side:
-    side, rounds = stream.record.sides[k], stream.record.rounds
-    rate = side.ones / rounds
+    side, rounds = stream.record.side(k), stream.record.rounds
+    rate = side["ones"] / rounds
     intervals: list[Any] = [monitor.smooth_error() for monitor in stream.monitors]
     intervals = intervals or [None, None]
     return Side(
@@ -111,9 +111,9 @@ def _side(stream: LiveStream, k: int, label: str | None, certificate: Any) -> Si
         rounds,
         rate,
         rate * (1.0 - rate),
-        Rolling(WINDOW, side.rolling / rounds),
-        _half(side.before, rounds, intervals[0], evidence_of(stream, 0)),
-        _half(side.after, rounds, intervals[1], evidence_of(stream, 1)),
+        Rolling(WINDOW, side["rolling"] / rounds),
+        _half(side["before"], rounds, intervals[0], evidence_of(stream, 0)),
+        _half(side["after"], rounds, intervals[1], evidence_of(stream, 1)),
         Totals(
             certificate.bound,
             certificate.per_round,
@@ -128,9 +128,9 @@ def _half(half: Any, rounds: int, interval: Any, evidence: Evidence | None) -> H
     tally = tally_of(half)
     chance = uncertainty(smooth_calibration_error, tally, resamples=RESAMPLES)
     return Half(
-        math.fsum(half.said) / rounds,
-        half.brier / rounds,
-        None if half.refuted else half.log / rounds,
+        math.fsum(half["said"]) / rounds,
+        half["brier"] / rounds,
+        None if half["refuted"] else half["log"] / rounds,
         chance.estimate,
         chance.if_calibrated,
         None if interval is None else interval.lower,
@@ -148,26 +148,28 @@ def edges(cells: int) -> NDArray[np.float64]:
 
 def tally_of(half: Any) -> Tally:
     """Return the tally of forecasts rounded to the mean of their cell."""
-    zeros, ones = np.array(half.zeros, np.int64), np.array(half.ones, np.int64)
+    zeros, ones = half["zeros"], half["ones"]
     used = zeros + ones > 0
     ends = edges(len(zeros))
-    p = np.array(half.said)[used] / (zeros + ones)[used]
+    p = half["said"][used] / (zeros + ones)[used]
     p = np.clip(p, ends[:-1][used], np.nextafter(ends[1:][used], 0.0))
-    p[-1] = p[-1] if not used[-1] else min(half.said[-1] / (zeros + ones)[-1], 1.0)
+    if used[-1]:  # the last cell has its upper end
+        p[-1] = min(float(half["said"][-1] / (zeros + ones)[-1]), 1.0)
     return Tally(p, zeros[used], ones[used])
 
 
 def _ranges(half: Any, rounds: int) -> list[Range]:
     """Put neighbouring cells together, until each range has a twentieth of the rounds."""
-    ends = edges(len(half.zeros))
+    ends = edges(len(half["zeros"]))
     found: list[Range] = []
     zeros = ones = 0
     said, low = 0.0, 0.0
     done = 0
-    for k in range(len(half.zeros)):
-        zeros, ones, said = zeros + half.zeros[k], ones + half.ones[k], said + half.said[k]
+    for k in range(len(half["zeros"])):
+        zeros, ones = zeros + int(half["zeros"][k]), ones + int(half["ones"][k])
+        said += float(half["said"][k])
         count = zeros + ones
-        last = k + 1 == len(half.zeros)
+        last = k + 1 == len(half["zeros"])
         if count and (last or (done + count) * MOST_RANGES >= (len(found) + 1) * rounds):
             found.append(_range(low, float(ends[k + 1]), count, said / count, ones / count))
             done, low = done + count, float(ends[k + 1])

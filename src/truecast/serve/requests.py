@@ -249,7 +249,7 @@ class Learning(Request):
             if known.outcome is not None:
                 same = known.outcome == outcome
                 answers.append(OutcomeAnswer(row.id, "duplicate" if same else "contradiction", p))
-            elif not stream.awaits(known.ticket):
+            elif not stream.record.awaits(known.ticket):
                 answers.append(OutcomeAnswer(row.id, "given_up", p))
             else:
                 answers.append(OutcomeAnswer(row.id, "learned", p))
@@ -298,11 +298,11 @@ class GiveUp(Request):
         number = work.shelf.find(self.name).number
         stream = work.shelf.open(self.name)
         if self.older_than is not None:
-            tickets = stream.older_than(work.now - int(1_000 * self.older_than))
+            tickets = stream.record.older_than(work.now - int(1_000 * self.older_than))
         else:
             known = [work.known.get((number, name)) for name in self.ids or ()]
             tickets = sorted({each.ticket for each in known if each is not None})
-            tickets = [ticket for ticket in tickets if stream.awaits(ticket)]
+            tickets = [ticket for ticket in tickets if stream.record.awaits(ticket)]
         if tickets:
             work.touched.add(self.name)
             stream.give_up(tickets)

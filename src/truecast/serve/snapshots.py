@@ -7,11 +7,13 @@ import zlib
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from truecast.errors import StateError
 from truecast.serve.options import StreamOptions
 from truecast.serve.store import Snapshot
 from truecast.serve.stream import LiveStream
+from truecast.state import plain
 
 __all__ = ["from_snapshot", "state_of", "to_snapshot"]
 
@@ -26,7 +28,7 @@ def state_of(stream: LiveStream) -> dict[str, Any]:
         "last_outcome": stream.last_outcome,
         "recalibrator": stream.recalibrator.state(),
         "monitors": [monitor.state() for monitor in stream.monitors],
-        "record": stream.record.state(),
+        "record": _record_state(stream),
         "course": stream.course.state(),
     }
 
@@ -49,6 +51,39 @@ def from_snapshot(options: StreamOptions, snapshot: Snapshot) -> LiveStream:
     stream.recalibrator.load(state["recalibrator"])
     for monitor, saved in zip(stream.monitors, state["monitors"], strict=True):
         monitor.load(saved)
-    stream.record.load(state["record"])
+    _load_record(stream, state["record"])
     stream.course.load(state["course"])
     return stream
+
+
+def _record_state(stream: LiveStream) -> dict[str, Any]:
+    record = stream.record
+    return {
+        "groups": list(stream.groups),
+        "sums": record.sums(),
+        "sides": [_plain(record.side(k)) for k in range(stream.classes)],
+        "open": {name: column.tobytes() for name, column in record.saved_open().items()},
+    }
+
+
+def _plain(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Return arrays as lists, halves included."""
+    return {
+        name: _plain(value) if isinstance(value, dict) else value
+        for name, value in plain(numbers).items()
+    }
+
+
+def _load_record(stream: LiveStream, state: dict[str, Any]) -> None:
+    record = stream.record
+    stream.groups = {name: place for place, name in enumerate(state["groups"], start=1)}
+    issued, given_up, noise, everyone, groups = state["sums"]
+    record.load_sums(issued, given_up, noise, tuple(everyone), [tuple(each) for each in groups])
+    for k, side in enumerate(state["sides"]):
+        record.load_side(k, side)
+    kinds = {"numbers": "<f8"}
+    columns = {
+        name: np.frombuffer(column, kinds.get(name, "<i8"))
+        for name, column in state["open"].items()
+    }
+    record.load_open(**columns)

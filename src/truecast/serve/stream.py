@@ -11,16 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _check
+from truecast import _check, _core
 from truecast.errors import InputError
-from truecast.reference.record import Record
 from truecast.serve.course import Course
 from truecast.serve.events import Body, Forecasts, GivenUp, Outcomes
 from truecast.serve.options import StreamOptions
 
-__all__ = ["LiveStream"]
+__all__ = ["CELLS", "Group", "LiveStream"]
 
 Group = str | list[str] | None
+
+CELLS = 256, 64  # of a record: of one outcome, and of each of several classes
+_FEW = 8  # rows up to which one by one is faster
+_NO_NUMBERS = np.empty(0, np.int64)
+_NO_BYTES = np.empty(0, np.uint8)
+_NO_MEMBERS = np.empty(0, np.uint32)
 
 
 class LiveStream:
@@ -35,6 +40,8 @@ class LiveStream:
     ----------
     seq : int
         The last entry that it knows.
+    groups : dict
+        Names of groups, and their numbers in the record; 0 is all others.
     last_forecast, last_outcome : int or None
         When these came, in milliseconds since 1970.
     """
@@ -43,10 +50,11 @@ class LiveStream:
         self.options = options
         self.recalibrator = options.recalibrator()
         self.labels = options.labels
-        classes = 1 if self.labels is None else len(self.labels)
-        self.monitors = [options.monitor(), options.monitor()] if classes == 1 else []
-        self.record = Record(classes, 256 if classes == 1 else 64, options.max_unresolved)
+        self.classes = 1 if self.labels is None else len(self.labels)
+        self.monitors = [options.monitor(), options.monitor()] if self.binary else []
+        self.record = _core.Record(self.classes, CELLS[not self.binary], options.max_unresolved)
         self.course = Course()
+        self.groups: dict[str, int] = {}
         self.seq = 0
         self.last_forecast: int | None = None
         self.last_outcome: int | None = None
@@ -59,7 +67,7 @@ class LiveStream:
     @property
     def rows(self) -> int:
         """Forecasts and outcomes so far."""
-        return int(self.record.issued + self.record.rounds)
+        return self.record.issued + self.record.rounds
 
     def scores(self, rows: list[Any]) -> NDArray[np.float64]:
         """Return scores as an array, or raise InputError."""
@@ -70,7 +78,8 @@ class LiveStream:
     def outcome(self, given: Any, position: int | None = None) -> int:
         """Return an outcome as a number, or raise InputError."""
         if not self.binary:
-            return self.recalibrator._labels.number(given, "outcome", position)  # type: ignore[no-any-return]
+            number: int = self.recalibrator._labels.number(given, "outcome", position)
+            return number
         if given is True or given is False or given not in (0, 1):
             raise InputError("outcome", "must be 0 or 1", given, position)
         return int(given)
@@ -84,40 +93,124 @@ class LiveStream:
     ) -> NDArray[np.float64]:
         """Issue a forecast for each score, and return them."""
         names = None if groups is None else [_name(group) for group in groups]
-        checked = None if names is None else _check.groups(names, len(scores))
-        if events is not None:
-            _check.events(events, len(scores))
-        said = np.empty_like(scores)
+        if names is not None:
+            names = _check.groups(names, len(scores))
+        about = _NO_NUMBERS if events is None else _check.events(events, len(scores))
         before = self._probabilities(scores)
-        for k in range(len(scores)):
-            options: dict[str, Any] = {}
-            if checked is not None:
-                options["group"] = checked[k]
-            if events is not None:
-                options["event"] = events[k]
-            said[k] = self.recalibrator.issue(scores[k], **options).p
-            for monitor, rows in zip(self.monitors, (before, said), strict=False):
-                monitor.issue(float(rows[k]), **options)
-            self.record.issue(
-                at, np.atleast_1d(before[k]).tolist(), np.atleast_1d(said[k]).tolist()
-            )
+        if self.binary and len(scores) <= _FEW and names is None and events is None:
+            said = self._forecast_few(at, scores, before)
+        else:
+            said = self._forecast_many(at, scores, before, names, about, events)
         self.last_forecast = at
         return said
 
-    def awaits(self, ticket: int) -> bool:
-        """Whether the outcome of this forecast is awaited."""
-        return ticket in self.record.open
+    def _forecast_few(
+        self, at: int, scores: NDArray[np.float64], before: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        said = []
+        for score, p in zip(scores.tolist(), before.tolist(), strict=True):
+            ticket = self.recalibrator.issue(score)
+            self.monitors[0]._issue(p, None, None)
+            self.monitors[1]._issue(ticket.p, None, None)
+            self.record.issue(at, p, ticket.p, [])
+            said.append(ticket.p)
+        return np.array(said)
+
+    def _forecast_many(
+        self,
+        at: int,
+        scores: NDArray[np.float64],
+        before: NDArray[np.float64],
+        names: list[Any] | None,
+        about: NDArray[np.int64],
+        events: list[str | None] | None,
+    ) -> NDArray[np.float64]:
+        order = np.zeros(len(scores), np.uint8)
+        rows = np.ascontiguousarray(scores.reshape(len(scores), self.classes))
+        if self.binary:
+            said = np.empty(len(scores))
+            nothing = _NO_NUMBERS, _NO_BYTES, order
+            self.recalibrator._desk.steps(rows, names, about, *nothing, said)
+            self.monitors[0]._steps(before, names, about, *nothing)
+            self.monitors[1]._steps(said, names, about, *nothing)
+        else:
+            said = self._issue_classes(scores, names, events)
+        self.record.steps(
+            np.full(len(scores), at),
+            np.ascontiguousarray(before.reshape(rows.shape)),
+            said.reshape(rows.shape),
+            *self._members(names),
+            _NO_NUMBERS,
+            np.empty(0, np.int32),
+            order,
+        )
+        return said
+
+    def _issue_classes(
+        self, scores: NDArray[np.float64], names: list[Any] | None, events: Any
+    ) -> NDArray[np.float64]:
+        said = np.empty_like(scores)
+        for k, row in enumerate(scores):
+            options: dict[str, Any] = {}
+            if names is not None:
+                options["group"] = names[k]
+            if events is not None:
+                options["event"] = events[k]
+            said[k] = self.recalibrator.issue(row, **options).p
+        return said
+
+    def _members(self, names: list[Any] | None) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Return how many groups each round has, and their numbers in the record."""
+        if names is None:
+            return _NO_NUMBERS, _NO_MEMBERS
+        counts, members = [], []
+        for name in names:
+            own = () if name is None else name if isinstance(name, tuple) else (name,)
+            numbers = sorted({self._group(each) for each in own})
+            counts.append(len(numbers))
+            members.extend(numbers)
+        return np.array(counts, np.int64), np.array(members, np.uint32)
+
+    def _group(self, name: str) -> int:
+        found = self.groups.get(name)
+        if found is None and len(self.groups) < self.options.max_groups:
+            found = self.groups[name] = len(self.groups) + 1
+        return found or 0
 
     def learn(self, at: int, tickets: list[int], outcomes: list[int]) -> None:
         """Learn outcomes of forecasts that are awaited, each once."""
+        if self.binary and len(tickets) > _FEW:
+            self._learn_many(tickets, outcomes)
+        else:
+            self._learn_few(tickets, outcomes)
+        self.last_outcome = at
+        self.course.note(at, self)
+
+    def _learn_few(self, tickets: list[int], outcomes: list[int]) -> None:
         for ticket, outcome in zip(tickets, outcomes, strict=True):
             label = outcome if self.labels is None else self.labels[outcome]
             self.recalibrator.resolve(ticket, label)
             for monitor in self.monitors:
                 monitor.resolve(ticket, outcome)
             self.record.resolve(ticket, outcome)
-        self.last_outcome = at
-        self.course.note(at, self)
+
+    def _learn_many(self, tickets: list[int], outcomes: list[int]) -> None:
+        numbers, y = np.array(tickets, np.int64), np.array(outcomes, np.uint8)
+        order, nothing = np.ones(len(y), np.uint8), np.empty((0, 1))
+        said = np.empty(len(y))
+        self.recalibrator._desk.steps(nothing, None, _NO_NUMBERS, numbers, y, order, said)
+        for monitor in self.monitors:
+            monitor._steps(np.empty(0), None, _NO_NUMBERS, numbers, y, order)
+        self.record.steps(
+            _NO_NUMBERS,
+            nothing,
+            nothing,
+            _NO_NUMBERS,
+            _NO_MEMBERS,
+            numbers,
+            y.astype(np.int32),
+            order,
+        )
 
     def give_up(self, tickets: list[int]) -> None:
         """Await these outcomes no longer."""
@@ -126,10 +219,6 @@ class LiveStream:
             for monitor in self.monitors:
                 monitor.give_up(ticket)
             self.record.give_up(ticket)
-
-    def older_than(self, at: int) -> list[int]:
-        """Return the awaited forecasts that were made before this time."""
-        return [ticket for ticket, made in self.record.open.items() if made.at < at]
 
     def apply(self, seq: int, at: int, body: Body) -> NDArray[np.float64] | None:
         """Do what an entry says; return the forecasts, if it made some."""
@@ -147,7 +236,7 @@ class LiveStream:
     def columns(self, numbers: bytes) -> NDArray[np.float64]:
         """Return forecasts or scores as an array: a row each if there are classes."""
         flat = np.frombuffer(numbers, "<f8")
-        return flat if self.binary else flat.reshape(-1, len(self.labels or ()))
+        return flat if self.binary else flat.reshape(-1, self.classes)
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the model said, as probabilities."""

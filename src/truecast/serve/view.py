@@ -83,8 +83,8 @@ class GroupView(msgspec.Struct, frozen=True):
     rate: float | None
     before: float | None
     after: float | None
-    evidence: float
-    threshold: float
+    evidence: float | None
+    threshold: float | None
     alarm: AlarmView | None
 
 
@@ -141,7 +141,7 @@ def info_of(listed: Listed, stream: LiveStream | None) -> StreamInfo:
     return StreamInfo(
         *about,
         record.rounds,
-        len(record.open),
+        record.unresolved,
         record.given_up,
         stream.last_forecast,
         stream.last_outcome,
@@ -217,23 +217,26 @@ def _reason(stream: LiveStream, kind: str) -> str:
 
 def groups_of(stream: LiveStream) -> list[GroupView]:
     """Return all groups, most evidence against their answered forecasts first."""
-    if not stream.monitors:
-        return []
-    watched = stream.monitors[1].groups
-    views = [
-        GroupView(
-            str(name),
-            group.rounds,
-            None,
-            None,
-            None,
-            min(group.evidence, CERTAIN),
-            stream.monitors[1].threshold,
-            alarm_view(stream, 1, str(name), group.alarms, group.alarm),
+    sums = stream.record.sums()[4]
+    views = []
+    for name, place in stream.groups.items():
+        rounds, right, before, after = sums[place] if place < len(sums) else (0, 0, 0.0, 0.0)
+        rate, model, said = (x / rounds if rounds else None for x in (right, before, after))
+        watched = stream.monitors[1] if stream.monitors else None
+        group = watched.groups[name] if watched else None
+        views.append(
+            GroupView(
+                name,
+                rounds,
+                rate,
+                model,
+                said,
+                None if group is None else min(group.evidence, CERTAIN),
+                None if watched is None else watched.threshold,
+                None if group is None else alarm_view(stream, 1, name, group.alarms, group.alarm),
+            )
         )
-        for name, group in watched.items()
-    ]
-    return sorted(views, key=lambda view: (-view.evidence, view.name))
+    return sorted(views, key=lambda view: (-(view.evidence or 0.0), view.name))
 
 
 def course_of(stream: LiveStream) -> list[Point]:
@@ -267,23 +270,20 @@ def _point(start: Mark, end: Mark) -> Point:
 def view_of(listed: Listed, stream: LiveStream, now: int) -> StreamView:
     """Return everything about a stream."""
     sides, groups = sides_of(stream), groups_of(stream)
-    oldest = next(iter(stream.record.open.values()), None)
     return StreamView(
-        *msgspec.structs.astuple(info_of(listed, stream)),
-        stream.seq,
-        now,
-        stream.options,
-        sides[:50],
-        len(sides),
-        course_of(stream),
-        Outstanding(
-            len(stream.record.open),
-            stream.options.max_unresolved,
-            None if oldest is None else oldest.at,
+        **msgspec.structs.asdict(info_of(listed, stream)),
+        seq=stream.seq,
+        now=now,
+        options=stream.options,
+        sides=sides[:50],
+        sides_total=len(sides),
+        course=course_of(stream),
+        outstanding=Outstanding(
+            stream.record.unresolved, stream.options.max_unresolved, stream.record.oldest
         ),
-        groups[:MOST_GROUPS],
-        len(groups),
-        alarms_of(stream),
-        [],
-        [],
+        groups=groups[:MOST_GROUPS],
+        groups_total=len(groups),
+        latest_alarms=alarms_of(stream),
+        rates=[],
+        errors=[],
     )

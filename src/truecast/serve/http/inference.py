@@ -123,6 +123,10 @@ async def infer(request: Request) -> Answer:
     scores = _scores(inputs["score"])
     rows_of("inputs", scores, request.app.limits.rows)
     ids, groups = (_texts(inputs.get(name), name, len(scores)) for name in ("id", "group"))
+    wanted = [asked.name for asked in body.outputs or ()] or ["p", "id"]
+    for name in wanted:
+        if name not in ("p", "id"):
+            raise InputError("outputs", "must be named p or id", name)
     rows = [ForecastRow(*row) for row in zip(scores, ids, groups, strict=True)]
     answers = await request.app.service.forecasts(request.name, rows)
     p = list(_flat([answer.p for answer in answers]))
@@ -130,10 +134,6 @@ async def infer(request: Request) -> Answer:
         "p": Tensor("p", inputs["score"].shape, "FP64", p),
         "id": Tensor("id", [len(answers)], "BYTES", [answer.id for answer in answers]),
     }
-    wanted = [asked.name for asked in body.outputs] if body.outputs else list(tensors)
-    for name in wanted:
-        if name not in tensors:
-            raise InputError("outputs", "must be named p or id", name)
     chosen = [tensors[name] for name in wanted]
     return json_answer(InferenceAnswer(request.name, "1", chosen, body.id))
 

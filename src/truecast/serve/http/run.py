@@ -23,10 +23,10 @@ from truecast.serve.http.hosts import LOOPBACK, Hosts
 from truecast.serve.http.limits import Limits
 from truecast.serve.http.logs import log
 from truecast.serve.http.webhook import Webhook
-from truecast.serve.service import Service, open_service
+from truecast.serve.service import MOST_OPEN, Service, open_service
 from truecast.serve.store import LockedError
 
-__all__ = ["Settings", "run", "serve"]
+__all__ = ["Settings", "fast_loop", "run", "serve"]
 
 PATIENCE = 10  # seconds for requests that are under way when the service stops
 STANDBY = 0.5  # seconds between two looks whether the database is free
@@ -56,7 +56,7 @@ class Settings:
     port: int = 8799
     tokens: Path | None = None
     standby: bool = False
-    open_streams: int | None = None
+    open_streams: int = MOST_OPEN
     public: str | None = None
     webhook: tuple[str, bytes, Path] | None = None
     certificate: tuple[Path, Path] | None = None
@@ -127,12 +127,17 @@ async def serve(
 
 def run(settings: Settings, started: Callable[[str], None] = lambda url: None) -> int | None:
     """Run in this thread, on uvloop where there is one."""
-    try:
-        from uvloop import new_event_loop
-    except ImportError:
-        new_event_loop = None
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
         return runner.run(serve(settings, started=started))
+
+
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes loops of uvloop, or None."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 class _Stopping:
@@ -174,11 +179,11 @@ class _Stopping:
 
 async def _opened(stack: AsyncExitStack, settings: Settings) -> Service:
     """Open the database; a standby waits until it is free."""
-    options = {} if settings.open_streams is None else {"open_streams": settings.open_streams}
     said = False
     while True:
+        opening = open_service(settings.database, open_streams=settings.open_streams)
         try:
-            return await stack.enter_async_context(open_service(settings.database, **options))
+            return await stack.enter_async_context(opening)
         except LockedError as error:
             if not settings.standby:
                 raise

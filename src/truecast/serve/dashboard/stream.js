@@ -53,7 +53,7 @@ export class Stream {
     say(this.facts, [kind, rounds(view.rounds), `created ${moment(view.created)}`, view.note]
       .filter(Boolean).join(" · "));
     const { kind: found, headline, reason } = view.verdict;
-    // an alarm of long ago is told as such: the headline says whether forecasts are off now
+    // whether forecasts are off now: if not, the alarm was long ago
     const now = { before: headline.startsWith("Before: not calibrated"), after: found === "off" };
     const alarms = view.sides.flatMap((side) => ["after", "before"].map((half) =>
       alarm(side, half, now[half]))).filter(Boolean).slice(0, 4);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import psycopg
@@ -52,13 +53,16 @@ _INSERT_ENTRIES = (
     " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[])"
 )
 _INSERT_IDS = (
-    "INSERT INTO truecast_ids SELECT * FROM"
-    " unnest(%b::bigint[], %b::text[], %b::bigint[], %b::bytea[], %b::bytea[])"
+    "INSERT INTO truecast_ids SELECT %(stream)b, id, %(first)b + place - 1,"
+    " substring(%(scores)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
+    "  FOR %(width)b::integer),"
+    " substring(%(said)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
+    "  FOR %(width)b::integer)"
+    " FROM unnest(%(ids)b::text[]) WITH ORDINALITY u (id, place)"
 )
 _UPDATE_IDS = (
-    "UPDATE truecast_ids i SET outcome = u.outcome"
-    " FROM unnest(%b::bigint[], %b::bigint[], %b::text[]) u (outcome, stream, id)"
-    " WHERE i.stream = u.stream AND i.id = u.id"
+    "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
+    " WHERE i.stream = %b AND i.id = u.id"
 )
 _SAVE = (
     "INSERT INTO truecast_snapshots VALUES (%b, %b, %b, %b) ON CONFLICT (stream)"
@@ -185,13 +189,13 @@ class PostgresStore:
             for created in batch.created:
                 cursor.execute("INSERT INTO truecast_streams VALUES (%b, %b, %b, %b)", created)
                 cursor.execute("UPDATE truecast_meta SET numbers = %b", created[:1])
-            for query, rows in (
-                (_INSERT_ENTRIES, batch.entries),
-                (_INSERT_IDS, batch.issued),
-                (_UPDATE_IDS, batch.resolved),
-            ):
-                if rows:
-                    cursor.execute(query, [list(column) for column in zip(*rows, strict=True)])
+            if batch.entries:
+                columns = [list(column) for column in zip(*batch.entries, strict=True)]
+                cursor.execute(_INSERT_ENTRIES, columns)
+            for rows in batch.issued:
+                cursor.execute(_INSERT_IDS, asdict(rows) | {"width": rows.width})
+            for (stream, outcome), ids in batch.resolved.items():
+                cursor.execute(_UPDATE_IDS, (outcome, ids, stream))
             for stream in batch.deleted:
                 self._delete(cursor, stream)
             for snapshot in batch.snapshots:

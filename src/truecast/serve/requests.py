@@ -5,10 +5,12 @@ A request is checked before it changes anything: it raises a ServeError, or happ
 
 from __future__ import annotations
 
-import secrets
+import os
+import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,14 @@ from truecast.serve.events import (
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import LONGEST_ID, Forecast, ForecastRow, OutcomeAnswer, OutcomeRow
 from truecast.serve.shelf import Shelf
-from truecast.serve.store import Batch, Issued, Known
+from truecast.serve.store import Batch, Known
 from truecast.serve.stream import LiveStream
 from truecast.serve.view import StreamInfo
 
 __all__ = ["Create", "Delete", "Forecasting", "GiveUp", "Learning", "Look", "Request", "Work"]
+
+
+_DOUBLE = struct.Struct("<d")
 
 
 class Work:
@@ -140,6 +145,8 @@ class Forecasting(Request):
         listed = work.shelf.find(self.name)
         stream = work.shelf.open(self.name)
         rows = self.rows
+        if len(rows) == 1 and rows[0].id is None and stream.binary:
+            return [self._single(work, stream, listed.number)]
         try:
             scores = stream.scores([row.score for row in rows])
         except InputError as error:
@@ -180,6 +187,26 @@ class Forecasting(Request):
                 answers[k] = Forecast(row.id or "", first.p if first else 0.0, True)
         return [answer for answer in answers if answer is not None]
 
+    def _single(self, work: Work, stream: LiveStream, number: int) -> Forecast:
+        """Answer one row with a new id: most requests are like this."""
+        row = self.rows[0]
+        groups, events, times = _column([row.groups]), _column([row.event]), _column([row.time])
+        first = stream.record.issued
+        try:
+            p = stream.forecast_one(work.now, row.score, groups, events)
+        except InputError as error:
+            raise BadRequest.of(error) from error
+        work.touched.add(self.name)
+        score, said, name = _DOUBLE.pack(row.score), _DOUBLE.pack(p), _new_id(work.now)
+        stream.seq = work.write(
+            self.name,
+            Kind.FORECASTS,
+            Forecasts(first, [name], score, said, groups, events, times),
+        )
+        work.batch.issue(number, first, [name], score, said)
+        work.known[number, name] = Known(first, score, said, None)
+        return Forecast(name, p)
+
     def _issue(
         self,
         work: Work,
@@ -208,12 +235,10 @@ class Forecasting(Request):
             Forecasts(first, ids, given, answered, groups, events, times),
         )
         width = len(given) // len(rows)
-        for place, name in enumerate(ids):
-            row = Issued(
-                number, name, first + place, _at(given, place, width), _at(answered, place, width)
-            )
-            work.batch.issued.append(row)
-            work.known[number, name] = Known(row.ticket, row.score, row.said, None)
+        work.batch.issue(number, first, ids, given, answered)
+        tickets = range(first, first + len(ids))
+        known = map(Known, tickets, _rows(given, width), _rows(answered, width), repeat(None))
+        work.known.update(zip([(number, name) for name in ids], known, strict=True))
         return said.tolist()  # type: ignore[no-any-return]
 
 
@@ -273,12 +298,14 @@ class Learning(Request):
         work.touched.add(self.name)
         stream.learn(work.now, tickets, outcomes)
         body = Outcomes(
-            ids, np.array(tickets, "<i8").tobytes(), np.array(outcomes, "<i4").tobytes()
+            ids,
+            struct.pack(f"<{len(ids)}q", *tickets),
+            struct.pack(f"<{len(ids)}i", *outcomes),
         )
         stream.seq = work.write(self.name, Kind.OUTCOMES, body)
-        work.batch.resolved.extend(
-            (outcome, number, name) for name, outcome in zip(ids, outcomes, strict=True)
-        )
+        for outcome in set(outcomes):
+            same = [name for name, each in zip(ids, outcomes, strict=True) if each == outcome]
+            work.batch.resolve(number, outcome, same)
 
 
 @dataclass(slots=True)
@@ -320,7 +347,12 @@ def checked_ids(rows: Sequence[ForecastRow | OutcomeRow]) -> None:
 
 def _new_id(now: int) -> str:
     """Sortable by time, and not to be guessed."""
-    return f"{now:012x}{secrets.token_hex(10)}"
+    return f"{now:012x}{os.urandom(10).hex()}"
+
+
+def _rows(packed: bytes, width: int) -> list[bytes]:
+    """Return the rows of packed numbers."""
+    return [packed[at : at + width] for at in range(0, len(packed), width)]
 
 
 def _at(packed: bytes, place: int, width: int) -> bytes:
@@ -329,8 +361,9 @@ def _at(packed: bytes, place: int, width: int) -> bytes:
 
 def _plain(stream: LiveStream, said: bytes) -> Any:
     """Return a forecast as numbers."""
-    numbers = np.frombuffer(said, "<f8").tolist()
-    return numbers[0] if stream.binary else numbers
+    if stream.binary:
+        return _DOUBLE.unpack(said)[0]
+    return np.frombuffer(said, "<f8").tolist()
 
 
 def _column(values: list[Any]) -> list[Any] | None:

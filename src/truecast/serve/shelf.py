@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from truecast.serve.errors import NotFound
-from truecast.serve.events import decode
 from truecast.serve.options import StreamOptions
+from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, to_snapshot
 from truecast.serve.store import Batch, Snapshot, Store
 from truecast.serve.stream import LiveStream
@@ -91,9 +91,8 @@ class Shelf:
             else from_snapshot(listed.options, snapshot)
         )
         listed.since, listed.rows_saved = 0, stream.rows
-        for entry in self.store.entries(stream.seq, stream=listed.number):
-            stream.apply(entry.seq, entry.at, decode(entry))
-        return stream
+        entries = self.store.entries(stream.seq, stream=listed.number)
+        return Replay(stream, listed.name).entries(entries)
 
     def add(self, number: int, name: str, options: StreamOptions, created: int) -> LiveStream:
         """List a new stream."""

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
+
+import msgspec
 
 from truecast.serve.events import ORIGIN, Entry, Head
 from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
@@ -42,6 +43,15 @@ CREATE TABLE IF NOT EXISTS ids (
 CREATE TABLE IF NOT EXISTS snapshots (
     stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, info BLOB NOT NULL
 ) STRICT;
+"""
+# One statement for many rows: it runs without the interpreter lock.
+_INSERT_IDS = """
+INSERT INTO ids SELECT ?1, value, ?2 + key,
+    substr(?4, ?3 * key + 1, ?3), substr(?5, ?3 * key + 1, ?3), NULL
+FROM json_each(?6)
+"""
+_UPDATE_IDS = """
+UPDATE ids SET outcome = ? WHERE stream = ? AND id IN (SELECT value FROM json_each(?))
 """
 _COLUMNS = "seq, stream, at, kind, digest, chain, body"
 _WAIT = 0.2  # seconds between two looks at the lock
@@ -162,7 +172,7 @@ class SQLiteStore:
             rows = self.db.execute(
                 "SELECT ids.id, ticket, score, said, outcome FROM json_each(?) k"
                 " CROSS JOIN ids ON ids.stream = ? AND ids.id = k.value",
-                (json.dumps(list(ids)), stream),
+                (_json(ids), stream),
             )
             for name, *known in rows:
                 found[stream, name] = Known(*known)
@@ -176,8 +186,18 @@ class SQLiteStore:
                 db.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", created)
                 db.execute("UPDATE meta SET numbers = ?", created[:1])
             db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
-            db.executemany("INSERT INTO ids VALUES (?, ?, ?, ?, ?, NULL)", batch.issued)
-            db.executemany("UPDATE ids SET outcome = ? WHERE stream = ? AND id = ?", batch.resolved)
+            for rows in batch.issued:
+                values = (
+                    rows.stream,
+                    rows.first,
+                    rows.width,
+                    rows.scores,
+                    rows.said,
+                    _json(rows.ids),
+                )
+                db.execute(_INSERT_IDS, values)
+            for (stream, outcome), ids in batch.resolved.items():
+                db.execute(_UPDATE_IDS, (outcome, stream, _json(ids)))
             for stream in batch.deleted:
                 self._delete(db, stream)
             db.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", batch.snapshots)
@@ -220,6 +240,10 @@ class SQLiteStore:
         """See `Store`."""
         files = (Path(f"{self.path}{end}") for end in ("", "-wal"))
         return sum(os.stat(file).st_size for file in files if file.exists())
+
+
+def _json(ids: Sequence[str]) -> str:
+    return msgspec.json.encode(ids).decode()
 
 
 class _Transaction:

@@ -27,14 +27,20 @@ class Known(NamedTuple):
     outcome: int | None
 
 
-class Issued(NamedTuple):
-    """A row of the table of ids."""
+@dataclass(slots=True)
+class Issued:
+    """Rows of the table of ids: of one stream, with tickets that follow on one another."""
 
     stream: int
-    id: str
-    ticket: int
-    score: bytes
+    first: int  # ticket
+    ids: list[str]
+    scores: bytes  # packed, as many bytes for each row
     said: bytes
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row."""
+        return len(self.scores) // len(self.ids)
 
 
 class Snapshot(NamedTuple):
@@ -64,10 +70,24 @@ class Batch:
 
     entries: list[Entry] = field(default_factory=list)
     issued: list[Issued] = field(default_factory=list)
-    resolved: list[tuple[int, int, str]] = field(default_factory=list)  # outcome, stream, id
+    resolved: dict[tuple[int, int], list[str]] = field(default_factory=dict)
     created: list[tuple[int, str, bytes, int]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
+
+    def issue(self, stream: int, first: int, ids: list[str], scores: bytes, said: bytes) -> None:
+        """Add ids, to the rows before if they follow on them."""
+        last = self.issued[-1] if self.issued else None
+        if last is not None and last.stream == stream and last.first + len(last.ids) == first:
+            last.ids.extend(ids)
+            last.scores += scores
+            last.said += said
+        else:
+            self.issued.append(Issued(stream, first, list(ids), scores, said))
+
+    def resolve(self, stream: int, outcome: int, ids: list[str]) -> None:
+        """Add outcomes, by what they are."""
+        self.resolved.setdefault((stream, outcome), []).extend(ids)
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.snapshots)

@@ -6,7 +6,8 @@ each. Times come from the entries, so that replaying them gives the same bits.
 
 from __future__ import annotations
 
-from typing import Any
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from truecast.serve.course import Course
 from truecast.serve.events import Body, Forecasts, GivenUp, Outcomes
 from truecast.serve.options import StreamOptions
 
-__all__ = ["CELLS", "Group", "LiveStream"]
+__all__ = ["CELLS", "Group", "LiveStream", "Steps", "name_of"]
 
 Group = str | list[str] | None
 
@@ -26,6 +27,18 @@ _FEW = 8  # rows up to which one by one is faster
 _NO_NUMBERS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
 _NO_MEMBERS = np.empty(0, np.uint32)
+
+
+class Steps(NamedTuple):
+    """Forecasts and outcomes in their order: 0 is the next score, 1 the next ticket."""
+
+    at: NDArray[np.int64]  # when each forecast was made
+    scores: NDArray[np.float64]
+    names: list[Any] | None  # the groups of each forecast
+    about: NDArray[np.int64]  # its event; none at all if there are no events
+    tickets: NDArray[np.int64]
+    outcomes: NDArray[np.uint8]
+    order: NDArray[np.uint8]
 
 
 class LiveStream:
@@ -92,58 +105,93 @@ class LiveStream:
         events: list[str | None] | None,
     ) -> NDArray[np.float64]:
         """Issue a forecast for each score, and return them."""
-        names = None if groups is None else [_name(group) for group in groups]
+        names = None if groups is None else [name_of(group) for group in groups]
         if names is not None:
             names = _check.groups(names, len(scores))
-        about = _NO_NUMBERS if events is None else _check.events(events, len(scores))
-        before = self._probabilities(scores)
+        if events is not None:
+            _check.events(events, len(scores))
         if self.binary and len(scores) <= _FEW and names is None and events is None:
-            said = self._forecast_few(at, scores, before)
+            said = self._forecast_few(at, scores)
         else:
-            said = self._forecast_many(at, scores, before, names, about, events)
+            said = self._forecast_many(at, scores, names, events)
         self.last_forecast = at
         return said
 
-    def _forecast_few(
-        self, at: int, scores: NDArray[np.float64], before: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def forecast_one(
+        self, at: int, score: Any, groups: list[Group] | None, events: list[str | None] | None
+    ) -> float:
+        """Issue one forecast of a stream without classes."""
+        if groups is not None or events is not None or self.options.scale == "logit":
+            return float(self.forecast(at, self.scores([score]), groups, events)[0])
+        try:
+            ticket = self.recalibrator.issue(score)
+        except InputError as error:
+            raise InputError("score", error.rule, error.value, 0) from error
+        self._note_issued(at, score, ticket.p)
+        self.last_forecast = at
+        said: float = ticket.p
+        return said
+
+    def _note_issued(self, at: int, before: float, after: float) -> None:
+        self.monitors[0]._issue(before, None, None)
+        self.monitors[1]._issue(after, None, None)
+        self.record.issue(at, before, after, [])
+
+    def _forecast_few(self, at: int, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         said = []
+        before = self._probabilities(scores)
         for score, p in zip(scores.tolist(), before.tolist(), strict=True):
             ticket = self.recalibrator.issue(score)
-            self.monitors[0]._issue(p, None, None)
-            self.monitors[1]._issue(ticket.p, None, None)
-            self.record.issue(at, p, ticket.p, [])
+            self._note_issued(at, p, ticket.p)
             said.append(ticket.p)
         return np.array(said)
 
     def _forecast_many(
-        self,
-        at: int,
-        scores: NDArray[np.float64],
-        before: NDArray[np.float64],
-        names: list[Any] | None,
-        about: NDArray[np.int64],
-        events: list[str | None] | None,
+        self, at: int, scores: NDArray[np.float64], names: list[Any] | None, events: Any
     ) -> NDArray[np.float64]:
-        order = np.zeros(len(scores), np.uint8)
-        rows = np.ascontiguousarray(scores.reshape(len(scores), self.classes))
+        count = len(scores)
         if self.binary:
-            said = np.empty(len(scores))
-            nothing = _NO_NUMBERS, _NO_BYTES, order
-            self.recalibrator._desk.steps(rows, names, about, *nothing, said)
-            self.monitors[0]._steps(before, names, about, *nothing)
-            self.monitors[1]._steps(said, names, about, *nothing)
-        else:
-            said = self._issue_classes(scores, names, events)
+            about = _NO_NUMBERS if events is None else _check.events(events, count)
+            times, order = np.full(count, at), np.zeros(count, np.uint8)
+            return self.play(Steps(times, scores, names, about, _NO_NUMBERS, _NO_BYTES, order))
+        said = self._issue_classes(scores, names, events)
         self.record.steps(
-            np.full(len(scores), at),
-            np.ascontiguousarray(before.reshape(rows.shape)),
-            said.reshape(rows.shape),
+            np.full(count, at),
+            np.ascontiguousarray(self._probabilities(scores)),
+            said,
             *self._members(names),
             _NO_NUMBERS,
             np.empty(0, np.int32),
+            np.zeros(count, np.uint8),
+        )
+        return said
+
+    def play(self, steps: Steps, aside: Executor | None = None) -> NDArray[np.float64]:
+        """Issue and resolve, of a stream without classes; return what was said at each step.
+
+        With `aside`, the monitor of the model runs in another thread.
+        """
+        _, scores, names, about, tickets, outcomes, order = steps
+        before = np.ascontiguousarray(self._probabilities(scores))
+        said = np.empty(len(order))
+        rest = names, about, tickets, outcomes, order
+        watching = aside.submit(self.monitors[0]._steps, before, *rest) if aside else None
+        self.recalibrator._desk.steps(scores.reshape(-1, 1), *rest, said)
+        after = said[order == 0]
+        self.monitors[1]._steps(after, *rest)
+        self.record.steps(
+            steps.at,
+            before.reshape(-1, 1),
+            after.reshape(-1, 1),
+            *self._members(names),
+            tickets,
+            outcomes.astype(np.int32),
             order,
         )
+        if watching is None:
+            self.monitors[0]._steps(before, *rest)
+        else:
+            watching.result()
         return said
 
     def _issue_classes(
@@ -196,21 +244,8 @@ class LiveStream:
 
     def _learn_many(self, tickets: list[int], outcomes: list[int]) -> None:
         numbers, y = np.array(tickets, np.int64), np.array(outcomes, np.uint8)
-        order, nothing = np.ones(len(y), np.uint8), np.empty((0, 1))
-        said = np.empty(len(y))
-        self.recalibrator._desk.steps(nothing, None, _NO_NUMBERS, numbers, y, order, said)
-        for monitor in self.monitors:
-            monitor._steps(np.empty(0), None, _NO_NUMBERS, numbers, y, order)
-        self.record.steps(
-            _NO_NUMBERS,
-            nothing,
-            nothing,
-            _NO_NUMBERS,
-            _NO_MEMBERS,
-            numbers,
-            y.astype(np.int32),
-            order,
-        )
+        order = np.ones(len(y), np.uint8)
+        self.play(Steps(_NO_NUMBERS, np.empty(0), None, _NO_NUMBERS, numbers, y, order))
 
     def give_up(self, tickets: list[int]) -> None:
         """Await these outcomes no longer."""
@@ -248,5 +283,6 @@ class LiveStream:
         return powers / powers.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
-def _name(group: Group) -> Any:
+def name_of(group: Group) -> Any:
+    """Return groups as a recalibrator takes them."""
     return tuple(group) if isinstance(group, list) else group

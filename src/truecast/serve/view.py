@@ -181,7 +181,8 @@ def _kind(monitor: Monitor) -> str:
         return proved_kind(monitor.rounds, 1.0 / max(monitor.peak, 1.0))
     if _is_fresh(monitor):
         return "off"
-    return proved_kind(monitor.rounds, max(_SURE, _SURE * monitor.threshold / monitor.evidence))
+    share = min(monitor.evidence / monitor.threshold, 1.0)
+    return proved_kind(monitor.rounds, 1.0 if share <= _SURE else _SURE / share)
 
 
 def _is_fresh(monitor: Monitor) -> bool:

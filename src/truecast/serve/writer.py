@@ -18,9 +18,10 @@ from typing import Any
 
 from truecast.serve.errors import ServeError, Unavailable
 from truecast.serve.events import Head
+from truecast.serve.recent import Recent
 from truecast.serve.requests import Look, Request, Work
 from truecast.serve.shelf import Shelf
-from truecast.serve.store import Batch, Store
+from truecast.serve.store import Batch, Known, Store
 from truecast.serve.view import StreamInfo
 
 __all__ = ["Health", "Writer"]
@@ -95,9 +96,11 @@ class Writer:
         self.shelf = Shelf(store, most_open)
         self.health = Health()
         self._head = Head()
+        self._recent = Recent(store)
         self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
-        self._dirty: dict[str, float] = {}  # streams that changed: when there is news next
+        self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
+        self._told: dict[str, float] = {}  # when there was news of a stream
         self._broken = False
         self._next_try, self._pause = 0.0, BACK_OFF[0]
 
@@ -130,11 +133,15 @@ class Writer:
             asked, going = self._wait()
             try:
                 self._serve(asked)
-                self._tell()
             except BaseException as error:  # the thread must live: without it nobody is answered
                 _log.exception("the writer failed")
                 self._fail(asked, Unavailable(f"the writer failed: {error}"))
                 self._broken = True
+            try:
+                self._tell()
+            except Exception:  # news are no reason to refuse anything
+                _log.exception("the writer has no news")
+                self._dirty.clear()
         self._save_all()
 
     def _wait(self) -> tuple[list[Asked], bool]:
@@ -188,17 +195,18 @@ class Writer:
             self._forget(work)
             raise
         self._head = work.head
+        self._recent.keep(work.known)
         self.health.seq = work.head.seq
         self._note(work)
         return answers
 
-    def _known(self, asked: list[Asked]) -> Any:
-        keys: dict[int, list[str]] = {}
+    def _known(self, asked: list[Asked]) -> dict[tuple[int, str], Known]:
+        keys = []
         for one in asked:
             listed = self.shelf.listed.get(one.request.name)
             if listed is not None and (ids := one.request.keys()):
-                keys.setdefault(listed.number, []).extend(ids)
-        return self.store.lookup(keys) if keys else {}
+                keys.append((listed.number, ids))
+        return self._recent.find(keys)
 
     def _add_snapshots(self, work: Work) -> None:
         """Save streams that have gone far since, and those that are to be closed."""
@@ -222,15 +230,15 @@ class Writer:
         """Remember what a transaction changed."""
         self.shelf.saved(work.batch)
         self.shelf.drop(set(work.closing))
-        now = time.monotonic()
         for name in work.touched:
-            self._dirty.setdefault(name, now)
+            self._dirty.setdefault(name, self._told.get(name, 0.0) + THIN)
 
     def _forget(self, work: Work) -> None:
         """Go back to what is durable."""
         self.shelf.drop(work.touched)
         for _, name, _, _ in work.batch.created:
             self.shelf.remove(name)
+        self._recent.clear()
         self._broken = True
 
     def _break(self, error: Exception) -> None:
@@ -273,7 +281,9 @@ class Writer:
         for name in due:
             news.append((name, self.shelf.refresh(name) if name in self.shelf.listed else None))
             del self._dirty[name]
+            self._told[name] = now
         if news:
+            self._told = {name: at for name, at in self._told.items() if now - at < THIN}
             self.health.size = self.store.size()
             self.loop.call_soon_threadsafe(self.changed, news)
 

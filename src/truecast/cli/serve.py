@@ -26,7 +26,12 @@ DATABASE = "truecast.db"
 @click.option("--database", metavar="URL", help="Instead: postgresql://user@host/name.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8799, show_default=True, help="0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8799,
+    show_default=True,
+    metavar="N",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option("--token-file", type=file_type, help="Who may do what; see `serve token`.")
 @click.option("--standby", is_flag=True, help="Wait while another process writes; then take over.")
@@ -46,7 +51,7 @@ DATABASE = "truecast.db"
     "--max-body", type=click.IntRange(1_000), default=8 * 2**20, show_default=True,
     metavar="BYTES", help="Length of one request.",
 )  # fmt: skip
-@click.option("--webhook", metavar="URL", help="Send alarms there, signed; see the guide.")
+@click.option("--webhook", metavar="URL", help="Send alarms there, signed.")
 @click.option("--webhook-secret", type=file_type, help="File with the secret to sign with.")
 @click.option("--webhook-memory", type=file_type, help="File of alarms that were delivered.")
 @click.option("--public-url", metavar="URL", help="Address of the dashboard, for links.")
@@ -70,7 +75,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
     \b
     Examples:
       truecast serve
-      truecast serve token alice --scope forecast --scope outcome --token-file tokens
+      truecast serve token alice --scope forecast --token-file tokens
       truecast serve --host 0.0.0.0 --token-file tokens --log json
       truecast serve --database postgresql://truecast@db/truecast --standby
     """  # noqa: D301

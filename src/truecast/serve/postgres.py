@@ -64,6 +64,11 @@ _UPDATE_IDS = (
     "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
     " WHERE i.stream = %b AND i.id = u.id"
 )
+_TOO_OLD = "SELECT max(seq) FROM truecast_entries WHERE at < %b"
+_TOO_MUCH = (
+    "SELECT max(seq) FROM (SELECT seq, sum(coalesce(length(body), 0) + 100)"
+    " OVER (ORDER BY seq DESC) AS total FROM truecast_entries) sums WHERE total > %b"
+)
 _SAVE = (
     "INSERT INTO truecast_snapshots VALUES (%b, %b, %b, %b) ON CONFLICT (stream)"
     " DO UPDATE SET seq = excluded.seq, state = excluded.state, info = excluded.info"
@@ -72,6 +77,8 @@ _SAVE = (
 
 class PostgresStore:
     """A database of PostgreSQL; see `Store`."""
+
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -108,6 +115,11 @@ class PostgresStore:
                 )
             self.db.execute("UPDATE truecast_meta SET epoch = %b", (epoch + 1,))
         self.epoch = epoch + 1
+
+    def read_only(self) -> None:
+        """See `Store`."""
+        self._connect()
+        self.db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _connect(self) -> None:
         self._db = psycopg.connect(
@@ -218,6 +230,15 @@ class PostgresStore:
         ).fetchone()
         return Snapshot(*row) if row else None
 
+    def snapshots(self) -> Iterator[Snapshot]:
+        """See `Store`."""
+        rows = self.db.execute("SELECT * FROM truecast_snapshots ORDER BY stream", binary=True)
+        return map(Snapshot._make, rows)
+
+    def broken(self) -> list[str]:
+        """See `Store`: PostgreSQL checks its pages itself, if it was set up to."""
+        return []
+
     def entries(
         self, after: int, *, stream: int | None = None, until: int | None = None
     ) -> Iterator[Entry]:
@@ -235,6 +256,11 @@ class PostgresStore:
             if len(rows) < _BATCH:
                 return
             after = rows[-1][0]
+
+    def cut(self, before: int, most: int) -> int:
+        """See `Store`."""
+        found = self._one(_TOO_OLD, (before,)), self._one(_TOO_MUCH, (most,))
+        return max(row[0] or 0 for row in found)
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""

@@ -143,7 +143,7 @@ def test_an_alarm_says_since_when_in_the_viewers_zone(served: Served, look: Any)
     came = datetime.fromtimestamp(alarm["at"] / 1000, UTC)
     local = (came.hour * 60 + came.minute + 5 * 60 + 45) % 1440
     words = page.locator(".verdict").inner_text()
-    assert "Answered forecasts: forecasts are" in words
+    assert ", answered forecasts: forecasts are" in words
     assert f"{local // 60:02}:{local % 60:02}" in words
     assert "{since}" not in words
     assert page.locator(".onset.after").count() == 1

@@ -53,8 +53,10 @@ export class Stream {
     say(this.facts, [kind, rounds(view.rounds), `created ${moment(view.created)}`, view.note]
       .filter(Boolean).join(" · "));
     const { kind: found, headline, reason } = view.verdict;
-    const alarms = view.sides.flatMap((side) => [alarm(side, "after"), alarm(side, "before")])
-      .filter(Boolean).slice(0, 4);
+    // whether forecasts are off now: if not, the alarm was long ago
+    const now = { before: headline.startsWith("Before: not calibrated"), after: found === "off" };
+    const alarms = view.sides.flatMap((side) => ["after", "before"].map((half) =>
+      alarm(side, half, now[half]))).filter(Boolean).slice(0, 4);
     const why = reason.includes("{since}") ? null : reason; // the alarm says it, with its time
     const words = [headline, why, ...alarms].filter(Boolean);
     if (this.words !== words.join()) {
@@ -193,15 +195,18 @@ function promise(watched) {
 }
 
 // What an alarm found, with its time in the viewer's zone.
-function alarm(side, which) {
-  const found = side[which].evidence?.alarm;
+function alarm(side, half, still) {
+  const { alarm: found, alarms } = side[half].evidence ?? {};
   if (!found) return null;
-  const whose = which === "after" ? "Answered forecasts" : "The model";
+  const whose = half === "after" ? "answered forecasts" : "the model";
   const label = side.label === null ? "" : `, class ${side.label}`;
   const since = found.since === null ? `outcome ${counted(found.since_round)}`
     : moment(found.since);
-  const came = found.at === null ? "" : ` The alarm came ${moment(found.at)}.`;
-  return `${whose}${label}: ${found.words.replace("{since}", since)}.${came}`;
+  const which = alarms > 1 ? `The last of ${counted(alarms)} alarms` : "Alarm";
+  const came = found.at === null ? "" : `, ${moment(found.at)}`;
+  const what = found.words.replace("{since}", since);
+  const past = still ? "" : " It is long ago: since then there is no such evidence.";
+  return `${which}${came}, ${whose}${label}: ${what}.${past}`;
 }
 
 function scores(side) {

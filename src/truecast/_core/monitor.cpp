@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "desk.hpp"
 #include "edge.hpp"
 #include "late.hpp"
 #include "names.hpp"
@@ -94,23 +95,15 @@ std::int64_t issue(Watch& watch, nb::handle p, nb::handle group, nb::handle even
     return watch.desk.issue(said, watch.members(name), about);
 }
 
-[[noreturn]] void refuse_ticket(const char* kind, const char* rule, nb::handle value) {
-    const nb::object type = nb::module_::import_("truecast.errors").attr(kind);
-    const nb::object error = type("ticket", rule, value);
-    PyErr_SetObject(type.ptr(), error.ptr());
-    throw nb::python_error();
-}
-
 // The number of a forecast that awaits its outcome.
 std::int64_t awaited(Watch& watch, nb::handle ticket) {
     std::int64_t number = -1;
     if (!PyLong_Check(ticket.ptr()) || PyBool_Check(ticket.ptr()) ||
         !nb::try_cast(ticket, number) || number < 0 || number >= at_rest(watch).desk.book.clock)
-        refuse_ticket("InputError", "must be one that issue() gave", ticket);
-    const auto found = watch.desk.late.tickets.find(number);
-    if (found == watch.desk.late.tickets.end() || !found->second.open)
-        refuse_ticket("TicketError", "awaits no outcome any more: it is resolved or given up",
-                      ticket);
+        refuse_ticket("InputError", nb::str("must be one that issue() gave"), ticket);
+    if (!watch.desk.awaits(number))
+        refuse_ticket("TicketError",
+                      nb::str("awaits no outcome any more: it is resolved or given up"), ticket);
     return number;
 }
 
@@ -127,6 +120,20 @@ void give_up(Watch& watch, nb::handle ticket, bool at_random) {
         watch.desk.close(number, Came::never);
 }
 
+// The groups of each round of a batch; none if there are no groups.
+std::vector<Members> members_of(Watch& watch, nb::handle groups, std::size_t rounds) {
+    std::vector<Members> of;
+    if (groups.is_none()) return of;
+    require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds,
+            "each round needs a group");
+    of.reserve(rounds);
+    for (std::size_t t = 0; t < rounds; ++t) {
+        if (t % 4096 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
+        of.push_back(watch.members(PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t))));
+    }
+    return of;
+}
+
 void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y, nb::handle groups,
          Array<double, 1> evidence) {
     const std::size_t rounds = y.shape(0);
@@ -138,17 +145,7 @@ void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y,
     const Book before = watch.desk.book;
     const Late late_before = watch.desk.late;
     try {
-        std::vector<Members> of;
-        if (!groups.is_none()) {
-            require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds,
-                    "each round needs a group");
-            of.reserve(rounds);
-            for (std::size_t t = 0; t < rounds; ++t) {
-                if (t % 4096 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-                of.push_back(
-                    watch.members(PyList_GET_ITEM(groups.ptr(), static_cast<Py_ssize_t>(t))));
-            }
-        }
+        const std::vector<Members> of = members_of(watch, groups, rounds);
         in_blocks(rounds, 4096, [&](std::size_t t, std::size_t end) {
             for (; t < end; ++t) {
                 const Members& members = of.empty() ? alone : of[t];
@@ -160,6 +157,98 @@ void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y,
         watch.desk.book = before;
         watch.desk.late = late_before;
         watch.forget(names_before);
+        throw;
+    }
+}
+
+// What a batch of steps changes, to go back to.
+class Undo {
+    Watch& watch;
+    const std::size_t names;
+    const Book book;
+    std::map<std::int64_t, Pending> tickets;  // as they were; those that are new are not among them
+    const std::vector<bool> taken;
+    const std::int64_t awaited, passed_over, given_up;
+    const Lags lags;
+
+  public:
+    explicit Undo(Watch& of)
+        : watch(of),
+          names(of.names.size()),
+          book(of.desk.book),
+          taken(of.desk.late.taken),
+          awaited(of.desk.late.awaited),
+          passed_over(of.desk.late.passed_over),
+          given_up(of.desk.late.given_up),
+          lags(of.desk.late.lags) {
+        watch.desk.late.changed = &tickets;
+    }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    ~Undo() { watch.desk.late.changed = nullptr; }
+
+    void restore() {
+        Late& late = watch.desk.late;
+        late.tickets.erase(late.tickets.lower_bound(book.clock), late.tickets.end());
+        for (auto& [number, ticket] : tickets)
+            if (number < book.clock) late.tickets[number] = ticket;
+        late.events.clear();
+        for (const auto& [number, ticket] : late.tickets)
+            if (ticket.open && ticket.event != 0) ++late.events[ticket.event];
+        late.taken = taken;
+        late.awaited = awaited;
+        late.passed_over = passed_over;
+        late.given_up = given_up;
+        late.lags = lags;
+        watch.desk.book = book;
+        watch.forget(names);
+    }
+};
+
+// A step of a batch that resolves what is not awaited.
+struct NotAwaited {
+    std::size_t place;  // among the tickets
+};
+
+// Issue and resolve, in the order of the steps: 0 is the next forecast, 1 the next ticket. Returns
+// the number of the first ticket that was issued.
+std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
+           Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
+           Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order) {
+    const std::size_t rounds = p.shape(0);
+    require((events.shape(0) == rounds || events.shape(0) == 0) && tickets.shape(0) == y.shape(0) &&
+                order.shape(0) == rounds + y.shape(0),
+            "there must be a step for each forecast and ticket");
+    const Busy working(watch);
+    Undo before(watch);
+    // Invariant: of the steps before t, `issued` were forecasts and `resolved` tickets.
+    std::size_t issued = 0, resolved = 0;
+    try {
+        const std::vector<Members> of = members_of(watch, groups, rounds);
+        in_blocks(order.shape(0), 4096, [&](std::size_t t, std::size_t end) {
+            for (; t < end; ++t) {
+                if (order.data()[t] == 0) {
+                    require(issued < rounds, "each must have a step");
+                    const std::int64_t event = events.shape(0) == 0 ? 0 : events.data()[issued];
+                    watch.desk.issue(checked(p.data()[issued]), of.empty() ? alone : of[issued],
+                                     event);
+                    ++issued;
+                } else {
+                    require(resolved < y.shape(0), "each must have a step");
+                    const std::int64_t number = tickets.data()[resolved];
+                    if (!watch.desk.awaits(number)) throw NotAwaited{resolved};
+                    const bool one = (y.data()[resolved] & 1) != 0;
+                    watch.desk.close(number, one ? Came::one : Came::zero);
+                    ++resolved;
+                }
+            }
+        });
+        return watch.desk.book.clock - static_cast<std::int64_t>(rounds);
+    } catch (const NotAwaited& step) {
+        before.restore();
+        refuse_row(tickets.data()[step.place], watch.desk.book.clock, step.place);
+    } catch (...) {
+        before.restore();
         throw;
     }
 }
@@ -400,6 +489,7 @@ void bind_monitor(nb::module_& m) {
              "Learn the outcome, 0 or 1, of an issued forecast.")
         .def("_give_up", &give_up, "ticket"_a.none(), "at_random"_a)
         .def("_run", &run, "p"_a, "y"_a, "groups"_a.none(), "evidence"_a)
+        .def("_steps", &steps, "p"_a, "groups"_a.none(), "events"_a, "tickets"_a, "y"_a, "order"_a)
         .def("_look", &look, "group"_a)
         .def("_names", &names_of)
         .def("_number_of", &number_of, "group"_a.none())

@@ -1,0 +1,54 @@
+"""Changes of streams as server-sent events: what the dashboard listens to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from truecast.serve.http.exchange import encoder
+
+if TYPE_CHECKING:
+    from truecast.serve.http.app import App
+
+__all__ = ["events"]
+
+BEAT = 10.0  # seconds between signs of life
+LOOK = 0.5  # seconds between looks at whether the service is ready, or stops
+
+
+async def events(app: App) -> AsyncIterator[bytes]:
+    """Give events until the service stops."""
+    waiting: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1_000)
+    pump = asyncio.create_task(_pump(app, waiting))
+    health, beat = app.health(), 0.0
+    count = len(app.service.streams())
+    yield _event("hello", {"streams": count, "ready": health.ready, "reason": health.reason})
+    try:
+        while not app.stopping.is_set() and not pump.done():
+            try:
+                yield await asyncio.wait_for(waiting.get(), LOOK)
+            except TimeoutError:
+                beat += LOOK
+                if beat >= BEAT:
+                    beat = 0.0
+                    yield b": still here\n\n"
+            now = app.health()
+            if (now.ready, now.reason) != (health.ready, health.reason):
+                health = now
+                yield _event("health", {"ready": now.ready, "reason": now.reason})
+    finally:
+        pump.cancel()
+
+
+async def _pump(app: App, waiting: asyncio.Queue[bytes]) -> None:
+    """Pass changes on; one who reads too slowly is cut off, and comes back with a fresh look."""
+    async for change in app.service.subscribe():
+        if change.info is None:
+            waiting.put_nowait(_event("deleted", {"name": change.name}))
+        else:
+            waiting.put_nowait(_event("change", change.info))
+
+
+def _event(name: str, data: Any) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + encoder.encode(data) + b"\n\n"

@@ -11,8 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
 
-from truecast.errors import StateError
-from truecast.serve.errors import NotFound
+from truecast.errors import NotFoundError, StateError
 from truecast.serve.events import Kind
 from truecast.serve.options import StreamOptions
 from truecast.serve.replay import Replay
@@ -85,11 +84,11 @@ class Shelf:
         self.next_number = max(self.next_number, self.store.last_number() + 1)
 
     def find(self, name: str) -> Listed:
-        """Return a stream that exists, or raise NotFound."""
+        """Return a stream that exists, or raise NotFoundError."""
         try:
             return self.listed[name]
         except KeyError:
-            raise NotFound(f"there is no stream {name!r:.120}: create it first") from None
+            raise NotFoundError(f"there is no stream {name!r:.120}: create it first") from None
 
     def open(self, name: str) -> LiveStream:
         """Return a stream, loaded if need be."""

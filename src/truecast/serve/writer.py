@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from truecast.serve.errors import ServeError, Unavailable
+from truecast.errors import InputError, ServiceError, UnavailableError
 from truecast.serve.events import Head
 from truecast.serve.recent import Recent
 from truecast.serve.requests import Request, Work
@@ -150,7 +150,7 @@ class Writer:
                 self._serve(asked)
             except BaseException as error:  # the thread must live: without it nobody is answered
                 _log.exception("the writer failed")
-                self._fail(asked, Unavailable(f"the writer failed: {error}"))
+                self._fail(asked, UnavailableError(f"the writer failed: {error}"))
                 self._broken = True
             try:
                 self._tell()
@@ -186,15 +186,14 @@ class Writer:
             self.shelf.catch_up()
         if self._broken and not self._mended():
             reason = self.health.reason or "the database cannot be reached"
-            self._fail(asked, Unavailable(reason, self._pause))
+            self._fail(asked, UnavailableError(reason, retry_after=self._pause))
             return
         try:
             answers = self._write(asked)
-        except ServeError:
-            raise
         except Exception as error:
             self._break(error)
-            self._fail(asked, Unavailable(self.health.reason or "", self._pause))
+            reason = self.health.reason or ""
+            self._fail(asked, UnavailableError(reason, retry_after=self._pause))
             return
         self._answer(answers)
 
@@ -208,7 +207,7 @@ class Writer:
             for one in (*looks, *others):
                 try:
                     answers.append((one, one.request.do(work), None))
-                except ServeError as error:
+                except (ServiceError, InputError) as error:
                     answers.append((one, None, error))
             self._add_snapshots(work)
             if work.batch:
@@ -291,7 +290,7 @@ class Writer:
         if answers:
             self.loop.call_soon_threadsafe(_release, answers)
 
-    def _fail(self, asked: list[Asked], error: ServeError) -> None:
+    def _fail(self, asked: list[Asked], error: ServiceError) -> None:
         self._answer([(one, None, error) for one in asked])
 
     def _tell(self) -> None:

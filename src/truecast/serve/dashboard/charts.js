@@ -34,7 +34,9 @@ export class Chart {
     this.shown = -1;
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerdown", (event) => this.point(event));
-    this.svg.addEventListener("pointerleave", () => this.hide());
+    this.svg.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse") this.hide(); // a finger that is lifted leaves the values
+    });
     this.svg.addEventListener("blur", () => this.hide());
     this.svg.addEventListener("keydown", (event) => this.press(event));
   }

@@ -17,8 +17,9 @@ export class Stream {
     this.tiles = element("dl", { class: "tiles" });
     this.commands = element("div");
     this.choice = element("select", { id: "class", change: () => this.choose() });
+    this.shown = element("span", { class: "quiet" });
     this.classes = element("p", { class: "tools", hidden: true },
-      element("label", { for: "class" }, "Class"), this.choice);
+      element("label", { for: "class" }, "Class"), this.choice, this.shown);
     this.scores = element("div", { class: "scroll", tabindex: "0", role: "region",
       "aria-label": "Scores" });
     this.groups = section("Groups", "Groups that a forecast names, most evidence first.");
@@ -32,6 +33,10 @@ export class Stream {
     const back = element("a", { class: "back", href: "/", "data-link": true }, "All streams");
     main.replaceChildren(back, this.title, this.facts, this.verdict, this.tiles, this.commands,
       this.pictures, this.groups.whole, this.errors.whole);
+  }
+
+  close() {
+    for (const chart of Object.values(this.charts)) chart.hide();
   }
 
   set(view) {
@@ -111,6 +116,8 @@ export class Stream {
   drawSides(view) {
     if (!view.rounds) return;
     this.classes.hidden = !view.classes;
+    say(this.shown, view.sides_total > view.sides.length
+      ? `the ${counted(view.sides.length)} worst of ${counted(view.sides_total)}` : "worst first");
     const labels = view.sides.map((side) => side.label);
     if (view.classes && this.labels !== labels.join()) {
       this.labels = labels.join();

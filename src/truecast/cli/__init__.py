@@ -13,6 +13,7 @@ import truecast as tc
 from truecast.cli.arena import arena
 from truecast.cli.distance import distance
 from truecast.cli.forecast import forecast
+from truecast.cli.journal import journal
 from truecast.cli.measure import measure
 from truecast.cli.recalibrate import recalibrate
 from truecast.cli.report import report
@@ -65,5 +66,5 @@ def main() -> None:
     """  # noqa: D205, D301 (click wants the character itself)
 
 
-for command in (measure, report, recalibrate, watch, serve, distance, forecast, arena):
+for command in (measure, report, recalibrate, watch, serve, journal, distance, forecast, arena):
     main.add_command(command)

@@ -73,6 +73,8 @@ _SAVE = (
 class PostgresStore:
     """A database of PostgreSQL; see `Store`."""
 
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
+
     def __init__(self, url: str) -> None:
         self.url = url
         self.epoch = 0
@@ -108,6 +110,11 @@ class PostgresStore:
                 )
             self.db.execute("UPDATE truecast_meta SET epoch = %b", (epoch + 1,))
         self.epoch = epoch + 1
+
+    def read_only(self) -> None:
+        """See `Store`."""
+        self._connect()
+        self.db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _connect(self) -> None:
         self._db = psycopg.connect(
@@ -217,6 +224,15 @@ class PostgresStore:
             "SELECT * FROM truecast_snapshots WHERE stream = %b", (stream,), binary=True
         ).fetchone()
         return Snapshot(*row) if row else None
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """See `Store`."""
+        rows = self.db.execute("SELECT * FROM truecast_snapshots ORDER BY stream", binary=True)
+        return map(Snapshot._make, rows)
+
+    def broken(self) -> list[str]:
+        """See `Store`: PostgreSQL checks its pages itself, if it was set up to."""
+        return []
 
     def entries(
         self, after: int, *, stream: int | None = None, until: int | None = None

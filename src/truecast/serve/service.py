@@ -216,7 +216,7 @@ def store_of(url: str) -> Store:
     if kind == "sqlite" and found:
         from truecast.serve.sqlite import SQLiteStore
 
-        return SQLiteStore(rest.removeprefix("/") if rest.startswith("/./") else rest)
+        return SQLiteStore(rest.removeprefix("/"))
     if kind in ("postgresql", "postgres"):
         from truecast.serve.postgres import PostgresStore
 

@@ -6,10 +6,13 @@ longest are saved and closed when there are too many.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 
+from truecast.errors import StateError
 from truecast.serve.errors import NotFound
+from truecast.serve.events import Kind
 from truecast.serve.options import StreamOptions
 from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, to_snapshot
@@ -18,6 +21,8 @@ from truecast.serve.stream import LiveStream
 from truecast.serve.view import StreamInfo, info_of
 
 __all__ = ["Listed", "Shelf"]
+
+_log = logging.getLogger("truecast.serve")
 
 
 class Listed:
@@ -84,15 +89,24 @@ class Shelf:
         return stream
 
     def _loaded(self, listed: Listed) -> LiveStream:
-        snapshot = self.store.snapshot(listed.number)
-        stream = (
-            LiveStream(listed.options)
-            if snapshot is None
-            else from_snapshot(listed.options, snapshot)
-        )
+        stream = self._saved(listed)
         listed.since, listed.rows_saved = 0, stream.rows
         entries = self.store.entries(stream.seq, stream=listed.number)
         return Replay(stream, listed.name).entries(entries)
+
+    def _saved(self, listed: Listed) -> LiveStream:
+        """Return the stream of the snapshot; an empty one if there is none that can be read."""
+        snapshot = self.store.snapshot(listed.number)
+        if snapshot is None:
+            return LiveStream(listed.options)
+        try:
+            return from_snapshot(listed.options, snapshot)
+        except StateError as error:
+            first = next(self.store.entries(0, stream=listed.number), None)
+            if first is None or first.kind != Kind.CREATED:
+                raise  # what it was made of has been exported, and is not here any more
+            _log.warning("%s: %s; it is replayed from the journal", listed.name, error)
+            return LiveStream(listed.options)
 
     def add(self, number: int, name: str, options: StreamOptions, created: int) -> LiveStream:
         """List a new stream."""

@@ -45,7 +45,17 @@ def from_snapshot(options: StreamOptions, snapshot: Snapshot) -> LiveStream:
     magic, digest, packed = snapshot.state[:4], snapshot.state[4:20], snapshot.state[20:]
     if magic != _MAGIC or hashlib.blake2b(packed, digest_size=16).digest() != digest:
         raise StateError(f"the snapshot of stream {snapshot.stream} is damaged")
-    state = msgspec.msgpack.decode(zlib.decompress(packed))
+    try:
+        state = msgspec.msgpack.decode(zlib.decompress(packed))
+        _load(stream, state)
+    except (KeyError, TypeError, ValueError, zlib.error, msgspec.MsgspecError) as error:
+        raise StateError(
+            f"the snapshot of stream {snapshot.stream} cannot be read: {error}"
+        ) from error
+    return stream
+
+
+def _load(stream: LiveStream, state: dict[str, Any]) -> None:
     stream.seq = state["seq"]
     stream.last_forecast, stream.last_outcome = state["last_forecast"], state["last_outcome"]
     stream.recalibrator.load(state["recalibrator"])
@@ -53,7 +63,6 @@ def from_snapshot(options: StreamOptions, snapshot: Snapshot) -> LiveStream:
         monitor.load(saved)
     _load_record(stream, state["record"])
     stream.course.load(state["course"])
-    return stream
 
 
 def _record_state(stream: LiveStream) -> dict[str, Any]:

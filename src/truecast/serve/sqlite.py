@@ -12,9 +12,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
+from urllib.parse import quote
 
 import msgspec
 
+from truecast.errors import FileError
 from truecast.serve.events import ORIGIN, Entry, Head
 from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
 
@@ -60,11 +62,14 @@ _WAIT = 0.2  # seconds between two looks at the lock
 class SQLiteStore:
     """A file of SQLite; see `Store`."""
 
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.epoch = 0
         self._lock: IO[bytes] | None = None
         self._db: sqlite3.Connection | None = None
+        self._file = 0, 0
 
     @property
     def db(self) -> sqlite3.Connection:
@@ -92,6 +97,14 @@ class SQLiteStore:
         self._connect()
         self._begin_epoch()
 
+    def read_only(self) -> None:
+        """See `Store`."""
+        if not self.path.exists():
+            raise FileError(str(self.path), "does not exist")
+        address = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+        self._db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        self._db.execute("BEGIN")
+
     def _connect(self) -> None:
         db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5)
         try:
@@ -103,6 +116,12 @@ class SQLiteStore:
             db.close()
             raise
         self._db = db
+        self._file = self._seen()
+
+    def _seen(self) -> tuple[int, int]:
+        """Which file is there: one that was moved or replaced is written to no more."""
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
 
     def _begin_epoch(self) -> None:
         with _Transaction(self.db) as db:
@@ -182,6 +201,8 @@ class SQLiteStore:
         """See `Store`."""
         with _Transaction(self.db) as db:
             self._check_epoch(db)
+            if self._seen() != self._file:
+                raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
             for created in batch.created:
                 db.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", created)
                 db.execute("UPDATE meta SET numbers = ?", created[:1])
@@ -213,6 +234,15 @@ class SQLiteStore:
         """See `Store`."""
         row = self.db.execute("SELECT * FROM snapshots WHERE stream = ?", (stream,)).fetchone()
         return Snapshot(*row) if row else None
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """See `Store`."""
+        return map(Snapshot._make, self.db.execute("SELECT * FROM snapshots ORDER BY stream"))
+
+    def broken(self) -> list[str]:
+        """See `Store`."""
+        found = [row[0] for row in self.db.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
 
     def entries(
         self, after: int, *, stream: int | None = None, until: int | None = None

@@ -99,10 +99,14 @@ class Store(Protocol):
     Errors of the database are raised as they are; `service` makes `Unavailable` of them.
     """
 
+    errors: tuple[type[Exception], ...]  #: what the database raises
     epoch: int  #: how many processes have written here, one after the other
 
     def acquire(self, *, wait: bool) -> None:
         """Become the only writer, or raise LockedError; makes the tables if there are none."""
+
+    def read_only(self) -> None:
+        """Connect to read, beside a process that writes: all reads are of one moment."""
 
     def reopen(self) -> None:
         """Connect anew after an error; raise LockedError if another process writes by now."""
@@ -135,6 +139,12 @@ class Store(Protocol):
         self, after: int, *, stream: int | None = None, until: int | None = None
     ) -> Iterator[Entry]:
         """Return entries in order: of one stream, or of all."""
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """Return the saved states of all streams."""
+
+    def broken(self) -> list[str]:
+        """Return what the database itself finds wrong with its files."""
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """Remove entries up to `base`, and these ids, in one transaction."""

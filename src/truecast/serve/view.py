@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from truecast import Monitor
+from truecast._names import counted
 from truecast.report.verdict import proved_kind
 from truecast.serve.course import Mark, mark_of, per_round
 from truecast.serve.evidence import CERTAIN, AlarmView, alarm_view, alarms_of, number
@@ -41,7 +42,8 @@ _SURE = 0.01
 class Verdict(msgspec.Struct, frozen=True):
     """In a word, in a line, and why.
 
-    `kind` is "off", "weak", "none" (no evidence against calibration), "few" or "empty".
+    `kind` is "off", "weak", "none" (no evidence against calibration), "few", "empty" or
+    "unwatched".
     """
 
     kind: str
@@ -64,6 +66,11 @@ class StreamInfo(msgspec.Struct, frozen=True):
     per_round: float | None
     alarms: int  # of both monitors, and of all groups
     verdict: Verdict
+    evidence_before: float | None = None
+    evidence_after: float | None = None
+    threshold: float | None = None  # of both
+    brier_before: float | None = None
+    brier_after: float | None = None
 
     def to_json(self) -> bytes:
         """Return what `from_json` reads."""
@@ -112,7 +119,7 @@ class Outstanding(msgspec.Struct, frozen=True):
     oldest: int | None
 
 
-class StreamView(StreamInfo, frozen=True):
+class StreamView(StreamInfo, frozen=True, kw_only=True):
     """Everything about a stream: what a list shows, and more."""
 
     seq: int
@@ -148,7 +155,21 @@ def info_of(listed: Listed, stream: LiveStream | None) -> StreamInfo:
         number(per_round(stream)),
         _alarms(stream),
         verdict_of(stream),
+        **_numbers(stream),
     )
+
+
+def _numbers(stream: LiveStream) -> dict[str, Any]:
+    """Return what metrics show: evidence, and the mean Brier score, a sum over classes."""
+    rounds, numbers = stream.record.rounds, {}
+    sides = [stream.record.side(k) for k in range(stream.classes)]
+    for at, half in enumerate(("before", "after")):
+        if rounds:
+            numbers[f"brier_{half}"] = math.fsum(side[half]["brier"] for side in sides) / rounds
+        if stream.monitors:
+            numbers[f"evidence_{half}"] = min(stream.monitors[at].evidence, CERTAIN)
+            numbers["threshold"] = stream.monitors[at].threshold
+    return numbers
 
 
 def _alarms(stream: LiveStream) -> int:
@@ -161,17 +182,19 @@ def _alarms(stream: LiveStream) -> int:
 def verdict_of(stream: LiveStream) -> Verdict:
     """Judge the answered forecasts, and name the model's as well."""
     if not stream.monitors:
-        few = stream.record.rounds < 20
         return Verdict(
-            "few" if few else "none",
-            "Too few rounds to tell" if few else "Not watched",
+            "unwatched",
+            "Not watched",
             "Streams of several classes are not watched; see their measures and certificate.",
         )
     kinds = [_kind(monitor) for monitor in stream.monitors]
     before, after = (
         _words(kind, monitor) for kind, monitor in zip(kinds, stream.monitors, strict=True)
     )
-    return Verdict(kinds[1], f"Before: {before}. After: {after}", _reason(stream, kinds[1]))
+    headline = f"Before: {before}. After: {after}"
+    if kinds == ["few", "few"]:
+        headline = "Too few rounds to tell"
+    return Verdict(kinds[1], headline, _reason(stream, kinds[1]))
 
 
 def _kind(monitor: Monitor) -> str:
@@ -205,7 +228,8 @@ def _words(kind: str, monitor: Monitor) -> str:
 def _reason(stream: LiveStream, kind: str) -> str:
     monitor = stream.monitors[1]
     if kind == "few":
-        return f"{stream.record.rounds:,} outcomes have come."
+        rounds = stream.record.rounds
+        return f"{counted(rounds, 'outcome')} {'has' if rounds == 1 else 'have'} come."
     if kind == "off":
         said = (monitor.alarm or monitor.finding).in_words("{since}")
         return f"The answered {said}."

@@ -11,15 +11,12 @@ cores with the service.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator

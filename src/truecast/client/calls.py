@@ -100,7 +100,7 @@ class Calls:
 
     def outcome(self, stream: str, id_: str, outcome: Any) -> Steps[OutcomeAnswer]:
         """Say what happened, once or again."""
-        body = {"id": id_, "outcome": _plain(outcome)}
+        body = {"id": id_, "outcome": _outcome(outcome)}
         return OutcomeAnswer.read((yield Call("POST", _path(stream, "outcomes"), body)))
 
     def outcomes(
@@ -108,7 +108,7 @@ class Calls:
     ) -> Steps[list[OutcomeAnswer]]:
         """Say what happened to many forecasts, in requests of at most `most_rows`."""
         columns = {"id": list(ids)}
-        columns["outcome"] = list(map(_plain, _column("outcomes", outcomes, columns["id"])))
+        columns["outcome"] = list(map(_outcome, _column("outcomes", outcomes, columns["id"])))
         answers: list[OutcomeAnswer] = []
         for rows in self._batches(columns):
             answer = yield Call("POST", _path(stream, "outcomes"), {"outcomes": rows})
@@ -161,6 +161,12 @@ def _column(name: str, values: Iterable[Any] | None, beside: list[Any]) -> list[
     if len(column) != len(beside):
         raise InputError(name, f"must have an entry for each of the {len(beside)} rows", column)
     return column
+
+
+def _outcome(value: Any) -> Any:
+    """Return True as 1, and 1.0 too; names of classes as they are."""
+    value = _plain(value)
+    return int(value) if isinstance(value, bool | float) and value in (0, 1) else value
 
 
 def _plain(value: Any) -> Any:

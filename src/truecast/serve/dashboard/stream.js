@@ -128,9 +128,14 @@ export class Stream {
     const side = view.sides.find((each) => each.label === this.label) ?? view.sides[0];
     reliability(this.charts.before, side.before);
     reliability(this.charts.after, side.after);
+    this.charts.evidence.figure.hidden = !side.after.evidence;
+    if (side.after.evidence) this.drawEvidence(view, side);
+    this.scores.replaceChildren(scores(side));
+  }
+
+  drawEvidence(view, side) {
     evidenceCourse(this.charts.evidence, view.course, side);
     say(this.charts.evidence.caption.querySelector(".promise"), promise(side.after.evidence));
-    this.scores.replaceChildren(scores(side));
   }
 
   drawGroups(view) {
@@ -192,7 +197,6 @@ function pictures() {
 
 // What the dashed line stands for.
 function promise(watched) {
-  if (!watched) return "";
   if (watched.alpha !== null) {
     return `If forecasts are right, the chance that it ever reaches the dashed line is at most `
       + `${percent(watched.alpha)}.`;
@@ -212,7 +216,7 @@ function alarm(side, half, still) {
   const which = alarms > 1 ? `The last of ${counted(alarms)} alarms` : "Alarm";
   const came = found.at === null ? "" : `, ${moment(found.at)}`;
   const what = found.words.replace("{since}", since);
-  const past = still ? "" : " It is long ago: since then there is no such evidence.";
+  const past = still ? "" : " That is long ago, and there was none since.";
   return `${which}${came}, ${whose}${label}: ${what}.${past}`;
 }
 

@@ -173,7 +173,7 @@ class Measured:
     def __init__(self, name: str, words: list[str], seconds: float, streams: int) -> None:
         self.name = name
         single, batch = TARGETS[name]
-        with running(*words) as (port, pid):
+        with running(*words) as (port, _):
             for number in range(streams):
                 create(port, f"s{number}")
             sent(port, pairs(port, 1_600, 0, streams))

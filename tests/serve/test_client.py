@@ -224,9 +224,12 @@ def test_what_is_not_safe_is_not_sent_again(
         return len(seen) == 1
 
     client.forecast(name, 0.5)
-    with unreliable(url, first) as way, tc.Client(way) as far:
-        with pytest.raises(tc.UnavailableError, match="it may have been done"):
-            far.give_up(name, older_than=0.0)
+    with (
+        unreliable(url, first) as way,
+        tc.Client(way) as far,
+        pytest.raises(tc.UnavailableError, match="it may have been done"),
+    ):
+        far.give_up(name, older_than=0.0)
     assert len(seen) == 1
     assert at_once == []
 
@@ -243,7 +246,7 @@ def answering(*answers: httpx.Response | Exception) -> tuple[tc.Client, list[htt
             raise found
         return found
 
-    client = tc.Client("http://service", token="tc_secret")
+    client = tc.Client("http://service", "tc_secret")
     client._http._transport = httpx.MockTransport(answer)
     client._http._mounts = {}
     return client, asked
@@ -295,7 +298,7 @@ def test_other_answers_are_raised_at_once(
 
 def test_a_token_goes_to_the_service_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:1")
-    with tc.Client("http://127.0.0.1:1", retries=0, token="tc_secret") as client:
+    with tc.Client("http://127.0.0.1:1", "tc_secret", retries=0) as client:
         assert client._http.trust_env is False
         with pytest.raises(tc.UnavailableError, match="cannot be reached") as caught:
             client.streams()

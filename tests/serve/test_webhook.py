@@ -71,13 +71,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cause_alarm(url: str, seed: int) -> None:
     """Send forecasts of a model that is far too sure, in group x; the answers trust it so far."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311
     with tc.Client(url) as client:
         client.create("judge", alarm={"alpha": 0.01})
         said = client.forecasts("judge", [0.9] * 200, groups=["x"] * 200)
         client.outcomes("judge", [each.id for each in said], [rng.random() < 0.3 for _ in said])
 
 
+@pytest.mark.slow("waits for news, which come twice a second")
 def test_an_alarm_is_delivered_signed_and_remembered(receiver: Receiver, tmp_path: Path) -> None:
     memory = tmp_path / "delivered.json"
     hook = (receiver.url, SECRET, memory)
@@ -102,6 +103,7 @@ def test_an_alarm_is_delivered_signed_and_remembered(receiver: Receiver, tmp_pat
     assert len(receiver.heard) == 4
 
 
+@pytest.mark.slow("starts two services, one after the other")
 def test_an_alarm_that_came_while_nobody_told_is_told_later(
     receiver: Receiver, tmp_path: Path
 ) -> None:

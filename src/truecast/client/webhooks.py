@@ -1,4 +1,4 @@
-"""The signature of a webhook: made by the service, checked by whoever hears of an alarm."""
+"""The signature of a webhook: made by the service, checked by those who hear of an alarm."""
 
 from __future__ import annotations
 

@@ -98,6 +98,7 @@ class Writer:
         self._head = Head()
         self._recent = Recent(store)
         self._queue: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._fresh: list[Asked] = []  # of this turn of the loop
         self._thread = threading.Thread(target=self._run, name="truecast-writer", daemon=True)
         self._dirty: dict[str, float] = {}  # streams that changed, and when to tell
         self._told: dict[str, float] = {}  # when there was news of a stream
@@ -112,11 +113,24 @@ class Writer:
     def ask(self, request: Request, rows: int = 1) -> asyncio.Future[Any]:
         """Return what will be answered."""
         future = self.loop.create_future()
-        self._queue.put(Asked(request, future, rows))
+        if not self._fresh:
+            self.loop.call_soon(self._hand_over)
+        self._fresh.append(Asked(request, future, rows))
         return future
+
+    def _hand_over(self) -> None:
+        """Give the writer what came in one turn of the loop.
+
+        Requests that are there at the same time become one transaction, and the two threads take
+        turns at the interpreter instead of taking it from each other.
+        """
+        fresh, self._fresh = self._fresh, []
+        for asked in fresh:
+            self._queue.put(asked)
 
     def stop(self) -> None:
         """Answer what was asked, save all streams, and end. Blocks."""
+        self._hand_over()
         self._queue.put(None)
         self._thread.join()
 

@@ -29,7 +29,7 @@ OPTIONS = StreamOptions(max_unresolved=200)
 
 def requests(seed, count):
     """The same requests for the same seed: forecasts of one or more rows, outcomes in any order."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     awaited, made = [], 0
     for _ in range(count):
         if awaited and rng.random() < 0.5:
@@ -134,7 +134,7 @@ class Child:
 
 def play(url, kills, seed, per_kill):
     """Send all requests, and kill on the way; return what was acknowledged."""
-    rng = random.Random(seed + 1)  # noqa: S311
+    rng = random.Random(seed + 1)
     asked = list(requests(seed, kills * per_kill + per_kill))
     answered, done = {}, 0
     child, sent = Child(url), 0

@@ -188,7 +188,7 @@ def test_an_empty_file_is_no_protection(tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("# nobody\n")
     with (
         pytest.raises(tc.InputError, match="must have a token"),
-        serving(host="0.0.0.0", tokens=tmp_path / "tokens"),  # noqa: S104
+        serving(host="0.0.0.0", tokens=tmp_path / "tokens"),
     ):
         pass
 

@@ -66,7 +66,7 @@ def _torn(before, after, rng):
 def test_after_a_power_cut_there_is_all_that_was_acknowledged(tmp_path):
     store = SQLiteStore(tmp_path / "a.db")
     store.acquire(wait=False)
-    rng, head, heads = random.Random(0), Head(), [Head()]  # noqa: S311
+    rng, head, heads = random.Random(0), Head(), [Head()]
     store.db.execute("PRAGMA wal_autocheckpoint=20")  # so that some cuts are in a new log
     log = tmp_path / "a.db-wal"
     for turn in range(40):

@@ -146,5 +146,5 @@ def decode(entry: Entry) -> Body:
         raise StateError(f"entry {entry.seq} is of an unknown kind, {entry.kind}")
     try:
         return _DECODERS[entry.kind].decode(entry.body)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise StateError(f"entry {entry.seq} cannot be read: {error}") from error

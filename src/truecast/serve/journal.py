@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from truecast.serve.events import (
 from truecast.serve.options import StreamOptions
 from truecast.serve.replay import Replay
 from truecast.serve.snapshots import from_snapshot, state_of
-from truecast.serve.store import Known, Snapshot, Store
+from truecast.serve.store import Known, Snapshot, Store, StreamRow
 from truecast.serve.stream import LiveStream
 
 __all__ = ["Replayed", "Verified", "checked_entries", "replay", "verify"]
@@ -92,13 +93,29 @@ def _problems(before: Head, entry: Entry) -> Iterator[str]:
 def verify(store: Store, progress: Progress | None = None) -> Verified:
     """Check every entry, every snapshot and every id; change nothing."""
     found = Verified()
-    for problem in store.broken():
-        found.add(f"the database: {problem}")
-    live = {row.number: row for row in store.streams()}
+    unreadable = (*store.errors, TypeError, ValueError, OverflowError, struct.error)
+    try:
+        for problem in store.broken():
+            found.add(f"the database: {problem}")
+        live = {row.number: row for row in store.streams()}
+        _check_bodies(store, found, live, progress)
+        for snapshot in store.snapshots():
+            _check_snapshot(snapshot, live.get(snapshot.stream), found)
+    except unreadable as error:
+        found.add(f"after entry {found.last}: it cannot be read: {error}")
+    return found
+
+
+def _check_bodies(
+    store: Store, found: Verified, live: dict[int, StreamRow], progress: Progress | None
+) -> None:
     table = _Table(store, found)
     for entry in checked_entries(store, found):
+        row = live.get(entry.stream)
+        if progress is not None:
+            progress(entry.seq)
         if entry.body is None:
-            if entry.stream in live:
+            if row is not None:
                 found.add(f"entry {entry.seq}: its body is gone, but its stream is not deleted")
             continue
         try:
@@ -108,26 +125,20 @@ def verify(store: Store, progress: Progress | None = None) -> Verified:
             continue
         if isinstance(body, Forecasts | Outcomes):
             found.rows += len(body.ids)
-            if entry.stream in live:
+            if row is not None:
                 table.add(entry, body)
-        elif isinstance(body, Created) and entry.stream in live:
-            row = live[entry.stream]
+        elif isinstance(body, Created) and row is not None:
             if (row.name, row.options) != (body.name, body.options):
                 found.add(f"entry {entry.seq}: the list of streams has another name or options")
-        if progress is not None:
-            progress(entry.seq)
     table.flush()
-    for snapshot in store.snapshots():
-        _check_snapshot(snapshot, live.get(snapshot.stream), found)
-    return found
 
 
-def _check_snapshot(snapshot: Snapshot, row: object, found: Verified) -> None:
+def _check_snapshot(snapshot: Snapshot, row: StreamRow | None, found: Verified) -> None:
     if row is None:
         found.add(f"the snapshot of stream {snapshot.stream}: there is no such stream")
         return
     try:
-        from_snapshot(StreamOptions.from_json(row.options), snapshot)  # type: ignore[attr-defined]
+        from_snapshot(StreamOptions.from_json(row.options), snapshot)
     except Exception as error:  # whatever damage leads to
         found.add(f"the snapshot of stream {snapshot.stream}: {error}")
 

@@ -64,6 +64,11 @@ _UPDATE_IDS = (
     "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
     " WHERE i.stream = %b AND i.id = u.id"
 )
+_TOO_OLD = "SELECT max(seq) FROM truecast_entries WHERE at < %b"
+_TOO_MUCH = (
+    "SELECT max(seq) FROM (SELECT seq, sum(coalesce(length(body), 0) + 100)"
+    " OVER (ORDER BY seq DESC) AS total FROM truecast_entries) sums WHERE total > %b"
+)
 _SAVE = (
     "INSERT INTO truecast_snapshots VALUES (%b, %b, %b, %b) ON CONFLICT (stream)"
     " DO UPDATE SET seq = excluded.seq, state = excluded.state, info = excluded.info"
@@ -251,6 +256,11 @@ class PostgresStore:
             if len(rows) < _BATCH:
                 return
             after = rows[-1][0]
+
+    def cut(self, before: int, most: int) -> int:
+        """See `Store`."""
+        found = self._one(_TOO_OLD, (before,)), self._one(_TOO_MUCH, (most,))
+        return max(row[0] or 0 for row in found)
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""

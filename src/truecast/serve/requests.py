@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class Request:
     """A question, and what to do with the answer."""
 
     name: str
+    reads: ClassVar[bool] = False  # whether it comes before all that write, of what is durable
 
     def keys(self) -> Sequence[str]:
         """Return the ids to look up."""
@@ -77,6 +78,7 @@ class Request:
 class Look(Request):
     """Read a stream as it is."""
 
+    reads: ClassVar[bool] = True
     name: str
     read: Callable[[Shelf, str, LiveStream], Any]
 

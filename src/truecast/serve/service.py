@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from truecast.serve.requests import (
     Look,
     checked_ids,
 )
+from truecast.serve.retention import Retired, retain
 from truecast.serve.rows import Forecast, ForecastRow, OutcomeAnswer, OutcomeRow
 from truecast.serve.shelf import Shelf
 from truecast.serve.snapshots import state_of
@@ -53,7 +55,8 @@ class Service:
     nothing has changed.
     """
 
-    def __init__(self, store: Store, *, open_streams: int = MOST_OPEN) -> None:
+    def __init__(self, url: str, store: Store, *, open_streams: int = MOST_OPEN) -> None:
+        self._url = url
         self._writer = Writer(store, open_streams, asyncio.get_running_loop(), self._changed)
         self._rates: dict[str, OrderedDict[int, list[int]]] = {}
         self._errors: dict[str, deque[dict[str, Any]]] = {}
@@ -154,6 +157,35 @@ class Service:
         state: dict[str, Any] = await self._ask(Look(name, read))
         return state
 
+    async def retain(
+        self,
+        *,
+        max_age: float | None = None,
+        max_bytes: int | None = None,
+        export_to: Path | None = None,
+    ) -> Retired:
+        """Let entries go that are older than that, or beyond so many bytes; newest are kept.
+
+        Streams go on as they were; what a forecast was is forgotten with its entry, once its
+        outcome is known.
+
+        Parameters
+        ----------
+        max_age
+            Seconds.
+        max_bytes
+            Of all bodies of entries that are kept, about.
+        export_to
+            A folder: what goes is written there first, to a Parquet file.
+        """
+        return await retain(
+            self,
+            store_of(self._url),
+            max_age=max_age,
+            max_bytes=max_bytes,
+            export_to=export_to,
+        )
+
     def note_error(self, name: str, status: int, title: str, detail: str) -> None:
         """Remember what was refused, to be shown with the stream."""
         if name not in self._writer.shelf.listed:
@@ -241,7 +273,7 @@ async def open_service(
     """
     store = store_of(url)
     await asyncio.to_thread(store.acquire, wait=standby)
-    service = Service(store, open_streams=open_streams)
+    service = Service(url, store, open_streams=open_streams)
     try:
         await asyncio.to_thread(service._writer.start)
     except BaseException:

@@ -55,6 +55,12 @@ FROM json_each(?6)
 _UPDATE_IDS = """
 UPDATE ids SET outcome = ? WHERE stream = ? AND id IN (SELECT value FROM json_each(?))
 """
+_TOO_OLD = "SELECT max(seq) FROM entries WHERE at < ?"
+_TOO_MUCH = """
+SELECT max(seq) FROM (
+    SELECT seq, sum(coalesce(length(body), 0) + 100) OVER (ORDER BY seq DESC) AS total FROM entries
+) WHERE total > ?
+"""
 _COLUMNS = "seq, stream, at, kind, digest, chain, body"
 _WAIT = 0.2  # seconds between two looks at the lock
 
@@ -255,6 +261,11 @@ class SQLiteStore:
             {"after": after, "until": (1 << 62) if until is None else until, "stream": stream},
         )
         return map(Entry._make, rows)
+
+    def cut(self, before: int, most: int) -> int:
+        """See `Store`."""
+        found = [self.db.execute(_TOO_OLD, (before,)), self.db.execute(_TOO_MUCH, (most,))]
+        return max(row.fetchone()[0] or 0 for row in found)
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""

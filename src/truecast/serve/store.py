@@ -146,6 +146,9 @@ class Store(Protocol):
     def broken(self) -> list[str]:
         """Return what the database itself finds wrong with its files."""
 
+    def cut(self, before: int, most: int) -> int:
+        """Return the last entry that is too old, or beyond so many bytes of bodies; 0 for none."""
+
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """Remove entries up to `base`, and these ids, in one transaction."""
 

@@ -19,7 +19,7 @@ from typing import Any
 from truecast.serve.errors import ServeError, Unavailable
 from truecast.serve.events import Head
 from truecast.serve.recent import Recent
-from truecast.serve.requests import Look, Request, Work
+from truecast.serve.requests import Request, Work
 from truecast.serve.shelf import Shelf
 from truecast.serve.store import Batch, Known, Store
 from truecast.serve.view import StreamInfo
@@ -192,8 +192,8 @@ class Writer:
 
     def _write(self, asked: list[Asked]) -> list[Answer]:
         """Apply all requests, make them durable, and return the answers."""
-        looks = [one for one in asked if isinstance(one.request, Look)]
-        others = [one for one in asked if not isinstance(one.request, Look)]
+        looks = [one for one in asked if one.request.reads]
+        others = [one for one in asked if not one.request.reads]
         work = Work(self.shelf, self._head, self._known(others))
         answers: list[Answer] = []
         try:

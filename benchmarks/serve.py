@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import subprocess
@@ -27,6 +28,9 @@ from pathlib import Path
 import uvloop
 from load import load, post
 from timing import header
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from postgres import Postgres, programs
 
 CONNECTIONS = 16
 BATCH = 1_000
@@ -152,19 +156,32 @@ def at(latencies: list[float], share: float) -> str:
     return f"{1e3 * latencies[int(share * (len(latencies) - 1))]:.1f}"
 
 
-def constant(seconds: float) -> float:
-    """Requests a second of the same server, which answers the same bytes to all."""
-    with running(code=CONSTANT, path="/") as (port, _):
+def constant(seconds: float) -> tuple[float, float]:
+    """As `best`, of the same server, which answers the same bytes to all."""
+    with running(code=CONSTANT, path="/") as (port, pid):
         request = post(
             "/streams/s0/forecasts", b'{"score":0.830000,"id":"1-2-34567"}', f"127.0.0.1:{port}"
         )
-        best = 0.0
-        for count in (2_000, int(8_000 * seconds)):
-            took, found = sent(
-                port, [repeat(request, count // CONNECTIONS) for _ in range(CONNECTIONS)]
-            )
-            best = max(best, len(found) / took)
-        return best
+        counts = (2_000, int(8_000 * seconds), int(8_000 * seconds))
+        loads = [[repeat(request, n // CONNECTIONS) for _ in range(CONNECTIONS)] for n in counts]
+        return best(port, pid, loads)
+
+
+def processor(pid: int) -> float:
+    """Seconds of the processors that a process took (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def best(port: int, pid: int, loads: list[list[Iterator[bytes]]]) -> tuple[float, float]:
+    """The most requests a second of some loads, and the least microseconds of the service's processor time for one."""
+    rates, costs = [], []
+    for work in loads:
+        before = processor(pid)
+        took, found = sent(port, work)
+        rates.append(len(found) / took)
+        costs.append(1e6 * (processor(pid) - before) / len(found))
+    return max(rates), min(costs)
 
 
 class Measured:
@@ -173,21 +190,18 @@ class Measured:
     def __init__(self, name: str, words: list[str], seconds: float, streams: int) -> None:
         self.name = name
         single, batch = TARGETS[name]
-        with running(*words) as (port, _):
+        with running(*words) as (port, pid):
             for number in range(streams):
                 create(port, f"s{number}")
             sent(port, pairs(port, 1_600, 0, streams))
-            rates = []
-            for seed in (1, 2, 3):
-                took, found = sent(port, pairs(port, int(single * seconds), seed, streams))
-                rates.append(len(found) / 2 / took)
-            self.pairs = max(rates)
-            _, self.waits = sent(port, pairs(port, int(single * seconds), 4, streams), rate=single)
-            rates = []
-            for seed in (5, 6, 7):
-                took, found = sent(port, batches(port, int(batch * seconds / 2), seed, streams))
-                rates.append(len(found) * BATCH / took)
-            self.rows = max(rates)
+            loads = [pairs(port, int(single * seconds), seed, streams) for seed in (1, 2, 3)]
+            rate, self.each = best(port, pid, loads)
+            self.pairs = rate / 2
+            half = pairs(port, int(single * seconds / 2), 4, streams)
+            _, self.waits = sent(port, half, rate=single)  # a pair is two requests
+            loads = [batches(port, int(batch * seconds / 2), seed, streams) for seed in (5, 6, 7)]
+            rate, each = best(port, pid, loads)
+            self.rows, self.row = rate * BATCH, each / BATCH
 
 
 def unbatched(words: list[str], seconds: float) -> float:
@@ -216,11 +230,18 @@ def day(words: list[str], rounds: int, streams: int) -> list[tuple[int, float]]:
 
 
 @contextmanager
-def databases(quick: bool) -> Iterator[dict[str, list[str]]]:
-    """The options of the command for each database that there is."""
+def databases(quick: bool) -> Iterator[dict[str, list[list[str]]]]:
+    """The options of the command for each database that there is: one for each service."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        found = {"SQLite": ["--data", f"{folder}/main"]}
+        found = {"SQLite": [["--data", f"{folder}/{name}"] for name in ("many", "one")]}
+        if not quick and (where := programs()):
+            server = Postgres(Path(stack.enter_context(tempfile.TemporaryDirectory())), where)
+            server.start()
+            stack.callback(server.stop)
+            for name in ("many", "one"):
+                server.run("createdb", "-h", server.folder, "-U", "truecast", name)
+            found["PostgreSQL"] = [["--database", server.url(name)] for name in ("many", "one")]
         yield found
 
 
@@ -232,21 +253,22 @@ def main() -> None:
     header("The service under load", "serve.py", "uvicorn", "msgspec")
     print(f"\n{CONNECTIONS} connections on loopback; the client shares the cores. A pair is a forecast and its outcome, each\n"
           "request answered once it is on disk. Best of three loads; waits are those of requests sent at half the target.\n")  # fmt: skip
-    bare = constant(options.seconds)
-    print(
-        f"The same server answering a constant: {bare:,.0f} requests a second, so {bare / 2:,.0f} pairs.\n"
-    )
+    bare, alike = constant(options.seconds)
+    print(f"The same server answering a constant: {bare:,.0f} requests a second, so {bare / 2:,.0f} pairs; {alike:.0f} µs of\n"
+          "processor time each.\n")  # fmt: skip
     print("## Load\n")
-    print("| database | pairs a second | of a constant | target | rows a second in batches of 1,000 | target "
-          "| ms at half the target: p50 | p99 | a commit for each request: pairs a second | times as many |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| database | pairs a second | target, pairs | of a constant | ms at half the target: p50 | p99 "
+          "| rows a second in batches of 1,000 | target, rows | with a commit for each request: pairs a second | times as many "
+          "| µs of processor time: a request | a row of a batch |")  # fmt: skip
+    print("|" + "---|" * 12)
     with databases(options.quick) as found, tempfile.TemporaryDirectory() as folder:
-        for name, words in found.items():
+        for name, (words, one_each) in found.items():
             it = Measured(name, words, options.seconds, 4)
-            alone = unbatched([*words[:-1], words[-1] + "-one"], options.seconds / 2)
+            alone = unbatched(one_each, options.seconds / 2)
             single, batch = TARGETS[name]
-            print(f"| {name} | **{it.pairs:,.0f}** | {2 * it.pairs / bare:.2f} | {single:,} | **{it.rows:,.0f}** | {batch:,} "
-                  f"| {at(it.waits, 0.5)} | **{at(it.waits, 0.99)}** | {alone:,.0f} | {it.pairs / alone:.1f} |", flush=True)  # fmt: skip
+            print(f"| {name} | **{it.pairs:,.0f}** | {single:,} | {2 * it.pairs / bare:.2f} | {at(it.waits, 0.5)} "
+                  f"| **{at(it.waits, 0.99)}** | **{it.rows:,.0f}** | {batch:,} | {alone:,.0f} | {it.pairs / alone:.1f} "
+                  f"| {it.each:.0f} | {it.row:.1f} |", flush=True)  # fmt: skip
         if not options.quick:
             memory = day(["--data", f"{folder}/day"], 2_400_000, 20)
             print(

@@ -41,13 +41,16 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def test_results_are_those_of_the_service() -> None:
-    for ours, theirs in ((tc.Forecast, rows.Forecast), (tc.OutcomeAnswer, rows.OutcomeAnswer)):
+    for ours, theirs in (
+        (tc.ServedForecast, rows.Forecast),
+        (tc.ServedOutcome, rows.OutcomeAnswer),
+    ):
         assert {field.name for field in fields(ours)} <= set(theirs.__struct_fields__)
 
 
 def test_a_day_with_a_stream(client: tc.Client, name: str) -> None:
     one = client.forecast(name, 0.8, groups="x", event="final", time="2026-01-01")
-    assert isinstance(one, tc.Forecast)
+    assert isinstance(one, tc.ServedForecast)
     assert client.forecast(name, 0.8, id=one.id).p == one.p
     many = client.forecasts(name, np.linspace(0.3, 0.7, 25), groups=[["a", "b"]] * 25)
     assert [len(many), len({each.id for each in many})] == [25, 25]

@@ -178,7 +178,7 @@ def test_tokens_have_names_of_their_own(tmp_path: Path) -> None:
     assert len(Tokens.read(path)) == 2
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "truecast.example"])  # noqa: S104
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "truecast.example"])
 def test_without_tokens_only_this_machine_is_answered(host: str) -> None:
     with pytest.raises(tc.InputError, match="--token-file"), serving(host=host):
         pass

@@ -123,7 +123,7 @@ def test_tokens_are_shown_once(tmp_path: Path) -> None:
     [
         (["--data", "a", "--database", "postgresql://x"], "choose one"),
         (["--database", "mysql://x"], "must be sqlite"),
-        (["--host", "0.0.0.0"], "--host must be this machine alone"),  # noqa: S104
+        (["--host", "0.0.0.0"], "--host must be this machine alone"),
         (["--tls-cert", "x"], "go together"),
         (["--webhook", "http://x"], "--webhook-secret"),
         (["--webhook", "ftp://x"], "must begin with http"),

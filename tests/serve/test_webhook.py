@@ -71,7 +71,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def cause_alarm(url: str, seed: int) -> None:
     """Send forecasts of a model that is far too sure, in group x; the answers trust it so far."""
-    rng = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)
     with tc.Client(url) as client:
         client.create("judge", alarm={"alpha": 0.01})
         said = client.forecasts("judge", [0.9] * 200, groups=["x"] * 200)

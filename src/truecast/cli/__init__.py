@@ -54,7 +54,7 @@ def main() -> None:
       truecast report scores.csv -o report.html       the same, with pictures
       truecast recalibrate scores.csv -o better.csv   repair it, with a proof
       truecast watch scores.csv                       an alarm when it changes
-      truecast serve                                  answer over HTTP, with a journal
+      truecast serve                                  answer over HTTP
 
     \b
     Exit codes:

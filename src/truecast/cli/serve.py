@@ -11,7 +11,7 @@ import click
 from truecast.cli.shared import Refusal, echo, errors, file_type, say
 
 if TYPE_CHECKING:
-    from truecast.serve.http.run import Settings
+    from truecast.serve.http.run import Keep, Settings
 
 DATA = "truecast-data"
 DATABASE = "truecast.db"
@@ -26,7 +26,12 @@ DATABASE = "truecast.db"
 @click.option("--database", metavar="URL", help="Instead: postgresql://user@host/name.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8799, show_default=True, help="0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8799,
+    show_default=True,
+    metavar="N",
+    help="Port to listen on; 0 takes a free one.",
 )
 @click.option("--token-file", type=file_type, help="Who may do what; see `serve token`.")
 @click.option("--standby", is_flag=True, help="Wait while another process writes; then take over.")
@@ -46,7 +51,19 @@ DATABASE = "truecast.db"
     "--max-body", type=click.IntRange(1_000), default=8 * 2**20, show_default=True,
     metavar="BYTES", help="Length of one request.",
 )  # fmt: skip
-@click.option("--webhook", metavar="URL", help="Send alarms there, signed; see the guide.")
+@click.option(
+    "--keep-days", type=click.FloatRange(0, min_open=True), metavar="N",
+    help="Let go of what the journal has from before that.",
+)  # fmt: skip
+@click.option(
+    "--keep-bytes", type=click.IntRange(1), metavar="N", help="Let go of what is beyond that."
+)
+@click.option(
+    "--export-to",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that what goes is written to first, as Parquet.",
+)
+@click.option("--webhook", metavar="URL", help="Send alarms there, signed.")
 @click.option("--webhook-secret", type=file_type, help="File with the secret to sign with.")
 @click.option("--webhook-memory", type=file_type, help="File of alarms that were delivered.")
 @click.option("--public-url", metavar="URL", help="Address of the dashboard, for links.")
@@ -70,7 +87,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
     \b
     Examples:
       truecast serve
-      truecast serve token alice --scope forecast --scope outcome --token-file tokens
+      truecast serve token alice --scope forecast --token-file tokens
       truecast serve --host 0.0.0.0 --token-file tokens --log json
       truecast serve --database postgresql://truecast@db/truecast --standby
     """  # noqa: D301
@@ -141,9 +158,25 @@ def _settings(options: dict[str, Any]) -> Settings:
         open_streams=options["open_streams"],
         public=options["public_url"],
         webhook=_webhook(options, data),
+        keep=_keep(options),
         certificate=(options["tls_cert"], options["tls_key"]) if options["tls_cert"] else None,
         limits=Limits(body=options["max_body"], rows=options["max_rows"], rate=options["rate"]),
         log_requests=options["log_requests"],
+    )
+
+
+def _keep(options: dict[str, Any]) -> Keep | None:
+    from truecast.serve.http.run import Keep
+
+    days, most, folder = (options[name] for name in ("keep_days", "keep_bytes", "export_to"))
+    if days is None and most is None:
+        if folder is not None:
+            raise click.UsageError("--export-to goes with --keep-days or --keep-bytes")
+        return None
+    if folder is None:
+        raise click.UsageError("--keep-days and --keep-bytes need --export-to: nothing is lost")
+    return Keep(
+        export_to=folder, max_age=None if days is None else 86_400.0 * days, max_bytes=most
     )
 
 

@@ -16,7 +16,7 @@ from truecast.client.connection import (
     is_unconnected,
     options,
 )
-from truecast.client.results import Forecast, OutcomeAnswer
+from truecast.client.results import ServedForecast, ServedOutcome
 from truecast.client.tries import Tries
 
 __all__ = ["AsyncClient"]
@@ -103,7 +103,7 @@ class AsyncClient:
         groups: Groups = None,
         event: str | None = None,
         time: str | None = None,
-    ) -> Forecast:
+    ) -> ServedForecast:
         """Return the calibrated probability of one score: see `Client.forecast`."""
         row = {"score": score, "id": id, "groups": groups, "event": event, "time": time}
         return await self._run(self._calls.forecast(stream, row))
@@ -115,17 +115,17 @@ class AsyncClient:
         *,
         ids: Iterable[str] | None = None,
         groups: Iterable[Groups] | None = None,
-    ) -> list[Forecast]:
+    ) -> list[ServedForecast]:
         """Return the calibrated probabilities of many: see `Client.forecasts`."""
         return await self._run(self._calls.forecasts(stream, scores, ids, groups))
 
-    async def outcome(self, stream: str, id: str, outcome: Any) -> OutcomeAnswer:  # noqa: A002
+    async def outcome(self, stream: str, id: str, outcome: Any) -> ServedOutcome:  # noqa: A002
         """Say what happened: see `Client.outcome`."""
         return await self._run(self._calls.outcome(stream, id, outcome))
 
     async def outcomes(
         self, stream: str, ids: Iterable[str], outcomes: Iterable[Any]
-    ) -> list[OutcomeAnswer]:
+    ) -> list[ServedOutcome]:
         """Say what happened to many: see `Client.outcomes`."""
         return await self._run(self._calls.outcomes(stream, ids, outcomes))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from truecast.client.results import Forecast, OutcomeAnswer
+from truecast.client.results import ServedForecast, ServedOutcome
 from truecast.errors import InputError
 
 __all__ = ["MOST_ROWS", "Call", "Calls", "Steps"]
@@ -72,11 +72,11 @@ class Calls:
         page: dict[str, Any] = yield Call("GET", _path(stream, part))
         return page
 
-    def forecast(self, stream: str, row: dict[str, Any]) -> Steps[Forecast]:
+    def forecast(self, stream: str, row: dict[str, Any]) -> Steps[ServedForecast]:
         """Ask for one forecast. It has an id before the first try, so a second one is harmless."""
         row = {name: _plain(value) for name, value in row.items() if value is not None}
         row.setdefault("id", new_id())
-        return Forecast.read((yield Call("POST", _path(stream, "forecasts"), row)))
+        return ServedForecast.read((yield Call("POST", _path(stream, "forecasts"), row)))
 
     def forecasts(
         self,
@@ -84,7 +84,7 @@ class Calls:
         scores: Iterable[Score],
         ids: Iterable[str] | None,
         groups: Iterable[Groups] | None,
-    ) -> Steps[list[Forecast]]:
+    ) -> Steps[list[ServedForecast]]:
         """Ask for many, in requests of at most `most_rows`."""
         columns = {"score": list(map(_plain, scores))}
         columns["id"] = _column("ids", ids, columns["score"])
@@ -92,27 +92,27 @@ class Calls:
             columns["groups"] = _column("groups", groups, columns["score"])
         made = [given or new_id() for given in columns["id"]]
         columns["id"] = made
-        answers: list[Forecast] = []
+        answers: list[ServedForecast] = []
         for rows in self._batches(columns):
             answer = yield Call("POST", _path(stream, "forecasts"), {"forecasts": rows})
-            answers += map(Forecast.read, answer["forecasts"])
+            answers += map(ServedForecast.read, answer["forecasts"])
         return answers
 
-    def outcome(self, stream: str, id_: str, outcome: Any) -> Steps[OutcomeAnswer]:
+    def outcome(self, stream: str, id_: str, outcome: Any) -> Steps[ServedOutcome]:
         """Say what happened, once or again."""
         body = {"id": id_, "outcome": _outcome(outcome)}
-        return OutcomeAnswer.read((yield Call("POST", _path(stream, "outcomes"), body)))
+        return ServedOutcome.read((yield Call("POST", _path(stream, "outcomes"), body)))
 
     def outcomes(
         self, stream: str, ids: Iterable[str], outcomes: Iterable[Any]
-    ) -> Steps[list[OutcomeAnswer]]:
+    ) -> Steps[list[ServedOutcome]]:
         """Say what happened to many forecasts, in requests of at most `most_rows`."""
         columns = {"id": list(ids)}
         columns["outcome"] = list(map(_outcome, _column("outcomes", outcomes, columns["id"])))
-        answers: list[OutcomeAnswer] = []
+        answers: list[ServedOutcome] = []
         for rows in self._batches(columns):
             answer = yield Call("POST", _path(stream, "outcomes"), {"outcomes": rows})
-            answers += map(OutcomeAnswer.read, answer["outcomes"])
+            answers += map(ServedOutcome.read, answer["outcomes"])
         return answers
 
     def give_up(

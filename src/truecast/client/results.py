@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Forecast", "OutcomeAnswer"]
+__all__ = ["ServedForecast", "ServedOutcome"]
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class ServedForecast:
     """A calibrated probability, as a service answered it.
 
     Attributes
@@ -27,13 +27,13 @@ class Forecast:
     again: bool
 
     @classmethod
-    def read(cls, row: dict[str, Any]) -> Forecast:
+    def read(cls, row: dict[str, Any]) -> ServedForecast:
         """Take what is known here; a newer service may say more."""
         return cls(row["id"], row["p"], row.get("again", False))
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeAnswer:
+class ServedOutcome:
     """What became of an outcome.
 
     Attributes
@@ -50,7 +50,7 @@ class OutcomeAnswer:
     status: str
 
     @classmethod
-    def read(cls, row: dict[str, Any]) -> OutcomeAnswer:
+    def read(cls, row: dict[str, Any]) -> ServedOutcome:
         """Take what is known here; a newer service may say more."""
         return cls(row["id"], row["status"])
 

@@ -16,7 +16,7 @@ from truecast.client.connection import (
     is_unconnected,
     options,
 )
-from truecast.client.results import Forecast, OutcomeAnswer
+from truecast.client.results import ServedForecast, ServedOutcome
 from truecast.client.tries import Tries
 
 __all__ = ["Client"]
@@ -145,7 +145,7 @@ class Client:
         groups: Groups = None,
         event: str | None = None,
         time: str | None = None,
-    ) -> Forecast:
+    ) -> ServedForecast:
         """Return the calibrated probability of one score.
 
         Parameters
@@ -173,11 +173,11 @@ class Client:
         *,
         ids: Iterable[str] | None = None,
         groups: Iterable[Groups] | None = None,
-    ) -> list[Forecast]:
+    ) -> list[ServedForecast]:
         """Return the calibrated probabilities of many scores, in their order."""
         return self._run(self._calls.forecasts(stream, scores, ids, groups))
 
-    def outcome(self, stream: str, id: str, outcome: Any) -> OutcomeAnswer:  # noqa: A002
+    def outcome(self, stream: str, id: str, outcome: Any) -> ServedOutcome:  # noqa: A002
         """Say what happened: 0 or 1, or the class.
 
         Raises
@@ -191,7 +191,7 @@ class Client:
 
     def outcomes(
         self, stream: str, ids: Iterable[str], outcomes: Iterable[Any]
-    ) -> list[OutcomeAnswer]:
+    ) -> list[ServedOutcome]:
         """Say what happened to many forecasts; look at each `status`, nothing is raised for it."""
         return self._run(self._calls.outcomes(stream, ids, outcomes))
 

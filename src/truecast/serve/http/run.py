@@ -26,11 +26,21 @@ from truecast.serve.http.webhook import Webhook
 from truecast.serve.service import MOST_OPEN, Service, open_service
 from truecast.serve.store import LockedError
 
-__all__ = ["Settings", "fast_loop", "run", "serve"]
+__all__ = ["Keep", "Settings", "fast_loop", "run", "serve"]
 
 PATIENCE = 10  # seconds for requests that are under way when the service stops
 STANDBY = 0.5  # seconds between two looks whether the database is free
+SHORTEN = 3_600.0  # seconds between two looks at what can go
 RELOAD = 2.0  # seconds between two looks at the file of tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep:
+    """How much of the journal to keep, and where the rest is exported to; see `Service.retain`."""
+
+    export_to: Path
+    max_age: float | None = None
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +57,8 @@ class Settings:
         The address that people use, for links and for the check of names.
     webhook : tuple or None
         Address, secret, and the file of what was delivered.
+    keep : Keep or None
+        How much of the journal stays in the database.
     certificate : tuple or None
         Files of a TLS certificate and its key.
     """
@@ -59,6 +71,7 @@ class Settings:
     open_streams: int = MOST_OPEN
     public: str | None = None
     webhook: tuple[str, bytes, Path] | None = None
+    keep: Keep | None = None
     certificate: tuple[Path, Path] | None = None
     limits: Limits = field(default_factory=Limits)
     log_requests: bool = False
@@ -205,6 +218,9 @@ async def _while_open(
         webhook = Webhook(address, secret, memory, settings.public or url)
         tasks.append(asyncio.create_task(webhook.run(service)))
 
+    if settings.keep is not None:
+        tasks.append(asyncio.create_task(_follow_age(service, settings.keep)))
+
     async def end() -> None:
         for task in tasks:
             task.cancel()
@@ -227,6 +243,19 @@ async def _follow_tokens(app: App, path: Path) -> None:
                 log(logging.INFO, "tokens read again", tokens=len(app.tokens))
             except Exception as error:
                 log(logging.ERROR, "tokens not read: the old ones stay", reason=str(error))
+
+
+async def _follow_age(service: Service, keep: Keep) -> None:
+    """Let old entries go, now and every hour; what fails is tried again then."""
+    while True:
+        try:
+            found = await service.retain(
+                max_age=keep.max_age, max_bytes=keep.max_bytes, export_to=keep.export_to
+            )
+            log(logging.INFO, "journal shortened", removed=str(found))
+        except Exception as error:
+            log(logging.ERROR, "the journal was not shortened", error)
+        await asyncio.sleep(SHORTEN)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

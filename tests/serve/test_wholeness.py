@@ -283,6 +283,8 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path):
     async def play():
         async with open_service(url) as service:
             await service.create("x")
+            answers = await service.forecasts("x", [ForecastRow(0.01 * k) for k in range(60)])
+            await service.outcomes("x", [OutcomeRow(answer.id, 1) for answer in answers[:40]])
             return await _pair(service), await service.state("x")
 
     _, before = run(play())

@@ -55,10 +55,13 @@ class Find(Request):
     def do(self, work: Work) -> tuple[int, int]:
         """See `Request`."""
         shelf = work.shelf
-        saved = Batch(snapshots=[shelf.snapshot(name) for name in shelf.unsaved()])
-        if saved:
-            shelf.store.commit(saved)
-            shelf.saved(saved)
+        for row in shelf.store.streams():
+            if row.brief or row.behind:
+                shelf.open(row.name)
+                saved = Batch(snapshots=[shelf.snapshot(row.name, whole=True)])
+                shelf.store.commit(saved)
+                shelf.saved(saved)
+                shelf.drop(set(shelf.too_many()))
         return shelf.store.base().seq, shelf.store.cut(self.before, self.most)
 
 

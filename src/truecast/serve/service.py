@@ -35,7 +35,7 @@ from truecast.serve.writer import Health, Writer
 __all__ = ["Change", "Service", "open_service", "store_of"]
 
 MOST_ROWS = 10_000  # of one request
-MOST_OPEN = 2_000  # streams in memory
+MOST_OPEN = 4_000  # streams in memory: about 80 kB each
 MOST_WAITING = 20_000  # requests, before new ones are refused
 _MINUTES = 60
 _ERRORS = 20

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -27,27 +25,22 @@ class Served:
 
     def start(self) -> None:
         """Start it, on the port that it had before; wait until it says where it is."""
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "truecast", "serve", "--data", str(self.folder)),
-                *("--port", str(self.port), *self.options),
-            ],
-            stderr=subprocess.PIPE,
-        )
-        said = self._until(re.compile(rb"serves http://127\.0\.0\.1:(\d+)"))
-        self.port = int(said[1])
-
-    def _until(self, what: re.Pattern[bytes]) -> re.Match[bytes]:
-        assert self.process.stderr is not None
-        said, end = b"", time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            if select.select([self.process.stderr], [], [], 0.1)[0]:
-                part = os.read(self.process.stderr.fileno(), 65536)
-                said += part
-                if found := what.search(said):
-                    return found
-                assert part, f"the service ended: {said.decode()}"
-        raise AssertionError(f"the service did not start: {said.decode()}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        said = self.folder / "serve.log"  # a file: a pipe that nobody reads would stop the service
+        with said.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "truecast", "serve", "--data", str(self.folder)),
+                    *("--port", str(self.port), *self.options),
+                ],
+                stderr=log,
+            )
+        end = time.monotonic() + PATIENCE
+        while not (found := re.search(r"serves http://127\.0\.0\.1:(\d+)", said.read_text())):
+            assert self.process.poll() is None, f"the service ended: {said.read_text()}"
+            assert time.monotonic() < end, f"the service did not start: {said.read_text()}"
+            time.sleep(0.02)
+        self.port = int(found[1])
 
     def __enter__(self) -> Self:
         return self
@@ -66,10 +59,7 @@ class Served:
     def kill(self, how: int = signal.SIGKILL) -> int:
         """End it; return its exit code."""
         self.process.send_signal(how)
-        code = self.process.wait(PATIENCE)
-        if self.process.stderr is not None:
-            self.process.stderr.close()
-        return code
+        return self.process.wait(PATIENCE)
 
 
 def send(client: tc.Client, stream: str, scores: list[float], outcomes: list[int]) -> None:

@@ -20,6 +20,7 @@ from truecast.serve.dashboard import pages
 
 EVIL = "<img src=x onerror=\"document.body.dataset.evil='yes'\">"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+LONG = 100 * "x"  # the longest name
 FIGURE = "{:.4f}"
 
 
@@ -56,6 +57,7 @@ def fill(client: tc.Client) -> None:
     send(client, "young", [0.3] * 5, [0, 1, 0, 0, 1])
     client.create("silent")
     client.forecast("silent", 0.4)
+    client.create(LONG)
 
 
 @pytest.fixture
@@ -106,7 +108,8 @@ def test_streams_are_listed_worst_first(served: Served, look: Any) -> None:
     page = look(served.url)
     listed = names(page)
     assert listed[0] == "wrong"
-    assert set(listed) == {"wrong", "right", "games", "young", "silent"}
+    assert set(listed) == {"wrong", "right", "games", "young", "silent", LONG}
+    assert page.title() == "1 off · truecast"
     assert listed[-1] == "right"
     row = page.locator("tr", has_text="wrong").first
     assert "Off" in row.inner_text()
@@ -159,6 +162,17 @@ def test_classes_have_pictures_of_their_own(served: Served, look: Any) -> None:
     for label, side in sides.items():
         choice.select_option(label)
         assert FIGURE.format(side["after"]["brier"]) in page.locator("table.scores").inner_text()
+
+
+def test_a_stream_that_comes_into_being(served: Served, look: Any) -> None:
+    page = look(served.url, path="/streams/later/page")
+    page.get_by_text("There is no stream of this name.").wait_for()
+    with served.client() as client:
+        client.create("later")
+        client.forecast("later", 0.5)
+        page.get_by_text("Later, say what happened:").wait_for()
+        client.delete("later", confirm="later")
+    page.get_by_text("There is no stream of this name.").wait_for()
 
 
 def test_what_is_sent_is_seen_at_once(served: Served, look: Any) -> None:
@@ -216,7 +230,7 @@ def test_light_and_dark(served: Served, look: Any, scheme: str, ground: str) -> 
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
 
 
-@pytest.mark.parametrize("name", [None, "wrong", "right", "games", "silent"])
+@pytest.mark.parametrize("name", [None, "wrong", "right", "games", "silent", LONG])
 def test_a_phone_has_no_sideways(served: Served, look: Any, name: str | None) -> None:
     page = look(served.url, path="/" if name is None else f"/streams/{name}/page", **PHONE)
     page.locator("tbody tr, .command").first.wait_for()
@@ -278,7 +292,7 @@ def test_a_service_that_is_gone_and_back(tmp_path: Path, look: Any) -> None:
         service.start()
         with service.client() as client:
             client.create("b")
-        page.locator("tr", has_text="b").first.wait_for()
+        page.get_by_role("link", name="b", exact=True).wait_for()
         assert page.locator("#gone").is_hidden()
         assert page.locator("#said").inner_text() == "The service is back."
 

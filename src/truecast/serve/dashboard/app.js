@@ -12,6 +12,7 @@ const HIDDEN = 60_000; // ms after which a tab that nobody looks at lets go of i
 const BETWEEN = 1000; // ms, at least, between two readings of a stream
 
 let page = null; // List or Stream
+let missing = false; // whether there is no stream of this name
 let fresh = Date.now(); // when what is shown was true
 
 // ---- which page
@@ -23,8 +24,10 @@ function nameInAddress() {
 
 async function open({ focus = false } = {}) {
   const name = nameInAddress();
+  page?.close();
   page = name === null ? new List(main) : new Stream(main, name, announce);
   document.title = name === null ? "truecast" : `${name} · truecast`;
+  missing = false;
   if (focus) {
     scrollTo(0, 0);
     main.focus({ preventScroll: true });
@@ -57,6 +60,7 @@ async function load() {
   try {
     if (shown instanceof List) shown.set((await read("/streams")).streams);
     else await loadStream(shown);
+    refusal = null;
     seen();
   } catch (error) {
     failed(shown, error);
@@ -76,10 +80,14 @@ function failed(shown, error) {
   if (!(error instanceof Refused) || shown !== page) return; // the listener says that it is gone
   if ([401, 403].includes(error.status)) ask(error);
   else if (error.status === 404) gone(shown.name);
-  else notReady(error.message);
+  else {
+    refusal = error.message;
+    showConnection();
+  }
 }
 
 function gone(name) {
+  missing = true;
   main.replaceChildren(element("h1", {}, element("bdi", {}, name)),
     element("p", {}, "There is no stream of this name."),
     element("p", {}, element("a", { href: "/", "data-link": true }, "All streams")));
@@ -92,7 +100,10 @@ function hear(kind, data) {
   if (kind === "deleted" && page instanceof Stream && page.name === data.name) gone(data.name);
   if (kind !== "change") return;
   if (page instanceof List) hearInList(data);
-  else if (page.name === data.name) soon();
+  else if (page.name === data.name) {
+    if (missing) open();
+    else soon();
+  }
 }
 
 function hearInList(info) {
@@ -117,6 +128,7 @@ function connected(state, more) {
     ask(more);
     return;
   }
+  if (state === "live") seen();
   if (state === "gone") lost = more;
   else if (lost) {
     lost = null;
@@ -131,21 +143,17 @@ function seen() {
   showConnection();
 }
 
-let unready = null;
+let unready = null; // why the service takes nothing
+let refusal = null; // why it did not show what was asked for
 
 function health({ ready, reason }) {
   unready = ready ? null : reason;
   showConnection();
 }
 
-function notReady(reason) {
-  unready = reason;
-  showConnection();
-}
-
 function showConnection() {
   const bar = place("gone");
-  bar.hidden = !lost && !unready;
+  bar.hidden = !lost && !unready && !refusal;
   document.body.classList.toggle("stale", Boolean(lost));
   say(place("connection"), lost ? "not connected" : `live · ${clock(fresh)}`);
   if (lost) {
@@ -155,8 +163,8 @@ function showConnection() {
       + `${clock(fresh)}.`);
     say(place("connection"), `not connected, next attempt in ${wait} s`);
   } else if (unready) {
-    say(bar.firstElementChild, `The service refuses forecasts and outcomes for now: ${unready}.`);
-  }
+    say(bar.firstElementChild, `The service takes no forecasts and outcomes for now: ${unready}.`);
+  } else if (refusal) say(bar.firstElementChild, `The service did not show this: ${refusal}.`);
   bar.lastElementChild.hidden = !lost;
 }
 

@@ -34,7 +34,9 @@ export class Chart {
     this.shown = -1;
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerdown", (event) => this.point(event));
-    this.svg.addEventListener("pointerleave", () => this.hide());
+    this.svg.addEventListener("pointerleave", (event) => {
+      if (event.pointerType === "mouse") this.hide(); // a finger that is lifted leaves the values
+    });
     this.svg.addEventListener("blur", () => this.hide());
     this.svg.addEventListener("keydown", (event) => this.press(event));
   }
@@ -257,8 +259,8 @@ const logged = (value) => Math.max(FLOOR, Math.min(CEILING, Math.log10(Math.max(
 // Evidence against the model's and against the answered forecasts, on a logarithmic scale.
 export function evidenceCourse(chart, points, side) {
   const seen = points.filter((each) => known(each.evidence_before) || known(each.evidence_after));
-  if (seen.length < 2 || !side.after.evidence) {
-    chart.empty(side.after.evidence ? "Drawn once outcomes came at different times." : "Not watched.");
+  if (seen.length < 2) {
+    chart.empty("Drawn once outcomes came at different times.");
     return;
   }
   const bottom = 184;

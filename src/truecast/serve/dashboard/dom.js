@@ -51,7 +51,7 @@ export function percent(share) {
 export function evidence(x) {
   if (!known(x)) return NONE;
   if (x >= 1e300) return "certain";
-  if (x >= 1e5 || (x !== 0 && x < 1e-2)) return power(x);
+  if (x >= 1e7 || (x !== 0 && x < 1e-2)) return power(x);
   return x >= 100 ? counted(Math.round(x)) : String(Number(x.toPrecision(2)));
 }
 

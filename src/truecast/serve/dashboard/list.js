@@ -67,6 +67,10 @@ export class List {
     this.later();
   }
 
+  close() {
+    clearTimeout(this.timer);
+  }
+
   // Many changes, one drawing.
   later() {
     this.timer ??= setTimeout(() => this.draw(), 400);
@@ -106,7 +110,8 @@ export class List {
     for (const info of all) counts.set(info.verdict.kind, counts.get(info.verdict.kind) + 1);
     const some = [...counts].filter(([, count]) => count);
     if (!counts.get(this.kind)) this.kind = null;
-    this.off = counts.get("off");
+    const off = counts.get("off");
+    document.title = off ? `${counted(off)} off · truecast` : "truecast";
     this.tools.hidden = all.length < MANY;
     const parts = some.map(([kind, count]) => `${counted(count)} ${KINDS[kind][1]}`).join(", ");
     say(this.summary, all.length ? `${counted(all.length)} in all: ${parts}.` : "");

@@ -33,14 +33,14 @@ export async function read(path) {
   return response.json();
 }
 
-// Events of a stream of bytes, as the standard cuts them; a comment calls `alive`, too.
-async function* eventsOf(body, alive) {
+// Events of a stream of bytes, as the standard cuts them; a comment calls `beat`, too.
+async function* eventsOf(body, beat) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    alive();
+    beat();
     const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
@@ -54,8 +54,8 @@ async function* eventsOf(body, alive) {
   }
 }
 
-// Listens for ever. hear(kind, data) gets each event; state(name, more) the connection:
-// "live", "gone" (more: why, and when it is tried again) or "refused" (more: the error).
+// Listens for ever. hear(kind, data) gets each event; state(name, more) the connection: "live" at
+// every sign of life, "gone" (more: why, and when it is tried again), "refused" (more: the error).
 export class Listener {
   constructor(hear, state) {
     this.hear = hear;
@@ -95,7 +95,11 @@ export class Listener {
       const response = await answered("/events", "text/event-stream", abort.signal);
       this.failures = 0;
       this.state("live");
-      for await (const { kind, data } of eventsOf(response.body, alive)) {
+      const beat = () => {
+        alive();
+        if (abort === this.abort) this.state("live");
+      };
+      for await (const { kind, data } of eventsOf(response.body, beat)) {
         if (abort === this.abort) this.hear(kind, data);
       }
     } catch (error) {

@@ -17,8 +17,9 @@ export class Stream {
     this.tiles = element("dl", { class: "tiles" });
     this.commands = element("div");
     this.choice = element("select", { id: "class", change: () => this.choose() });
+    this.shown = element("span", { class: "quiet" });
     this.classes = element("p", { class: "tools", hidden: true },
-      element("label", { for: "class" }, "Class"), this.choice);
+      element("label", { for: "class" }, "Class"), this.choice, this.shown);
     this.scores = element("div", { class: "scroll", tabindex: "0", role: "region",
       "aria-label": "Scores" });
     this.groups = section("Groups", "Groups that a forecast names, most evidence first.");
@@ -32,6 +33,10 @@ export class Stream {
     const back = element("a", { class: "back", href: "/", "data-link": true }, "All streams");
     main.replaceChildren(back, this.title, this.facts, this.verdict, this.tiles, this.commands,
       this.pictures, this.groups.whole, this.errors.whole);
+  }
+
+  close() {
+    for (const chart of Object.values(this.charts)) chart.hide();
   }
 
   set(view) {
@@ -111,6 +116,8 @@ export class Stream {
   drawSides(view) {
     if (!view.rounds) return;
     this.classes.hidden = !view.classes;
+    say(this.shown, view.sides_total > view.sides.length
+      ? `the ${counted(view.sides.length)} worst of ${counted(view.sides_total)}` : "worst first");
     const labels = view.sides.map((side) => side.label);
     if (view.classes && this.labels !== labels.join()) {
       this.labels = labels.join();
@@ -121,9 +128,14 @@ export class Stream {
     const side = view.sides.find((each) => each.label === this.label) ?? view.sides[0];
     reliability(this.charts.before, side.before);
     reliability(this.charts.after, side.after);
+    this.charts.evidence.figure.hidden = !side.after.evidence;
+    if (side.after.evidence) this.drawEvidence(view, side);
+    this.scores.replaceChildren(scores(side));
+  }
+
+  drawEvidence(view, side) {
     evidenceCourse(this.charts.evidence, view.course, side);
     say(this.charts.evidence.caption.querySelector(".promise"), promise(side.after.evidence));
-    this.scores.replaceChildren(scores(side));
   }
 
   drawGroups(view) {
@@ -185,7 +197,6 @@ function pictures() {
 
 // What the dashed line stands for.
 function promise(watched) {
-  if (!watched) return "";
   if (watched.alpha !== null) {
     return `If forecasts are right, the chance that it ever reaches the dashed line is at most `
       + `${percent(watched.alpha)}.`;
@@ -205,7 +216,7 @@ function alarm(side, half, still) {
   const which = alarms > 1 ? `The last of ${counted(alarms)} alarms` : "Alarm";
   const came = found.at === null ? "" : `, ${moment(found.at)}`;
   const what = found.words.replace("{since}", since);
-  const past = still ? "" : " It is long ago: since then there is no such evidence.";
+  const past = still ? "" : " That is long ago, and there was none since.";
   return `${which}${came}, ${whose}${label}: ${what}.${past}`;
 }
 

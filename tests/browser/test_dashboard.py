@@ -191,8 +191,9 @@ def test_what_is_sent_is_seen_at_once(served: Served, look: Any) -> None:
 
 
 def test_names_of_others_are_text(served: Served, look: Any) -> None:
+    page = look(served.url)
     for path in ("/streams/wrong/page", "/streams/right/page"):
-        page = look(served.url, path=path)
+        page.goto(served.url + path)
         page.get_by_text(EVIL).first.wait_for()
         assert page.evaluate("document.body.dataset.evil") is None
 
@@ -221,20 +222,20 @@ def test_the_policy_stops_foreign_script(served: Served, browser: Any) -> None:
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "ground"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 29)")]
-)
-def test_light_and_dark(served: Served, look: Any, scheme: str, ground: str) -> None:
-    page = look(served.url, color_scheme=scheme)
+def test_light_and_dark(served: Served, look: Any) -> None:
+    page = look(served.url)
     names(page)
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+    for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 29)")):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
 
 
-@pytest.mark.parametrize("name", [None, "wrong", "right", "games", "silent", LONG])
-def test_a_phone_has_no_sideways(served: Served, look: Any, name: str | None) -> None:
-    page = look(served.url, path="/" if name is None else f"/streams/{name}/page", **PHONE)
-    page.locator("tbody tr, .command").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+def test_a_phone_has_no_sideways(served: Served, look: Any) -> None:
+    page = look(served.url, **PHONE)
+    for name in (None, "wrong", "right", "games", "silent", LONG):
+        page.goto(served.url + ("/" if name is None else f"/streams/{name}/page"))
+        page.locator("tbody tr, .command").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, name
 
 
 def test_the_keyboard_is_enough(served: Served, look: Any) -> None:

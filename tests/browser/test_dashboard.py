@@ -279,6 +279,22 @@ def test_what_to_do_next_works(tmp_path: Path, look: Any) -> None:
             assert client.overview("my-model")["rounds"] == 1
 
 
+def test_a_service_that_cannot_write(tmp_path: Path, look: Any) -> None:
+    with Served(tmp_path) as service, tc.Client(service.url, retries=0) as client:
+        client.create("a")
+        page = look(service.url)
+        names(page)
+        page.wait_for_function("document.title")
+        database, away = tmp_path / "truecast.db", tmp_path / "away.db"
+        database.rename(away)
+        with pytest.raises(tc.UnavailableError):
+            client.forecast("a", 0.5)
+        page.get_by_text("The service takes no forecasts and outcomes for now").wait_for()
+        away.rename(database)
+        page.get_by_text("The service takes no forecasts").wait_for(state="hidden")
+        client.forecast("a", 0.5)
+
+
 def test_a_service_that_is_gone_and_back(tmp_path: Path, look: Any) -> None:
     with Served(tmp_path) as service:
         with service.client() as client:

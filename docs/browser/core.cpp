@@ -22,6 +22,7 @@
 #include "smooth.hpp"
 #include "sums.hpp"
 #include "tally.hpp"
+#include "scores.hpp"
 #include "totals.hpp"
 
 #define EXPORT(name) extern "C" __attribute__((export_name(name)))
@@ -68,7 +69,7 @@ double smooth_error(const Tally& of, double total) {
 }
 
 double brier_sum(const Tally& of) {
-    return squared_errors(of.p.data(), of.zeros.data(), of.ones.data(), of.size());
+    return score_sum<SquaredError>(of.p.data(), of.zeros.data(), of.ones.data(), of.size());
 }
 
 // What the energy proves, as in arc.py: the root is rounded up, and hidden residuals are added.
@@ -387,7 +388,7 @@ EXPORT("measure") const double* measure() {
         forecasts += count / total * bin.forecast;
     }
     return out({total, static_cast<double>(distinct), all_ones / total, forecasts,
-                brier_sum(of) / total, log_losses(p, zeros, ones, distinct) / total,
+                brier_sum(of) / total, score_sum<LogLoss>(p, zeros, ones, distinct) / total,
                 best.brier / total, best.log / total, smooth_error(of, total),
                 proved(of, total).lower_distance / total,
                 std::sqrt(std::max(0.0, laplace(p, zeros, ones, distinct, 1.0))) / total,

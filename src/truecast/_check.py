@@ -27,6 +27,7 @@ MOMENTS = tuple(
 )
 MOST_GROUPS = 100  # of one round
 MOST_ROUNDS = 2**53  # so that every count is exact as a double too
+_USUAL = frozenset(map(np.dtype, ("?", "u1", "i8", "f8")))  # those that need no conversion
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 WEIGHTS = 1e-100, 1e100  # so that products of weights are neither infinite nor 0
 
@@ -344,6 +345,19 @@ def events(values: Any, rounds: int, scores: Any = None) -> NDArray[np.int64]:
     return numbers
 
 
+def late(
+    known: Any, about: Any, rounds: int, scores: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return `known_at` and `events` of a log, which may be none; None if outcomes come at once."""
+    if known is not None:
+        none = np.empty(0, np.int64)
+        return known_at(known, rounds), none if about is None else events(about, rounds, scores)
+    if about is not None:
+        rule = "must come with known_at: outcomes known at once are each an event"
+        raise InputError("events", rule, about)
+    return None
+
+
 def _entries(name: str, values: Any, rounds: int, scores: Any) -> list[Any]:
     """Return what each round has of a sequence."""
     unsized = not hasattr(values, "__len__") or getattr(values, "shape", None) == ()
@@ -441,12 +455,13 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     if len(y) != len(p):
         raise InputError("y_prob", f"must have an entry for each of the {len(y)} outcomes", p.shape)
     # before rounding hides it
-    if max(y.dtype.itemsize, p.dtype.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
+    if max(y.itemsize, p.itemsize) > 8 and any(map(np.any, _invalid(y, p))):
         refuse_predictions(y, p)
-    if y.dtype in (np.uint8, np.bool_):
-        return y.view(np.uint8), p.astype(np.float64, copy=False)
+    p = p if p.dtype == np.float64 else p.astype(np.float64)
+    if y.dtype.char in "?B":
+        return y.view(np.uint8), p
     kind = np.float64 if y.dtype.kind == "f" or y.dtype == np.uint64 else np.int64
-    return y.astype(kind, copy=False), p.astype(np.float64, copy=False)
+    return y if y.dtype == kind else y.astype(kind), p
 
 
 def _invalid(y: NDArray[Any], p: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -593,6 +608,10 @@ def _of_iso(text: str) -> tuple[str, float] | None:
 
 
 def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype in _USUAL:
+        flags = values.flags  # the common case, at once
+        if flags.c_contiguous and flags.aligned and values.size:
+            return values
     array = _numeric(name, values, rule)
     if array.ndim != 1:
         raise InputError(

@@ -17,6 +17,7 @@ from truecast import _check, _core, state
 from truecast import _check_classes as check
 from truecast._check_classes import Label
 from truecast._names import rounds_or_weight
+from truecast._threads import both
 from truecast.errors import InputError, StateError
 from truecast.tally import Tally
 
@@ -354,13 +355,9 @@ def _each(
 
     if parts.size < _TWO_THREADS:
         return [rest(k, pair) for k, pair in enumerate(some(range(classes)))]
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
-
-    with ThreadPoolExecutor(1) as second:  # sorting lets other threads run
-        half = classes // 2
-        later = second.submit(lambda: [*some(range(half, classes))])
-        pairs = [*some(range(half)), *later.result()]
-    return [rest(k, pair) for k, pair in enumerate(pairs)]
+    half = classes // 2  # sorting lets other threads run
+    lower, upper = both(lambda: [*some(range(half))], lambda: [*some(range(half, classes))])
+    return [rest(k, pair) for k, pair in enumerate([*lower, *upper])]
 
 
 def _counted(entries: _Entries) -> tuple[Tally, Tally]:

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from truecast import _check, _core, state
 from truecast._names import counted, rounds_or_weight
+from truecast._threads import both
 from truecast.errors import InputError, StateError
 
 __all__ = ["RunningTally", "Tally"]
 
+_FEW_ROUNDS = 1 << 10  # below this, a table of forecasts costs more than sorting
 _TWO_THREADS = 1 << 18  # rounds from which a second thread is worth starting
 
 
@@ -388,6 +390,13 @@ def _little(column: NDArray[Any]) -> NDArray[Any]:
 def _counted(
     y: NDArray[Any], p: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+    if len(p) < _FEW_ROUNDS:
+        few = np.empty(len(p)), np.empty(len(p), np.int64), np.empty(len(p), np.int64)
+        distinct = _core.count_rounds(p, y, *few)
+        if distinct < 0:
+            _check.refuse_predictions(y, p)
+        return few[0][:distinct], few[1][:distinct], few[2][:distinct]
+
     forecasts, counts = np.empty(_core.FEW), np.empty((2, _core.FEW), np.int64)
     distinct = _core.count_few(p, y, forecasts, counts)
     if distinct >= 0:
@@ -433,13 +442,8 @@ def _by_halves(
         _, lower = count(2.0, True)
         start = upper = 0
     else:
-        from concurrent.futures import ThreadPoolExecutor
-
         pivot = float(np.sort(p[:: len(p) // 1023])[512])
-        with ThreadPoolExecutor(1) as second:
-            waiting = second.submit(count, pivot, False)
-            _, lower = count(pivot, True)
-            start, upper = waiting.result()
+        (_, lower), (start, upper) = both(lambda: count(pivot, True), lambda: count(pivot, False))
     if lower < 0:
         _check.refuse_predictions(y, p)
     for column in columns if upper and start != lower else ():  # close the gap

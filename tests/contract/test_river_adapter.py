@@ -193,8 +193,17 @@ def test_classes_are_those_of_a_recalibrator_for_classes() -> None:
     with pytest.raises(tc.InputError, match="fixed at the start"):
         model.learn_one(stream[0][0], "sea")
     assert model.certificate.rounds == 301
-    with pytest.raises(tc.InputError, match="not supported yet"):
-        Recalibrated(naive_bayes.GaussianNB(), classes=labels, group="airport")
+
+
+def test_classes_have_groups_and_events_too() -> None:
+    stream = list(datasets.ImageSegments().take(60))
+    labels = tuple(sorted({y for _, y in stream}))
+    model = Recalibrated(naive_bayes.GaussianNB(), classes=labels, group=lambda x: len(x) % 2)
+    for x, y in stream:
+        model.learn_one(x, y)
+    ticket = model.issue_one(stream[0][0], event="once")
+    model.resolve_one(ticket, *stream[0])
+    assert sum(each.certificate.rounds for each in model.recalibrator.groups.values()) == 61
 
 
 # In river's company

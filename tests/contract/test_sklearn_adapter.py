@@ -351,7 +351,21 @@ def test_more_classes_are_those_of_a_recalibrator_for_classes() -> None:
     model.resolve(tickets[1:], names[1:3]).give_up(tickets[:1])
     assert model.certificate_.rounds == 302
     assert model.certificate_.unresolved == 1
-    assert "not supported yet" in str(refused(model.predict_proba, X, groups=["a"] * 300))
+
+
+def test_more_classes_have_groups_and_events_too() -> None:
+    X, y = make_classification(300, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+    groups = ["east" if k % 3 else "west" for k in range(300)]
+    model = RecalibratedClassifier(GaussianNB(), cv=4, random_state=3, max_groups=1)
+    model.fit(X, y, groups=groups)
+    proved, others = model.recalibrator_.groups, model.recalibrator_.others
+    assert list(proved) in (["east"], ["west"])
+    assert others.rounds + proved[next(iter(proved))].rounds == 300
+    tickets = model.issue(X[:3], groups=groups[:3], events=["x", "x", None])
+    model.resolve(tickets, y[:3])
+    assert model.certificate_.rounds == 303
+    one = model.recalibrator_.predict(model.estimator_.predict_proba(X[:1])[0], group=groups[0])
+    assert np.array_equal(model.predict_proba(X[:1], groups=groups[:1])[0], one)
 
 
 def test_classes_that_a_fold_never_saw() -> None:

@@ -56,13 +56,16 @@ all others. `guard` is as for `Guard`. `tickets` has `issued`, how many there we
 """
 
 CLASSES = """
-`guard` is as for `Guard`, with a group for each class; `tops` has a group for the rounds in which
-each was the most probable. `nudges` has the first three aims for each class. `tickets` has
-`issued` and the table `awaited`; `asked` is such a table with one row or none, the forecast that
-`observe` is about: its number is what the budget did not allow for, over 2^20, and it keeps only
-the scores. `bursts` is as for `Recalibrator`. `hint` has the entries below, and in `each` the state
-of the hint of each class. With one hint for each class only the first three are there; with more
-than 32 classes there is no matrix.
+`groups` has the names of groups, in the order of their numbers. `guard` is as for `Guard`, with a
+group for each class: first those of everyone, then those of all groups beyond `max_groups`, then
+those of each named group. `tops` likewise has one for the rounds in which a class was the most
+probable. `nudges` has the first three aims for each class. `tickets` has `issued` and the table
+`awaited`; `asked` is such a table with one row or none, the forecast that `observe` is about: its
+number is what the budget did not allow for, over 2^20, and it keeps only the scores. `bursts` is as
+for `Recalibrator`. `hint` has the entries below, and in `each` the state of the hint of each class.
+With one hint for each class only the first three are there; with more than 32 classes there is no
+matrix. States from before there were groups have no `groups`, only the fields of everyone, and the
+first five columns of `awaited`: they are read.
 """
 
 MONITOR = """

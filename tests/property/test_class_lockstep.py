@@ -10,7 +10,7 @@ import pytest
 import truecast as tc
 from truecast import _core
 from truecast.reference import class_hints
-from truecast.reference.class_guard import ClassGuard
+from truecast.reference.class_guard import ClassGuard, Row
 
 
 def played(classes: int, rounds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -49,6 +49,68 @@ def test_the_compiled_guard_is_the_plain_one(classes: int, budget: float) -> Non
     assert moved > (10 if budget < 2 else -1)
     energies = [parts.energy for parts in compiled.certificate.classes.values()]
     assert energies == pytest.approx([float(e) for e in guard.energies().values()], abs=1e-6)
+
+
+@pytest.mark.slow("the plain guard adds up all knots in every look")
+@pytest.mark.parametrize(("classes", "budget"), [(3, 1.05), (4, 1.05), (2, 4.0)])
+def test_groups_are_those_of_the_plain_guard(classes: int, budget: float) -> None:
+    hints, outcomes = played(classes, 50, classes + 10)
+    rng = np.random.default_rng(classes)
+    guard, compiled = ClassGuard(classes, budget=budget), bare(classes, budget)
+    waiting: list[tuple[Row, int, int]] = []
+    moved = 0
+    outcomes = hints.argmin(axis=1)  # the guard must move
+    for hint, y in zip(hints, outcomes, strict=True):
+        groups = tuple(np.flatnonzero(rng.random(3) < 0.4).tolist())
+        if rng.random() < 0.5:
+            row = guard.forecast(hint / hint.sum(), int(y), groups)
+            said = compiled.predict(hint, group=groups)
+            compiled.observe(int(y))
+        else:
+            row = guard.issue_row(hint / hint.sum(), groups)
+            ticket = compiled.issue(hint, group=groups)
+            said = np.array(ticket.p)
+            waiting.append((row, int(ticket), int(y)))
+        moved += row.moves
+        assert said == pytest.approx([share.p for share in row.shares], abs=1e-8)
+        if len(waiting) > 4:
+            row, number, y = waiting.pop(int(rng.integers(4)))
+            guard.settle_row(row, y)
+            compiled.resolve(number, y)
+    assert moved > (2 if budget < 2 else -1)
+    saved = compiled._desk.saved_guard()["classes"]
+    assert saved["granted"] == pytest.approx(guard.prices * 2**20, abs=100)
+    assert saved["reserved"] == pytest.approx(guard.reserved() * 2**20, abs=100)
+    for name, energy in guard.energies().items():
+        group, k = name
+        record = compiled if group is None else compiled.groups[group]
+        assert record.certificate.classes[k].energy == pytest.approx(float(energy), abs=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_offsets_of_groups_are_the_plain_ones(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    plain = class_hints.Offsets(classes)
+    compiled = tc.Recalibrator(classes=classes, hint=tc.hints.Identity(), budget=1e3)
+    for _ in range(300):
+        hint = rng.dirichlet(np.full(classes, 0.7))
+        if rng.random() < 0.2:
+            hint[0] = 0.0
+            hint /= hint.sum()
+        groups = tuple(np.flatnonzero(rng.random(4) < 0.5).tolist())
+        truth = hint * np.exp(3 * sum(np.cos(3 * g + np.arange(classes)) for g in groups))
+        y = int(rng.choice(classes, p=truth / truth.sum()))
+        compiled.predict(hint, group=groups)
+        # The nudge comes after it: look at what it was given.
+        asked = compiled._desk.saved_asked()["aim"].reshape(-1, classes)
+        if groups:
+            found = [hint.tolist(), *plain.rows(hint.tolist(), groups)]
+            assert asked == pytest.approx(np.array(found), abs=1e-5)
+        plain.learn(hint.tolist(), groups, y)
+        compiled.observe(y)
+    weights = compiled._desk.saved_guard()["classes"]["aims"][3:]
+    assert weights == pytest.approx(plain.weights, abs=1e-4)
+    assert plain.weights[0] < 0.4  # groups differ here
 
 
 @pytest.mark.slow("the plain guard adds up all knots in every look")
@@ -135,10 +197,10 @@ def test_the_compiled_hints_are_the_plain_ones(classes: int) -> None:
 
 def test_what_forgets_does_not_wind_up() -> None:
     # The same sure row again and again teaches one direction only; the others must not grow.
-    desk = _core.ClassDesk(tc.hints.Identity(), 3, True, 4.0, True, False, int, 10)
+    desk = _core.ClassDesk(tc.hints.Identity(), 3, True, 4.0, True, False, int, 10, 10)
     rows = np.full((20_000, 3), [0.98, 0.01, 0.01])
     said = np.empty_like(rows)
-    desk.run(rows, np.zeros(len(rows), np.int64), said)
+    desk.run(rows, None, np.zeros(len(rows), np.int64), said)
     assert said.min() >= 0
     assert said.max() <= 1
     inverse = np.reshape(desk.saved_hint()["fading_inverse"], (3, 4, 4))

@@ -169,6 +169,51 @@ def test_two_classes_are_the_binary_guard_twice() -> None:
         assert proved.brier == pytest.approx(2 * one.certificate.brier)
 
 
+def test_two_classes_with_groups_are_the_binary_recalibrator() -> None:
+    """Offsets of groups included, whichever groups and outcomes."""
+    rng = np.random.default_rng(6)
+    score = rng.beta(2, 3, 1_500)
+    names = [(int(a), "odd" if b else "even") for a, b in rng.integers(0, [6, 2], (1_500, 2))]
+    drawn = np.array([name[0] for name in names]) * 0.4 - 1
+    y = (rng.random(1_500) < expit(np.log(score / (1 - score)) + drawn)).astype(int)
+    for hint in (tc.hints.Identity(), tc.hints.Mix()):
+        one = tc.Recalibrator(hint=hint)
+        two = tc.Recalibrator(classes=2, hint=hint)
+        rows = np.column_stack([1 - score, score])
+        p = one.forecast_many(score, y, groups=names)
+        q = two.forecast_many(rows, y, groups=names)
+        assert q[:, 1] == pytest.approx(p, abs=1e-9)
+        for name in one.groups:
+            proved = two.groups[name].certificate
+            found = one.groups[name].certificate
+            assert proved.brier == pytest.approx(2 * found.brier)
+            for each in proved.classes.values():
+                assert each.energy == pytest.approx(found.energy, rel=1e-6)
+                assert each.a_priori >= each.lower_distance
+
+
+@pytest.mark.slow("plays 30 games of 150 rounds")
+def test_no_opponent_exceeds_the_budget_of_groups() -> None:
+    """All energies of all groups together are within the budget, and nothing is spilled."""
+    for classes, budget, opponent in itertools.product([2, 3, 6], [1.05, 4.0], OPPONENTS):
+        rng = np.random.default_rng([classes, OPPONENTS.index(opponent)])
+        guard = bare(classes, budget)
+        rows = hints_of("sharp", classes, 150, rng)
+        spilled = 0
+        for row in rows / rows.sum(axis=1, keepdims=True):
+            said = guard.predict(row, group=tuple(np.flatnonzero(rng.random(3) < 0.5).tolist()))
+            last = guard._desk.last
+            assert last["energy"] * PART <= last["allowance"]
+            spilled += last["spill"]
+            guard.observe(outcome_of(opponent, np.array(last["tilts"]), said, rng))
+        assert spilled <= 150
+        for record in (guard, *guard.groups.values()):
+            proved = record.certificate
+            assert proved.lower_distance <= proved.a_priori
+            energy = sum(each.energy for each in proved.classes.values())
+            assert energy <= last["allowance"]
+
+
 def test_where_the_guard_moves_two_classes_are_as_close_as_the_binary_one() -> None:
     """The searches differ: both say something that fits, on the same side of the hint."""
     one = tc.Recalibrator(hint=tc.hints.Identity(), nudge=False, budget=1.05)
@@ -194,7 +239,7 @@ def nudged_energies(
 ) -> np.ndarray:
     """The energy of each class if rows are nudged by plain NumPy, and no guard acts.
 
-    The nudge of docs/classes.md, section 5, on 2^12 knots, with any limits.
+    The nudge of docs/classes.md, section 6, on 2^12 knots, with any limits.
     """
     classes = hints.shape[1]
     knots = np.arange(KNOTS + 1)

@@ -759,14 +759,16 @@ def of_classes(name: str, start: dict[str, Any]) -> Callable[[tc.ClassRecalibrat
     """An operation on a recalibrator of three classes."""
     row, rows = [0.2, 0.3, 0.5], [[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]]
     calls: dict[str, Callable[[tc.ClassRecalibrator], Any]] = {
-        "issue": lambda r: r.issue(row),
+        "issue": lambda r: r.issue(row, group=("b", "c"), event="y"),
         "oldest": lambda r: r.issue(row),
         "resolve": lambda r: r.resolve(1, 2),
         "give_up": lambda r: r.give_up(1),
-        "predict": lambda r: r.predict(row),
+        "predict": lambda r: r.predict(row, group="c"),
         "observe": lambda r: r.observe(0),
-        "batch": lambda r: r.forecast_many(rows, [0, 1]),
-        "log": lambda r: r.forecast_many(rows, [0, 1], known_at=[1, 9]),
+        "batch": lambda r: r.forecast_many(rows, [0, 1], groups=["b", "c"]),
+        "log": lambda r: r.forecast_many(
+            rows, [0, 1], known_at=[1, 9], groups=["b", "c"], events=["x", "y"]
+        ),
         "load": lambda r: r.load(start),
     }
     return calls[name]
@@ -776,11 +778,11 @@ def with_classes(name: str) -> str:
     """A saved recalibrator that the operation can be tried on."""
     r = tc.Recalibrator(classes=3, hint=hints.Platt(), max_unresolved=3)
     for k in range(3):
-        r.issue([0.3, 0.1 * k, 0.7 - 0.1 * k])
+        r.issue([0.3, 0.1 * k, 0.7 - 0.1 * k], group=["a", None, ("a", "b")][k], event="x")
     if name == "issue":
         r.give_up(0)
     if name == "observe":
-        r.predict([0.5, 0.2, 0.3])
+        r.predict([0.5, 0.2, 0.3], group=("a", "b"))
     return r.to_json()
 
 
@@ -818,17 +820,20 @@ def test_interrupted_batches_of_classes_have_learned_nothing() -> None:
     rows, y = rng.dirichlet([0.5, 0.5, 0.5], 40_000), rng.integers(0, 3, 40_000)
     known = np.arange(40_000) + rng.integers(0, 50, 40_000)
     r = tc.Recalibrator(classes=3, max_unresolved=40)
-    r.forecast_many(rows[:500], y[:500])
-    tickets = [r.issue(row) for row in rows[:30]]
+    groups = [("a", "b", None)[k] for k in rng.integers(0, 3, 40_000)]
+    events = [f"event {k}" for k in rng.integers(0, 99, 40_000)]
+    r.forecast_many(rows[:500], y[:500], groups=groups[:500])
+    tickets = [r.issue(row, group=("b", "c"), event=k % 7) for k, row in enumerate(rows[:30])]
     before = r.to_json()
 
     def interrupt(*_: object) -> None:
         raise Interrupt
 
-    for at in (None, known):
+    new = [*groups[:-1], "d"]
+    for at, about in ((None, None), (known, events)):
         with handled(interrupt):
             signal.setitimer(signal.ITIMER_REAL, 0.02)
             with pytest.raises(Interrupt):
-                r.forecast_many(rows, y, known_at=at)
+                r.forecast_many(rows, y, known_at=at, groups=new, events=about)
         assert r.to_json() == before
         assert r.awaited == tickets

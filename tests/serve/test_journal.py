@@ -214,6 +214,25 @@ def test_what_is_old_goes_and_the_rest_goes_on(url, tmp_path):
     store.close()
 
 
+def test_streams_that_are_not_in_memory_are_saved_before_their_entries_go(tmp_path):
+    url, names = f"sqlite:///{tmp_path}/a.db", [f"s{k}" for k in range(5)]
+
+    async def play():
+        async with open_service(url, open_streams=2) as service:
+            for name in names:
+                await service.create(name)
+                await _play(service, name, 4)
+            states = [await service.state(name) for name in names]
+            assert (await service.retain(max_age=0)).entries > 20
+            return states
+
+    async def again():
+        async with open_service(url) as service:
+            return [await service.state(name) for name in names]
+
+    assert run(play()) == run(again())
+
+
 def test_size_can_be_what_lets_entries_go(tmp_path):
     async def play():
         async with open_service(f"sqlite:///{tmp_path}/a.db") as service:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from truecast.serve.errors import BadRequest, Conflict, NotFound, TooLarge
+from truecast.errors import ConflictError, InputError, NotFoundError, TooLargeError
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
 from truecast.serve.service import open_service
@@ -22,7 +22,7 @@ def test_an_id_again_gets_the_same_answer_and_changes_nothing(url):
             again = await service.forecasts("x", [ForecastRow(0.7, "a")])
             assert again[0].p == first[0].p
             assert (first[0].again, again[0].again) == (False, True)
-            with pytest.raises(Conflict, match="another score"):
+            with pytest.raises(ConflictError, match="another score"):
                 await service.forecasts("x", [ForecastRow(0.2, "new"), ForecastRow(0.71, "a")])
             assert (await service.outcomes("x", [OutcomeRow("new", 1)]))[0].status == "unknown"
             return (await service.overview("x")).outstanding.count
@@ -47,18 +47,18 @@ def test_bad_requests_change_nothing(url):
     async def play():
         async with open_service(url) as service:
             await service.create("x")
-            with pytest.raises(Conflict):
+            with pytest.raises(ConflictError):
                 await service.create("x", StreamOptions(note="other"))
-            with pytest.raises(NotFound):
+            with pytest.raises(NotFoundError):
                 await service.forecasts("y", [ForecastRow(0.5)])
             for rows in ([ForecastRow(0.5), ForecastRow(1.5)], [ForecastRow(0.5, "")], []):
-                with pytest.raises(BadRequest):
+                with pytest.raises(InputError):
                     await service.forecasts("x", rows)
-            with pytest.raises(TooLarge):
+            with pytest.raises(TooLargeError):
                 await service.forecasts("x", [ForecastRow(0.5)] * 10_001)
-            with pytest.raises(BadRequest):
+            with pytest.raises(InputError):
                 await service.create("../x")
-            with pytest.raises(BadRequest):
+            with pytest.raises(InputError):
                 await service.delete("x", confirm="y")
             view = await service.overview("x")
             return view.seq, view.outstanding.count

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from truecast.errors import UnavailableError
 from truecast.serve import requests
-from truecast.serve.errors import Unavailable
 from truecast.serve.events import Head, Kind, Outcomes, encode
 from truecast.serve.options import StreamOptions
 from truecast.serve.rows import ForecastRow, OutcomeRow
@@ -98,7 +98,7 @@ async def _recovers(service):
     for _ in range(200):
         try:
             return await _pair(service)
-        except Unavailable:
+        except UnavailableError:
             await asyncio.sleep(0.02)
     raise AssertionError(service.health.reason)
 
@@ -115,7 +115,7 @@ def test_a_full_disk_refuses_and_recovers_by_itself(tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (full, hard))
             try:
                 for _ in range(3):
-                    with pytest.raises(Unavailable, match="database"):
+                    with pytest.raises(UnavailableError, match="database"):
                         await _pair(service)
                 assert not service.health.ready
             finally:
@@ -133,7 +133,7 @@ def test_a_database_that_cannot_be_written_refuses(tmp_path):
         async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
             await service.create("x")
             service._writer.store.db.execute("PRAGMA query_only=ON")  # as a read-only file system
-            with pytest.raises(Unavailable, match="readonly"):
+            with pytest.raises(UnavailableError, match="readonly"):
                 await _pair(service)
             return await _recovers(service)
 
@@ -148,10 +148,10 @@ def test_a_file_that_was_moved_is_not_written_to(tmp_path):
             (tmp_path / "away").mkdir()
             for name in ("a.db", "a.db-wal", "a.db-shm"):
                 shutil.move(tmp_path / name, tmp_path / "away" / name)
-            with pytest.raises(Unavailable, match="a.db"):
+            with pytest.raises(UnavailableError, match="a.db"):
                 await _pair(service)
             await asyncio.sleep(0.2)
-            with pytest.raises(Unavailable, match="gone"):
+            with pytest.raises(UnavailableError, match="gone"):
                 await _pair(service)
             for name in ("a.db", "a.db-wal", "a.db-shm"):
                 shutil.move(tmp_path / "away" / name, tmp_path / name)
@@ -168,7 +168,7 @@ def test_a_server_that_went_down_is_used_again_when_it_is_back(server, postgres_
             await _pair(service)
             await asyncio.to_thread(server.stop)
             for _ in range(3):
-                with pytest.raises(Unavailable):
+                with pytest.raises(UnavailableError):
                     await _pair(service)
             assert not service.health.ready
             await asyncio.to_thread(server.start)
@@ -232,7 +232,7 @@ def test_a_writer_that_lost_its_lock_cannot_commit(postgres_url):
             async with open_service(postgres_url, standby=True) as second:
                 await _pair(second)
                 for _ in range(3):
-                    with pytest.raises(Unavailable):
+                    with pytest.raises(UnavailableError):
                         await _pair(first)
                     await asyncio.sleep(0.1)
                 view = await second.overview("x")
@@ -283,6 +283,8 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path):
     async def play():
         async with open_service(url) as service:
             await service.create("x")
+            answers = await service.forecasts("x", [ForecastRow(0.01 * k) for k in range(60)])
+            await service.outcomes("x", [OutcomeRow(answer.id, 1) for answer in answers[:40]])
             return await _pair(service), await service.state("x")
 
     _, before = run(play())

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,7 @@ def test_bad_rows_are_refused(row: Any, rule: str) -> None:
     before = r.to_json()
     for call in (r.predict, r.issue):
         with pytest.raises(InputError, match=rule):
-            call(row)
+            call(row, group="new")
     assert r.to_json() == before
 
 
@@ -187,8 +188,12 @@ def test_batches_name_the_row() -> None:
         r.forecast_many(np.full((2, 3), 1 / 3), ["home", "tie"])
     with pytest.raises(InputError, match=r"shape \(rounds, 3\)"):
         r.forecast_many(np.full((2, 4), 1 / 4), ["home", "home"])
-    with pytest.raises(InputError, match="not supported yet"):
-        r.forecast_many(np.full((2, 3), 1 / 3), ["home", "home"], groups=["a", "b"])
+    with pytest.raises(InputError, match="an entry for each of the 2 rounds"):
+        r.forecast_many(np.full((2, 3), 1 / 3), ["home", "home"], groups=["a"])
+    with pytest.raises(InputError, match="groups must.*at position 1"):
+        r.forecast_many(np.full((2, 3), 1 / 3), ["home", "home"], groups=["a", 1.5])
+    with pytest.raises(InputError, match="events must come with known_at"):
+        r.forecast_many(np.full((2, 3), 1 / 3), ["home", "home"], events=["a", "b"])
     assert r.to_json() == before
 
 
@@ -221,8 +226,11 @@ def test_bad_options_are_refused() -> None:
     for option in ({"hint": object()}, {"hint": tc.hints.Experts(2)}, {"budget": 1.0}):
         with pytest.raises(InputError):
             tc.Recalibrator(classes=3, **option)
-    with pytest.raises(TypeError):
-        tc.Recalibrator(classes=3, max_groups=3)
+    for groups in (-1, 1 << 21, True):
+        with pytest.raises(InputError, match="max_groups"):
+            tc.Recalibrator(classes=3, max_groups=groups)
+    with pytest.raises(InputError, match="max_groups must be .* 65534"):
+        tc.Recalibrator(classes=4096, max_groups=70_000)
 
 
 def test_outcomes_and_tickets_out_of_order_are_refused() -> None:
@@ -257,6 +265,140 @@ def test_the_oldest_is_given_up() -> None:
         r.resolve(tickets[0], 1)
 
 
+NAMED: list[Any] = ["a", None, ("a", "b"), ("c", "b"), 7]
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("nudge", [False, True])
+def test_a_batch_with_groups_is_its_rounds(late: bool, nudge: bool) -> None:
+    scores, y, _ = stream(3, 100)
+    rng = np.random.default_rng(1)
+    known = np.arange(100) + rng.integers(0, 12, 100) if late else None
+    events = [None, "x", 7, "x"] * 25 if late else None
+    options = {"classes": 3, "max_groups": 3, "max_unresolved": 8, "nudge": nudge}
+    batch, single = tc.Recalibrator(**options), tc.Recalibrator(**options)
+    said = batch.forecast_many(scores, y, groups=NAMED * 20, known_at=known, events=events)
+    for t, row in enumerate(scores):
+        group = NAMED[t % 5]
+        if known is None or events is None:
+            assert (single.predict(row, group=group) == said[t]).all()
+            single.observe(y[t])
+            continue
+        assert single.issue(row, group=group, event=events[t]).p == tuple(said[t])
+        for s in np.flatnonzero(known == t):
+            if s in single.awaited:
+                single.resolve(int(s), y[s])
+    assert single.to_json() == batch.to_json()
+    again = tc.ClassRecalibrator.from_json(batch.to_json())
+    assert again.to_json() == batch.to_json()
+    names = NAMED * 20
+    p = batch.predict_many(scores, groups=names)
+    assert (p == again.predict_many(scores, groups=names)).all()
+    assert all((batch.predict(scores[t], group=names[t]) == p[t]).all() for t in range(10))
+
+
+def test_every_group_has_a_certificate() -> None:
+    scores, y, _ = stream(3, 200)
+    r = tc.Recalibrator(classes=NAMES, max_groups=3)
+    names = np.array(NAMES)[y]
+    said = r.forecast_many(scores, names, groups=NAMED * 40)
+    assert list(r.groups) == ["a", "b", "c"]
+    assert (len(r.groups), "c" in r.groups, 7 in r.groups) == (3, True, False)
+    with pytest.raises(KeyError):
+        r.groups[7]
+    for name, rows in (("a", [0, 2]), ("b", [2, 3]), ("c", [3])):
+        mine = np.isin(np.arange(200) % 5, rows)
+        proved = r.groups[name].certificate
+        assert r.groups[name].rounds == proved.rounds == mine.sum()
+        assert proved.brier == pytest.approx(brier(said[mine], y[mine]))
+        assert set(proved.classes) == set(proved.top) == set(NAMES)
+        assert sum(each.rounds for each in proved.top.values()) == mine.sum()
+        for k, label in enumerate(NAMES):
+            hit = (y[mine] == k).astype(int)
+            lower = tc.lower_calibration_distance(hit, said[mine, k]).lower * mine.sum()
+            assert lower <= proved.classes[label].lower_distance
+    assert r.others.rounds == 40
+    assert r.others.certificate.lower_distance <= r.others.certificate.a_priori
+    ticket, lost = r.issue([0.2, 0.3, 0.5], group="a"), r.issue([0.2, 0.3, 0.5], group="a")
+    r.give_up(lost)
+    assert repr(r.groups["a"]) == "ClassGroupRecord(rounds=80, unresolved=1, given_up=1)"
+    assert r.groups["a"].certificate.unresolved == 2
+    r.resolve(ticket, "home")
+    assert repr(r.groups) == "Groups(['a', 'b', 'c'])"
+
+
+def test_groups_that_differ_are_learned_and_others_lose_nothing() -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.dirichlet(np.ones(4), 6_000)
+    group = rng.integers(0, 20, 6_000)
+    factors = np.exp(rng.normal(0, 0.8, (20, 4)))
+    truth = scores * factors[group]
+    truth /= truth.sum(axis=1, keepdims=True)
+    y = (truth.cumsum(axis=1) < rng.random((6_000, 1))).sum(axis=1).clip(max=3)
+    names = group.tolist()
+    plain = brier(tc.Recalibrator(classes=4).forecast_many(scores, y), y)
+    with_groups = brier(tc.Recalibrator(classes=4).forecast_many(scores, y, groups=names), y)
+    best = brier(truth, y)
+    assert with_groups - best < 0.25 * (plain - best)
+    # Groups that say nothing cost little.
+    names = rng.integers(0, 20, 6_000).tolist()
+    said = tc.Recalibrator(classes=4).forecast_many(scores, y, groups=names)
+    assert brier(said, y) < plain * 1.002
+
+
+def test_an_event_is_one_observation() -> None:
+    # A hundred forecasts of one event teach what one would.
+    row = [0.6, 0.3, 0.1]
+    shifts = []
+    for count, event in ((1, None), (100, "final")):
+        r = tc.Recalibrator(classes=3)
+        first = r.predict(row)
+        for ticket in [r.issue(row, event=event) for _ in range(count)]:
+            r.resolve(ticket, 2)
+        assert r.certificate.rounds == count
+        shifts.append(abs(r.predict(row) - first).max())
+    assert shifts[1] < 3 * shifts[0]
+    r = tc.Recalibrator(classes=3)
+    first = r.predict(row)
+    for _ in range(100):
+        r.predict(row)
+        r.observe(2)
+    assert abs(r.predict(row) - first).max() > 10 * shifts[1]
+
+
+def test_a_group_that_is_refused_is_not_known() -> None:
+    r = tc.Recalibrator(classes=3)
+    before = r.to_json()
+    with pytest.raises(InputError, match="group must"):
+        r.predict([0.2, 0.3, 0.5], group=1.5)
+    with pytest.raises(InputError, match="event must"):
+        r.issue([0.2, 0.3, 0.5], group="a", event=1.5)
+    with pytest.raises(InputError, match="name each group once"):
+        r.issue([0.2, 0.3, 0.5], group=("a", "a"))
+    r.predict_many([[0.2, 0.3, 0.5]], groups=["a"])
+    assert r.to_json() == before
+
+
+def test_states_from_before_there_were_groups_are_read() -> None:
+    text = (Path(__file__).parents[1] / "golden" / "class_state.json").read_text()
+    r = tc.ClassRecalibrator.from_json(text)
+    assert (r.rounds, r.awaited, len(r.groups), r.others.rounds) == (30, [1], 0, 0)
+    assert "groups" not in json.loads(text)["state"]
+    r.observe("home")
+    r.resolve(1, "draw")
+    r.issue([0.2, 0.3, 0.5], group="a", event="x")
+    again = tc.ClassRecalibrator.from_json(r.to_json())
+    assert again.to_json() == r.to_json()
+    assert again.groups["a"].unresolved == 1
+
+
+def test_there_is_no_table_of_classes() -> None:
+    with pytest.raises(InputError, match=r"classes must be None to make a table.*predict_many\(\)"):
+        tc.Recalibrator(classes=3).to_table()
+    with pytest.raises(InputError, match="to_json"):
+        tc.Recalibrator(classes=NAMES).to_table(group="a", tolerance=1e-3)
+
+
 def forged(state: dict[str, Any]) -> list[tuple[str, Any]]:
     """Paths into a state, and what cannot be there."""
     return [
@@ -272,14 +414,18 @@ def forged(state: dict[str, Any]) -> list[tuple[str, Any]]:
         ("bursts", {}),
         ("tops", None),
         ("asked", {}),
+        ("groups", ["a", "a"]),
+        ("groups", ["a", "b", "c"]),
+        ("groups", []),
     ]
 
 
 def test_forged_states_are_refused_and_change_nothing() -> None:
     scores, y, _ = stream(3, 60)
     r = tc.Recalibrator(classes=3)
-    r.forecast_many(scores[:50], y[:50])
-    r.issue(scores[50])
+    r.forecast_many(scores[:50], y[:50], groups=["a", None] * 25)
+    r.issue(scores[50], group=("a", "b"), event="x")
+    r.predict(scores[51], group="b")
     before = r.to_json()
     for path, value in forged(r.state()):
         state = json.loads(json.dumps(r.state()))

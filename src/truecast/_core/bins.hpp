@@ -2,11 +2,14 @@
 // summed as multiples of 2^-62, cut off below: integers, so the order of rounds does not matter.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "tally.hpp"
+#include "totals.hpp"
 #include "wide.hpp"
 
 namespace truecast {
@@ -42,6 +45,34 @@ bool bin_rounds(const double* p, const Y* y, std::size_t n, const double* edges,
         bin[3] += bin[2] < x;
     }
     return true;
+}
+
+// A sum of fixed points, rounded once.
+inline double forecast_sum(const Wide& sum) {
+    const std::uint64_t digits[4] = {sum.low & 0xffffffff, sum.low >> 32, sum.high & 0xffffffff,
+                                     sum.high >> 32};
+    return nearest(digits, 4, -62);
+}
+
+enum class Norm { l1, l2, max };
+
+// The gaps between rates and mean forecasts in bins, of which some may be empty.
+template <typename Count>
+double gap_norm(const Count* zeros, const Count* ones, const double* forecast, const double* rate,
+                std::size_t bins, Norm norm) {
+    Total all, sum;
+    double largest = 0.0;
+    for (std::size_t k = 0; k < bins; ++k) {
+        const double count = static_cast<double>(zeros[k] + ones[k]);
+        if (!(count > 0.0)) continue;
+        const double gap = std::fabs(rate[k] - forecast[k]);
+        all.add(count);
+        sum.add(count * (norm == Norm::l2 ? gap * gap : gap));
+        largest = std::max(largest, gap);
+    }
+    if (norm == Norm::max) return largest;
+    const double mean = sum.value() / all.value();
+    return norm == Norm::l2 ? std::sqrt(mean) : mean;
 }
 
 // The same sum of forecasts for consecutive stretches of a tally.

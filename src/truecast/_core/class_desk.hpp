@@ -12,6 +12,8 @@
 #include "class_guard.hpp"
 #include "class_hints.hpp"
 #include "desk.hpp"
+#include "events.hpp"
+#include "seating.hpp"
 
 namespace truecast::classes {
 
@@ -22,8 +24,10 @@ using hints::Numbers;
 // A forecast until its outcome comes.
 struct Awaited {
     ClassPlaced made;
+    std::int64_t event = Events::none;
     Numbers kept;  // the scores, then the notes of the hints
 
+    const Members& groups() const { return made.of; }
     bool said(nb::handle p) const {
         if (!PyTuple_CheckExact(p.ptr())) return false;
         if (static_cast<std::size_t>(PyTuple_GET_SIZE(p.ptr())) != made.shares.size()) return false;
@@ -45,18 +49,23 @@ struct ClassDesk : Shared {
 
     ClassMix hint;
     ClassGuard guard;
+    Seats seats;
     Tickets tickets;
     std::int64_t issued = 0;
+    Events events;
     hints::Bursts bursts;
     Numbers asked;  // the scores that `observe` is about
 
     ClassDesk(ClassMix hint_, double budget, bool nudges, bool logit_, nb::object ticket_type_,
-              std::size_t tickets_)
+              std::size_t groups, std::size_t tickets_)
         : ticket_type(std::move(ticket_type_)),
           most_tickets(tickets_),
           logit(logit_),
           hint(std::move(hint_)),
-          guard(hint.classes(), budget, nudges) {}
+          guard(hint.classes(), budget, nudges),
+          seats(groups) {
+        while (guard.group_count() < Seats::first) guard.add_group();
+    }
 
     std::size_t classes() const { return hint.classes(); }
     ClassRow row(const double* from) const {
@@ -79,7 +88,8 @@ nb::dict saved_asked(ClassDesk& desk);
 void ask(ClassDesk& desk, const nb::dict& columns);
 
 nb::dict saved_guard(ClassDesk& desk);
-bool load_guard(ClassDesk& desk, const nb::dict& all);
+// With the names of its groups. A guard that was saved before there were groups has none of them.
+bool load_guard(ClassDesk& desk, const nb::list& names, const nb::dict& all);
 
 nb::list hint_entries(ClassDesk& desk);
 nb::dict saved_hint(ClassDesk& desk);

@@ -1,5 +1,5 @@
-// The guard for K classes: one field a class, forecasts that sum to 1, one budget for the sum of
-// all energies (docs/classes.md, theorem 2).
+// The guard for K classes: one field a class and group, forecasts that sum to 1, one budget for the
+// sum of all energies (docs/classes.md, theorem 2).
 //
 // A forecast p with the outcome j adds Sum price_k + 2 (tilt_j - Sum p_k tilt_k) to that sum. Where
 // all tilts agree the second part is 0, so mass goes from classes whose tilt is low to the one
@@ -21,12 +21,15 @@ namespace truecast {
 struct Share {
     double said = 0.0;
     Key key = 0;
-    double tilt = 0.0, price = 0.0;
-    double off = 0.0;  // how far on the arc it is from its key
+    double tilt = 0.0;   // of all its fields together
+    double price = 0.0;  // for one of them
+    double off = 0.0;    // how far on the arc it is from its key
 };
 
 // A forecast for all classes.
 struct ClassPlaced {
+    Members of{0};            // the groups it belongs to
+    std::vector<double> aim;  // with groups: the hint, and the rows that their offsets made of it
     std::vector<Share> shares;
     std::int64_t worst = 0;  // what it can add to the energies, as things were when it was made
     std::int64_t spill = 0;  // of this, what the budget did not allow for
@@ -40,7 +43,10 @@ struct ClassPlaced {
     }
 };
 
-// The rounds in which a class is the most probable, one group a class. A record: it has no budget.
+inline const Members everyone_alone{0};
+
+// The rounds in which a class is the most probable, one field a class and group. A record: it has
+// no budget.
 struct Tops : Guard {
     using Guard::Guard;
     void enter_top(std::uint32_t k, Key key, const Shape& shape, const Miss& miss) {
@@ -50,12 +56,13 @@ struct Tops : Guard {
     }
 };
 
+// The field of class k in group g is `groups[g * K + k]`, and likewise among `tops`.
 struct ClassGuard : Guard {
     // Moves between two classes: with the keys of hints, and then with keys as fine as there are.
     static constexpr std::size_t coarse_moves = 8, fine_moves = 64;  // for each class
     static constexpr int halvings = 46;
 
-    Members classes;            // all of them
+    Members classes;            // of everyone: their fields
     std::vector<Nudge> pushes;  // one a class
     Tops tops;
     ClassPlaced made;  // what `asked` is the sum of
@@ -68,40 +75,75 @@ struct ClassGuard : Guard {
         for (std::uint32_t k = 0; k < count; ++k) classes.push_back(k);
     }
 
-    std::size_t count() const { return groups.size(); }
+    std::size_t count() const { return pushes.size(); }
 
-    // `hint` sums to 1.
+    std::size_t group_count() const { return groups.size() / count(); }
+    void add_group() { resize(groups.size() + count()); }
+    void drop_group() { resize(groups.size() - count()); }
+
+    // Without all other groups.
+    ClassGuard copy_of(const std::vector<std::uint32_t>& some) const {
+        ClassGuard made_(count(), budget, nudges);
+        static_cast<Balance&>(made_) = *this;
+        made_.pushes = pushes;
+        made_.groups.clear();
+        made_.tops.groups.clear();
+        for (const std::uint32_t g : fields_of(some)) {
+            made_.groups.push_back(groups[g]);
+            made_.tops.groups.emplace_back();  // a place looks at none of them
+        }
+        return made_;
+    }
+
+    // All fields of these groups, in order.
+    Members fields_of(const Members& of) const {
+        Members all;
+        for (const std::uint32_t g : of)
+            for (std::size_t k = 0; k < count(); ++k)
+                all.push_back(static_cast<std::uint32_t>(number(g, k)));
+        return all;
+    }
+
+    // `hint` sums to 1; `to` has its groups.
     void place(const double* hint, ClassPlaced& to, bool beside_asked = false) {
         const Key unit = step();
         const double more = room(beside_asked);
-        ways.resize(count());
+        ways.resize(count() * to.of.size());
         aim.assign(hint, hint + count());
-        look_ahead(unit);
+        to.aim.clear();
         if (nudges) {
+            if (to.of.size() > 1) offset_all(to);
+            look_ahead(unit, everyone_alone);
             nudge_all(unit);
-            look_ahead(unit);
         }
+        look_ahead(unit, to.of);
         to.shares.resize(count());
         to.spill = 0;
         to.moves = 0;
         for (std::size_t k = 0; k < count(); ++k)
-            to.shares[k] = share(k, aim[k], angles[k], keys[k]);
-        Verdict found = judge(to.shares, more);
+            to.shares[k] = share(to.of, k, aim[k], angles[k], keys[k]);
+        Verdict found = judge(to, more);
         if (!found.fits) {
             if (!ascend(to, unit, coarse_moves * count(), more))
                 ascend(to, 1, fine_moves * count(), more + 1.0 / parts);
-            found = judge(to.shares, more);
+            found = judge(to, more);
         }
         to.worst = parts_up(found.worst);
         if (!found.fits) to.spill = parts_up(found.worst - budget * found.price - more);
     }
 
-    const ClassPlaced& predict(const double* hint) {
+    const ClassPlaced& predict(const double* hint, const Members& of) {
+        made.of = of;
         place(hint, made);
-        asked = account(made);
-        asked_of = classes;
+        ask();
         issued = true;
         return made;
+    }
+
+    // `observe` is about what was made.
+    void ask() {
+        asked = account(made);
+        asked_of = fields_of(made.of);
     }
 
     void observe(std::size_t y) {
@@ -111,7 +153,8 @@ struct ClassGuard : Guard {
         issued = false;
     }
 
-    const ClassPlaced& round(const double* hint, std::size_t y) {
+    const ClassPlaced& round(const double* hint, const Members& of, std::size_t y) {
+        made.of = of;
         place(hint, made);
         count_in(made);
         learn(made, y, {}, true);
@@ -125,26 +168,21 @@ struct ClassGuard : Guard {
         count_in(to);
         wait();
         reserved += to.worst;
-        for (std::size_t k = 0; k < count(); ++k) await(groups[k], to.shares[k].said);
-        const std::size_t top = to.top();
-        await(tops.groups[top], to.shares[top].said);
+        each_of(to, await);
     }
 
     void settle_late(const ClassPlaced& of, std::size_t y, Weight weight) {
-        for (std::size_t k = 0; k < count(); ++k) known(groups[k], of.shares[k].said);
-        const std::size_t top = of.top();
-        known(tops.groups[top], of.shares[top].said);
+        each_of(of, known);
         reserved -= of.worst;
         learn(of, y, weight, false);
     }
 
     void give_up(const ClassPlaced& of) {
-        for (Group& group : groups) lose(group);
-        lose(tops.groups[of.top()]);
+        each_of(of, lose);
         reserved -= of.worst;
     }
 
-    // As one forecast of all classes, for the account.
+    // As one forecast of all classes, for the account: it counts once for each field.
     Placed account(const ClassPlaced& of) const {
         Placed all;
         all.worst = of.worst;
@@ -159,6 +197,25 @@ struct ClassGuard : Guard {
         bool fits;
     };
 
+    std::size_t number(std::size_t group, std::size_t k) const { return group * count() + k; }
+
+    void resize(std::size_t all) {
+        groups.resize(all);
+        tops.groups.resize(all);
+    }
+
+    // Calls `use` with every field that a forecast is of, those of its top label too, and with what
+    // it says there.
+    template <typename Use>
+    void each_of(const ClassPlaced& made_, Use use) {
+        const std::size_t top = made_.top();
+        for (const std::uint32_t g : made_.of) {
+            for (std::size_t k = 0; k < count(); ++k)
+                use(groups[number(g, k)], made_.shares[k].said);
+            use(tops.groups[number(g, top)], made_.shares[top].said);
+        }
+    }
+
     static void await(Group& group, double said) {
         ++group.late;
         group.unknown += at_worst(said);
@@ -167,7 +224,7 @@ struct ClassGuard : Guard {
         --group.late;
         group.unknown -= at_worst(said);
     }
-    static void lose(Group& group) {
+    static void lose(Group& group, double) {
         --group.late;
         ++group.lost;
     }
@@ -178,35 +235,43 @@ struct ClassGuard : Guard {
 
     // What the budget did not allow for counts as excess: later forecasts need not make up for it.
     void count_in(const ClassPlaced& of) {
-        grant(account(of), classes);
+        of.of.size() == 1 ? grant(account(of), classes) : grant(account(of), fields_of(of.of));
         grow(excess, of.spill);
     }
 
-    Share share(std::size_t k, double p, Key unit) {
+    Share share(const Members& of, std::size_t k, double p, Key unit) {
         const double angle = angle_of(p);
-        return share(k, p, angle, key_near(angle, unit));
+        return share(of, k, p, angle, key_near(angle, unit));
     }
 
-    Share share(std::size_t k, double p, double angle, Key key) {
+    Share share(const Members& of, std::size_t k, double p, double angle, Key key) {
         Share found;
         found.said = p;
         found.key = key;
         found.off = Placed::off_by(angle, found.key);
         groups[k].field.look(found.key, ways[k]);
         const Shape shape = ways[k].shape();
+        double field = ways[k].field(shape);
+        for (std::size_t i = 1; i < of.size(); ++i) {
+            Field::Path& way = ways[number(i, k)];
+            groups[number(of[i], k)].field.look(found.key, way);
+            field += way.field(shape);
+        }
+        const auto members = static_cast<double>(of.size());
         found.price = Placed::price_of(p, shape);
-        found.tilt = ways[k].field(shape) + (shape.rise * shape.fall) * (0.5 - p);
+        found.tilt = field + members * (shape.rise * shape.fall) * (0.5 - p);
         return found;
     }
 
     // What the worst outcome adds.
-    Verdict judge(const std::vector<Share>& shares, double more) const {
-        double price = 0.0, mean = 0.0, most = shares[0].tilt;
-        for (const Share& each : shares) {
+    Verdict judge(const ClassPlaced& of, double more) const {
+        double price = 0.0, mean = 0.0, most = of.shares[0].tilt;
+        for (const Share& each : of.shares) {
             price += each.price;
             mean += each.said * each.tilt;
             most = std::max(most, each.tilt);
         }
+        price *= static_cast<double>(of.of.size());
         const double worst = price + 2.0 * (most - mean);
         return {worst, price, worst <= budget * price + more};
     }
@@ -216,7 +281,7 @@ struct ClassGuard : Guard {
     bool ascend(ClassPlaced& to, Key unit, std::size_t most, double more) {
         std::vector<Share>& shares = to.shares;
         for (std::size_t k = 0; unit == 1 && k < count(); ++k)
-            shares[k] = share(k, shares[k].said, unit);
+            shares[k] = share(to.of, k, shares[k].said, unit);
         for (std::size_t done = 0; done < most; ++done) {
             std::size_t high = 0;
             for (std::size_t k = 1; k < count(); ++k)
@@ -233,7 +298,7 @@ struct ClassGuard : Guard {
             }
             if (low == high) return true;
             ++to.moves;
-            if (move(shares, high, low, unit, more)) return true;
+            if (move(to, high, low, unit, more)) return true;
         }
         return false;
     }
@@ -242,8 +307,8 @@ struct ClassGuard : Guard {
     // fits; then by halving, back to where it just fits. Both are on a quarter of a circle, whose
     // ends are all of it for one of them. Returns whether the worst outcome fits. Invariant: at
     // `from` the tilt of `high` is the higher; at `to` it is not, or `to` fits.
-    bool move(std::vector<Share>& shares, std::size_t high, std::size_t low, Key unit,
-              double more) {
+    bool move(ClassPlaced& made_, std::size_t high, std::size_t low, Key unit, double more) {
+        std::vector<Share>& shares = made_.shares;
         const double both = std::min(shares[high].said + shares[low].said, 1.0);  // rounding
         const double near = static_cast<double>(unit) * angle_of_key / 2.0;
         double from = std::atan2(std::sqrt(shares[high].said), std::sqrt(shares[low].said));
@@ -253,9 +318,9 @@ struct ClassGuard : Guard {
             const double sine = std::sin(angle), cosine = std::cos(angle);
             const bool mostly_low = cosine > sine;
             const double less = both * (mostly_low ? sine * sine : cosine * cosine);
-            shares[high] = share(high, mostly_low ? less : both - less, unit);
-            shares[low] = share(low, mostly_low ? both - less : less, unit);
-            fits = judge(shares, more).fits;
+            shares[high] = share(made_.of, high, mostly_low ? less : both - less, unit);
+            shares[low] = share(made_.of, low, mostly_low ? both - less : less, unit);
+            fits = judge(made_, more).fits;
             rises = shares[high].tilt > shares[low].tilt;
         };
         for (double width = near; rises && !fits; width *= 2.0) {
@@ -278,22 +343,39 @@ struct ClassGuard : Guard {
 
     // The fields of many classes are more than a cache holds: go down in all of them together, so
     // that they wait for memory together.
-    void look_ahead(Key unit) {
+    void look_ahead(Key unit, const Members& of) {
         const std::size_t top =
             static_cast<std::size_t>(std::max_element(aim.begin(), aim.end()) - aim.begin());
         angles.resize(count());
         keys.resize(count());
-        probes.resize(count() + 1);
+        probes.clear();
         for (std::size_t k = 0; k < count(); ++k) {
             angles[k] = angle_of(aim[k]);
             keys[k] = key_near(angles[k], unit);
-            probes[k] = Field::Probe(groups[k].field, keys[k]);
         }
-        probes.back() = Field::Probe(tops.groups[top].field, keys[top]);
+        for (const std::uint32_t g : of) {
+            for (std::size_t k = 0; k < count(); ++k)
+                probes.emplace_back(groups[number(g, k)].field, keys[k]);
+            probes.emplace_back(tops.groups[number(g, top)].field, keys[top]);
+        }
         for (bool more = true; more;) {
             more = false;
             for (Field::Probe& probe : probes) more = probe.next() || more;
         }
+    }
+
+    // The offset of class k in the i-th of a row's groups, everyone not counted.
+    auto offset_at(const Members& of) {
+        return [this, &of](std::size_t i, std::size_t k) -> Offset& {
+            return groups[number(of[i + 1], k)].offset;
+        };
+    }
+
+    void offset_all(ClassPlaced& to) {
+        to.aim.resize((1 + offsets::scales) * count());
+        std::copy(aim.begin(), aim.end(), to.aim.begin());
+        offsets.apply_row(to.aim.data(), count(), to.of.size() - 1, offset_at(to.of), aim.data(),
+                          to.aim.data() + count());
     }
 
     void nudge_all(Key unit) {
@@ -315,23 +397,37 @@ struct ClassGuard : Guard {
     void learn(const ClassPlaced& of, std::size_t y, Weight weight, bool at_once) {
         const std::int64_t before = energy;
         const std::size_t top = of.top();
+        ways.resize(count() * of.of.size());
         for (std::size_t k = 0; k < count(); ++k) {
             const Share& each = of.shares[k];
-            if (!at_once) {
-                ways.resize(count());
-                groups[k].field.look(each.key, ways[k]);
-            }
+            if (!at_once) groups[k].field.look(each.key, ways[k]);
             const Shape shape = ways[k].shape();
             const Miss miss(each.said, each.off, y == k);
-            enter(static_cast<std::uint32_t>(k), ways[k], shape, miss);
-            if (k == top) tops.enter_top(static_cast<std::uint32_t>(k), each.key, shape, miss);
+            for (std::size_t i = 0; i < of.of.size(); ++i) {
+                const auto into = static_cast<std::uint32_t>(number(of.of[i], k));
+                Field::Path& way = ways[number(i, k)];
+                if (!at_once && i > 0) groups[into].field.look(each.key, way);
+                enter(into, way, shape, miss);
+                if (k == top) tops.enter_top(into, each.key, shape, miss);
+            }
             if (nudges) pushes[k].learn(each.price, weight.effect);
         }
+        if (!of.aim.empty()) learn_offsets(of, y, weight, at_once);
         grow(excess, std::max(energy - before - of.worst, std::int64_t{0}));
     }
 
+    void learn_offsets(const ClassPlaced& of, std::size_t y, Weight weight, bool at_once) {
+        const double lag = pushes[0].lag;
+        const auto all = static_cast<double>(everyone().rounds);
+        std::vector<double> part;
+        for (std::size_t i = 1; lag > 0.0 && i < of.of.size(); ++i)
+            part.push_back(static_cast<double>(groups[number(of.of[i], 0)].rounds) / all);
+        offsets.learn_row(of.aim.data(), count(), of.of.size() - 1, offset_at(of.of), part.data(),
+                          y, weight.weight, of.aim.data() + count(), lag, at_once);
+    }
+
     static constexpr double half_pi = 1.57079632679489661923;
-    std::vector<Field::Path> ways;    // of the last `place`
+    std::vector<Field::Path> ways;    // of the last `place`, group by group
     std::vector<double> aim, angles;  // where the forecast will be
     std::vector<Key> keys;
     std::vector<Field::Probe> probes;

@@ -386,7 +386,7 @@ class ClassMix {
         }
         const double part = share * pace, scale = (1.0 - part) / total;
         const double anew = part / static_cast<double>(said.size());
-        for (double& w : weights) w = scale * w + anew;
+        for (double& w : weights) w = std::min(scale * w + anew, 1.0);
     }
 
     bool across;

@@ -43,12 +43,16 @@ void write(const ClassPlaced& made, double* to) {
     for (const Share& each : made.shares) *to++ = each.said;
 }
 
-nb::object predict(ClassDesk& desk, const Row1& scores, Array<double, 1> said) {
+nb::object predict(ClassDesk& desk, const Row1& scores, nb::handle group, Array<double, 1> said) {
+    const nb::object name = group_of(group);
     const ClassRow row = row_of(desk, scores);
     require(said.shape(0) == desk.classes(), "there must be room for each class");
     const Busy working(unread(desk));
+    Seating seating(desk.seats, desk.guard);
+    const Members of = seating.of(name);
     Numbers now = row.given;
-    write(desk.guard.predict(desk.hint.predict(row).data()), said.data());
+    seating.keep();
+    write(desk.guard.predict(desk.hint.predict(row).data(), of), said.data());
     desk.asked = std::move(now);
     return nb::none();
 }
@@ -79,37 +83,48 @@ class Issue {
     Numbers hint;
 
   public:
-    Issue(ClassDesk& desk, const ClassRow& row) {
+    Issue(ClassDesk& desk, Members of, const ClassRow& row, std::int64_t event) {
         Awaited& forecast = room[desk.issued];
+        forecast.event = event;
         forecast.kept = row.given;
         forecast.kept.resize(desk.classes() + desk.hint.notes());
+        forecast.made.of = std::move(of);
         forecast.made.shares.resize(desk.classes());
         hint = desk.hint.issue(row, forecast.kept.data() + desk.classes());
+        desk.events.prepare(event, desk.issued);
     }
 
     // The ticket that is given up if there is no room goes to `given_up`.
     const ClassPlaced& keep(ClassDesk& desk, Tickets& given_up) {
         if (desk.tickets.size() >= desk.most_tickets) {
-            desk.guard.give_up(desk.tickets.begin()->second.made);
+            const Awaited& oldest = desk.tickets.begin()->second;
+            desk.guard.give_up(oldest.made);
             desk.bursts.given_up();
+            desk.events.closed(oldest.event);
             given_up.insert(desk.tickets.extract(desk.tickets.begin()));
         }
-        ClassPlaced& made = room.begin()->second.made;
+        Awaited& forecast = room.begin()->second;
+        ClassPlaced& made = forecast.made;
         desk.guard.issue(hint.data(), made);
         desk.bursts.issued();
+        desk.events.issued(forecast.event, desk.issued);
         desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
         ++desk.issued;
         return made;
     }
 };
 
-nb::object issue(ClassDesk& desk, const Row1& scores) {
+nb::object issue(ClassDesk& desk, const Row1& scores, nb::handle group, nb::handle event) {
+    const nb::object name = group_of(group);
+    const std::int64_t about = event_of(event);
     const ClassRow row = row_of(desk, scores);
     std::int64_t number;
     nb::object said;
     {
         const Busy working(unread(desk));
-        Issue forecast(desk, row);
+        Seating seating(desk.seats, desk.guard);
+        Issue forecast(desk, seating.of(name), row, about);
+        seating.keep();
         Tickets given_up;
         const ClassPlaced& made = forecast.keep(desk, given_up);
         number = desk.issued - 1;
@@ -123,10 +138,11 @@ void settle(ClassDesk& desk, Tickets::iterator found, std::size_t y) {
     const Awaited& forecast = found->second;
     const std::size_t top = forecast.made.top();
     const double residual = (y == top ? 1.0 : 0.0) - forecast.made.shares[top].said;
-    const double weight = desk.bursts.weight(residual, 0);
+    const double weight = desk.bursts.weight(residual, desk.events.mates(forecast.event));
     desk.hint.learn(desk.row(forecast.kept.data()), y, forecast.kept.data() + desk.classes(),
                     weight);
     desk.guard.settle_late(forecast.made, y, {weight, desk.bursts.effect()});
+    desk.events.closed(forecast.event);
     desk.tickets.erase(found);
 }
 
@@ -142,6 +158,7 @@ void give_up(ClassDesk& desk, nb::handle given) {
     const Busy working(desk);
     desk.guard.give_up(found->second.made);
     desk.bursts.given_up();
+    desk.events.closed(found->second.event);
     desk.tickets.erase(found);
 }
 
@@ -151,22 +168,26 @@ class Before {
     ClassMix hint;
     const std::vector<Nudge> pushes;
     const ClassPlaced made;
+    const std::vector<std::uint32_t> changed;  // fields
     Undo guard, tops;
     const hints::Bursts bursts;
+    Events::Undo events;
     const Numbers asked;
 
   public:
     const std::int64_t issued;
     Tickets given_up;  // since
 
-    Before(ClassDesk& of, std::size_t rounds)
+    Before(ClassDesk& of, const Plan& plan, std::size_t rounds, bool late)
         : desk(of),
           hint(of.hint),
           pushes(of.guard.pushes),
           made(of.guard.made),
-          guard(of.guard, of.guard.classes, rounds * of.classes()),
-          tops(of.guard.tops, of.guard.classes, rounds),
+          changed(of.guard.fields_of(changed_by(of, plan, rounds, late))),
+          guard(of.guard, changed, plan.additions * of.classes()),
+          tops(of.guard.tops, changed, plan.additions),
           bursts(of.bursts),
+          events(of.events, of.issued),
           asked(of.asked),
           issued(of.issued) {}
 
@@ -180,6 +201,7 @@ class Before {
         desk.guard.pushes = pushes;
         desk.guard.made = made;
         desk.bursts = bursts;
+        events.restore();
         desk.asked = asked;
         desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
         forget_own();
@@ -190,14 +212,19 @@ class Before {
 
 constexpr std::size_t block = 16;
 
-// Plays the rounds of a batch by `play(before, from, to)`; all or, if something is thrown, nothing.
+// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown,
+// nothing.
 template <typename Play>
-void play_whole(ClassDesk& desk, std::size_t rounds, Play play) {
+void play_whole(ClassDesk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
     const Busy working(unread(desk));
     if (rounds == 0) return;
-    Before before(desk, rounds);
+    Seating seating(desk.seats, desk.guard);
+    Plan plan(seating, groups, rounds);
+    Before before(desk, plan, rounds, late);
     try {
-        in_blocks(rounds, block, [&](std::size_t from, std::size_t to) { play(before, from, to); });
+        in_blocks(rounds, block,
+                  [&](std::size_t from, std::size_t to) { play(plan, before, from, to); });
+        seating.keep();
     } catch (...) {
         before.restore();
         throw;
@@ -217,52 +244,65 @@ std::size_t outcome_at(const ClassDesk& desk, const Array<const std::int64_t, 1>
     return static_cast<std::size_t>(y.data()[t]) % desk.classes();
 }
 
-void run(ClassDesk& desk, Table2 scores, Array<const std::int64_t, 1> y, Array<double, 2> said) {
+void run(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::int64_t, 1> y,
+         Array<double, 2> said) {
     const std::size_t rounds = y.shape(0), classes = desk.classes();
     require_table(desk, scores, rounds, said);
-    play_whole(desk, rounds, [&](Before&, std::size_t t, std::size_t end) {
-        ClassRow row;
-        for (; t < end; ++t) {
-            const std::size_t outcome = outcome_at(desk, y, t);
-            row.read(scores.data() + t * classes, classes, desk.logit);
-            write(desk.guard.round(desk.hint.predict(row).data(), outcome),
-                  said.data() + t * classes);
-            desk.hint.learn(row, outcome);
-        }
-    });
+    play_whole(desk, groups, rounds, false,
+               [&](Plan& plan, Before&, std::size_t t, std::size_t end) {
+                   ClassRow row;
+                   for (; t < end; ++t) {
+                       const std::size_t outcome = outcome_at(desk, y, t);
+                       row.read(scores.data() + t * classes, classes, desk.logit);
+                       write(desk.guard.round(desk.hint.predict(row).data(), plan.of(t), outcome),
+                             said.data() + t * classes);
+                       desk.hint.learn(row, outcome);
+                   }
+               });
 }
 
 // Issue every round, and resolve after it what is known then. An outcome that was given up is
 // passed over.
-void replay(ClassDesk& desk, Table2 scores, Array<const std::int64_t, 1> y,
-            Array<const std::int64_t, 1> known_at, Array<double, 2> said) {
+void replay(ClassDesk& desk, Table2 scores, nb::handle groups, Array<const std::int64_t, 1> y,
+            Array<const std::int64_t, 1> known_at, Array<const std::int64_t, 1> events,
+            Array<double, 2> said) {
     const std::size_t rounds = y.shape(0), classes = desk.classes();
     require_table(desk, scores, rounds, said);
-    require(known_at.shape(0) == rounds, "there must be an entry for each outcome");
+    require(known_at.shape(0) == rounds && (events.shape(0) == rounds || events.shape(0) == 0),
+            "there must be an entry for each outcome");
     Known known(rounds);
-    play_whole(desk, rounds, [&](Before& before, std::size_t t, std::size_t end) {
-        ClassRow row;
-        for (; t < end; ++t) {
-            row.read(scores.data() + t * classes, classes, desk.logit);
-            Issue forecast(desk, row);
-            write(forecast.keep(desk, before.given_up), said.data() + t * classes);
-            before.forget_own();
-            known.add(t, known_at.data()[t]);
-            known.after(t, [&](std::size_t s) {
-                const auto found = desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
-                if (found != desk.tickets.end()) settle(desk, found, outcome_at(desk, y, s));
-            });
-        }
-    });
+    play_whole(desk, groups, rounds, true,
+               [&](Plan& plan, Before& before, std::size_t t, std::size_t end) {
+                   ClassRow row;
+                   for (; t < end; ++t) {
+                       row.read(scores.data() + t * classes, classes, desk.logit);
+                       const std::int64_t event =
+                           events.shape(0) == 0 ? Events::none : events.data()[t];
+                       Issue forecast(desk, plan.of(t), row, event);
+                       write(forecast.keep(desk, before.given_up), said.data() + t * classes);
+                       before.forget_own();
+                       known.add(t, known_at.data()[t]);
+                       known.after(t, [&](std::size_t s) {
+                           const auto found =
+                               desk.tickets.find(before.issued + static_cast<std::int64_t>(s));
+                           if (found != desk.tickets.end())
+                               settle(desk, found, outcome_at(desk, y, s));
+                       });
+                   }
+               });
 }
 
-// On copies, so that all other calls go on meanwhile.
-void place(ClassDesk& desk, Table2 scores, Array<double, 2> said) {
+// On copies, so that all other calls go on meanwhile: of the groups that are asked about.
+void place(ClassDesk& desk, Table2 scores, nb::handle groups, Array<double, 2> said) {
     const std::size_t rounds = scores.shape(0), classes = desk.classes();
     require_table(desk, scores, rounds, said);
     if (rounds == 0) return;
     std::optional<Busy<ClassDesk>> copying(std::in_place, unread(desk));
-    ClassGuard guard = desk.guard;
+    std::optional<Seating<ClassGuard>> seating(std::in_place, desk.seats, desk.guard);
+    Plan plan(*seating, groups, rounds, true);
+    ClassGuard guard = desk.guard.copy_of(plan.used);
+    plan.renumber();
+    seating.reset();
     ClassMix hint = desk.hint;
     copying.reset();
     ClassPlaced made;
@@ -270,6 +310,7 @@ void place(ClassDesk& desk, Table2 scores, Array<double, 2> said) {
     in_blocks(rounds, block, [&](std::size_t t, std::size_t end) {
         for (; t < end; ++t) {
             row.read(scores.data() + t * classes, classes, desk.logit);
+            made.of = plan.of(t);
             guard.place(hint.predict(row).data(), made);
             write(made, said.data() + t * classes);
         }
@@ -300,6 +341,8 @@ void take(ClassDesk& desk, ClassDesk& other) {
     unread(desk);
     std::swap(desk.hint, other.hint);
     std::swap(desk.guard, other.guard);
+    std::swap(desk.seats, other.seats);
+    std::swap(desk.events, other.events);
     std::swap(desk.tickets, other.tickets);
     std::swap(desk.issued, other.issued);
     std::swap(desk.bursts, other.bursts);
@@ -338,7 +381,7 @@ void bind_classes(nb::module_& m) {
             "__init__",
             [](ClassDesk* self, hints::HintHolder& each, std::size_t classes, bool across,
                double budget, bool nudges, bool logit, nb::type_object ticket_type,
-               std::size_t most_tickets) {
+               std::size_t most_groups, std::size_t most_tickets) {
                 require(classes >= 2 && most_tickets > 0 && each.hint->inputs() == 1 &&
                             !each.hint->runs_python(),
                         "a desk needs a compiled hint, classes and room for a ticket");
@@ -346,24 +389,26 @@ void bind_classes(nb::module_& m) {
                                          &PyLong_Type) != 0,
                         "tickets must be ints");
                 new (self) ClassDesk(ClassMix(*at_rest(each).hint, classes, across), budget, nudges,
-                                     logit, std::move(ticket_type), most_tickets);
+                                     logit, std::move(ticket_type), most_groups, most_tickets);
             },
             "each"_a, "classes"_a, "across"_a, "budget"_a, "nudges"_a, "logit"_a, "ticket_type"_a,
-            "most_tickets"_a)
-        .def("predict", &predict, "scores"_a, "said"_a,
+            "most_groups"_a, "most_tickets"_a)
+        .def("predict", &predict, "scores"_a, "group"_a.none(), "said"_a,
              "Write what to say where the model says these scores.")
         .def("observe", &observe, "outcome"_a,
              "Learn the outcome that the last `predict` was about.")
-        .def("issue", &issue, "scores"_a, "The ticket of a forecast whose outcome comes later.")
+        .def("issue", &issue, "scores"_a, "group"_a.none(), "event"_a.none(),
+             "The ticket of a forecast whose outcome comes later.")
         .def("resolve", &resolve, "ticket"_a.none(), "outcome"_a, "Learn the outcome of a ticket.")
         .def("give_up", &give_up, "ticket"_a.none(), "Await the outcome of a ticket no longer.")
-        .def("run", &run, "scores"_a, "outcomes"_a, "said"_a,
+        .def("run", &run, "scores"_a, "groups"_a.none(), "outcomes"_a, "said"_a,
              "Play a round for every outcome; write what was said. All or, if it is interrupted, "
              "nothing.")
-        .def("replay", &replay, "scores"_a, "outcomes"_a, "known_at"_a, "said"_a,
+        .def("replay", &replay, "scores"_a, "groups"_a.none(), "outcomes"_a, "known_at"_a,
+             "events"_a, "said"_a,
              "Issue every round and resolve it once it is known; write what was said. All or "
              "nothing.")
-        .def("place", &place, "scores"_a, "said"_a,
+        .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a,
              "Write what would be said of each row if it came next.")
         .def("alone", &alone<ClassDesk>, "read"_a, "Call this while calls of other threads wait.")
         .def("table", &table, "The tickets, column by column.")
@@ -371,7 +416,9 @@ void bind_classes(nb::module_& m) {
         .def("saved_asked", &saved_asked, "The forecast that `observe` is about, if there is one.")
         .def("ask", &ask, "columns"_a, "Take over what `saved_asked` gave.")
         .def("saved_guard", &saved_guard, "All numbers of the guard.")
-        .def("load_guard", &load_guard, "numbers"_a, "Take over what `saved_guard` gave.")
+        .def("load_guard", &load_guard, "names"_a, "numbers"_a,
+             "The names of groups, in the order of their numbers. Take over what `saved_guard` "
+             "gave.")
         .def("hint_entries", &hint_entries, "What the state of the hints has (saving.hpp).")
         .def("saved_hint", &saved_hint, "All numbers of the hints.")
         .def("load_hint", &load_hint, "state"_a,
@@ -379,17 +426,30 @@ void bind_classes(nb::module_& m) {
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
         .def(
             "parts",
-            [](const ClassDesk& d, std::size_t k, bool top) {
-                return group_parts(top ? static_cast<const Guard&>(d.guard.tops) : d.guard, k);
+            [](const ClassDesk& d, std::size_t group, std::size_t k, bool top) {
+                require(k < d.classes(), "there is no such class");
+                return group_parts(top ? static_cast<const Guard&>(d.guard.tops) : d.guard,
+                                   group * d.classes() + k);
             },
-            "number"_a, "top"_a,
-            "What the certificate of a class is made of; or of the rounds in which it was the most "
-            "probable.")
+            "group"_a, "number"_a, "top"_a,
+            "What the certificate of a class in a group is made of, 0 for everyone and 1 for all "
+            "others; or of the rounds in which it was the most probable.")
+        .def(
+            "number_of",
+            [](const ClassDesk& d, nb::handle group) { return d.seats.number_of(group); },
+            "group"_a.none(), "The number of a group, or KeyError.")
+        .def_prop_ro(
+            "names", [](const ClassDesk& d) { return d.seats.listed(); }, "The groups, in order.")
+        .def_prop_ro(
+            "groups", [](const ClassDesk& d) { return d.seats.named; },
+            "How many groups there are.")
         .def(
             "bursts", [](ClassDesk& d) { return saved(d.bursts.entries()); },
             "What is known of outcomes that come together.")
         .def("set_bursts", &set_bursts, "numbers"_a,
              "Take over what `bursts` gave, if the numbers fit together.")
+        .def_prop_ro(
+            "classes", [](const ClassDesk& d) { return d.classes(); }, "How many there are.")
         .def_prop_ro(
             "notes", [](const ClassDesk& d) { return d.hint.notes(); },
             "How many numbers a ticket keeps beside its scores.")

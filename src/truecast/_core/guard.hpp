@@ -139,6 +139,10 @@ struct Guard : Balance {
 
     const Group& everyone() const { return groups[0]; }
 
+    std::size_t group_count() const { return groups.size(); }
+    void add_group() { groups.emplace_back(); }
+    void drop_group() { groups.pop_back(); }
+
     // The distance of the keys that hints are credited to: the arc has 4096 such steps, and at
     // least 2 t^(2/3).
     Key step() const {

@@ -2,6 +2,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "arc.hpp"
@@ -12,8 +14,10 @@
 #include "laplace.hpp"
 #include "logistic.hpp"
 #include "prices.hpp"
+#include "scores.hpp"
 #include "smooth.hpp"
 #include "tally.hpp"
+#include "threads.hpp"
 #include "totals.hpp"
 #include "weigh.hpp"
 
@@ -68,6 +72,17 @@ std::size_t unpack_rounds(Array<std::uint64_t, 1> keys, Array<std::int64_t, 1> z
             "arrays must be of one length");
     nb::gil_scoped_release unlocked;
     return unpack(keys.data(), keys.shape(0), zeros.data(), ones.data());
+}
+
+std::ptrdiff_t count_rounds(Doubles p, AnyArray y, Array<double, 1> forecasts,
+                            Array<std::int64_t, 1> zeros, Array<std::int64_t, 1> ones) {
+    const std::size_t n = p.shape(0);
+    require(y.shape(0) == n, "arrays must be of one length");
+    require(forecasts.shape(0) == n && zeros.shape(0) == n && ones.shape(0) == n,
+            "there must be room for all rounds");
+    return with_outcomes(y, [&](const auto* outcomes) {
+        return count_sorted(p.data(), outcomes, n, forecasts.data(), zeros.data(), ones.data());
+    });
 }
 
 // Where the distinct forecasts on a side of the pivot begin in the columns, and how many there are.
@@ -165,6 +180,44 @@ bool bin_all(Doubles p, AnyArray y, Doubles edges, Array<std::uint64_t, 2> out) 
     });
 }
 
+Norm norm_of(int number) {
+    require(number >= 0 && number <= 2, "there are three norms");
+    return static_cast<Norm>(number);
+}
+
+double binned_error(Doubles forecast, AnyArray zeros, AnyArray ones, Doubles rate, int norm) {
+    require(rate.shape(0) == forecast.shape(0), "arrays must be of one length");
+    return with_counts(forecast, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
+        return gap_norm(of_zero, of_one, forecast.data(), rate.data(), rate.shape(0),
+                        norm_of(norm));
+    });
+}
+
+// The same straight from rounds; NaN if some round is invalid.
+double binned_error_of_rounds(AnyArray y, Doubles p, Doubles edges, int norm) {
+    require(y.shape(0) == p.shape(0) && p.shape(0) > 0 && edges.shape(0) >= 2,
+            "arrays must be of one length");
+    const std::size_t bins = edges.shape(0) - 1;
+    return with_outcomes(y, [&](const auto* outcomes) {
+        nb::gil_scoped_release unlocked;
+        std::vector<std::uint64_t> out(4 * bins);
+        std::vector<std::int64_t> zeros(bins), ones(bins);
+        std::vector<double> forecast(bins), rate(bins);
+        if (!bin_rounds(p.data(), outcomes, p.shape(0), edges.data(), bins, out.data()))
+            return std::nan("");
+        for (std::size_t k = 0; k < bins; ++k) {
+            const std::uint64_t* bin = &out[4 * k];
+            const double count = static_cast<double>(bin[0] + bin[1]);
+            zeros[k] = static_cast<std::int64_t>(bin[0]);
+            ones[k] = static_cast<std::int64_t>(bin[1]);
+            forecast[k] = forecast_sum({bin[2], bin[3]}) / count;
+            rate[k] = static_cast<double>(bin[1]) / count;
+        }
+        return gap_norm(zeros.data(), ones.data(), forecast.data(), rate.data(), bins,
+                        norm_of(norm));
+    });
+}
+
 void sum_bins(Doubles p, Array<const std::int64_t, 1> zeros, Array<const std::int64_t, 1> ones,
               Array<const std::int64_t, 1> starts, Array<std::uint64_t, 2> out) {
     const std::size_t bins = out.shape(0);
@@ -246,15 +299,30 @@ double residual_sum(Doubles p, AnyArray zeros, AnyArray ones) {
     });
 }
 
-double brier_sum(Doubles p, AnyArray zeros, AnyArray ones) {
+template <typename Score>
+double sum_of_scores(Doubles p, AnyArray zeros, AnyArray ones) {
     return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return squared_errors(p.data(), of_zero, of_one, p.shape(0));
+        return score_sum<Score>(p.data(), of_zero, of_one, p.shape(0));
     });
 }
 
-double log_sum(Doubles p, AnyArray zeros, AnyArray ones) {
-    return with_counts(p, zeros, ones, [&](const auto* of_zero, const auto* of_one) {
-        return log_losses(p.data(), of_zero, of_one, p.shape(0));
+// The same straight from rounds. NaN if some round is invalid; negative if the sum is so small that
+// it must be taken over the tally.
+template <typename Score>
+double sum_over_rounds(AnyArray y, Doubles p, std::size_t threads) {
+    const std::size_t n = p.shape(0);
+    require(y.shape(0) == n && threads >= 1, "arrays must be of one length");
+    return with_outcomes(y, [&](const auto* outcomes) {
+        nb::gil_scoped_release unlocked;
+        std::vector<ExactSum> sums(threads);
+        std::vector<char> valid(threads);
+        in_threads(threads, [&](std::size_t k) {
+            const std::size_t from = n * k / threads, to = n * (k + 1) / threads;
+            valid[k] = score_rounds<Score>(p.data() + from, outcomes + from, to - from, sums[k]);
+        });
+        for (std::size_t k = 1; k < threads; ++k) sums[0].add(sums[k]);
+        if (std::find(valid.begin(), valid.end(), 0) != valid.end()) return std::nan("");
+        return is_precise(sums[0]) ? sums[0].rounded() : -1.0;
     });
 }
 
@@ -323,6 +391,7 @@ void bind_measures(nb::module_& m) {
     m.def("arc_energy", &energy_on_arc, "p"_a, "zeros"_a, "ones"_a);
     m.attr("FEW") = FewForecasts::most;
     m.def("pack_rounds", &pack_rounds, "p"_a, "y"_a, "pivot"_a, "below"_a, "keys"_a);
+    m.def("count_rounds", &count_rounds, "p"_a, "y"_a, "forecasts"_a, "zeros"_a, "ones"_a);
     m.def("unpack_rounds", &unpack_rounds, "keys"_a, "zeros"_a, "ones"_a);
     bind_weighing<std::int64_t>(m);
     bind_weighing<double>(m);
@@ -334,6 +403,8 @@ void bind_measures(nb::module_& m) {
           "ones1"_a.noconvert(), "p2"_a, "zeros2"_a.noconvert(), "ones2"_a.noconvert(), "p"_a,
           "zeros"_a, "ones"_a);
     m.def("bin_rounds", &bin_all, "p"_a, "y"_a, "edges"_a, "out"_a);
+    m.def("binned_error", &binned_error, "forecast"_a, "zeros"_a, "ones"_a, "rate"_a, "norm"_a);
+    m.def("binned_error_of_rounds", &binned_error_of_rounds, "y"_a, "p"_a, "edges"_a, "norm"_a);
     m.def("sum_forecasts", &sum_bins, "p"_a, "zeros"_a, "ones"_a, "starts"_a, "out"_a);
     m.def("isotonic", &isotonic_blocks<std::int64_t>, "zeros"_a.noconvert(), "ones"_a.noconvert(),
           "starts"_a, "block_zeros"_a, "block_ones"_a);
@@ -344,8 +415,10 @@ void bind_measures(nb::module_& m) {
     m.def("u_calibration_sum", &u_calibration_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("decision_sum", &decision_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("residual_sum", &residual_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("brier_sum", &brier_sum, "p"_a, "zeros"_a, "ones"_a);
-    m.def("log_sum", &log_sum, "p"_a, "zeros"_a, "ones"_a);
+    m.def("brier_sum", &sum_of_scores<SquaredError>, "p"_a, "zeros"_a, "ones"_a);
+    m.def("log_sum", &sum_of_scores<LogLoss>, "p"_a, "zeros"_a, "ones"_a);
+    m.def("brier_rounds", &sum_over_rounds<SquaredError>, "y"_a, "p"_a, "threads"_a);
+    m.def("log_rounds", &sum_over_rounds<LogLoss>, "y"_a, "p"_a, "threads"_a);
     m.def("two_bin_sum", &two_bin_sum, "p"_a, "zeros"_a, "ones"_a);
     m.def("logistic_sums", &logistic_sums, "z"_a, "zeros"_a, "ones"_a, "a"_a, "b"_a);
     m.def("transport_cost", &transport_cost, "x"_a, "from_"_a, "v"_a, "to"_a);

@@ -33,9 +33,9 @@ constexpr double fresh = 0.02;
 // Of all weight, handed out anew in a round, a third of what hints.Mix does. Ten times as much
 // costs .1 %, a tenth saves .01 %.
 constexpr double share = 0.0001;
-// This many outstanding outcomes of a group halve what one of them teaches: they resemble each other,
-// and an offset that follows them comes too late. On flights 250 late 8 gains a little, 25 nothing,
-// and without it offsets do harm.
+// This many outstanding outcomes of a group halve what one of them teaches: they resemble each
+// other, and an offset that follows them comes too late. On flights 250 late 8 gains a little, 25
+// nothing, and without it offsets do harm.
 constexpr double patience = 10.0;
 constexpr double farthest = hints::farthest;  // of logits and offsets
 
@@ -82,9 +82,10 @@ class Offsets {
     double apply(double hint, const Offset* const* groups, std::size_t n, Notes& kept) const {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return hint;
         const double z = hints::logit(hint);
+        const auto at = [&](std::size_t i) -> const Offset& { return *groups[i]; };
         double p = weights[0] * hint;
         for (std::size_t j = 0; j < offsets::scales; ++j) {
-            const double said = hints::sigmoid(Sum(j, groups, n).of(z));
+            const double said = hints::sigmoid(Sum(j, n, at).of(z));
             p += weights[j + 1] * said;
             kept[j] = said;
         }
@@ -102,22 +103,53 @@ class Offsets {
         if (n == 0 || !(hint > 0.0 && hint < 1.0)) return;
         const double late = weight * lag / offsets::patience;
         const double z = at_once ? 0.0 : hints::logit(hint);
-        constexpr Offset::Row least = Offset::least();
+        const auto at = [&](std::size_t i) -> Offset& { return *groups[i]; };
         Weights chance;
         chance[0] = y ? hint : 1.0 - hint;
         for (std::size_t j = 0; j < offsets::scales; ++j) {
-            const Sum sum(j, groups, n);
-            const double said = kept[j], p = at_once ? said : hints::sigmoid(sum.of(z));
+            const double said = kept[j];
             chance[j + 1] = y ? said : 1.0 - said;
-            const double bend = weight * p * (1.0 - p), miss = weight * ((y ? 1.0 : 0.0) - p);
-            const double rate = 1.0 / (1.0 + bend * sum.variance);
-            for (std::size_t i = 0; i < n; ++i) {
-                float &mean = groups[i]->mean[j], &variance = groups[i]->variance[j];
-                const double v = variance,
-                             step = late > 0.0 ? v * rate / (1.0 + late * part[i]) : v * rate;
-                mean = static_cast<float>(
-                    hints::clip(mean + step * miss, -offsets::farthest, offsets::farthest));
-                variance = std::max(static_cast<float>(v - step * v * bend), least[j]);
+            step(j, n, at, at_once ? said : hints::sigmoid(Sum(j, n, at).of(z)), y, weight, late,
+                 part);
+        }
+        reweigh(chance, weight / (1.0 + late));
+    }
+
+    // The same for rows of probabilities: in each group, every class has an offset, half of which
+    // is added to its logarithm. The halves of two classes are each other's negatives, so that this
+    // is `apply`. at(i, k): the offset of the class k in the i-th of n groups. A class with a hint
+    // of 0 keeps it. `said`: a row of each member, to be kept.
+    template <typename At>
+    void apply_row(const double* hint, std::size_t classes, std::size_t n, At at, double* p,
+                   double* said) const {
+        for (std::size_t k = 0; k < classes; ++k) p[k] = weights[0] * hint[k];
+        for (std::size_t j = 0; j < offsets::scales; ++j, said += classes) {
+            say_row(j, hint, classes, n, at, said);
+            for (std::size_t k = 0; k < classes; ++k) p[k] += weights[j + 1] * said[k];
+        }
+    }
+
+    // As `learn`, of the class that happened. The curvature of the log loss along one class is at
+    // most 2 p (1 - p) beside steps along the others, and an offset counts by half: so the steps of
+    // two classes hold for any number.
+    template <typename At>
+    void learn_row(const double* hint, std::size_t classes, std::size_t n, At at,
+                   const double* part, std::size_t y, double weight, const double* kept, double lag,
+                   bool at_once) {
+        for (std::size_t k = 0; k < classes; ++k)
+            if (!(hint[k] < 1.0)) return;
+        const double late = weight * lag / offsets::patience;
+        std::vector<double> now(at_once ? 0 : classes);
+        Weights chance;
+        chance[0] = hint[y];
+        for (std::size_t j = 0; j < offsets::scales; ++j, kept += classes) {
+            chance[j + 1] = kept[y];
+            if (!at_once) say_row(j, hint, classes, n, at, now.data());
+            const double* const q = at_once ? kept : now.data();
+            for (std::size_t k = 0; k < classes; ++k) {
+                if (!(hint[k] > 0.0)) continue;
+                const auto own = [&](std::size_t i) -> Offset& { return at(i, k); };
+                step(j, n, own, q[k], k == y, weight, late, part);
             }
         }
         reweigh(chance, weight / (1.0 + late));
@@ -141,10 +173,11 @@ class Offsets {
     struct Sum {
         double mean = 0.0, variance = 0.0;
 
-        Sum(std::size_t j, const Offset* const* groups, std::size_t n) {
+        template <typename At>
+        Sum(std::size_t j, std::size_t n, At at) {
             for (std::size_t i = 0; i < n; ++i) {
-                mean += groups[i]->mean[j];
-                variance += groups[i]->variance[j];
+                mean += at(i).mean[j];
+                variance += at(i).variance[j];
             }
         }
 
@@ -152,6 +185,35 @@ class Offsets {
             return hints::clip(z + mean, -offsets::farthest, offsets::farthest);
         }
     };
+
+    // What member j makes of a row, normalised.
+    template <typename At>
+    static void say_row(std::size_t j, const double* hint, std::size_t classes, std::size_t n,
+                        At at, double* q) {
+        double total = 0.0;
+        for (std::size_t k = 0; k < classes; ++k) {
+            const Sum sum(j, n, [&](std::size_t i) -> const Offset& { return at(i, k); });
+            total += q[k] = hint[k] * std::exp(0.5 * sum.of(0.0));
+        }
+        for (std::size_t k = 0; k < classes; ++k) q[k] /= total;
+    }
+
+    // Member j said p, and the outcome was y: its offsets of the groups.
+    template <typename At>
+    static void step(std::size_t j, std::size_t n, At at, double p, bool y, double weight,
+                     double late, const double* part) {
+        constexpr Offset::Row least = Offset::least();
+        const double bend = weight * p * (1.0 - p), miss = weight * ((y ? 1.0 : 0.0) - p);
+        const double rate = 1.0 / (1.0 + bend * Sum(j, n, at).variance);
+        for (std::size_t i = 0; i < n; ++i) {
+            float &mean = at(i).mean[j], &variance = at(i).variance[j];
+            const double v = variance,
+                         by = late > 0.0 ? v * rate / (1.0 + late * part[i]) : v * rate;
+            mean = static_cast<float>(
+                hints::clip(mean + by * miss, -offsets::farthest, offsets::farthest));
+            variance = std::max(static_cast<float>(v - by * v * bend), least[j]);
+        }
+    }
 
     void reweigh(Weights& chance, double weight) {
         double total = 0.0;

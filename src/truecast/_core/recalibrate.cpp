@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,11 +23,12 @@
 #include "bursts.hpp"
 #include "desk.hpp"
 #include "edge.hpp"
+#include "events.hpp"
 #include "guard.hpp"
 #include "guard_state.hpp"
 #include "hints.hpp"
-#include "names.hpp"
 #include "saving.hpp"
+#include "seating.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -44,8 +44,6 @@ using hints::Hint;
 using hints::HintHolder;
 using Scores = std::vector<hints::Score>;
 
-constexpr std::int64_t no_event = 0;
-
 // A forecast until its outcome comes.
 struct Awaited {
     Members of;
@@ -53,6 +51,7 @@ struct Awaited {
     std::int64_t event;
     std::vector<double> kept;  // the scores, then the hint's notes
 
+    const Members& groups() const { return of; }
     bool said(nb::handle p) const {
         return PyFloat_Check(p.ptr()) != 0 && PyFloat_AS_DOUBLE(p.ptr()) == made.said;
     }
@@ -62,104 +61,32 @@ struct Awaited {
 // long.
 using Tickets = std::map<std::int64_t, Awaited>;
 
-// Forecasts of one event: how many there were, and how many of them await their outcome.
-struct Event {
-    std::int64_t made = 0, open = 0;
-    std::int64_t since = 0;  // the number of the ticket that it came with
-};
-using Events = std::map<std::int64_t, Event>;
-
 struct Desk : Shared {
     nb::object ticket_type;
-    std::size_t most_groups, most_tickets;
+    std::size_t most_tickets;
 
     nb::object hint;
     Guard guard;
-    Names names;  // of the groups from `first` on; 0 is everyone, 1 all others beyond `most_groups`
-    std::size_t named = 0;  // of these, without those of a call that is under way
+    Seats seats;
     Tickets tickets;
     std::int64_t issued = 0;
     Events events;
-    Events* changed =
-        nullptr;  // where to write what events were before a batch, if it may have to be undone
-    std::int64_t changed_since = 0;
     hints::Bursts bursts;
     std::vector<double>
         asked;  // the scores that `observe` is about, if the guard awaits an outcome
 
-    static constexpr std::uint32_t others = 1, first = 2;
-
     Desk(nb::object hint_, double budget, bool nudges, nb::object ticket_type_, std::size_t groups,
          std::size_t tickets_)
         : ticket_type(std::move(ticket_type_)),
-          most_groups(groups),
           most_tickets(tickets_),
           hint(std::move(hint_)),
-          guard(budget, nudges) {
-        guard.groups.resize(first);
+          guard(budget, nudges),
+          seats(groups) {
+        guard.groups.resize(Seats::first);
     }
 
     bool full() const { return tickets.size() >= most_tickets; }
     HintHolder& held() const { return *nb::inst_ptr<HintHolder>(hint); }
-};
-
-// A group as the desk takes it: None, a str or an int, or a tuple of these; none of them runs code
-// when it is looked up.
-nb::object group_of(nb::handle group) {
-    const bool plain = PyUnicode_CheckExact(group.ptr()) && PyUnicode_IS_ASCII(group.ptr());
-    if (group.is_none() || plain) return nb::borrow(group);
-    return nb::module_::import_("truecast._check").attr("group")(group);
-}
-
-std::int64_t event_of(nb::handle event) {
-    if (event.is_none()) return no_event;
-    return nb::cast<std::int64_t>(nb::module_::import_("truecast._check").attr("event")(event));
-}
-
-// Finds groups, and makes those that are new; they are the desk's once they are kept.
-class Seating {
-    Desk& desk;
-
-  public:
-    explicit Seating(Desk& desk_) : desk(desk_) {}
-    Seating(const Seating&) = delete;
-    Seating& operator=(const Seating&) = delete;
-    ~Seating() {
-        forget();
-        while (desk.guard.groups.size() > Desk::first + desk.named) desk.guard.groups.pop_back();
-    }
-
-    std::uint32_t number(nb::handle name, const Names::Mark& mark) {
-        const std::uint32_t found = desk.names.find(name, mark);
-        if (found != Names::unknown) return Desk::first + found;
-        if (desk.names.size() >= desk.most_groups) return Desk::others;
-        const std::size_t made = Desk::first + desk.names.size();
-        if (desk.guard.groups.size() == made) desk.guard.groups.emplace_back();
-        desk.names.add(name, mark);
-        return static_cast<std::uint32_t>(made);
-    }
-
-    // Everyone and the groups that a round belongs to, each once.
-    Members of(nb::handle group) {
-        if (group.is_none()) return {0};
-        if (!PyTuple_CheckExact(group.ptr())) return {0, number(group, Names::Mark(group))};
-        Members members{0};
-        for (nb::handle name : nb::borrow<nb::tuple>(group))
-            members.push_back(number(name, Names::Mark(name)));
-        std::sort(members.begin(),
-                  members.end());  // so that sums over them do not depend on how they were named
-        members.erase(std::unique(members.begin(), members.end()), members.end());
-        return members;
-    }
-
-    const Names& names() const { return desk.names; }
-
-    void keep() { desk.named = desk.names.size(); }
-
-    // Give the numbers of those that are new to others, while nothing is known of any of them.
-    void forget() {
-        while (desk.names.size() > desk.named) desk.names.drop_last();
-    }
 };
 
 // The check may run Python, and another thread may load a state meanwhile: hold on to the hint that
@@ -190,7 +117,7 @@ double predict(Desk& desk, nb::handle score, nb::handle group) {
     const nb::object name = group_of(group);
     at_rest(unread(desk).held());
     const Busy working(desk);
-    Seating seating(desk);
+    Seating seating(desk.seats, desk.guard);
     const Members of = seating.of(name);
     std::vector<double> asked = given(scores);
     const double hint = desk.held().hint->predict(scores.data());
@@ -221,7 +148,7 @@ class Issue {
         forecast = {std::move(of), {}, event, given(scores, from.notes())};
         hint = from.issue(scores.data(), forecast.kept.data() + scores.size());
         from.shorten(forecast.kept.data() + scores.size());
-        if (event != no_event) at(desk, event);  // makes it, if it is new
+        desk.events.prepare(event, desk.issued);
     }
 
     // The ticket that is given up if there is no room goes to `given_up`.
@@ -230,41 +157,16 @@ class Issue {
             const Awaited& oldest = desk.tickets.begin()->second;
             desk.guard.give_up(oldest.made, oldest.of);
             desk.bursts.given_up();
-            close(desk, oldest.event);
+            desk.events.closed(oldest.event);
             given_up.insert(desk.tickets.extract(desk.tickets.begin()));
         }
         Awaited& forecast = room.begin()->second;
         forecast.made = desk.guard.issue(hint, forecast.of);
         desk.bursts.issued();
-        if (forecast.event != no_event) {
-            Event& event = at(desk, forecast.event);
-            ++event.made;
-            ++event.open;
-        }
+        desk.events.issued(forecast.event, desk.issued);
         desk.tickets.insert(desk.tickets.end(), room.extract(room.begin()));
         ++desk.issued;
         return forecast.made.said;
-    }
-
-    static void close(Desk& desk, std::int64_t event) {
-        if (event == no_event) return;
-        const auto found = desk.events.find(event);
-        if (found == desk.events.end()) return;
-        note(desk, event, found->second);
-        if (--found->second.open == 0) desk.events.erase(found);
-    }
-
-  private:
-    static Event& at(Desk& desk, std::int64_t event) {
-        Event& found = desk.events.try_emplace(event, Event{0, 0, desk.issued}).first->second;
-        note(desk, event, found);
-        return found;
-    }
-
-    // Before it changes. What came with the batch need not come back.
-    static void note(const Desk& desk, std::int64_t event, const Event& before) {
-        if (desk.changed != nullptr && before.since < desk.changed_since)
-            desk.changed->emplace(event, before);
     }
 };
 
@@ -277,7 +179,7 @@ nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle even
     {
         at_rest(unread(desk).held());
         const Busy working(desk);
-        Seating seating(desk);
+        Seating seating(desk.seats, desk.guard);
         Issue forecast(desk, seating.of(name), scores, about);
         seating.keep();
         Tickets given_up;
@@ -293,13 +195,13 @@ void settle(Desk& desk, Tickets::iterator found, bool y, Tickets* resolved = nul
     const Awaited& forecast = found->second;
     const HintHolder& held = desk.held();
     const Scores scores = again(held, forecast.kept.data());
-    const std::int64_t mates = forecast.event == no_event ? 0 : desk.events[forecast.event].made;
+    const std::int64_t mates = desk.events.mates(forecast.event);
     hints::Bursts bursts = desk.bursts;
     const double weight = bursts.weight((y ? 1.0 : 0.0) - forecast.made.said, mates);
     held.hint->learn(scores.data(), y, forecast.kept.data() + scores.size(), weight);
     desk.bursts = bursts;
     desk.guard.settle_late(forecast.made, forecast.of, y, {weight, bursts.effect()});
-    Issue::close(desk, forecast.event);
+    desk.events.closed(forecast.event);
     if (resolved != nullptr)
         resolved->insert(desk.tickets.extract(found));
     else
@@ -318,124 +220,9 @@ void give_up(Desk& desk, nb::handle given) {
     const auto found = Handed(desk.ticket_type, given).find(desk, given);
     desk.guard.give_up(found->second.made, found->second.of);
     desk.bursts.given_up();
-    Issue::close(desk, found->second.event);
+    desk.events.closed(found->second.event);
     desk.tickets.erase(found);
 }
-
-// The groups of a batch.
-class Plan {
-    // The group of each round, 0 if it has none; or the complement of a place among `several`.
-    std::vector<std::uint32_t> rows;
-    std::vector<Members> several;
-    Members one{0}, two{0, 0};  // of a round that has no group, or a single one
-    std::vector<bool> seen;
-
-  public:
-    std::vector<std::uint32_t> used;  // every group of some round, once, and everyone first
-    std::size_t additions = 0;        // of residuals to groups, in all
-
-    // `apart`: as if each round came next.
-    Plan(Seating& seating, nb::handle groups, std::size_t rounds, bool apart = false) {
-        use(0);
-        if (groups.is_none()) {
-            additions = rounds;
-            return;
-        }
-        require(PyList_CheckExact(groups.ptr()) && nb::len(groups) == rounds,
-                "each round needs a group");
-        rows.reserve(rounds);
-        nb::dict known;
-        for (std::size_t from = 0, to; from < rounds; from = to) {
-            if (from % 1024 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-            to = std::min(rounds, from + at_once);
-            const auto at = static_cast<Py_ssize_t>(from);
-            read(seating, &PyList_GET_ITEM(groups.ptr(), at), to - from, known, apart);
-        }
-    }
-
-    // Until the next call.
-    const Members& of(std::size_t t) {
-        if (rows.empty() || rows[t] == 0) return one;
-        if (is_several(rows[t])) return several[~rows[t]];
-        two[1] = rows[t];
-        return two;
-    }
-
-    // Have what the rounds after t need fetched from memory: of many groups, few are in the cache.
-    void look_ahead(const Guard& guard, std::size_t t) const {
-        const auto single = [&](std::size_t s) { return s < rows.size() && !is_several(rows[s]); };
-        if (single(t + 1)) guard.groups[rows[t + 1]].field.fetch();
-        if (single(t + 2)) fetch(&guard.groups[rows[t + 2]], sizeof(Group));
-    }
-
-    // Number the groups anew, by their places among `used`.
-    void renumber() {
-        std::unordered_map<std::uint32_t, std::uint32_t> places;
-        for (const std::uint32_t g : used)
-            places.emplace(g, static_cast<std::uint32_t>(places.size()));
-        for (std::uint32_t& row : rows)
-            if (!is_several(row)) row = places.at(row);
-        for (Members& members : several)
-            for (std::uint32_t& g : members) g = places.at(g);
-    }
-
-  private:
-    static constexpr std::size_t at_once = 16;  // rounds that wait for memory together
-
-    static bool is_several(std::uint32_t row) { return row >> 31 != 0; }
-
-    // The next rounds.
-    void read(Seating& seating, PyObject* const* groups, std::size_t count, const nb::dict& known,
-              bool apart) {
-        const Names& names = seating.names();
-        std::array<Names::Mark, at_once> marks;
-        const auto each_name = [&](auto use) {
-            for (std::size_t k = 0; k < count; ++k)
-                if (groups[k] != Py_None && !PyTuple_CheckExact(groups[k])) use(k);
-        };
-        each_name([&](std::size_t k) { names.fetch_entry(marks[k] = Names::Mark(groups[k])); });
-        each_name([&](std::size_t k) { names.fetch_name(marks[k]); });
-        for (std::size_t k = 0; k < count; ++k) {
-            if (groups[k] == Py_None)
-                add_single(0);
-            else if (PyTuple_CheckExact(groups[k]))
-                add_several(seating, groups[k], known);
-            else
-                add_single(seating.number(groups[k], marks[k]));
-            if (apart) seating.forget();
-        }
-    }
-
-    void add_single(std::uint32_t group) {
-        use(group);
-        rows.push_back(group);
-        additions += group == 0 ? 1 : 2;
-    }
-
-    void add_several(Seating& seating, nb::handle group, const nb::dict& known) {
-        PyObject* number = PyDict_GetItemWithError(known.ptr(), group.ptr());
-        if (number == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-        std::size_t place = several.size();
-        if (number != nullptr) {
-            place = PyLong_AsSize_t(number);
-        } else {
-            several.push_back(seating.of(group));
-            for (const std::uint32_t g : several.back()) use(g);
-            const nb::int_ value(place);
-            const int failed = PyDict_SetItem(known.ptr(), group.ptr(), value.ptr());
-            if (failed != 0) throw nb::python_error();
-        }
-        rows.push_back(~static_cast<std::uint32_t>(place));
-        additions += several[place].size();
-    }
-
-    void use(std::uint32_t group) {
-        if (group >= seen.size()) seen.resize(std::max<std::size_t>(group + 1, 2 * seen.size()));
-        if (seen[group]) return;
-        seen[group] = true;
-        used.push_back(group);
-    }
-};
 
 // The groups of tickets that a batch resolves, and how many residuals it adds to them.
 struct Resolving {
@@ -456,26 +243,7 @@ class Before {
     std::unique_ptr<Hint> hint;
     Undo guard;
     const hints::Bursts bursts;
-    Events events;  // those that it changed, as they were
-
-    // If outcomes come `late`, the oldest tickets may be given up, of whatever groups: as many as
-    // there is no room for.
-    static std::vector<std::uint32_t> changed(const Desk& desk, const Plan& plan,
-                                              const Resolving& resolving, std::size_t rounds,
-                                              bool late) {
-        std::vector<std::uint32_t> all = plan.used;
-        all.insert(all.end(), resolving.groups.begin(), resolving.groups.end());
-        if (late && desk.tickets.size() + rounds > desk.most_tickets) {
-            std::size_t over =
-                std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
-            for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest)
-                all.insert(all.end(), oldest->second.of.begin(), oldest->second.of.end());
-        }
-        if (all.size() == plan.used.size()) return all;
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
-        return all;
-    }
+    Events::Undo events;
 
   public:
     const std::int64_t issued;
@@ -484,16 +252,11 @@ class Before {
     Before(Desk& of, const Plan& plan, const Resolving& resolving, std::size_t rounds, bool late)
         : desk(of),
           hint(desk.held().hint->clone()),
-          guard(desk.guard, changed(desk, plan, resolving, rounds, late),
+          guard(desk.guard, changed_by(desk, plan, rounds, late, resolving.groups),
                 plan.additions + resolving.additions),
           bursts(desk.bursts),
-          issued(desk.issued) {
-        desk.changed = &events;
-        desk.changed_since = issued;
-    }
-    Before(const Before&) = delete;
-    Before& operator=(const Before&) = delete;
-    ~Before() { desk.changed = nullptr; }
+          events(desk.events, desk.issued),
+          issued(desk.issued) {}
 
     // Tickets that the batch itself issued and gave up need not come back.
     void forget_own() { given_up.erase(given_up.lower_bound(issued), given_up.end()); }
@@ -502,14 +265,8 @@ class Before {
         desk.held().hint = std::move(hint);
         guard.restore();
         desk.bursts = bursts;
-        const auto own = desk.tickets.lower_bound(issued);
-        for (auto ticket = own; ticket != desk.tickets.end(); ++ticket) {
-            const auto event = desk.events.find(ticket->second.event);
-            if (event != desk.events.end() && event->second.since >= issued)
-                desk.events.erase(event);
-        }
-        for (const auto& [event, before] : events) desk.events[event] = before;
-        desk.tickets.erase(own, desk.tickets.end());
+        events.restore();
+        desk.tickets.erase(desk.tickets.lower_bound(issued), desk.tickets.end());
         forget_own();
         desk.tickets.merge(given_up);
         desk.issued = issued;
@@ -527,7 +284,7 @@ void play_steps(Desk& desk, nb::handle groups, std::size_t rounds, std::size_t s
     at_rest(unread(desk).held());
     const Busy working(desk);
     if (steps == 0) return;
-    Seating seating(desk);
+    Seating seating(desk.seats, desk.guard);
     Plan plan(seating, groups, rounds);
     const Busy hinting(desk.held());
     Before before(desk, plan, resolving, rounds, late);
@@ -598,7 +355,7 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                        plan.look_ahead(desk.guard, t);
                        if (runs_python) hint.at(static_cast<std::int64_t>(t));
                        const std::int64_t event =
-                           events.shape(0) == 0 ? no_event : events.data()[t];
+                           events.shape(0) == 0 ? Events::none : events.data()[t];
                        Issue forecast(desk, plan.of(t),
                                       again(desk.held(), scores.data() + t * models), event);
                        said.data()[t] = forecast.keep(desk, before.given_up);
@@ -641,7 +398,7 @@ std::int64_t steps(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                 require(issued < rounds, "each must have a step");
                 if (runs_python) hint.at(static_cast<std::int64_t>(issued));
                 const std::int64_t event =
-                    events.shape(0) == 0 ? no_event : events.data()[issued];
+                    events.shape(0) == 0 ? Events::none : events.data()[issued];
                 Issue forecast(desk, plan.of(issued),
                                again(desk.held(), scores.data() + issued * models), event);
                 said.data()[t] = forecast.keep(desk, before.given_up);
@@ -685,7 +442,7 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
     std::optional<Busy<Desk>> copying(std::in_place, desk);
     Guard guard(desk.guard.budget, desk.guard.nudges);
     static_cast<Balance&>(guard) = desk.guard;
-    std::optional<Seating> seating(std::in_place, desk);
+    std::optional<Seating<Guard>> seating(std::in_place, desk.seats, desk.guard);
     Plan plan(*seating, groups, rounds, true);
     guard.groups.clear();
     for (const std::uint32_t g : plan.used) guard.groups.push_back(desk.guard.groups[g]);
@@ -707,32 +464,6 @@ void place(Desk& desk, Array<const double, 2> scores, nb::handle groups, Array<d
             }
         },
         runs_python);
-}
-
-// A str or an int as the desk knows it, of whatever class; a null object for all else.
-nb::object name_of(nb::handle group) {
-    nb::object name = nb::borrow(group);
-    if (PyUnicode_Check(group.ptr()))
-        name = nb::steal(PyUnicode_FromObject(group.ptr()));
-    else if (PyIndex_Check(group.ptr()))
-        name = nb::steal(PyNumber_Index(group.ptr()));
-    if (!name.is_valid()) throw nb::python_error();
-    return PyUnicode_CheckExact(name.ptr()) || PyLong_CheckExact(name.ptr()) ? name : nb::object();
-}
-
-std::size_t number_of(const Desk& desk, nb::handle group) {
-    const nb::object name = name_of(group);
-    std::uint32_t place = Names::unknown;
-    if (name.is_valid()) place = desk.names.find(name, Names::Mark(name));
-    if (place < desk.named) return Desk::first + place;
-    PyErr_SetObject(PyExc_KeyError, group.ptr());
-    throw nb::python_error();
-}
-
-nb::list names(const Desk& desk) {
-    nb::list all;
-    for (std::size_t k = 0; k < desk.named; ++k) all.append(desk.names[k]);
-    return all;
 }
 
 nb::list awaited(Desk& desk) {
@@ -823,7 +554,7 @@ nb::dict table(Desk& desk) {
         if (number < since)
             std::for_each(notes, ticket.kept.end(), [&](double note) { table.write(note); });
     }
-    for (const auto& [event, count] : desk.events) {
+    for (const auto& [event, count] : desk.events.all()) {
         table.about.push_back(event);
         table.made.push_back(count.made);
     }
@@ -843,17 +574,6 @@ class Reader {
         return column[at++];
     }
 
-    Members members() {
-        Members of{0};
-        for (std::int64_t k = 0; k < table.members[row]; ++k) {
-            const std::int64_t g = next(table.group, member);
-            require(g > 0 && static_cast<std::size_t>(g) < desk.guard.groups.size(),
-                    "no such group");
-            of.push_back(static_cast<std::uint32_t>(g));
-        }
-        return of;
-    }
-
     double next_note() {
         const std::uint16_t brief = next(table.notes, note);
         if (brief != hints::no_short) return hints::lengthened(brief);
@@ -870,7 +590,8 @@ class Reader {
         const HintHolder& held = desk.held();
         const std::size_t models = held.hint->inputs(), each = held.hint->notes();
         const Scores scores = again(held, table.score.data() + row * models);
-        Members of = members();
+        Members of =
+            members_from(table.group, member, table.members[row], desk.guard.group_count());
         std::array<double, aim_size> from_hint{};
         if (of.size() > 1)
             for (double& p : from_hint) p = hints::lengthened(next(table.aim, aim));
@@ -907,12 +628,11 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
             "columns must be of one length");
     Tickets tickets;
     Events events;
-    for (std::size_t k = 0; k < table.about.size(); ++k)
-        events[table.about[k]].made = table.made[k];
+    for (std::size_t k = 0; k < table.about.size(); ++k) events.load(table.about[k], table.made[k]);
     Reader reader(desk, table);
     for (const std::int64_t number : table.number) {
         const auto ticket = tickets.emplace_hint(tickets.end(), number, reader.ticket());
-        if (ticket->second.event != no_event) ++events[ticket->second.event].open;
+        events.load_awaited(ticket->second.event);
     }
     require(reader.at_end(), "tickets must have as many groups and notes as they say");
     require(tickets.size() == count, "tickets must have numbers of their own");
@@ -923,12 +643,12 @@ void restore(Desk& desk, std::int64_t issued, const nb::dict& columns) {
 
 // The names of groups, in the order of their numbers.
 void seat(Desk& desk, const nb::list& names, const nb::dict& numbers) {
-    require(unread(desk).named == 0 && desk.tickets.empty(), "only a new desk can be furnished");
+    require(unread(desk).seats.named == 0 && desk.tickets.empty(),
+            "only a new desk can be furnished");
     load(desk.guard, numbers);
-    require(desk.guard.groups.size() == names.size() + Desk::first,
+    require(desk.guard.groups.size() == names.size() + Seats::first,
             "there must be a name for each group");
-    for (nb::handle name : names) desk.names.add(name, Names::Mark(name));
-    desk.named = desk.names.size();
+    desk.seats.load(names);
 }
 
 void ask(Desk& desk, Array<const double, 1> scores) {
@@ -951,8 +671,7 @@ void take(Desk& desk, Desk& other) {
     at_rest(unread(desk).held());
     std::swap(desk.hint, other.hint);
     std::swap(desk.guard, other.guard);
-    std::swap(desk.names, other.names);
-    std::swap(desk.named, other.named);
+    std::swap(desk.seats, other.seats);
     std::swap(desk.tickets, other.tickets);
     std::swap(desk.issued, other.issued);
     std::swap(desk.events, other.events);
@@ -1007,7 +726,9 @@ void bind_recalibrate(nb::module_& m) {
              "Give a new desk its groups, and the guard its numbers.")
         .def("ask", &ask, "scores"_a, "Have `observe` learn of these scores.")
         .def("take", &take, "other"_a, "Take over everything that rounds change.")
-        .def("number_of", &number_of, "group"_a.none(), "The number of a group, or KeyError.")
+        .def(
+            "number_of", [](const Desk& d, nb::handle group) { return d.seats.number_of(group); },
+            "group"_a.none(), "The number of a group, or KeyError.")
         .def(
             "parts", [](const Desk& d, std::size_t number) { return group_parts(d.guard, number); },
             "number"_a,
@@ -1022,9 +743,10 @@ void bind_recalibrate(nb::module_& m) {
              "Take over what `bursts` gave, if the numbers fit together.")
         .def_prop_ro(
             "hint", [](const Desk& d) { return d.hint; }, "What makes something of the scores.")
-        .def_prop_ro("names", &names, "The groups, in order.")
         .def_prop_ro(
-            "groups", [](const Desk& d) { return d.named; }, "How many groups there are.")
+            "names", [](const Desk& d) { return d.seats.listed(); }, "The groups, in order.")
+        .def_prop_ro(
+            "groups", [](const Desk& d) { return d.seats.named; }, "How many groups there are.")
         .def_prop_ro(
             "asked",
             [](const Desk& d) { return copy(d.guard.issued ? d.asked : std::vector<double>()); },

@@ -155,7 +155,9 @@ void bind_record(nb::module_& m) {
     nb::class_<Record>(m, "Record")
         .def(nb::init<std::size_t, std::size_t, std::size_t>(), "classes"_a, "cells"_a, "most"_a)
         .def("steps", &steps, "at"_a, "before"_a, "after"_a, "counts"_a, "members"_a, "tickets"_a,
-             "outcomes"_a, "order"_a)
+             "outcomes"_a, "order"_a,
+             "Issue and resolve, in the order of the steps: 0 is the next forecast, 1 the next "
+             "ticket.")
         .def(
             "issue",
             [](Record& r, std::int64_t at, double before, double after,
@@ -163,22 +165,22 @@ void bind_record(nb::module_& m) {
                 require(r.classes == 1, "several classes need steps()");
                 r.issue(at, &before, &after, std::move(of));
             },
-            "at"_a, "before"_a, "after"_a, "groups"_a)
+            "at"_a, "before"_a, "after"_a, "groups"_a, "Remember a forecast, of one outcome.")
         .def(
             "resolve",
             [](Record& r, std::int64_t ticket, std::int64_t outcome) {
                 require(r.resolve(ticket, outcome), "a ticket must be awaited");
             },
-            "ticket"_a, "outcome"_a)
+            "ticket"_a, "outcome"_a, "Add a forecast and its outcome.")
         .def(
             "give_up",
             [](Record& r, std::int64_t ticket) {
                 require(r.give_up(ticket), "a ticket must be awaited");
             },
-            "ticket"_a)
+            "ticket"_a, "Remember a forecast no longer.")
         .def(
             "awaits", [](const Record& r, std::int64_t ticket) { return r.open.count(ticket) > 0; },
-            "ticket"_a)
+            "ticket"_a, "Whether the outcome of a forecast is awaited.")
         .def(
             "older_than",
             [](const Record& r, std::int64_t at) {
@@ -187,27 +189,37 @@ void bind_record(nb::module_& m) {
                     if (forecast.at < at) tickets.push_back(number);
                 return tickets;
             },
-            "at"_a)
-        .def("sums", &sums_of)
-        .def("load_sums", &load_sums, "issued"_a, "given_up"_a, "noise"_a, "everyone"_a, "groups"_a)
-        .def("saved_open", &saved_open)
-        .def("load_open", &load_open, "ticket"_a, "at"_a, "numbers"_a, "counts"_a, "group"_a)
+            "at"_a, "The awaited forecasts that were made before this time.")
+        .def("sums", &sums_of,
+             "Forecasts, those given up, noise; rounds, right ones and sums of forecasts: of all, "
+             "and of each group.")
+        .def("load_sums", &load_sums, "issued"_a, "given_up"_a, "noise"_a, "everyone"_a, "groups"_a,
+             "Take over what `sums` gave.")
+        .def("saved_open", &saved_open, "The awaited forecasts, column by column.")
+        .def("load_open", &load_open, "ticket"_a, "at"_a, "numbers"_a, "counts"_a, "group"_a,
+             "Take over what `saved_open` gave.")
         .def(
             "side",
             [](Record& r, std::size_t k) {
                 require(k < r.sides.size(), "there is no such side");
                 return saved_side(r.sides[k]);
             },
-            "number"_a)
-        .def("load_side", &load_side, "number"_a, "state"_a)
-        .def_ro("issued", &Record::issued)
-        .def_ro("given_up", &Record::given_up)
-        .def_prop_ro("rounds", [](const Record& r) { return r.all.rounds; })
-        .def_prop_ro("unresolved", [](const Record& r) { return r.open.size(); })
-        .def_prop_ro("oldest", [](const Record& r) -> nb::object {
-            if (r.open.empty()) return nb::none();
-            return nb::int_(r.open.begin()->second.at);
-        });
+            "number"_a, "The sums of one outcome, or of one class, before and after.")
+        .def("load_side", &load_side, "number"_a, "state"_a, "Take over what `side` gave.")
+        .def_ro("issued", &Record::issued, "Forecasts so far.")
+        .def_ro("given_up", &Record::given_up, "Forecasts whose outcomes are awaited no longer.")
+        .def_prop_ro(
+            "rounds", [](const Record& r) { return r.all.rounds; }, "Outcomes so far.")
+        .def_prop_ro(
+            "unresolved", [](const Record& r) { return r.open.size(); },
+            "Forecasts whose outcomes are awaited.")
+        .def_prop_ro(
+            "oldest",
+            [](const Record& r) -> nb::object {
+                if (r.open.empty()) return nb::none();
+                return nb::int_(r.open.begin()->second.at);
+            },
+            "When the oldest of them was made, or None.");
 }
 
 }  // namespace truecast

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include "ladder.hpp"
+#include "threads.hpp"
 
 namespace truecast {
 
@@ -48,20 +46,9 @@ struct Streams {
 
     void run_on(std::size_t threads) const {
         const std::size_t workers = std::max<std::size_t>(1, std::min(threads, streams));
-        std::vector<std::thread> pool;
-        for (std::size_t w = 0; w < workers; ++w) {
-            const auto share = [=] { run(streams * w / workers, streams * (w + 1) / workers); };
-            if (w + 1 == workers) {
-                share();
-            } else {
-                try {
-                    pool.emplace_back(share);
-                } catch (const std::system_error&) {  // no thread to be had: do its share here
-                    share();
-                }
-            }
-        }
-        for (std::thread& thread : pool) thread.join();
+        in_threads(workers, [=](std::size_t w) {
+            run(streams * w / workers, streams * (w + 1) / workers);
+        });
     }
 };
 

@@ -2,16 +2,19 @@
 // ones.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "vectors.hpp"
+
 namespace truecast {
 
 // Forecasts in [0, 1] are ordered like their bits, so that forecast and outcome fit in one integer
 // that sorts by both. Adding 0.0 makes 0.0 of -0.0.
-inline std::uint64_t bits_of(double p) {
+TRUECAST_INLINE std::uint64_t bits_of(double p) {
     std::uint64_t bits;
     p += 0.0;
     std::memcpy(&bits, &p, sizeof bits);
@@ -96,6 +99,19 @@ inline std::size_t unpack(std::uint64_t* keys, std::size_t n, std::int64_t* zero
     zeros[distinct] = static_cast<std::int64_t>(n) - start - of_one;
     ones[distinct] = of_one;
     return distinct + 1;
+}
+
+// The tally of few rounds, by sorting them here; returns the number of distinct forecasts, -1 if some
+// round is invalid.
+template <typename Y>
+std::ptrdiff_t count_sorted(const double* p, const Y* y, std::size_t n, double* forecasts,
+                            std::int64_t* zeros, std::int64_t* ones) {
+    std::vector<std::uint64_t> keys(n);
+    if (pack(p, y, n, 2.0, true, keys.data()) < 0) return -1;
+    std::sort(keys.begin(), keys.end());
+    const std::size_t distinct = unpack(keys.data(), n, zeros, ones);
+    for (std::size_t k = 0; k < distinct; ++k) forecasts[k] = forecast_of(keys[k]);
+    return static_cast<std::ptrdiff_t>(distinct);
 }
 
 // Counts rounds with few distinct forecasts without sorting them all: an open table that gives up

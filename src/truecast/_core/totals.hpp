@@ -33,27 +33,6 @@ double absolute_residuals(const double* p, const Count* zeros, const Count* ones
     return sum.value();
 }
 
-template <typename Count>
-double squared_errors(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
-    Total sum;
-    for (std::size_t i = 0; i < n; ++i) {
-        sum.add(static_cast<double>(zeros[i]) * (p[i] * p[i]));
-        sum.add(static_cast<double>(ones[i]) * ((1.0 - p[i]) * (1.0 - p[i])));
-    }
-    return sum.value();
-}
-
-// Infinite if an outcome had the forecast 0.
-template <typename Count>
-double log_losses(const double* p, const Count* zeros, const Count* ones, std::size_t n) {
-    Total sum;
-    for (std::size_t i = 0; i < n; ++i) {
-        if (zeros[i] > 0) sum.add(-static_cast<double>(zeros[i]) * std::log1p(-p[i]));
-        if (ones[i] > 0) sum.add(-static_cast<double>(ones[i]) * std::log(p[i]));
-    }
-    return sum.value();
-}
-
 // The integral over thresholds q in [0, 1] of the squares of two sums of residuals: below q, and at
 // q or above. Between neighbouring forecasts they do not change.
 template <typename Count>

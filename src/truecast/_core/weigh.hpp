@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "tally.hpp"
+#include "wide.hpp"
 
 namespace truecast {
 
@@ -55,27 +55,9 @@ struct Sum<double> {
         }
     }
 
-    // The nearest double: the leading 64 bits, the last of them set if anything is left below.
     double rounded() {
         carry();
-        std::size_t top = size - 1;
-        while (top > 0 && digits[top] == 0) --top;
-        const auto two =
-            [&](std::size_t at) {  // digits at and below a place, of which there may be none
-                const std::uint64_t first = at < size ? digits[at] : 0,
-                                    second = at - 1 < size ? digits[at - 1] : 0;
-                return first << 32 | second;
-            };
-        const std::uint64_t high = two(top), low = two(top - 2);
-        if (high == 0) return 0.0;
-        int zeros = 0;
-        while (high << zeros >> 63 == 0) ++zeros;
-        std::uint64_t leading = zeros == 0 ? high : high << zeros | low >> (64 - zeros);
-        bool left = low << zeros != 0;
-        for (std::size_t i = 0; i + 4 <= top; ++i) left |= digits[i] != 0;
-        leading |= left;
-        const int place = 32 * (static_cast<int>(top) - 1) - zeros;
-        return std::ldexp(static_cast<double>(leading), place + lowest - 1075);
+        return nearest(digits.data(), size, lowest - 1075);
     }
 };
 

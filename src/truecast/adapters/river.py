@@ -56,7 +56,7 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         How many issued forecasts may await their labels; see `Recalibrator`.
     classes
         The labels, str or int, if there are others: all that can occur, as a certificate is about
-        them from the first round on. Then there are no groups and events.
+        them from the first round on.
 
     Attributes
     ----------
@@ -127,13 +127,11 @@ class Recalibrated(base.Wrapper[base.Classifier], base.Classifier):
         options: dict[str, Any] = {
             "hint": self.hint,
             "budget": self.budget,
+            "max_groups": self.max_groups,
             "max_unresolved": self.max_unresolved,
         }
         if self.classes is None:
-            return Recalibrator(max_groups=self.max_groups, **options)
-        if self.group is not None:
-            rule = "must be None: groups with classes are not supported yet"
-            raise InputError("group", rule, self.group)
+            return Recalibrator(**options)
         return ClassRecalibrator(classes=self.classes, normalize=True, **options)
 
     @property

@@ -135,10 +135,9 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
 
     Notes
     -----
-    Groups and events are for two classes only, so far. There is no `decision_function`, because
-    this class replaces scores that are not probabilities. Rounds have no weights: `sample_weight`
-    and other parameters go to the classifier alone, through scikit-learn's metadata routing if that
-    is enabled.
+    There is no `decision_function`, because this class replaces scores that are not probabilities.
+    Rounds have no weights: `sample_weight` and other parameters go to the classifier alone, through
+    scikit-learn's metadata routing if that is enabled.
 
     `groups` are the groups to calibrate: for each row a name, a tuple of several, or None; or a
     table with a column for each kind of group, as in `Recalibrator.forecast_many`. The classifier
@@ -475,20 +474,15 @@ class RecalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator)
         return tags
 
     def _new_recalibrator(self, classes: int) -> Any:
+        options: dict[str, Any] = {
+            "hint": self.hint,
+            "budget": self.budget,
+            "max_groups": self.max_groups,
+            "max_unresolved": self.max_unresolved,
+        }
         if classes > 2:
-            return ClassRecalibrator(
-                classes=classes,
-                hint=self.hint,
-                budget=self.budget,
-                max_unresolved=self.max_unresolved,
-                normalize=True,
-            )
-        return Recalibrator(
-            hint=self.hint,
-            budget=self.budget,
-            max_groups=self.max_groups,
-            max_unresolved=self.max_unresolved,
-        )
+            return ClassRecalibrator(classes=classes, normalize=True, **options)
+        return Recalibrator(**options)
 
     def _routed(self, method: str, params: dict[str, Any], groups: Any = None) -> Any:
         if sklearn.get_config()["enable_metadata_routing"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from truecast import _check
+from truecast._threads import threads
 from truecast.arena.adversaries.base import Adversary
 from truecast.arena.game import MAX_ROUNDS
 from truecast.arena.journal import Journal, Key
@@ -117,7 +117,7 @@ def tournament(
     horizons = _distinct("horizons", horizons, least=1, most=MAX_ROUNDS)
     seeds = _distinct("seeds", _counted(seeds), least=0, most=_MOST_SEED)
     workers = (
-        _processors()
+        threads()
         if workers is None
         else _check.whole_number("workers", workers, least=1, most=1024)
     )
@@ -177,11 +177,6 @@ def _journal(path: str | Path, rtol: float, time_limit: float) -> Journal:
     from truecast import __version__
 
     return Journal.open(path, {"version": __version__, "rtol": rtol, "time_limit": time_limit})
-
-
-def _processors() -> int:
-    usable = getattr(os, "sched_getaffinity", None)
-    return (len(usable(0)) if usable else os.cpu_count()) or 1
 
 
 def _silent(done: int, total: int) -> None:

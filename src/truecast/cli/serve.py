@@ -175,9 +175,7 @@ def _keep(options: dict[str, Any]) -> Keep | None:
         return None
     if folder is None:
         raise click.UsageError("--keep-days and --keep-bytes need --export-to: nothing is lost")
-    return Keep(
-        export_to=folder, max_age=None if days is None else 86_400.0 * days, max_bytes=most
-    )
+    return Keep(export_to=folder, max_age=None if days is None else 86_400.0 * days, max_bytes=most)
 
 
 def _webhook(options: dict[str, Any], data: Path | None) -> tuple[str, bytes, Path] | None:

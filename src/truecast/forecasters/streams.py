@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, fields
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from truecast import _check, _core
+from truecast import _check, _core, _threads
 from truecast.certificate import ArcCertificate
 from truecast.errors import InputError
 from truecast.forecasters.arc import Arc
@@ -141,7 +140,8 @@ def forecast_streams(
     outcomes
         Array of shape (streams, rounds) of 0 and 1.
     threads
-        How many threads; by default, all cores that this process may use.
+        How many threads; by default, all cores that this process may use, and no more than the
+        environment variable TRUECAST_THREADS says.
 
     Returns
     -------
@@ -162,11 +162,8 @@ def forecast_streams(
             "forecaster", "must be an AlmostOneStepAhead, a BentGrid or an Arc", forecaster
         )
     y = _check.outcomes(outcomes, dimensions=2)
-    available = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
     workers = (
-        available
+        _threads.threads()
         if threads is None
         else _check.whole_number("threads", threads, least=1, most=1024)
     )
@@ -177,8 +174,6 @@ def forecast_streams(
 
 
 def _on_the_arc(start: Arc, y: NDArray[np.uint8], workers: int) -> ArcStreams:
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
-
     began, said = Arc(), np.empty(y.shape)
     began._take(start)
 
@@ -188,8 +183,7 @@ def _on_the_arc(start: Arc, y: NDArray[np.uint8], workers: int) -> ArcStreams:
         player._run(y[stream], said[stream])
         return player.certificate
 
-    with ThreadPoolExecutor(workers) as pool:
-        proved = list(pool.map(play, range(len(y))))
+    proved = _threads.each(play, range(len(y)), workers)
     names = [field.name for field in fields(ArcStreams) if field.name in ArcCertificate.__slots__]
     columns = {name: np.array([getattr(one, name) for one in proved], float) for name in names}
     return ArcStreams(forecasts=said, **columns, _start=began, _outcomes=y.copy())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from truecast.tally import Tally, as_tally
 __all__ = ["Bins", "binned_calibration_error", "reliability_bins"]
 
 STRATEGIES = ("uniform", "quantile")
-NORMS = ("l1", "l2", "max")
+NORMS = ("l1", "l2", "max")  # numbered like this in the core
+MOST_BINS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +73,15 @@ class Bins:
     def error(self, norm: str = "l1", *, debias: bool = False) -> float:
         """Return the binned calibration error: see `binned_calibration_error`."""
         _check.choice("norm", norm, NORMS)
+        if not debias:
+            return _core.binned_error(
+                self.forecast, self.zeros, self.ones, self.rate, NORMS.index(norm)
+            )
         seen = self.counts > 0
         n = self.counts[seen]
         gap = np.abs(self.gap[seen])
         rate = self.rate[seen]
         share = n / n.sum()
-        if not debias:
-            if norm == "max":
-                return float(gap.max())
-            return float(share @ gap) if norm == "l1" else math.sqrt(share @ gap**2)
         _refuse_weights(self.zeros, "a debiased error")
         if norm == "max":
             raise InputError(
@@ -147,15 +149,10 @@ def reliability_bins(
     Uniform bins of arrays need one pass and no sorting. Forecasts are summed as integers, multiples
     of 2**-62, so the order of rounds does not matter.
     """
-    n_bins = _check.whole_number("n_bins", n_bins, least=1, most=1 << 24)
+    n_bins = _check.whole_number("n_bins", n_bins, least=1, most=MOST_BINS)
     _check.choice("strategy", strategy, STRATEGIES)
-    uniform = np.arange(n_bins + 1) / n_bins
-    if (
-        strategy == "uniform"
-        and sample_weight is None
-        and not isinstance(y_true, Tally)
-        and y_prob is not None
-    ):
+    uniform = _uniform(n_bins)
+    if _one_pass(y_true, y_prob, sample_weight, strategy):
         y, p = _check.predictions(y_true, y_prob)
         sums = np.zeros((n_bins, 4), np.uint64)
         if not _core.bin_rounds(p, y, uniform, sums):
@@ -217,12 +214,37 @@ def binned_calibration_error(
     >>> binned_calibration_error([0, 1, 1, 0], [0.25, 0.25, 0.75, 1.0], n_bins=2)
     0.3125
     """
+    if total and norm != "l1":
+        raise InputError("total", "must be False unless norm is 'l1'", total)
+    if not (total or debias) and _one_pass(y_true, y_prob, sample_weight, strategy):
+        y, p = _check.predictions(y_true, y_prob)
+        _check.choice("norm", norm, NORMS)
+        edges = _uniform(_check.whole_number("n_bins", n_bins, least=1, most=MOST_BINS))
+        if len(p):
+            error = _core.binned_error_of_rounds(y, p, edges, NORMS.index(norm))
+            return error if error == error else _check.refuse_predictions(y, p)
     bins = reliability_bins(
         y_true, y_prob, sample_weight=sample_weight, n_bins=n_bins, strategy=strategy
     )
-    if total and norm != "l1":
-        raise InputError("total", "must be False unless norm is 'l1'", total)
     return bins.error(norm, debias=debias) * (float(bins.counts.sum()) if total else 1.0)
+
+
+def _one_pass(y_true: Any, y_prob: Any, sample_weight: Any, strategy: str) -> bool:
+    """Whether bins of these rounds need no tally."""
+    plain = sample_weight is None and y_prob is not None and not isinstance(y_true, Tally)
+    return plain and strategy == "uniform"
+
+
+@lru_cache(maxsize=64)
+def _few_edges(n_bins: int) -> NDArray[np.float64]:
+    edges = np.arange(n_bins + 1) / n_bins
+    edges.setflags(write=False)
+    return edges
+
+
+def _uniform(n_bins: int) -> NDArray[np.float64]:
+    """Return the edges of bins of equal width; kept if they are few."""
+    return (_few_edges if n_bins <= 1000 else _few_edges.__wrapped__)(n_bins)
 
 
 def _bins(

@@ -11,6 +11,7 @@ import numpy as np
 
 from truecast._check_classes import Label
 from truecast._names import rounds_or_weight
+from truecast._threads import each
 from truecast.class_tally import ClassTally
 from truecast.measures.binned import binned_calibration_error
 from truecast.measures.class_scores import (
@@ -180,7 +181,7 @@ def measure_classes(tally: ClassTally) -> ClassReport:
     """Return the report of a tally with at least one round."""
     labels, total, size = tally.labels, tally.total, len(tally.labels)
     confidence = tally.confidence
-    of_confidence, *errors = _by_two(_errors, [confidence, *tally.classes, *tally.tops])
+    of_confidence, *errors = _of_each(_errors, [confidence, *tally.classes, *tally.tops])
     each = {
         "classwise": (errors[:size], np.ones(size)),
         "top-label": (errors[size:], np.array([top.total for top in tally.tops]) / total),
@@ -190,7 +191,7 @@ def measure_classes(tally: ClassTally) -> ClassReport:
         some, share = each[notion]
         return ClassErrors(notion, labels, np.array([getattr(one, which) for one in some]), share)
 
-    each_part: list[ClassParts] = _by_two(class_parts, tally.classes)
+    each_part: list[ClassParts] = _of_each(class_parts, tally.classes)
     parts = decompositions_of(labels, each_part)
     # the same sums as in `brier_score` and `log_loss`
     brier = float(sum(part.squares for part in each_part)) / total
@@ -221,11 +222,8 @@ def _errors(tally: Tally) -> _Errors:
     return _Errors(smooth_calibration_error(tally), binned_calibration_error(tally))
 
 
-def _by_two(work: Callable[[Tally], Any], tallies: Sequence[Tally]) -> list[Any]:
-    """Return what the work makes of each tally; by two threads if there is much to do."""
+def _of_each(work: Callable[[Tally], Any], tallies: Sequence[Tally]) -> list[Any]:
+    """Return what the work makes of each tally; by several threads if there is much to do."""
     if sum(len(one.p) for one in tallies) < _TWO_THREADS:
         return [*map(work, tallies)]
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
-
-    with ThreadPoolExecutor(2) as threads:  # the kernels let each other run
-        return [*threads.map(work, tallies)]
+    return each(work, tallies)

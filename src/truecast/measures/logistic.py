@@ -12,6 +12,7 @@ from truecast import _core
 __all__ = ["best_line", "best_shift"]
 
 _STEPS = 200
+_MANY, _STRETCH = 1 << 14, 64
 _CLOSE = 1e-8  # a step this short leaves an error of about its square
 
 Vector = NDArray[np.float64]
@@ -25,7 +26,8 @@ def best_shift(z: Vector, zeros: NDArray[Any], ones: NDArray[Any]) -> tuple[floa
     """
     rate = float(np.log(ones.sum() / zeros.sum()))
     low, high = rate - float(z.max()), rate - float(z.min())
-    a = min(max(0.0, low), high)
+    few = _pooled(z, zeros, ones)
+    a = min(max(0.0 if few is None else best_shift(*few)[0], low), high)
     for _ in range(_STEPS):
         _, slope, _, curvature, _, _ = _core.logistic_sums(z, zeros, ones, a, 1.0)
         low, high = (a, high) if slope < 0 else (low, a)
@@ -50,8 +52,13 @@ def best_line(
     centre = float(z @ weights / weights.sum())
     scale = float(np.sqrt((z - centre) ** 2 @ weights / weights.sum()))
     x = (z - centre) / scale
-    found = np.array([np.log(ones.sum() / zeros.sum()), 0.0])
+    mean = float(np.log(ones.sum() / zeros.sum()))
+    few = _pooled(x, zeros, ones)
+    found = np.array((mean, 0.0) if few is None else best_line(*few)[0])
     loss, gradient, information = _fit(x, zeros, ones, found)
+    if not loss <= _flat_loss(zeros, ones):  # the stretches can be told apart better than the rest
+        found = np.array([mean, 0.0])
+        loss, gradient, information = _fit(x, zeros, ones, found)
     for _ in range(_STEPS):
         step = np.linalg.solve(information, -gradient)
         shortest = _CLOSE * max(1.0, float(np.abs(found).max()))
@@ -64,6 +71,30 @@ def best_line(
     back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]])
     a, b = (back @ found).tolist()
     return (a, b), np.diagonal(back @ np.linalg.inv(information) @ back.T)
+
+
+def _pooled(
+    z: Vector, zeros: NDArray[Any], ones: NDArray[Any]
+) -> tuple[Vector, NDArray[Any], NDArray[Any]] | None:
+    """Return the same with stretches of many neighbours at their mean; None if there are few.
+
+    What fits them is where to begin: the steps that are left are few.
+    """
+    if len(z) < _MANY:
+        return None
+    starts = np.arange(0, len(z), _STRETCH)
+    counts = np.diff(starts, append=len(z))
+    return (
+        np.add.reduceat(z, starts) / counts,
+        np.add.reduceat(zeros, starts),
+        np.add.reduceat(ones, starts),
+    )
+
+
+def _flat_loss(zeros: NDArray[Any], ones: NDArray[Any]) -> float:
+    """Return the log loss of the mean outcome."""
+    no, yes = float(zeros.sum()), float(ones.sum())
+    return float(no * np.log1p(yes / no) + yes * np.log1p(no / yes)) * (1 + 1e-9)
 
 
 def _size(step: NDArray[Any]) -> float:

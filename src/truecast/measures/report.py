@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from truecast._names import counted, rounds_or_weight
+from truecast._threads import both
 from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.measures.binned import Bins, binned_calibration_error, reliability_bins
 from truecast.measures.by_value import calibration_error_by_value
@@ -262,12 +263,11 @@ def measure(
     tally = as_tally(y_true, y_prob, sample_weight)
     if len(tally.p) < _TWO_THREADS:
         return Report(**_figures(tally, _FIGURES))
-    from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
-
-    with ThreadPoolExecutor(1) as side:  # the kernels let other threads run
-        others = side.submit(_figures, tally, _ASIDE)
-        figures = _figures(tally, (name for name in _FIGURES if name not in _ASIDE))
-        return Report(**figures, **others.result())
+    figures, others = both(
+        lambda: _figures(tally, (name for name in _FIGURES if name not in _ASIDE)),
+        lambda: _figures(tally, _ASIDE),
+    )
+    return Report(**figures, **others)
 
 
 def some_figures(tally: Tally, names: Iterable[str]) -> dict[str, Any]:

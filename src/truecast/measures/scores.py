@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truecast import _core
+from truecast import _check, _core
+from truecast._threads import threads
 from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.tally import Tally, as_tally
 
 __all__ = ["brier_score", "class_brier", "class_log", "log_loss", "surprise"]
+
+_SEVERAL_THREADS = 1 << 17  # rounds from which another thread is worth starting
 
 
 def brier_score(
@@ -53,8 +57,7 @@ def brier_score(
             y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
         )
         return class_brier(several) / (1 if total else several.total)
-    tally = as_tally(y_true, y_prob, sample_weight)
-    return _core.brier_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+    return _score(_core.brier_rounds, _core.brier_sum, y_true, y_prob, sample_weight, total)
 
 
 def log_loss(
@@ -90,8 +93,27 @@ def log_loss(
             y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
         )
         return class_log(several) / (1 if total else several.total)
+    return _score(_core.log_rounds, _core.log_sum, y_true, y_prob, sample_weight, total)
+
+
+def _score(
+    of_rounds: Callable[..., float],
+    of_tally: Callable[..., float],
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: Any,
+    total: bool,
+) -> float:
+    """Return a score: straight from the rounds in one pass, or from their tally, which is equal."""
+    if y_prob is not None and sample_weight is None and not isinstance(y_true, Tally):
+        y, p = _check.predictions(y_true, y_prob)
+        score = of_rounds(y, p, 1 if len(p) < _SEVERAL_THREADS else threads()) if len(p) else -1.0
+        if score != score:
+            _check.refuse_predictions(y, p)
+        if score >= 0:
+            return score if total else score / len(p)
     tally = as_tally(y_true, y_prob, sample_weight)
-    return _core.log_sum(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
+    return of_tally(tally.p, tally.zeros, tally.ones) / (1 if total else tally.total)
 
 
 def class_brier(tally: ClassTally) -> float:

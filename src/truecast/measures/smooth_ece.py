@@ -15,6 +15,7 @@ from truecast.tally import Tally, as_tally
 __all__ = ["smooth_ece"]
 
 _NODES = 64  # lattice points to a bandwidth
+_ROUGH = 8  # to begin with
 _MOST = 20  # at most 2**20 lattice points
 
 
@@ -59,8 +60,8 @@ def smooth_ece(
     if bandwidth is not None:
         sigma = min(_check.between("bandwidth", bandwidth, 0, math.inf), 100.0)  # flat long before
         return _smoothed(tally, _lattice(sigma))(sigma)
-    sigma = _fixed_point(_smoothed(tally, 12))
-    return _fixed_point(_smoothed(tally, _lattice(sigma))) if _lattice(sigma) > 12 else sigma
+    rough = _fixed_point(_smoothed(tally, _ROUGH), precision=1e-4)
+    return _fixed_point(_smoothed(tally, max(_ROUGH, _lattice(rough))), near=rough)
 
 
 def _lattice(sigma: float) -> int:
@@ -87,20 +88,32 @@ def _smoothed(tally: Tally, power: int) -> Callable[[float], float]:
     return integral
 
 
-def _fixed_point(integral: Callable[[float], float]) -> float:
+def _fixed_point(
+    integral: Callable[[float], float], *, near: float | None = None, precision: float = 1e-13
+) -> float:
     """Solve integral(sigma) = sigma, where the left side falls.
 
-    Regula falsi that halves a stale end (Illinois).
+    Regula falsi that halves a stale end (Illinois), from an interval around `near` that is widened
+    until it holds the solution, or else from all of [0, 1].
     """
-    low, high = 0.0, 1.0
-    excess, lack = integral(low), integral(high) - 1.0
-    if excess <= 0.0 or lack >= 0.0:
-        return low if excess <= 0.0 else high
+    margin = 1.0 if near is None else 1e-3 * near
+    while True:
+        low, high = (
+            (0.0, 1.0) if near is None else (max(near - margin, 0.0), min(near + margin, 1.0))
+        )
+        excess, lack = integral(low) - low, integral(high) - high
+        if excess > 0.0 > lack:
+            break
+        if low == 0.0 and excess <= 0.0:
+            return low
+        if high == 1.0 and lack >= 0.0:
+            return high
+        margin *= 16.0
     side = 0
     for _ in range(100):
         sigma = (low * lack - high * excess) / (lack - excess)
         value = integral(sigma) - sigma
-        if abs(value) <= 1e-13 or high - low <= 1e-13:
+        if abs(value) <= precision or high - low <= precision:
             break
         if value > 0:
             low, excess = sigma, value

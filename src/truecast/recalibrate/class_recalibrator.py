@@ -14,13 +14,18 @@ from truecast.forecasters.guard import BUDGETS
 from truecast.recalibrate.class_certificate import ClassCertificate, certify_classes
 from truecast.recalibrate.class_rows import Label, Labels
 from truecast.recalibrate.class_state import class_state, load_class_state
+from truecast.recalibrate.groups import ClassGroupRecord, Groups, class_parts
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.state import Saveable
 
 __all__ = ["ClassRecalibrator", "ClassTicket"]
 
+MAX_GROUPS = 1 << 20
+MAX_FIELDS = 1 << 28  # a group has one for each class
 MAX_UNRESOLVED = 1 << 20
+
+Group = _check.Group
 
 
 class ClassTicket(int):
@@ -81,6 +86,8 @@ class ClassRecalibrator(Saveable):
         How much energy a round may bring, 1.05 or more: the proved bounds grow with its root.
     nudge
         Whether hints are nudged against what the forecasts have missed.
+    max_groups
+        How many groups get certificates of their own; all others share one, `others`.
     max_unresolved
         How many forecasts may await their outcomes. When one more is issued, the oldest is given
         up.
@@ -98,7 +105,11 @@ class ClassRecalibrator(Saveable):
     move that the guard makes between two of them.
 
     A call happens as a whole or not at all, whatever interrupts it, and threads may share an
-    object, as with `Recalibrator`. Groups and events are not supported yet.
+    object, as with `Recalibrator`.
+
+    A group has a field for each class, and is calibrated class by class. What a group needs is
+    learned, too: a factor for the odds of each class, and how much groups differ. A round of g
+    groups costs about g + 1 times as much in the guard, and the same in the hints.
 
     Examples
     --------
@@ -112,6 +123,10 @@ class ClassRecalibrator(Saveable):
     >>> r.resolve(ticket, "home")
     >>> r.certificate.rounds, round(r.certificate.brier, 3)
     (2, 0.577)
+    >>> ticket = r.issue([0.6, 0.3, 0.1], group=("Leeds", "cup"), event="final")
+    >>> r.resolve(ticket, "away")
+    >>> r.groups["Leeds"].certificate.rounds, r.certificate.rounds
+    (1, 3)
     >>> rng = np.random.default_rng(0)
     >>> y = rng.choice(3, 10_000, p=[0.2, 0.3, 0.5])
     >>> r = tc.Recalibrator(classes=3)
@@ -131,6 +146,7 @@ class ClassRecalibrator(Saveable):
         normalize: bool = False,
         budget: float = 4.0,
         nudge: bool = True,
+        max_groups: int = 1_000,
         max_unresolved: int = 100_000,
     ) -> None:
         self._labels = Labels(classes)
@@ -139,6 +155,8 @@ class ClassRecalibrator(Saveable):
         self._normalize = _check.flag("normalize", normalize)
         self._budget = _check.within("budget", budget, *BUDGETS)
         self._nudge = _check.flag("nudge", nudge)
+        most = min(MAX_GROUPS, MAX_FIELDS // len(self._labels) - 2)
+        self._max_groups = _check.whole_number("max_groups", max_groups, least=0, most=most)
         self._max_unresolved = _check.whole_number(
             "max_unresolved", max_unresolved, least=1, most=MAX_UNRESOLVED
         )
@@ -155,6 +173,7 @@ class ClassRecalibrator(Saveable):
             self._nudge,
             logit,
             ClassTicket,
+            self._max_groups,
             self._max_unresolved,
         )
 
@@ -169,6 +188,7 @@ class ClassRecalibrator(Saveable):
             "normalize": self._normalize,
             "budget": self._budget,
             "nudge": self._nudge,
+            "max_groups": self._max_groups,
             "max_unresolved": self._max_unresolved,
         }
 
@@ -195,14 +215,20 @@ class ClassRecalibrator(Saveable):
     @property
     def certificate(self) -> ClassCertificate:
         """What is proved about all forecasts so far. Costs O(knots)."""
-        return certify_classes(self.classes, *self._desk.alone(self._parts))
+        parts = self._desk.alone(lambda: class_parts(self._desk, 0, len(self._labels)))
+        return certify_classes(self.classes, *parts)
 
-    def _parts(self) -> tuple[list[Any], list[Any]]:
-        numbers = range(len(self._labels))
-        each, top = ([self._desk.parts(k, kind) for k in numbers] for kind in (False, True))
-        return each, top
+    @property
+    def groups(self) -> Groups[ClassGroupRecord]:
+        """Every group seen so far, by name, to read their certificates."""
+        return Groups(self._desk, lambda desk, name: ClassGroupRecord(desk, name, self.classes))
 
-    def predict(self, scores: ArrayLike, *, group: None = None) -> NDArray[np.float64]:
+    @property
+    def others(self) -> ClassGroupRecord:
+        """What all groups beyond `max_groups` share."""
+        return ClassGroupRecord(self._desk, None, self.classes)
+
+    def predict(self, scores: ArrayLike, *, group: Group = None) -> NDArray[np.float64]:
         """Return the probabilities to say where the model says `scores`; `observe` comes next.
 
         Asked again, it answers for the new scores; the outcome is about the last ones. Nothing is
@@ -213,16 +239,17 @@ class ClassRecalibrator(Saveable):
         scores
             The model's probabilities, one of each class; or logits if `scale` says so.
         group
-            Not supported yet with classes: None.
+            The name or number of the group of this round, or a tuple of several: each group is
+            calibrated. Every round also counts for everyone.
 
         Raises
         ------
         InputError
-            If the scores break their rule. Nothing changes.
+            If the scores break their rule, or the group is not a str, int, tuple of these or None.
+            Nothing changes.
         """
-        _refuse_groups(group)
         said = np.empty(len(self._labels))
-        self._desk.predict(self._row(scores), said)
+        self._desk.predict(self._row(scores), group, said)
         return said
 
     def observe(self, outcome: Any) -> None:
@@ -245,23 +272,30 @@ class ClassRecalibrator(Saveable):
         """
         return self.classes[self._labels.number(outcome)]
 
-    def issue(self, scores: ArrayLike, *, group: None = None, event: None = None) -> ClassTicket:
+    def issue(
+        self, scores: ArrayLike, *, group: Group = None, event: str | int | None = None
+    ) -> ClassTicket:
         """Return a forecast whose outcome will come later, in any order with others.
 
         Parameters
         ----------
-        scores
+        scores, group
             As for `predict`.
-        group, event
-            Not supported yet with classes: None.
+        event
+            The name or number of the event, if you make several forecasts of it. Their outcomes
+            then count as one observation to learn from. The certificate counts each.
 
         Returns
         -------
         ticket
             An int to `resolve` it with; ``ticket.p`` is the forecast.
+
+        Raises
+        ------
+        InputError
+            As for `predict`. Nothing changes.
         """
-        _refuse_groups(group, event)
-        ticket: ClassTicket = self._desk.issue(self._row(scores))
+        ticket: ClassTicket = self._desk.issue(self._row(scores), group, event)
         return ticket
 
     def resolve(self, ticket: int, outcome: Any) -> None:
@@ -293,9 +327,9 @@ class ClassRecalibrator(Saveable):
         scores: ArrayLike,
         outcomes: ArrayLike,
         *,
-        groups: None = None,
+        groups: Any = None,
         known_at: ArrayLike | None = None,
-        events: None = None,
+        events: Any = None,
         out: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Play a round for every row: say probabilities, then learn its outcome.
@@ -310,11 +344,14 @@ class ClassRecalibrator(Saveable):
             frame, the columns that are called as the classes.
         outcomes
             What happened: a label for each row.
-        groups, events
-            Not supported yet with classes: None.
+        groups
+            The group of each round: a name, a tuple of several, or None. Or a table with a column
+            for each kind of group. None if there are no groups.
         known_at
             After which row each outcome is known, if not before the next one; as for
             `Recalibrator.forecast_many`.
+        events
+            The event of each round, or None, as for `issue`; only with `known_at`.
         out
             Where to write the forecasts, if not to a new array: float64, contiguous, of the shape
             of the scores.
@@ -327,35 +364,58 @@ class ClassRecalibrator(Saveable):
         Raises
         ------
         InputError
-            If a row, an outcome or an entry of `known_at` breaks its rule, or the lengths differ.
-            Nothing changes.
+            If a row, an outcome, a group, an event or an entry of `known_at` breaks its rule, or
+            the lengths differ. Nothing changes.
         """
-        _refuse_groups(groups, events)
         y = self._labels.numbers(outcomes)
         x = self._rows(scores)
         if len(x) != len(y):
             rule = f"must have a row for each of the {len(y)} outcomes"
             raise InputError("scores", rule, f"shape {x.shape}")
         said = np.empty(x.shape) if out is None else _output(out, x)
-        if known_at is None:
-            self._desk.run(x, y, said)
+        names = None if groups is None else _check.groups(groups, len(y), scores)
+        late = _check.late(known_at, events, len(y), scores)
+        if late is None:
+            self._desk.run(x, names, y, said)
         else:
-            self._desk.replay(x, y, _check.known_at(known_at, len(y)), said)
+            self._desk.replay(x, names, y, *late, said)
         return said
 
-    def predict_many(self, scores: ArrayLike, *, groups: None = None) -> NDArray[np.float64]:
+    def predict_many(self, scores: ArrayLike, *, groups: Any = None) -> NDArray[np.float64]:
         """Return what `predict` would say to each row if it came next; nothing is changed.
+
+        Parameters
+        ----------
+        scores
+            As for `forecast_many`.
+        groups
+            The group of each row, if there are groups.
 
         Raises
         ------
         InputError
             As for `forecast_many`.
         """
-        _refuse_groups(groups)
         x = self._rows(scores)
+        names = None if groups is None else _check.groups(groups, len(x), scores)
         said = np.empty(x.shape)
-        self._desk.place(x, said)
+        self._desk.place(x, names, said)
         return said
+
+    def to_table(self, **options: Any) -> NoReturn:
+        """Refuse: a table maps one score to one probability, and a row has several.
+
+        Raises
+        ------
+        InputError
+            Always. It says what to do instead.
+        """
+        rule = (
+            "must be None to make a table, which maps one score to one probability: save the "
+            "recalibrator with to_json() and call predict_many(), or make a table of a "
+            "Recalibrator() for the one class that you serve"
+        )
+        raise InputError("classes", rule, self._labels.config)
 
     def state(self) -> dict[str, Any]:
         """Everything a round can change, as plain data."""
@@ -366,7 +426,12 @@ class ClassRecalibrator(Saveable):
         """Take over a state that `state` gave, or raise StateError with nothing changed."""
         desk = self._new_desk()
         load_class_state(
-            desk, state, len(self._labels), self._hint or Mix(), self._scale, self._max_unresolved
+            desk,
+            state,
+            hint=self._hint or Mix(),
+            scale=self._scale,
+            most_groups=self._max_groups,
+            most=self._max_unresolved,
         )
         self._desk.take(desk)
 
@@ -386,16 +451,6 @@ def _for_each(hint: Any) -> Hint | None:
         rule = "must be None, or one of truecast.hints for a single score: classes take no other"
         raise InputError("hint", rule, hint)
     return copy.copy(made)
-
-
-def _refuse_groups(*given: object) -> None:
-    if any(each is not None for each in given):
-        _refuse_them(next(each for each in given if each is not None))
-
-
-def _refuse_them(given: object) -> NoReturn:
-    rule = "must be None: groups and events with classes are not supported yet"
-    raise InputError("groups", rule, given)
 
 
 def _output(out: Any, x: NDArray[np.float64]) -> NDArray[np.float64]:

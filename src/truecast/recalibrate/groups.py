@@ -2,81 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
-from truecast import _core
+from truecast import _check, _core
 from truecast.certificate import ArcCertificate
+from truecast.errors import InputError, StateError
 from truecast.ledger import certify
+from truecast.recalibrate.class_certificate import ClassCertificate, certify_classes
+from truecast.recalibrate.class_rows import Label
 
-__all__ = ["GroupRecord", "Groups"]
+__all__ = ["ClassGroupRecord", "GroupRecord", "Groups", "class_parts", "saved_names"]
+
+Record = TypeVar("Record")
 
 
-class GroupRecord:
-    """The forecasts of one group: a live view of the recalibrator."""
+class _Record:
+    """Of one group by name, or None for all others: a live view of the recalibrator."""
 
     __slots__ = "_desk", "_name"
 
-    def __init__(self, desk: _core.Desk, name: str | int | None) -> None:
+    def __init__(self, desk: Any, name: str | int | None) -> None:
         self._desk, self._name = desk, name
 
+    @property
+    def _number(self) -> int:
+        """It is another one after a state was loaded."""
+        number: int = 1 if self._name is None else self._desk.number_of(self._name)
+        return number
+
+    def _counts(self) -> tuple[int, int, int]:
+        raise NotImplementedError
+
+    @property
+    def rounds(self) -> int:
+        """Outcomes learned so far."""
+        return self._counts()[0]
+
+    @property
+    def unresolved(self) -> int:
+        """Forecasts issued whose outcomes are awaited."""
+        return self._counts()[1]
+
+    @property
+    def given_up(self) -> int:
+        """Forecasts whose outcomes are no longer awaited."""
+        return self._counts()[2]
+
+    def __repr__(self) -> str:
+        rounds, late, lost = self._counts()
+        return f"{type(self).__name__}(rounds={rounds}, unresolved={late}, given_up={lost})"
+
+
+class GroupRecord(_Record):
+    """The forecasts of one group: a live view of the recalibrator."""
+
+    __slots__ = ()
+
     def _parts(self) -> tuple[Any, ...]:
-        parts: tuple[Any, ...] = self._desk.alone(self._read)
+        parts: tuple[Any, ...] = self._desk.alone(lambda: self._desk.parts(self._number))
         return parts
 
-    def _read(self) -> tuple[Any, ...]:
-        """By name, or None for all others: its number is another one after a state was loaded."""
-        number = 1 if self._name is None else self._desk.number_of(self._name)
-        parts: tuple[Any, ...] = self._desk.parts(number)
-        return parts
+    def _counts(self) -> tuple[int, int, int]:
+        return self._parts()[:3]
 
     @property
     def certificate(self) -> ArcCertificate:
         """What is proved about the forecasts of this group so far. Costs O(knots)."""
         return certify(self._parts())
 
-    @property
-    def rounds(self) -> int:
-        """Outcomes learned so far."""
-        rounds: int = self._parts()[0]
-        return rounds
+
+class ClassGroupRecord(_Record):
+    """The forecasts of one group, of several classes: a live view of the recalibrator."""
+
+    __slots__ = ("_labels",)
+
+    def __init__(
+        self, desk: _core.ClassDesk, name: str | int | None, labels: tuple[Label, ...]
+    ) -> None:
+        super().__init__(desk, name)
+        self._labels = labels
+
+    def _counts(self) -> tuple[int, int, int]:
+        read = self._desk.alone(lambda: self._desk.parts(self._number, 0, False))
+        return read[:3]  # type: ignore[no-any-return]
 
     @property
-    def unresolved(self) -> int:
-        """Forecasts issued whose outcomes are awaited."""
-        late: int = self._parts()[1]
-        return late
-
-    @property
-    def given_up(self) -> int:
-        """Forecasts whose outcomes are no longer awaited."""
-        lost: int = self._parts()[2]
-        return lost
-
-    def __repr__(self) -> str:
-        return (
-            f"GroupRecord(rounds={self.rounds}, unresolved={self.unresolved}, "
-            f"given_up={self.given_up})"
-        )
+    def certificate(self) -> ClassCertificate:
+        """What is proved about the forecasts of this group so far. Costs O(knots)."""
+        parts = self._desk.alone(lambda: class_parts(self._desk, self._number, len(self._labels)))
+        return certify_classes(self._labels, *parts)
 
 
-class Groups(Mapping[str | int, GroupRecord]):
+def class_parts(desk: _core.ClassDesk, group: int, classes: int) -> tuple[list[Any], list[Any]]:
+    """What the certificate of a group is made of: each class, and each as the top label."""
+    each, top = ([desk.parts(group, k, kind) for k in range(classes)] for kind in (False, True))
+    return each, top
+
+
+class Groups(Mapping[str | int, Record]):
     """The groups of a recalibrator by name, in order of appearance."""
 
-    __slots__ = ("_desk",)
+    __slots__ = "_desk", "_record"
 
-    def __init__(self, desk: _core.Desk) -> None:
-        self._desk = desk
+    def __init__(self, desk: Any, record: Callable[[Any, str | int], Record]) -> None:
+        self._desk, self._record = desk, record
 
-    def __getitem__(self, group: str | int) -> GroupRecord:
+    def __getitem__(self, group: str | int) -> Record:
         self._desk.number_of(group)  # KeyError, if there is no such group
-        return GroupRecord(self._desk, group)
+        return self._record(self._desk, group)
 
     def __iter__(self) -> Iterator[str | int]:
         return iter(self._desk.names)
 
     def __len__(self) -> int:
-        return self._desk.groups
+        groups: int = self._desk.groups
+        return groups
 
     def __repr__(self) -> str:
         return f"Groups({self._desk.names!r:.400})"
+
+
+def saved_names(names: object, most: int) -> list[_check.Group]:
+    """The saved names of groups, or StateError."""
+    if not isinstance(names, list) or len(names) > most:
+        raise StateError(f"the saved groups must be a list of at most {most}")
+    try:
+        groups = [_check.group(name) for name in names]
+    except InputError as error:
+        raise StateError(f"the saved groups must be distinct names: {error}") from error
+    if any(type(group) not in (str, int) for group in groups) or len(set(groups)) != len(groups):
+        raise StateError("the saved groups must be distinct names")
+    return groups

@@ -17,7 +17,7 @@ from truecast.errors import InputError, StateError
 from truecast.forecasters.guard import BUDGETS
 from truecast.ledger import certify, ledger_state, numbers_of
 from truecast.recalibrate.class_recalibrator import ClassRecalibrator
-from truecast.recalibrate.groups import GroupRecord, Groups
+from truecast.recalibrate.groups import GroupRecord, Groups, saved_names
 from truecast.recalibrate.hints import Hint, Mix
 from truecast.recalibrate.hints.base import from_config, is_compiled
 from truecast.recalibrate.open import Calls, HintLike, OpenHint
@@ -186,9 +186,9 @@ class Recalibrator(Saveable):
         }
 
     @property
-    def groups(self) -> Groups:
+    def groups(self) -> Groups[GroupRecord]:
         """Every group seen so far, by name, to read their certificates."""
-        return Groups(self._desk)
+        return Groups(self._desk, GroupRecord)
 
     @property
     def others(self) -> GroupRecord:
@@ -422,20 +422,11 @@ class Recalibrator(Saveable):
         )
         said = np.empty(len(y)) if out is None else _check.output(out, y, x)
         names = None if groups is None else _check.groups(groups, len(y), scores)
-        if known_at is None:
-            if events is not None:
-                raise InputError(
-                    "events",
-                    "must come with known_at: outcomes known at once are each an event",
-                    events,
-                )
+        late = _check.late(known_at, events, len(y), scores)
+        if late is None:
             self._desk.run(self._rows(x), names, y, said)
         else:
-            known = _check.known_at(known_at, len(y))
-            about = (
-                np.empty(0, np.int64) if events is None else _check.events(events, len(y), scores)
-            )
-            self._desk.replay(self._rows(x), names, y, known, about, said)
+            self._desk.replay(self._rows(x), names, y, *late, said)
         return said
 
     recalibrate_many = renamed("recalibrate_many", forecast_many)
@@ -572,7 +563,7 @@ class Recalibrator(Saveable):
         state = require_entries("state", state, names)
         hint = self._desk.alone(lambda: _built(self._anew, logit=self._logit))
         hint.load(state["hint"])
-        groups = _saved_names(state["groups"], self._max_groups)
+        groups = saved_names(state["groups"], self._max_groups)
         numbers = numbers_of(state["guard"], most=len(groups) + 2)
         if len(numbers["groups"]["rounds"]) != len(groups) + 2:
             raise StateError(
@@ -632,18 +623,6 @@ def _ours(hint: Any) -> Hint | None:
     if made is hint:
         return copy.copy(hint) if is_compiled(hint) else None
     return cast("Hint", made)
-
-
-def _saved_names(names: object, most: int) -> list[Group]:
-    if not isinstance(names, list) or len(names) > most:
-        raise StateError(f"the saved groups must be a list of at most {most}")
-    try:
-        groups = [_check.group(name) for name in names]
-    except InputError as error:
-        raise StateError(f"the saved groups must be distinct names: {error}") from error
-    if any(type(group) not in (str, int) for group in groups) or len(set(groups)) != len(groups):
-        raise StateError("the saved groups must be distinct names")
-    return groups
 
 
 def _saved_asked(scores: object, asked: object, models: int, scale: str) -> NDArray[np.float64]:

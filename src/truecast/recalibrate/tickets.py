@@ -14,7 +14,16 @@ from truecast.errors import StateError
 from truecast.ledger import AIM, is_placed
 from truecast.state import Entry, kinds_of
 
-__all__ = ["ENTRIES", "Ticket", "Tickets", "is_score", "load_tickets", "tickets_state"]
+__all__ = [
+    "ENTRIES",
+    "Ticket",
+    "Tickets",
+    "check_events",
+    "check_members",
+    "is_score",
+    "load_tickets",
+    "tickets_state",
+]
 
 
 class Ticket(int):
@@ -85,10 +94,11 @@ def load_tickets(
         raise StateError(f"the saved number of tickets must be from 0, got {issued!r:.80}")
     columns = unpacked("tickets", state["awaited"], _KINDS, _MOST)
     _check_lengths(columns, desk.hint, most)
+    owner = check_members(columns, len(numbers["groups"]["late"]))
     _check_columns(columns, issued, scale)
     _check_notes(columns, desk.hint)
-    _check_events(columns)
-    _check_counts(columns, numbers)
+    check_events(columns)
+    _check_counts(columns, owner, numbers)
     desk.restore(issued, columns)
 
 
@@ -110,9 +120,6 @@ def _check_lengths(columns: Columns, hint: Any, most: int) -> None:
         or len(columns["score"]) != count * hint._models
     ):
         raise StateError("the saved tickets must have an entry in each column")
-    members = columns["members"]
-    if not _within(members, 0, _MOST).all() or int(members.sum()) != len(columns["group"]):
-        raise StateError("the saved tickets must have the number of groups that they say")
 
 
 def _check_columns(columns: Columns, issued: int, scale: str) -> None:
@@ -161,7 +168,8 @@ def _check_notes(columns: Columns, hint: Any) -> None:
         raise StateError(f"the notes of a saved ticket must be {each} finite floats")
 
 
-def _check_events(columns: Columns) -> None:
+def check_events(columns: Columns) -> None:
+    """Refuse events that are not those of the tickets."""
     of = columns["event"]
     events, open_now = np.unique(of[of != 0], return_counts=True)
     about, made = columns["about"], columns["made"]
@@ -176,17 +184,25 @@ def _check_events(columns: Columns) -> None:
         )
 
 
-def _check_counts(columns: Columns, numbers: dict[str, Any]) -> None:
-    """Refuse a guard that awaits other tickets, or counts them at another worth."""
-    awaited = numbers["groups"]
-    groups = len(awaited["late"])
-    owner = np.repeat(np.arange(len(columns["number"])), columns["members"])
+def check_members(columns: Columns, groups: int) -> NDArray[np.intp]:
+    """Return the row of each ticket that a group is of, or raise StateError."""
+    members = columns["members"]
+    if not _within(members, 0, _MOST).all() or int(members.sum()) != len(columns["group"]):
+        raise StateError("the saved tickets must have the number of groups that they say")
+    owner = np.repeat(np.arange(len(members)), members)
     known = _within(columns["group"], 1, groups - 1)
     known[1:] &= (np.diff(columns["group"]) > 0) | (np.diff(owner) > 0)
     if not known.all():
         raise StateError(
             "the saved tickets must be of groups that are known, each once and in order"
         )
+    return owner
+
+
+def _check_counts(columns: Columns, owner: NDArray[np.intp], numbers: dict[str, Any]) -> None:
+    """Refuse a guard that awaits other tickets, or counts them at another worth."""
+    awaited = numbers["groups"]
+    groups = len(awaited["late"])
     scaled = columns["forecast"] * 2.0**32  # exact
     worth = np.maximum(np.ceil(scaled), 2.0**32 - np.floor(scaled))
     everyone = np.zeros(len(worth), np.int64)

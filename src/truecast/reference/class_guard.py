@@ -1,16 +1,18 @@
 """The guard for several classes, in plain Python: rows that sum to 1, one budget for all fields.
 
 The page to read beside docs/classes.md, and the oracle that the compiled guard is driven against.
-Fields, prices and the account are those of `ArcGuard`, with a field for each class.
+Fields, prices and the account are those of `ArcGuard`, with a field for each class, of everyone and
+of each group.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from truecast.reference.guard import (
+    EVERYONE,
     PARTS,
     UNIT,
     ArcGuard,
@@ -29,7 +31,10 @@ HALVINGS = 46
 
 
 class Share(NamedTuple):
-    """What is said of one class, the knot it counts for, and there the tilt and the price."""
+    """What is said of one class, the knot it counts for, and there the tilt and the price.
+
+    Both are of all its fields: everyone's and those of its groups.
+    """
 
     p: float
     key: int
@@ -44,6 +49,7 @@ class Row(NamedTuple):
     w: Number
     spill: Number  # what of this the budget did not allow for
     moves: int
+    names: tuple[Hashable, ...]  # everyone, and its groups
 
     @property
     def price(self) -> Number:
@@ -57,46 +63,48 @@ class ClassGuard(ArcGuard):
     def __init__(self, classes: int, *, budget: float = 4.0, start: float = 1000.0) -> None:
         super().__init__(budget=budget, start=start * classes)
         self.classes = range(classes)
-        self.fields = {k: Field() for k in self.classes}
+        self.fields = {(EVERYONE, k): Field() for k in self.classes}
         self.rows: list[Row] = []  # whose outcomes are awaited
         self.last: Row | None = None
 
-    def forecast(self, hint: Sequence[float], outcome: int) -> Row:
+    def forecast(self, hint: Sequence[float], outcome: int, groups: Iterable[Hashable] = ()) -> Row:
         """Play one round."""
-        row = self.place_row(hint)
+        row = self.place_row(hint, groups)
         self.commit_row(row)
         self.settle_row(row, outcome)
         return row
 
-    def issue_row(self, hint: Sequence[float]) -> Row:
+    def issue_row(self, hint: Sequence[float], groups: Iterable[Hashable] = ()) -> Row:
         """Forecast something whose outcome comes later."""
-        row = self.place_row(hint)
+        row = self.place_row(hint, groups)
         self.commit_row(row)
         return row
 
     # The rule.
 
-    def place_row(self, hint: Sequence[float]) -> Row:
+    def place_row(self, hint: Sequence[float], groups: Iterable[Hashable] = ()) -> Row:
         """Where the hint leads; nothing changes."""
+        names = (EVERYONE, *dict.fromkeys(groups))
         step = spacing(self.made)
         more = self.share / (1 + len(self.rows) / 10) * self.room()
-        shares = [self.share_at(k, p, step) for k, p in enumerate(hint)]
+        shares = [self.share_at(names, k, p, step) for k, p in enumerate(hint)]
         moves = 0
         if not self.row_fits(shares, more):
-            found, moves = self.ascend(shares, step, COARSE * len(shares), more)
+            found, moves = self.ascend(names, shares, step, COARSE * len(shares), more)
             if not found:
-                shares[:] = [self.share_at(k, share.p, 1) for k, share in enumerate(shares)]
-                _, further = self.ascend(shares, 1, FINE * len(shares), more + 1 / PARTS)
+                shares[:] = [self.share_at(names, k, s.p, 1) for k, s in enumerate(shares)]
+                _, further = self.ascend(names, shares, 1, FINE * len(shares), more + 1 / PARTS)
                 moves += further
         over = self.row_worst(shares) - self.budget * sum(s.price for s in shares) - more
         spill = self.round_up(over) if over > 0 else 0.0
-        return Row(tuple(shares), self.round_up(self.row_worst(shares)), spill, moves)
+        return Row(tuple(shares), self.round_up(self.row_worst(shares)), spill, moves, names)
 
-    def share_at(self, k: int, p: float, step: int) -> Share:
+    def share_at(self, names: tuple[Hashable, ...], k: int, p: float, step: int) -> Share:
         """What a class adds to the account if p is said of it."""
         key = key_near(p, step)
-        tilt = self.phi(k, key) + self.own(key) * (0.5 - p)
-        return Share(p, key, tilt, p * (1 - p) * self.own(key))
+        field = sum(self.phi((name, k), key) for name in names)
+        tilt = field + len(names) * self.own(key) * (0.5 - p)
+        return Share(p, key, tilt, len(names) * p * (1 - p) * self.own(key))
 
     def row_worst(self, shares: Sequence[Share]) -> Number:
         """What the worst outcome adds: all prices and 2 (max tilt - mean tilt)."""
@@ -108,7 +116,14 @@ class ClassGuard(ArcGuard):
         allowed = self.budget * sum(share.price for share in shares) + more
         return bool(self.row_worst(shares) <= allowed)
 
-    def ascend(self, shares: list[Share], step: int, most: int, more: Number) -> tuple[bool, int]:
+    def ascend(
+        self,
+        names: tuple[Hashable, ...],
+        shares: list[Share],
+        step: int,
+        most: int,
+        more: Number,
+    ) -> tuple[bool, int]:
         """Move mass between two classes until the row fits: whether it does, after how many."""
         for done in range(most):
             high = max(self.classes, key=lambda k: shares[k].tilt)
@@ -116,11 +131,19 @@ class ClassGuard(ArcGuard):
             low = max(self.classes, key=lambda k: lacks[k])
             if not lacks[low] > 0:
                 return True, done
-            if self.move(shares, high, low, step, more):
+            if self.move(names, shares, high, low, step, more):
                 return True, done + 1
         return False, most
 
-    def move(self, shares: list[Share], high: int, low: int, step: int, more: Number) -> bool:
+    def move(
+        self,
+        names: tuple[Hashable, ...],
+        shares: list[Share],
+        high: int,
+        low: int,
+        step: int,
+        more: Number,
+    ) -> bool:
         """From `low` to `high`, until their tilts agree or the row fits: whether it does."""
         both = min(shares[high].p + shares[low].p, 1.0)  # rounding
         near = step * (math.pi / (1 << 40)) / 2
@@ -131,7 +154,7 @@ class ClassGuard(ArcGuard):
             less = both * (sine * sine if cosine > sine else cosine * cosine)
             p = (less, both - less) if cosine > sine else (both - less, less)
             shares[high], shares[low] = (
-                self.share_at(k, x, step) for k, x in zip((high, low), p, strict=True)
+                self.share_at(names, k, x, step) for k, x in zip((high, low), p, strict=True)
             )
             return self.row_fits(shares, more), shares[high].tilt > shares[low].tilt
 
@@ -167,18 +190,23 @@ class ClassGuard(ArcGuard):
         self.rows.append(row)
 
     def settle_row(self, row: Row, outcome: int) -> None:
-        """Add the residuals to the fields of all classes."""
+        """Add the residuals to the fields of all classes, of everyone and of each group."""
         self.rows.remove(row)
         before = self.potential()
         for k, share in enumerate(row.shares):
-            y, p, key = int(k == outcome), share.p, share.key
-            residual = y * UNIT - math.floor(p * UNIT + 0.5)
-            r = residual / UNIT
-            more = r * r * self.own(key) + 2 * r * self.phi(k, key)
-            into = self.fields[k]
-            into.residuals[key] = into.residuals.get(key, 0) + residual
-            into.energy += more
-            into.counted += self.round_up(more)
-            into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
-            into.rounds += 1
+            for name in row.names:
+                self.enter((name, k), share, int(k == outcome))
         self.excess += max(self.potential() - before - row.w, 0.0)
+
+    def enter(self, name: tuple[Hashable, int], share: Share, y: int) -> None:
+        """Add a round to one field: whether its class happened."""
+        p, key = share.p, share.key
+        residual = y * UNIT - math.floor(p * UNIT + 0.5)
+        r = residual / UNIT
+        more = r * r * self.own(key) + 2 * r * self.phi(name, key)
+        into = self.fields.setdefault(name, Field())
+        into.residuals[key] = into.residuals.get(key, 0) + residual
+        into.energy += more
+        into.counted += self.round_up(more)
+        into.hidden += abs(y - p) * abs(angle_of(p) - angle_of(forecast_at(key)))
+        into.rounds += 1

@@ -7,10 +7,10 @@ them by their Brier scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
-__all__ = ["Matrix", "Mixture", "Temperature", "Vector", "bent", "features", "softmax"]
+__all__ = ["Matrix", "Mixture", "Offsets", "Temperature", "Vector", "bent", "features", "softmax"]
 
 Row = list[float]
 
@@ -192,4 +192,75 @@ class Mixture:
             total += self.weights[i]
         part = self.share * pace
         scale, anew = (1.0 - part) / total, part / len(said)
-        self.weights = [scale * w + anew for w in self.weights]
+        self.weights = [min(scale * w + anew, 1.0) for w in self.weights]
+
+
+class Offsets:
+    """What groups need besides the hint: factors for the odds of each class, learned from outcomes.
+
+    Each of three members believes in another spread of them, and shrinks what it sees accordingly;
+    a fourth, with half of the weight at first, leaves the hint alone. Outcomes come at once here.
+    """
+
+    spreads = (0.25, 0.6, 1.5)
+    fresh, share, farthest = 0.02, 0.0001, 16.0
+
+    def __init__(self, classes: int) -> None:
+        self.classes = range(classes)
+        self.start = [0.5, *[0.5 / len(self.spreads)] * len(self.spreads)]
+        self.weights = self.start
+        self.means: dict[Hashable, list[Row]] = {}  # of a group: by member, by class
+        self.variances: dict[Hashable, list[Row]] = {}
+
+    def meet(self, groups: Sequence[Hashable]) -> None:
+        """Nothing is known of a new group but how far groups are spread."""
+        for group in groups:
+            self.means.setdefault(group, [[0.0] * len(self.classes) for _ in self.spreads])
+            prior = [[spread * spread] * len(self.classes) for spread in self.spreads]
+            self.variances.setdefault(group, prior)
+
+    def rows(self, hint: Row, groups: Sequence[Hashable]) -> list[Row]:
+        """What each member makes of the hint: half of the groups' sum on the log scale."""
+        self.meet(groups)
+        made = []
+        for j in range(len(self.spreads)):
+            sums = [math.fsum(self.means[g][j][k] for g in groups) for k in self.classes]
+            bent = [math.exp(clip(each, self.farthest) / 2.0) for each in sums]
+            parts = [p * by for p, by in zip(hint, bent, strict=True)]
+            made.append([part / math.fsum(parts) for part in parts])
+        return made
+
+    def say(self, hint: Row, groups: Sequence[Hashable]) -> Row:
+        """The weighted mean of the hint and of what the members make of it."""
+        if not groups:
+            return hint
+        said = [hint, *self.rows(hint, groups)]
+        together = zip(self.weights, said, strict=True)
+        weighted = [[w * p for p in row] for w, row in together]
+        return [math.fsum(column) for column in zip(*weighted, strict=True)]
+
+    def learn(self, hint: Row, groups: Sequence[Hashable], y: int) -> None:
+        """Move the offsets of each class as for two classes; then weigh the members."""
+        if not groups or max(hint) >= 1.0:
+            return
+        said = self.rows(hint, groups)
+        for j, row in enumerate(said):
+            for k in self.classes:
+                if hint[k] > 0.0:
+                    self.step(j, k, groups, row[k], float(k == y))
+        chances = [hint[y], *(row[y] for row in said)]
+        weighed = [w * chance for w, chance in zip(self.weights, chances, strict=True)]
+        total = math.fsum(weighed)
+        if total > 1e-300:
+            anew = zip(weighed, self.start, strict=True)
+            self.weights = [(1 - self.share) * w / total + self.share * s for w, s in anew]
+
+    def step(self, j: int, k: int, groups: Sequence[Hashable], p: float, y: float) -> None:
+        """A group takes the part that its variance has in that of the sum."""
+        bend = p * (1.0 - p)
+        rate = 1.0 / (1.0 + bend * math.fsum(self.variances[g][j][k] for g in groups))
+        for g in groups:
+            v = self.variances[g][j][k]
+            self.means[g][j][k] = clip(self.means[g][j][k] + v * rate * (y - p), self.farthest)
+            least = self.fresh * self.spreads[j] ** 2
+            self.variances[g][j][k] = max(v - v * rate * v * bend, least)

@@ -93,7 +93,13 @@ def _problems(before: Head, entry: Entry) -> Iterator[str]:
 def verify(store: Store, progress: Progress | None = None) -> Verified:
     """Check every entry, every snapshot and every id; change nothing."""
     found = Verified()
-    unreadable = (*store.errors, TypeError, ValueError, OverflowError, struct.error)
+    unreadable: tuple[type[Exception], ...] = (
+        *store.errors,
+        TypeError,
+        ValueError,
+        OverflowError,
+        struct.error,
+    )
     try:
         for problem in store.broken():
             found.add(f"the database: {problem}")
@@ -128,7 +134,8 @@ def _check_bodies(
             if row is not None:
                 table.add(entry, body)
         elif isinstance(body, Created) and row is not None:
-            if (row.name, row.options) != (body.name, body.options):
+            same = (row.name, row.options) == (body.name, body.options)
+            if not same:
                 found.add(f"entry {entry.seq}: the list of streams has another name or options")
     table.flush()
 
@@ -245,7 +252,7 @@ def _replayed(
     try:
         for entry in entries:
             playing.add(entry)
-            if snapshot is not None and entry.seq == snapshot.seq:
+            if snapshot is not None and snapshot.state and entry.seq == snapshot.seq:
                 playing.flush()
                 compared = True
                 saved = from_snapshot(playing.stream.options, snapshot)

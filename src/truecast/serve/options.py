@@ -9,7 +9,6 @@ import msgspec
 
 from truecast import Monitor, Recalibrator
 from truecast.errors import InputError
-from truecast.serve.errors import BadRequest
 
 __all__ = ["NAME", "Alarm", "StreamOptions", "checked_name"]
 
@@ -96,15 +95,12 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return self.classes
 
     def check(self) -> None:
-        """Raise BadRequest if an option breaks its rule."""
-        try:
-            self.recalibrator()
-            self.monitor()
-        except InputError as error:
-            raise BadRequest.of(error) from error
+        """Raise InputError if an option breaks its rule."""
+        self.recalibrator()
+        self.monitor()
         if len(self.note) > LONGEST_NOTE:
             rule = f"must be at most {LONGEST_NOTE} characters"
-            raise BadRequest("note", rule, len(self.note))
+            raise InputError("note", rule, len(self.note))
 
     def to_json(self) -> bytes:
         """Return what `from_json` reads."""
@@ -117,8 +113,8 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a stream, or raise BadRequest."""
+    """Return the name of a stream, or raise InputError."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         rule = "must be 1 to 100 letters, digits, '.', '_' or '-', and begin with a letter or digit"
-        raise BadRequest("name", rule, name)
+        raise InputError("name", rule, name)
     return name

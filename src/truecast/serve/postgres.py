@@ -167,6 +167,7 @@ class PostgresStore:
         """See `Store`."""
         rows = self.db.execute(
             "SELECT number, name, options, created, coalesce(s.seq, 0), s.info,"
+            " s.state IS NULL OR length(s.state) = 0,"
             " (SELECT count(*) FROM truecast_entries e"
             "  WHERE e.stream = number AND e.seq > coalesce(s.seq, 0))"
             " FROM truecast_streams LEFT JOIN truecast_snapshots s ON s.stream = number"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from truecast import _check
 from truecast.errors import StateError
-from truecast.serve.events import Entry, Forecasts, Outcomes, decode
+from truecast.serve.events import Entry, Forecasts, Kind, decode
 from truecast.serve.stream import LiveStream, Steps, name_of
 
 __all__ = ["Replay"]
 
+Waiting = tuple[Entry, Any, int]  # with its body, and how many rows that has
+
+_MANY = (Kind.FORECASTS, Kind.OUTCOMES)  # what can be played many at a time
 MOST_STEPS = 50_000  # forecasts and outcomes that are played at a time
 
 
@@ -44,8 +49,9 @@ class Replay:
         aside: Executor | None = None,
     ) -> None:
         self.stream, self.name, self.check, self.aside = stream, name, check, aside
-        self._waiting: list[tuple[Entry, Forecasts | Outcomes]] = []
+        self._waiting: list[Waiting] = []
         self._steps = self._outcomes = 0
+        self._due = stream.course.due - stream.record.rounds  # outcomes until the next mark
 
     def entries(self, entries: Iterable[Entry]) -> LiveStream:
         """Play entries in their order, and return the stream."""
@@ -56,67 +62,79 @@ class Replay:
 
     def add(self, entry: Entry) -> None:
         """Play an entry, now or later."""
-        body = decode(entry)
-        if not self.stream.binary or not isinstance(body, Forecasts | Outcomes):
+        body: Any = decode(entry)
+        if entry.kind not in _MANY or not self.stream.binary:
             self.flush()
             said = self.stream.apply(entry.seq, entry.at, body)
-            if said is not None and isinstance(body, Forecasts):
-                self._compare(entry, said.tobytes(), body.said)
+            if self.check and said is not None and said.tobytes() != body.said:
+                self._refuse(entry)
             return
-        self._waiting.append((entry, body))
-        if isinstance(body, Outcomes):
-            self._outcomes += len(body.ids)
-        self._steps += len(body.ids)
-        due = self.stream.course.due
-        marked = isinstance(body, Outcomes) and self.stream.record.rounds + self._outcomes >= due
-        if marked or self._steps >= MOST_STEPS:
+        rows = len(body.ids)
+        self._waiting.append((entry, body, rows))
+        self._steps += rows
+        if entry.kind == Kind.OUTCOMES:
+            self._outcomes += rows
+            if self._outcomes >= self._due:
+                self.flush()
+                return
+        if self._steps >= MOST_STEPS:
             self.flush()
 
     def flush(self) -> None:
         """Play what waits."""
-        if not self._waiting:
-            return
         waiting, self._waiting = self._waiting, []
+        stream = self.stream
+        if waiting:
+            self._play(waiting)
         self._steps = self._outcomes = 0
+        self._due = stream.course.due - stream.record.rounds
+
+    def _play(self, waiting: list[Waiting]) -> None:
         stream, last = self.stream, waiting[-1][0]
-        said = stream.play(_steps_of(waiting), self.aside)
-        at = 0
-        for entry, body in waiting:
-            rows = len(body.ids)
-            if isinstance(body, Forecasts):
-                stream.last_forecast = entry.at
-                self._compare(entry, said[at : at + rows].tobytes(), body.said)
-            else:
-                stream.last_outcome = entry.at
-            at += rows
+        made = [each for each in waiting if each[0].kind == Kind.FORECASTS]
+        came = [each for each in waiting if each[0].kind == Kind.OUTCOMES]
+        steps = _steps_of(waiting, made, came)
+        said = stream.play(steps, self.aside)
+        if self.check:
+            self._compare(made, said[steps.order == 0])
+        if made:
+            stream.last_forecast = made[-1][0].at
+        if came:
+            stream.last_outcome = came[-1][0].at
         stream.seq = last.seq
-        if isinstance(waiting[-1][1], Outcomes):
+        if last.kind == Kind.OUTCOMES:
             stream.course.note(last.at, stream)
 
-    def _compare(self, entry: Entry, said: bytes, given: bytes) -> None:
-        if self.check and said != given:
-            raise StateError(
-                f"entry {entry.seq} of stream {self.name}: replayed forecasts differ from those "
-                "that were answered"
-            )
+    def _compare(self, made: list[Waiting], said: NDArray[np.float64]) -> None:
+        if said.tobytes() == b"".join([body.said for _, body, _ in made]):
+            return
+        at = 0
+        for entry, body, rows in made:
+            if said[at : at + rows].tobytes() != body.said:
+                self._refuse(entry)
+            at += rows
+
+    def _refuse(self, entry: Entry) -> NoReturn:
+        raise StateError(
+            f"entry {entry.seq} of stream {self.name}: replayed forecasts differ from those that "
+            "were answered"
+        )
 
 
-def _steps_of(waiting: list[tuple[Entry, Forecasts | Outcomes]]) -> Steps:
+def _steps_of(waiting: list[Waiting], made: list[Waiting], came: list[Waiting]) -> Steps:
     """Return many entries as one sequence of steps."""
-    made = [(entry, body) for entry, body in waiting if isinstance(body, Forecasts)]
-    came = [body for _, body in waiting if isinstance(body, Outcomes)]
-    counts = np.array([len(body.ids) for _, body in waiting])
-    kinds = np.array([isinstance(body, Outcomes) for _, body in waiting], np.uint8)
-    times = np.array([entry.at for entry, _ in made], np.int64)
-    outcomes = np.frombuffer(b"".join(body.outcomes for body in came), "<i4")
+    kinds = np.array([entry.kind == Kind.OUTCOMES for entry, _, _ in waiting], np.uint8)
+    times = np.array([entry.at for entry, _, _ in made], np.int64)
+    outcomes = np.frombuffer(b"".join([body.outcomes for _, body, _ in came]), "<i4")
+    bodies: list[Forecasts] = [body for _, body, _ in made]
     return Steps(
-        np.repeat(times, [len(body.ids) for _, body in made]),
-        np.frombuffer(b"".join(body.scores for _, body in made), "<f8"),
-        _names([body for _, body in made]),
-        _events([body for _, body in made]),
-        np.frombuffer(b"".join(body.tickets for body in came), "<i8"),
+        np.repeat(times, [rows for _, _, rows in made]),
+        np.frombuffer(b"".join([body.scores for body in bodies]), "<f8"),
+        _names(bodies),
+        _events(bodies),
+        np.frombuffer(b"".join([body.tickets for _, body, _ in came]), "<i8"),
         outcomes.astype(np.uint8),
-        np.repeat(kinds, counts),
+        np.repeat(kinds, [rows for _, _, rows in waiting]),
     )
 
 
@@ -129,7 +147,7 @@ def _names(made: list[Forecasts]) -> list[object] | None:
     return list(_check.groups(names, len(names)))
 
 
-def _events(made: list[Forecasts]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _events(made: list[Forecasts]) -> NDArray[np.int64]:
     if all(body.events is None for body in made):
         return np.empty(0, np.int64)
     events: list[str | None] = []

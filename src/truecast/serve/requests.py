@@ -1,6 +1,7 @@
 """What is asked of the writer, one class for each question.
 
-A request is checked before it changes anything: it raises a ServeError, or happens as a whole.
+A request is checked before it changes anything: it raises InputError or a ServiceError, or happens
+as a whole.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truecast.errors import InputError
-from truecast.serve.errors import BadRequest, Conflict
+from truecast.errors import ConflictError, InputError
 from truecast.serve.events import (
     Body,
     Created,
@@ -70,7 +70,7 @@ class Request:
         return ()
 
     def do(self, work: Work) -> Any:
-        """Do it, and return the answer; or raise ServeError."""
+        """Do it, and return the answer; or raise ServiceError or InputError."""
         raise NotImplementedError
 
 
@@ -101,7 +101,7 @@ class Create(Request):
         listed = shelf.listed.get(self.name)
         if listed is not None:
             if listed.options != self.options:
-                raise Conflict(f"stream {self.name!r} exists with other options")
+                raise ConflictError(f"stream {self.name!r} exists with other options")
             return listed.info
         number = shelf.next_number
         stream = shelf.add(number, self.name, self.options, work.now)
@@ -124,7 +124,7 @@ class Delete(Request):
         """See `Request`."""
         listed = work.shelf.find(self.name)
         if self.confirm != self.name:
-            raise BadRequest("confirm", "must be the name of the stream", self.confirm)
+            raise InputError("confirm", "must be the name of the stream", self.confirm)
         work.write(self.name, Kind.DELETED, Deleted(self.name))
         work.batch.deleted.append(listed.number)
         work.touched.add(self.name)
@@ -149,10 +149,7 @@ class Forecasting(Request):
         rows = self.rows
         if len(rows) == 1 and rows[0].id is None and stream.binary:
             return [self._single(work, stream, listed.number)]
-        try:
-            scores = stream.scores([row.score for row in rows])
-        except InputError as error:
-            raise BadRequest.of(error) from error
+        scores = stream.scores([row.score for row in rows])
         width = 8 * (scores.size // max(len(rows), 1))
         packed = scores.tobytes()
         answers: list[Forecast | None] = [None] * len(rows)
@@ -173,7 +170,7 @@ class Forecasting(Request):
                 continue
             before = known.score if known is not None else _at(packed, seen[row.id], width)
             if before != score:
-                raise Conflict(
+                raise ConflictError(
                     f"id {row.id!r:.120} at position {k} was forecast with another score: "
                     "use a new id, or the score of before"
                 )
@@ -194,10 +191,7 @@ class Forecasting(Request):
         row = self.rows[0]
         groups, events, times = _column([row.groups]), _column([row.event]), _column([row.time])
         first = stream.record.issued
-        try:
-            p = stream.forecast_one(work.now, row.score, groups, events)
-        except InputError as error:
-            raise BadRequest.of(error) from error
+        p = stream.forecast_one(work.now, row.score, groups, events)
         work.touched.add(self.name)
         score, said, name = _DOUBLE.pack(row.score), _DOUBLE.pack(p), _new_id(work.now)
         stream.seq = work.write(
@@ -225,10 +219,7 @@ class Forecasting(Request):
         events = _column([row.event for row in rows])
         times = _column([row.time for row in rows])
         first = stream.record.issued
-        try:
-            said = stream.forecast(work.now, scores, groups, events)
-        except InputError as error:
-            raise BadRequest.of(error) from error
+        said = stream.forecast(work.now, scores, groups, events)
         work.touched.add(self.name)
         given, answered = scores.tobytes(), said.tobytes()
         stream.seq = work.write(
@@ -259,10 +250,7 @@ class Learning(Request):
         """See `Request`."""
         number = work.shelf.find(self.name).number
         stream = work.shelf.open(self.name)
-        try:
-            outcomes = [stream.outcome(row.outcome, k) for k, row in enumerate(self.rows)]
-        except InputError as error:
-            raise BadRequest.of(error) from error
+        outcomes = [stream.outcome(row.outcome, k) for k, row in enumerate(self.rows)]
         answers: list[OutcomeAnswer] = []
         ids: list[str] = []
         tickets: list[int] = []
@@ -341,10 +329,10 @@ class GiveUp(Request):
 
 
 def checked_ids(rows: Sequence[ForecastRow | OutcomeRow]) -> None:
-    """Raise BadRequest for an id that is empty or too long."""
+    """Raise InputError for an id that is empty or too long."""
     for k, row in enumerate(rows):
         if row.id is not None and not 0 < len(row.id) <= LONGEST_ID:
-            raise BadRequest("id", f"must be 1 to {LONGEST_ID} characters", row.id, k)
+            raise InputError("id", f"must be 1 to {LONGEST_ID} characters", row.id, k)
 
 
 def _new_id(now: int) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from truecast.serve.errors import BadRequest
+from truecast.errors import InputError
 from truecast.serve.events import Forecasts, Head, Outcomes, decode
 from truecast.serve.requests import Request, Work
 from truecast.serve.store import Batch, Known, Store
@@ -55,10 +55,13 @@ class Find(Request):
     def do(self, work: Work) -> tuple[int, int]:
         """See `Request`."""
         shelf = work.shelf
-        saved = Batch(snapshots=[shelf.snapshot(name) for name in shelf.unsaved()])
-        if saved:
-            shelf.store.commit(saved)
-            shelf.saved(saved)
+        for row in shelf.store.streams():
+            if row.brief or row.behind:
+                shelf.open(row.name)
+                saved = Batch(snapshots=[shelf.snapshot(row.name, whole=True)])
+                shelf.store.commit(saved)
+                shelf.saved(saved)
+                shelf.drop(set(shelf.too_many()))
         return shelf.store.base().seq, shelf.store.cut(self.before, self.most)
 
 
@@ -110,9 +113,9 @@ async def retain(
 ) -> Retired:
     """See `Service.retain`; `reader` is the same database, for another thread."""
     if max_age is not None and not 0 <= max_age <= 1e10:
-        raise BadRequest("max_age", "must be a number of seconds, from 0", max_age)
+        raise InputError("max_age", "must be a number of seconds, from 0", max_age)
     if max_bytes is not None and not 0 <= max_bytes <= _FOREVER:
-        raise BadRequest("max_bytes", "must be a number of bytes, from 0", max_bytes)
+        raise InputError("max_bytes", "must be a number of bytes, from 0", max_bytes)
     now = time.time_ns() // 1_000_000
     before = -1 if max_age is None else now - int(1_000 * max_age)
     first, last = await service._ask(Find(before, _FOREVER if max_bytes is None else max_bytes))

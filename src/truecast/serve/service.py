@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from truecast.serve.errors import BadRequest, TooLarge, Unavailable
+from truecast.errors import InputError, TooLargeError, UnavailableError
 from truecast.serve.options import StreamOptions, checked_name
 from truecast.serve.requests import (
     Create,
@@ -35,7 +35,7 @@ from truecast.serve.writer import Health, Writer
 __all__ = ["Change", "Service", "open_service", "store_of"]
 
 MOST_ROWS = 10_000  # of one request
-MOST_OPEN = 2_000  # streams in memory
+MOST_OPEN = 4_000  # streams in memory: about 80 kB each
 MOST_WAITING = 20_000  # requests, before new ones are refused
 _MINUTES = 60
 _ERRORS = 20
@@ -51,8 +51,8 @@ class Change(msgspec.Struct, frozen=True):
 class Service:
     """Streams of forecasts, each answered only once it is on disk; see `open_service`.
 
-    All calls are made in one event loop. They raise the errors of `truecast.serve.errors`, and then
-    nothing has changed.
+    All calls are made in one event loop. They raise InputError or a ServiceError, and then nothing
+    has changed.
     """
 
     def __init__(self, url: str, store: Store, *, open_streams: int = MOST_OPEN) -> None:
@@ -72,7 +72,7 @@ class Service:
 
         Raises
         ------
-        Conflict
+        ConflictError
             If it exists with other options.
         """
         options = options or StreamOptions()
@@ -96,9 +96,9 @@ class Service:
 
         Raises
         ------
-        BadRequest
-            If a row breaks a rule; Conflict if an id was forecast with another score. No row is
-            answered then.
+        InputError
+            If a row breaks a rule; ConflictError if an id was forecast with another score. No row
+            is answered then.
         """
         _check_rows(rows)
         answers: list[Forecast] = await self._ask(Forecasting(name, rows), len(rows))
@@ -110,7 +110,7 @@ class Service:
 
         Raises
         ------
-        BadRequest
+        InputError
             If an outcome is none of those that the stream has. No row is learned then.
         """
         _check_rows(rows)
@@ -123,9 +123,9 @@ class Service:
     ) -> int:
         """Await outcomes no longer, of these ids or of old forecasts; return how many."""
         if (ids is None) == (older_than is None):
-            raise BadRequest("ids", "must be given, or older_than, and not both", ids)
+            raise InputError("ids", "must be given, or older_than, and not both", ids)
         if older_than is not None and not 0 <= older_than <= 1e10:
-            raise BadRequest("older_than", "must be a number of seconds, from 0", older_than)
+            raise InputError("older_than", "must be a number of seconds, from 0", older_than)
         count: int = await self._ask(GiveUp(name, ids, older_than), len(ids or ()))
         return count
 
@@ -218,7 +218,7 @@ class Service:
 
     async def _ask(self, request: Any, rows: int = 1) -> Any:
         if self._writer.health.waiting > MOST_WAITING:
-            raise Unavailable("too many requests are waiting", 1.0)
+            raise UnavailableError("too many requests are waiting", retry_after=1.0)
         return await self._writer.ask(request, rows)
 
     def _changed(self, news: list[tuple[str, StreamInfo | None]]) -> None:
@@ -236,9 +236,11 @@ class Service:
 
 def _check_rows(rows: Any) -> None:
     if not rows:
-        raise BadRequest("rows", "must be at least one", rows)
+        raise InputError("rows", "must be at least one", rows)
     if len(rows) > MOST_ROWS:
-        raise TooLarge(f"a request has at most {MOST_ROWS:,} rows, got {len(rows):,}: split it")
+        raise TooLargeError(
+            f"a request has at most {MOST_ROWS:,} rows, got {len(rows):,}: split it"
+        )
     checked_ids(rows)
 
 
@@ -253,7 +255,7 @@ def store_of(url: str) -> Store:
         from truecast.serve.postgres import PostgresStore
 
         return PostgresStore(url)
-    raise BadRequest("database", "must be sqlite:///path or postgresql://...", url)
+    raise InputError("database", "must be sqlite:///path or postgresql://...", url)
 
 
 @asynccontextmanager

@@ -7,11 +7,11 @@ longest are saved and closed when there are too many.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
+from itertools import islice
 
-from truecast.errors import StateError
-from truecast.serve.errors import NotFound
+from truecast.errors import NotFoundError, StateError
 from truecast.serve.events import Kind
 from truecast.serve.options import StreamOptions
 from truecast.serve.replay import Replay
@@ -22,18 +22,30 @@ from truecast.serve.view import StreamInfo, info_of
 
 __all__ = ["Listed", "Shelf"]
 
+BRIEF = 64  # forecasts and outcomes that are replayed as fast as a snapshot is loaded
 _log = logging.getLogger("truecast.serve")
 
 
 class Listed:
     """A stream that exists, in memory or not."""
 
-    __slots__ = "created", "info", "name", "number", "options", "rows_saved", "saved", "since"
+    __slots__ = (
+        "brief",
+        "created",
+        "info",
+        "name",
+        "number",
+        "options",
+        "rows_saved",
+        "saved",
+        "since",
+    )
 
     def __init__(self, number: int, name: str, options: StreamOptions, created: int) -> None:
         self.number, self.name, self.options, self.created = number, name, options, created
         self.info = info_of(self, None)
         self.saved = 0  # the entry of its snapshot
+        self.brief = True  # whether that has no state, since it has few entries
         self.rows_saved = 0  # forecasts and outcomes that it has
         self.since = 0  # rows of entries after it
 
@@ -52,29 +64,31 @@ class Shelf:
     def __init__(self, store: Store, most: int) -> None:
         self.store, self.most = store, most
         self.listed: dict[str, Listed] = {}
+        self.by_number: dict[int, Listed] = {}
+        self.behind: deque[str] = deque()  # their figures are those of the last snapshot
         self.live: OrderedDict[str, LiveStream] = OrderedDict()
         self.next_number = 1
 
     def read(self) -> None:
-        """List what the store has; nothing is in memory afterwards, but what was behind."""
-        self.live.clear()
-        self.listed.clear()
+        """List what the store has; nothing is in memory afterwards."""
+        for known in (self.live, self.listed, self.by_number, self.behind):
+            known.clear()
         for row in self.store.streams():
             listed = Listed(row.number, row.name, StreamOptions.from_json(row.options), row.created)
-            listed.saved = row.seq
+            listed.saved, listed.brief = row.seq, bool(row.brief)
             if row.info is not None:
                 listed.info = StreamInfo.from_json(row.info)
-            self.listed[row.name] = listed
+            self._list(listed)
             if row.behind:
-                self.open(row.name)  # so that the list shows it as it is
+                self.behind.append(row.name)
         self.next_number = max(self.next_number, self.store.last_number() + 1)
 
     def find(self, name: str) -> Listed:
-        """Return a stream that exists, or raise NotFound."""
+        """Return a stream that exists, or raise NotFoundError."""
         try:
             return self.listed[name]
         except KeyError:
-            raise NotFound(f"there is no stream {name!r:.120}: create it first") from None
+            raise NotFoundError(f"there is no stream {name!r:.120}: create it first") from None
 
     def open(self, name: str) -> LiveStream:
         """Return a stream, loaded if need be."""
@@ -97,7 +111,7 @@ class Shelf:
     def _saved(self, listed: Listed) -> LiveStream:
         """Return the stream of the snapshot; an empty one if there is none that can be read."""
         snapshot = self.store.snapshot(listed.number)
-        if snapshot is None:
+        if snapshot is None or not snapshot.state:
             return LiveStream(listed.options)
         try:
             return from_snapshot(listed.options, snapshot)
@@ -110,14 +124,16 @@ class Shelf:
 
     def add(self, number: int, name: str, options: StreamOptions, created: int) -> LiveStream:
         """List a new stream."""
-        self.listed[name] = Listed(number, name, options, created)
+        self._list(Listed(number, name, options, created))
         self.live[name] = LiveStream(options)
         return self.live[name]
 
     def remove(self, name: str) -> None:
         """Forget a stream."""
-        self.listed.pop(name, None)
+        listed = self.listed.pop(name, None)
         self.live.pop(name, None)
+        if listed is not None:
+            del self.by_number[listed.number]
 
     def drop(self, names: set[str]) -> None:
         """Forget what is in memory of these streams: their next use loads them again."""
@@ -132,27 +148,39 @@ class Shelf:
         listed.info = info_of(listed, stream)
         return listed.info
 
-    def snapshot(self, name: str) -> Snapshot:
-        """Return the state of a stream to be written."""
+    def snapshot(self, name: str, *, whole: bool = False) -> Snapshot:
+        """Return the state of a stream to be written; of one with few entries only its figures."""
         listed, stream = self.listed[name], self.live[name]
-        info = info_of(listed, stream)
-        return Snapshot(listed.number, stream.seq, to_snapshot(stream), info.to_json())
+        info = info_of(listed, stream).to_json()
+        state = to_snapshot(stream) if whole or stream.rows > BRIEF or not listed.brief else b""
+        return Snapshot(listed.number, stream.seq, state, info)
 
     def saved(self, batch: Batch) -> None:
         """Note which snapshots were written."""
-        by_number = {listed.number: listed for listed in self.listed.values()}
         for snapshot in batch.snapshots:
-            listed = by_number.get(snapshot.stream)
+            listed = self.by_number.get(snapshot.stream)
             if listed is not None:
                 listed.saved, listed.since = snapshot.seq, 0
+                listed.brief = not snapshot.state
                 listed.rows_saved = self.live[listed.name].rows
 
+    def is_unsaved(self, name: str) -> bool:
+        """Whether a stream in memory has entries beyond its snapshot."""
+        return self.live[name].seq > self.listed[name].saved
+
     def unsaved(self) -> Iterator[str]:
-        """Return the streams whose entries go beyond their snapshots."""
-        for name, stream in self.live.items():
-            if stream.seq > self.listed[name].saved:
-                yield name
+        """Return the streams in memory whose entries go beyond their snapshots."""
+        return (name for name in self.live if self.is_unsaved(name))
 
     def too_many(self) -> list[str]:
         """Return the streams to close, least recently used first."""
-        return list(self.live)[: max(0, len(self.live) - self.most)]
+        return list(islice(self.live, max(0, len(self.live) - self.most)))
+
+    def catch_up(self) -> None:
+        """Load one of those that are behind, so that the list shows it as it is."""
+        name = self.behind.popleft()
+        if name in self.listed:
+            self.open(name)
+
+    def _list(self, listed: Listed) -> None:
+        self.listed[listed.name] = self.by_number[listed.number] = listed

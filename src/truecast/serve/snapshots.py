@@ -42,6 +42,8 @@ def to_snapshot(stream: LiveStream) -> bytes:
 def from_snapshot(options: StreamOptions, snapshot: Snapshot) -> LiveStream:
     """Build the stream that was saved, or raise StateError."""
     stream = LiveStream(options)
+    if not snapshot.state:
+        return stream
     magic, digest, packed = snapshot.state[:4], snapshot.state[4:20], snapshot.state[20:]
     if magic != _MAGIC or hashlib.blake2b(packed, digest_size=16).digest() != digest:
         raise StateError(f"the snapshot of stream {snapshot.stream} is damaged")

@@ -179,6 +179,7 @@ class SQLiteStore:
         """See `Store`."""
         rows = self.db.execute(
             "SELECT number, name, options, created, coalesce(s.seq, 0), s.info,"
+            " s.state IS NULL OR length(s.state) = 0,"
             " (SELECT count(*) FROM entries e"
             "  WHERE e.stream = number AND e.seq > coalesce(s.seq, 0))"
             " FROM streams LEFT JOIN snapshots s ON s.stream = number ORDER BY number"

@@ -48,7 +48,7 @@ class Snapshot(NamedTuple):
 
     stream: int
     seq: int
-    state: bytes
+    state: bytes  # empty if it has so few entries that they are replayed instead
     info: bytes  # what a list of streams shows, as JSON
 
 
@@ -61,6 +61,7 @@ class StreamRow(NamedTuple):
     created: int
     seq: int  # of its snapshot, 0 if there is none
     info: bytes | None
+    brief: bool  # whether its snapshot has no state
     behind: int  # entries after its snapshot
 
 

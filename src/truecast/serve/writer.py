@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from truecast.serve.errors import ServeError, Unavailable
+from truecast.errors import InputError, ServiceError, UnavailableError
 from truecast.serve.events import Head
 from truecast.serve.recent import Recent
 from truecast.serve.requests import Request, Work
@@ -29,6 +29,7 @@ __all__ = ["Health", "Writer"]
 MOST_ROWS = 20_000  # in a transaction
 SNAPSHOT_ROWS = 50_000  # of a stream, after which it is saved
 THIN = 0.5  # seconds between two news of a stream
+SIZE = 10.0  # seconds between two looks at the size of the database
 BACK_OFF = (0.05, 2.0)  # seconds between two tries of a database that is gone: first, longest
 _log = logging.getLogger("truecast.serve")
 
@@ -104,6 +105,7 @@ class Writer:
         self._told: dict[str, float] = {}  # when there was news of a stream
         self._broken = False
         self._next_try, self._pause = 0.0, BACK_OFF[0]
+        self._next_size = 0.0
 
     def start(self) -> None:
         """Read what there is, and begin. Raises what the database raises."""
@@ -139,7 +141,6 @@ class Writer:
         self.shelf.read()
         self.health.seq, self.health.epoch = self._head.seq, self.store.epoch
         self.health.ready, self.health.reason = True, None
-        self.health.size = self.store.size()
 
     def _run(self) -> None:
         going = True
@@ -149,7 +150,7 @@ class Writer:
                 self._serve(asked)
             except BaseException as error:  # the thread must live: without it nobody is answered
                 _log.exception("the writer failed")
-                self._fail(asked, Unavailable(f"the writer failed: {error}"))
+                self._fail(asked, UnavailableError(f"the writer failed: {error}"))
                 self._broken = True
             try:
                 self._tell()
@@ -164,6 +165,8 @@ class Writer:
         rows = 0
         try:
             timeout = THIN / 2 if self._dirty or self._broken else None
+            if self.shelf.behind:
+                timeout = 0.0
             while rows < MOST_ROWS:
                 one = self._queue.get(timeout=timeout) if not asked else self._queue.get_nowait()
                 if one is None:
@@ -173,20 +176,24 @@ class Writer:
         except queue.Empty:
             pass
         self.health.waiting = self._queue.qsize()
+        if time.monotonic() >= self._next_size and not self._broken:
+            self._next_size = time.monotonic() + SIZE
+            self.health.size = self.store.size()
         return asked, True
 
     def _serve(self, asked: list[Asked]) -> None:
+        if self.shelf.behind and not asked and not self._broken:
+            self.shelf.catch_up()
         if self._broken and not self._mended():
             reason = self.health.reason or "the database cannot be reached"
-            self._fail(asked, Unavailable(reason, self._pause))
+            self._fail(asked, UnavailableError(reason, retry_after=self._pause))
             return
         try:
             answers = self._write(asked)
-        except ServeError:
-            raise
         except Exception as error:
             self._break(error)
-            self._fail(asked, Unavailable(self.health.reason or "", self._pause))
+            reason = self.health.reason or ""
+            self._fail(asked, UnavailableError(reason, retry_after=self._pause))
             return
         self._answer(answers)
 
@@ -200,7 +207,7 @@ class Writer:
             for one in (*looks, *others):
                 try:
                     answers.append((one, one.request.do(work), None))
-                except ServeError as error:
+                except (ServiceError, InputError) as error:
                     answers.append((one, None, error))
             self._add_snapshots(work)
             if work.batch:
@@ -235,9 +242,8 @@ class Writer:
             for name in work.touched
             if name in self.shelf.live and self.shelf.listed[name].since >= SNAPSHOT_ROWS
         }
-        unsaved = set(self.shelf.unsaved()) if closing else set()
-        for name in due | (set(closing) & unsaved):
-            work.batch.snapshots.append(self.shelf.snapshot(name))
+        due.update(name for name in closing if self.shelf.is_unsaved(name))
+        work.batch.snapshots.extend(map(self.shelf.snapshot, due))
         work.closing = closing
 
     def _note(self, work: Work) -> None:
@@ -284,7 +290,7 @@ class Writer:
         if answers:
             self.loop.call_soon_threadsafe(_release, answers)
 
-    def _fail(self, asked: list[Asked], error: ServeError) -> None:
+    def _fail(self, asked: list[Asked], error: ServiceError) -> None:
         self._answer([(one, None, error) for one in asked])
 
     def _tell(self) -> None:
@@ -298,7 +304,6 @@ class Writer:
             self._told[name] = now
         if news:
             self._told = {name: at for name, at in self._told.items() if now - at < THIN}
-            self.health.size = self.store.size()
             self.loop.call_soon_threadsafe(self.changed, news)
 
     def _save_all(self) -> None:

@@ -1,0 +1,13 @@
+// Loops over independent numbers, four at a time where the machine can: what they compute is the
+// same. Functions that such a loop calls are inlined into it, so that they are compiled for it.
+#pragma once
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_ADDRESS__)
+#define TRUECAST_INLINE __attribute__((always_inline)) inline
+#define TRUECAST_FOUR_AT_A_TIME __attribute__((target("avx2")))
+#define TRUECAST_HAS_FOUR __builtin_cpu_supports("avx2")
+#else
+#define TRUECAST_INLINE inline
+#define TRUECAST_FOUR_AT_A_TIME
+#define TRUECAST_HAS_FOUR false
+#endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import truecast as tc
+from truecast.serve.http import system
 from truecast.serve.http.app import table
 from truecast.testing import serving
 
@@ -191,6 +193,22 @@ def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
             name = line.removeprefix("event: ")
         if line.startswith("data: "):
             yield name, json.loads(line.removeprefix("data: "))
+
+
+def test_listeners_are_counted_and_not_too_many(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "_MOST_LISTENERS", 1)
+    with http.stream("GET", "/events") as answer:
+        next(answer.iter_lines())
+        refused = http.get("/events")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+    for _ in range(200):  # the service notices that the listener has gone
+        with http.stream("GET", "/events") as answer:
+            if answer.is_success:
+                return
+        time.sleep(0.01)
+    raise AssertionError
 
 
 def test_changes_are_heard_as_they_come(http: httpx.Client, stream: str) -> None:

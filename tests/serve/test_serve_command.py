@@ -57,7 +57,9 @@ def test_one_process_writes_and_a_standby_takes_over(tmp_path: Path) -> None:
             _until(lambda: httpx.get(f"{url}/healthz").is_success)
             ready = httpx.get(f"{url}/readyz")
             assert (ready.status_code, ready.json()["ready"]) == (503, False)
-            assert httpx.get(f"{url}/streams").headers["retry-after"] == "1"
+            for path in ("/streams", "/events", "/metrics"):
+                waits = httpx.get(f"{url}{path}")
+                assert (waits.status_code, waits.headers["retry-after"]) == (503, "1")
             served.kill()
             _until(lambda: httpx.get(f"{url}/readyz").is_success)
             with tc.Client(url) as client:

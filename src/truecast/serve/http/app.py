@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import MutableMapping
+from contextlib import aclosing
 from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,7 @@ class App:
         self.limits = limits or Limits()
         self.traffic = Traffic()
         self.stopping = asyncio.Event()
+        self.listeners = 0
         self._service = service
         self._log_all = log_all
         self._asked = Buckets(self.limits.rate) if self.limits.rate > 0 else None
@@ -213,10 +215,11 @@ class App:
             return
         gone = asyncio.ensure_future(_left(receive))
         try:
-            async for piece in flow.pieces:
-                if gone.done():
-                    break
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            async with aclosing(flow.pieces) as pieces:
+                async for piece in pieces:
+                    if gone.done():
+                        break
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
         finally:
             gone.cancel()
         await send({"type": "http.response.body", "body": b""})

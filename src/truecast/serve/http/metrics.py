@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exposition"]
 
-_KINDS = ("off", "weak", "none", "few", "empty")
+_KINDS = ("off", "weak", "none", "few", "empty", "unwatched")
 #: of each stream: name, type, what it says, and where it is in a `StreamInfo`, with its labels
 _STREAM: tuple[tuple[str, str, str, tuple[tuple[str, dict[str, str], float], ...]], ...] = (
     ("rounds_total", "counter", "Outcomes learned.", (("rounds", {}, 1.0),)),
@@ -88,16 +88,18 @@ def _traffic(traffic: Traffic) -> Iterator[str]:
 
 
 def _streams(infos: list[StreamInfo]) -> Iterator[str]:
+    """Lines of all streams; their names need no escapes (`options.NAME`)."""
     for name, kind, says, fields in _STREAM:
         yield _head(name, kind, says)
-        for info in infos:
-            for field, labels, unit in fields:
-                value = getattr(info, field, None)
+        for field, labels, unit in fields:
+            more = "".join(f',{label}="{text}"' for label, text in labels.items())
+            for info in infos:
+                value = getattr(info, field)
                 if value is not None:
                     number = value if unit == 1.0 else value * unit
-                    yield sample(f"truecast_{name}", {"stream": info.name, **labels}, number)
+                    yield f'truecast_{name}{{stream="{info.name}"{more}}} {number!r}\n'
     yield _head("verdict", "gauge", "1 for the verdict on the answered forecasts.")
     for info in infos:
         for kind in _KINDS:
-            labels = {"stream": info.name, "kind": kind}
-            yield sample("truecast_verdict", labels, int(info.verdict.kind == kind))
+            held = int(info.verdict.kind == kind)
+            yield f'truecast_verdict{{stream="{info.name}",kind="{kind}"}} {held}\n'

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -108,7 +109,7 @@ async def serve(
     context = _tls(settings)
     with _bound(settings.host, settings.port) as listener:
         url = _url(settings, listener)
-        names = None if tokens else LOOPBACK | {settings.host}
+        names = None if tokens else LOOPBACK | {settings.host, _name(settings.public)}
         app = App(
             None,
             tokens=tokens,
@@ -306,6 +307,10 @@ def _url(settings: Settings, listener: socket.socket) -> str:
     scheme = "https" if settings.certificate else "http"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"{scheme}://{host}:{listener.getsockname()[1]}"
+
+
+def _name(url: str | None) -> str:
+    return urlsplit(url or "").hostname or ""
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
 from truecast.serve.http.exchange import encoder
 
 if TYPE_CHECKING:
     from truecast.serve.http.app import App
+    from truecast.serve.service import Service
 
 __all__ = ["events"]
 
@@ -17,14 +18,15 @@ BEAT = 10.0  # seconds between signs of life
 LOOK = 0.5  # seconds between looks at whether the service is ready, or stops
 
 
-async def events(app: App) -> AsyncIterator[bytes]:
+async def events(app: App, service: Service) -> AsyncGenerator[bytes, None]:
     """Give events until the service stops."""
     waiting: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1_000)
-    pump = asyncio.create_task(_pump(app, waiting))
+    pump = asyncio.create_task(_pump(service, waiting))
     health, beat = app.health(), 0.0
-    count = len(app.service.streams())
-    yield _event("hello", {"streams": count, "ready": health.ready, "reason": health.reason})
+    app.listeners += 1
     try:
+        count = len(service.streams())
+        yield _event("hello", {"streams": count, "ready": health.ready, "reason": health.reason})
         while not app.stopping.is_set() and not pump.done():
             try:
                 yield await asyncio.wait_for(waiting.get(), LOOK)
@@ -38,12 +40,15 @@ async def events(app: App) -> AsyncIterator[bytes]:
                 health = now
                 yield _event("health", {"ready": now.ready, "reason": now.reason})
     finally:
+        app.listeners -= 1
         pump.cancel()
 
 
-async def _pump(app: App, waiting: asyncio.Queue[bytes]) -> None:
+async def _pump(service: Service, waiting: asyncio.Queue[bytes]) -> None:
     """Pass changes on; one who reads too slowly is cut off, and comes back with a fresh look."""
-    async for change in app.service.subscribe():
+    async for change in service.subscribe():
+        if waiting.full():
+            return
         if change.info is None:
             waiting.put_nowait(_event("deleted", {"name": change.name}))
         else:

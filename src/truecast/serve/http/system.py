@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 
+from truecast.errors import UnavailableError
 from truecast.serve.dashboard import HEADERS, Page, pages
 from truecast.serve.http.exchange import Answer, Flow, Request, json_answer
 from truecast.serve.http.metrics import exposition
@@ -43,7 +45,8 @@ async def ready(request: Request) -> Answer:
 
 async def metrics(request: Request) -> Answer:
     """Give numbers to Prometheus."""
-    return Answer(200, exposition(request.app).encode(), b"text/plain; version=0.0.4")
+    page = await asyncio.to_thread(exposition, request.app)  # 10,000 streams take a while
+    return Answer(200, page.encode(), b"text/plain; version=0.0.4")
 
 
 async def description(request: Request) -> Answer:
@@ -58,7 +61,10 @@ async def documentation(request: Request) -> Answer:
 
 async def follow(request: Request) -> Flow:
     """Tell of changes as they come."""
-    return Flow(events(request.app), b"text/event-stream")
+    app = request.app
+    if app.listeners >= _MOST_LISTENERS:
+        raise UnavailableError(f"{_MOST_LISTENERS} listen already", 503, 10.0)
+    return Flow(events(app, app.service), b"text/event-stream")
 
 
 async def dashboard(request: Request) -> Answer:
@@ -74,6 +80,7 @@ def _page(request: Request, page: Page) -> Answer:
     return Answer(304 if known else 200, content, media, ((b"etag", etag),), _PAGE_HEADERS)
 
 
+_MOST_LISTENERS = 200
 _PAGES = pages()
 _PAGE_HEADERS = tuple((name.encode(), value.encode()) for name, value in HEADERS.items())
 _HTML = "text/html"

@@ -284,7 +284,6 @@ def test_a_service_that_cannot_write(tmp_path: Path, look: Any) -> None:
         client.create("a")
         page = look(service.url)
         names(page)
-        page.wait_for_function("document.title")
         database, away = tmp_path / "truecast.db", tmp_path / "away.db"
         database.rename(away)
         with pytest.raises(tc.UnavailableError):

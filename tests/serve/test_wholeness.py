@@ -308,3 +308,28 @@ def test_nothing_is_left_behind(tmp_path):
 async def _open_and_close(url):
     async with open_service(url) as service:
         await service.create("x")
+
+
+def test_a_stream_that_cannot_be_loaded_does_not_stop_the_others(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+
+    async def play():
+        async with open_service(url) as service:
+            for name in ("x", "bad"):
+                await service.create(name)
+            await service.retain(max_age=0)
+            await service.forecasts("bad", [ForecastRow(0.5)])
+
+    run(play())
+    db = sqlite3.connect(tmp_path / "a.db")
+    db.execute("UPDATE snapshots SET state = zeroblob(60) WHERE stream = 2")
+    db.commit()
+    db.close()
+
+    async def again():
+        async with open_service(url) as service:
+            with pytest.raises(UnavailableError, match="bad cannot be loaded"):
+                await service.forecasts("bad", [ForecastRow(0.5)])
+            return await _pair(service)
+
+    assert run(again()) == "learned"

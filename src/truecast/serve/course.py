@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ class Mark(NamedTuple):
     after: float
     noise: float  # the sum of p (1 - p)
     per_round: float  # the certificate
-    evidence_before: float
-    evidence_after: float
+    evidence_before: float | None
+    evidence_after: float | None
     unresolved: int
 
 
@@ -72,7 +71,8 @@ class Course:
 def mark_of(at: int, stream: LiveStream) -> Mark:
     """Return where a stream is now."""
     issued, _, noise, (rounds, right, before, after), _ = stream.record.sums()
-    evidence = [monitor.evidence for monitor in stream.monitors] or [math.nan, math.nan]
+    evidence: list[float | None] = [monitor.evidence for monitor in stream.monitors]
+    evidence = evidence or [None, None]
     return Mark(
         at,
         issued,

@@ -66,15 +66,12 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def recalibrator(self) -> Any:
         """Return a new recalibrator, or raise InputError."""
-        binary: dict[str, Any] = {}
-        if self.classes is None:
-            binary = {"max_groups": self.max_groups}
         return Recalibrator(
             classes=self.classes,  # type: ignore[arg-type]
             scale=self.scale,
             budget=self.budget,
+            max_groups=self.max_groups,
             max_unresolved=self.max_unresolved,
-            **binary,
         )
 
     def monitor(self) -> Monitor:

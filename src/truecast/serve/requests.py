@@ -300,7 +300,7 @@ class Learning(Request):
 
 @dataclass(slots=True)
 class GiveUp(Request):
-    """Await outcomes no longer: of these ids, or of forecasts older than so many seconds."""
+    """Await outcomes no longer: of these ids, or of forecasts older than a number of seconds."""
 
     name: str
     ids: list[str] | None

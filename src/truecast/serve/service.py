@@ -164,7 +164,7 @@ class Service:
         max_bytes: int | None = None,
         export_to: Path | None = None,
     ) -> Retired:
-        """Let entries go that are older than that, or beyond so many bytes; newest are kept.
+        """Let old entries go, by age or by size; the newest are kept.
 
         Streams go on as they were; what a forecast was is forgotten with its entry, once its
         outcome is known.

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from itertools import islice
 
-from truecast.errors import NotFoundError, StateError
+from truecast.errors import NotFoundError, StateError, UnavailableError
 from truecast.serve.events import Kind
 from truecast.serve.options import StreamOptions
 from truecast.serve.replay import Replay
@@ -91,13 +91,16 @@ class Shelf:
             raise NotFoundError(f"there is no stream {name!r:.120}: create it first") from None
 
     def open(self, name: str) -> LiveStream:
-        """Return a stream, loaded if need be."""
+        """Return a stream, loaded if need be; raise UnavailableError if that fails."""
         stream = self.live.get(name)
         if stream is not None:
             self.live.move_to_end(name)
             return stream
         listed = self.find(name)
-        stream = self._loaded(listed)
+        try:
+            stream = self._loaded(listed)
+        except StateError as error:
+            raise UnavailableError(f"stream {name} cannot be loaded: {error}") from error
         self.live[name] = stream
         listed.info = info_of(listed, stream)
         return stream

@@ -148,7 +148,7 @@ class Store(Protocol):
         """Return what the database itself finds wrong with its files."""
 
     def cut(self, before: int, most: int) -> int:
-        """Return the last entry that is too old, or beyond so many bytes of bodies; 0 for none."""
+        """Return the last entry that is too old, or beyond these bytes of bodies; 0 for none."""
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """Remove entries up to `base`, and these ids, in one transaction."""

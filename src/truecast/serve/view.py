@@ -286,8 +286,8 @@ def _point(start: Mark, end: Mark) -> Point:
         (end.after - start.after) / rounds,
         math.sqrt(max(end.noise - start.noise, 0.0)) / rounds,
         end.per_round,
-        number(end.evidence_before),
-        number(end.evidence_after),
+        None if end.evidence_before is None else min(end.evidence_before, CERTAIN),
+        None if end.evidence_after is None else min(end.evidence_after, CERTAIN),
         end.unresolved,
     )
 

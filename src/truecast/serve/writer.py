@@ -1,7 +1,7 @@
 """The writer: the one thread that changes streams and the database.
 
 It takes all requests that are waiting, applies them in order, makes them durable in one
-transaction, and only then answers. If the transaction fails, everyone in it is told so, and the
+transaction, and only then answers. If the transaction fails, all of them are refused, and the
 streams that it touched are loaded again from what is durable: nothing is half done.
 """
 
@@ -13,6 +13,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,7 +184,8 @@ class Writer:
 
     def _serve(self, asked: list[Asked]) -> None:
         if self.shelf.behind and not asked and not self._broken:
-            self.shelf.catch_up()
+            with suppress(UnavailableError):  # the stream says so when it is asked for
+                self.shelf.catch_up()
         if self._broken and not self._mended():
             reason = self.health.reason or "the database cannot be reached"
             self._fail(asked, UnavailableError(reason, retry_after=self._pause))
@@ -230,7 +232,7 @@ class Writer:
         return self._recent.find(keys)
 
     def _add_snapshots(self, work: Work) -> None:
-        """Save streams that have gone far since, and those that are to be closed."""
+        """Save streams that have gone far since, and those that leave memory."""
         closing = self.shelf.too_many()
         for name in work.touched:
             listed = self.shelf.listed.get(name)

@@ -191,8 +191,9 @@ def test_what_is_sent_is_seen_at_once(served: Served, look: Any) -> None:
 
 
 def test_names_of_others_are_text(served: Served, look: Any) -> None:
+    page = look(served.url)
     for path in ("/streams/wrong/page", "/streams/right/page"):
-        page = look(served.url, path=path)
+        page.goto(served.url + path)
         page.get_by_text(EVIL).first.wait_for()
         assert page.evaluate("document.body.dataset.evil") is None
 
@@ -221,20 +222,20 @@ def test_the_policy_stops_foreign_script(served: Served, browser: Any) -> None:
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "ground"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 29)")]
-)
-def test_light_and_dark(served: Served, look: Any, scheme: str, ground: str) -> None:
-    page = look(served.url, color_scheme=scheme)
+def test_light_and_dark(served: Served, look: Any) -> None:
+    page = look(served.url)
     names(page)
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
+    for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 24, 29)")):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground
 
 
-@pytest.mark.parametrize("name", [None, "wrong", "right", "games", "silent", LONG])
-def test_a_phone_has_no_sideways(served: Served, look: Any, name: str | None) -> None:
-    page = look(served.url, path="/" if name is None else f"/streams/{name}/page", **PHONE)
-    page.locator("tbody tr, .command").first.wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+def test_a_phone_has_no_sideways(served: Served, look: Any) -> None:
+    page = look(served.url, **PHONE)
+    for name in (None, "wrong", "right", "games", "silent", LONG):
+        page.goto(served.url + ("/" if name is None else f"/streams/{name}/page"))
+        page.locator("tbody tr, .command").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, name
 
 
 def test_the_keyboard_is_enough(served: Served, look: Any) -> None:
@@ -276,6 +277,21 @@ def test_what_to_do_next_works(tmp_path: Path, look: Any) -> None:
         page.locator("tr", has_text="my-model").wait_for()  # seen without a click
         with service.client() as client:
             assert client.overview("my-model")["rounds"] == 1
+
+
+def test_a_service_that_cannot_write(tmp_path: Path, look: Any) -> None:
+    with Served(tmp_path) as service, tc.Client(service.url, retries=0) as client:
+        client.create("a")
+        page = look(service.url)
+        names(page)
+        database, away = tmp_path / "truecast.db", tmp_path / "away.db"
+        database.rename(away)
+        with pytest.raises(tc.UnavailableError):
+            client.forecast("a", 0.5)
+        page.get_by_text("The service takes no forecasts and outcomes for now").wait_for()
+        away.rename(database)
+        page.get_by_text("The service takes no forecasts").wait_for(state="hidden")
+        client.forecast("a", 0.5)
 
 
 def test_a_service_that_is_gone_and_back(tmp_path: Path, look: Any) -> None:

@@ -22,11 +22,10 @@ async def events(app: App, service: Service) -> AsyncGenerator[bytes, None]:
     """Give events until the service stops."""
     waiting: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1_000)
     pump = asyncio.create_task(_pump(service, waiting))
-    health, beat = app.health(), 0.0
+    health, beat = _health(app), 0.0
     app.listeners += 1
     try:
-        count = len(service.streams())
-        yield _event("hello", {"streams": count, "ready": health.ready, "reason": health.reason})
+        yield _event("hello", {"streams": len(service.streams()), **health})
         while not app.stopping.is_set() and not pump.done():
             try:
                 yield await asyncio.wait_for(waiting.get(), LOOK)
@@ -35,13 +34,18 @@ async def events(app: App, service: Service) -> AsyncGenerator[bytes, None]:
                 if beat >= BEAT:
                     beat = 0.0
                     yield b": still here\n\n"
-            now = app.health()
-            if (now.ready, now.reason) != (health.ready, health.reason):
+            if (now := _health(app)) != health:
                 health = now
-                yield _event("health", {"ready": now.ready, "reason": now.reason})
+                yield _event("health", health)
     finally:
         app.listeners -= 1
         pump.cancel()
+
+
+def _health(app: App) -> dict[str, Any]:
+    """Return how it is now: a copy, since the writer changes its own."""
+    health = app.health()
+    return {"ready": health.ready, "reason": health.reason}
 
 
 async def _pump(service: Service, waiting: asyncio.Queue[bytes]) -> None:

@@ -163,6 +163,20 @@ def spark() -> str:
     )
 
 
+def service() -> str:
+    """The service under load, and its memory."""
+    page = sections("serve")
+    said = [
+        f"{row['database']} {row['pairs a second']} pairs a second, {row['times as many']} times a "
+        "commit for each request, "
+        f"and {row['rows a second in batches of 1,000']} rows a second in batches"
+        for row in rows(page["Load"])
+    ]
+    flat = re.search(r"\*\*([\d.]+)\*\*", page["A day"])
+    assert flat
+    return f"{'; '.join(said)}; memory after a day {flat[1]} times that after three quarters"
+
+
 def classes() -> str:
     """Several classes, to the best of other methods in hindsight, and what a round costs."""
     page = sections("classes")
@@ -221,6 +235,7 @@ PARTS = {
     "command": Part(SPEED, "The command", "command.py", command_line, "two minutes"),
     "billion": Part(SPEED, "A billion rows", "billion.py", billion, "four minutes"),
     "spark": Part(SPEED, "Spark", "spark.py", spark, "15 minutes"),
+    "serve": Part(SPEED, "The service", "serve.py", service, "five minutes"),
     "recalibrate": Part(
         REAL,
         "Streams",
@@ -278,7 +293,7 @@ ratios, not seconds. No test asserts a time.
 HEADS = {
     SPEED: """# Benchmarks: how fast
 
-The cost of forecasters, measures, the command and Spark, beside peers or what the machine can do at best.
+The cost of forecasters, measures, the command, Spark and the service, beside peers or what the machine can do at best.
 How good the forecasts are is on two other pages: [on real streams](benchmarks-recalibration.md) and
 [against opponents](benchmarks-opponents.md).
 """,

@@ -17,6 +17,7 @@ _ROOMS = (
     "monitor",
     "report",
     "reading",
+    "client",
 )
 _APART = ("arena", "plot")  # rooms whose names are reached through them only
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from truecast import arena as arena
     from truecast import certificate as certificate
     from truecast import class_tally as class_tally
+    from truecast import client as client
     from truecast import distance as distance
     from truecast import errors as errors
     from truecast import forecasters as forecasters
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from truecast import tally as tally
     from truecast.certificate import *
     from truecast.class_tally import *
+    from truecast.client import *
     from truecast.distance import *
     from truecast.errors import *
     from truecast.forecasters import *

@@ -407,6 +407,23 @@ def known_at(values: Any, rounds: int) -> NDArray[np.int64]:
     return late
 
 
+def tickets(values: Any, came: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return numbers of tickets, and an outcome for each."""
+    y = outcomes(came)
+    rule = "must be numbers of tickets, from 0"
+    column = _column("tickets", values, rule)
+    if len(column) != len(y):
+        raise InputError(
+            "tickets", f"must have an entry for each of the {len(y)} outcomes", column.shape
+        )
+    if column.dtype.kind not in "iu" and len(column):
+        raise InputError("tickets", rule, f"an array of {column.dtype}")
+    bad = column < 0 if column.dtype.kind == "i" else column > np.iinfo(np.int64).max
+    if len(column) and bad.any():
+        _refuse_first("tickets", rule, column, bad)
+    return np.ascontiguousarray(column, np.int64), y
+
+
 def output(
     out: object, y: NDArray[np.uint8], x: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:

@@ -8,7 +8,13 @@
     ├── FileError     (also a ValueError)    a file cannot be read, or a row of it breaks a rule
     ├── StateError    (also a ValueError)    a saved state is corrupted, or of another forecaster
     │   └── VersionError                     a saved state was written by a newer truecast
-    └── OrderError    (also a RuntimeError)  a call at the wrong time: observe() before predict()
+    ├── OrderError    (also a RuntimeError)  a call at the wrong time: observe() before predict()
+    └── ServiceError  (also a RuntimeError)  a service refused a request, or failed
+        ├── AccessError                      no token, an unknown one, or one without the scope
+        ├── NotFoundError                    there is no such stream or forecast
+        ├── ConflictError                    it contradicts what the service knows
+        ├── TooLargeError                    more than the service takes at once
+        └── UnavailableError                 not now: try again later
 """
 
 from __future__ import annotations
@@ -19,12 +25,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = [
+    "AccessError",
+    "ConflictError",
     "FileError",
     "InputError",
+    "NotFoundError",
     "OrderError",
+    "ServiceError",
     "StateError",
     "TicketError",
+    "TooLargeError",
     "TruecastError",
+    "UnavailableError",
     "VersionError",
 ]
 
@@ -138,6 +150,74 @@ class VersionError(StateError):
 
 class OrderError(TruecastError, RuntimeError):
     """A call came at the wrong time. Nothing was changed."""
+
+
+class ServiceError(TruecastError, RuntimeError):
+    """A service refused a request, or failed. `Client` raises what the service raised.
+
+    A value that breaks a rule raises InputError, on both sides.
+
+    Attributes
+    ----------
+    detail : str
+        What was refused, and what to do instead.
+    status : int
+        The HTTP status of the answer; 0 if there was none.
+    """
+
+    status = 500
+
+    def __init__(self, detail: str, status: int | None = None) -> None:
+        super().__init__(detail, status)
+        self.detail = detail
+        if status is not None:
+            self.status = status
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+class AccessError(ServiceError):
+    """No token, an unknown one (status 401), or one without the scope that this needs (403)."""
+
+    status = 401
+
+
+class NotFoundError(ServiceError):
+    """There is no stream of this name, or no forecast with this id."""
+
+    status = 404
+
+
+class ConflictError(ServiceError):
+    """It contradicts what the service knows, such as another outcome. Nothing was changed."""
+
+    status = 409
+
+
+class TooLargeError(ServiceError):
+    """The request has more bytes or rows than the service takes at once. Nothing was changed."""
+
+    status = 413
+
+
+class UnavailableError(ServiceError):
+    """The service cannot do this now: its disk is full, its database gone, it was asked too often.
+
+    Attributes
+    ----------
+    retry_after : float or None
+        Seconds after which to try again, if the service said so.
+    """
+
+    status = 503
+
+    def __init__(
+        self, detail: str, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(detail, status)
+        self.args = (detail, status, retry_after)  # so that it travels between processes
+        self.retry_after = retry_after
 
 
 def shown(name: str) -> str:

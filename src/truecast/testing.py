@@ -1,4 +1,4 @@
-"""The contracts of forecasters and hints, as checks for your own classes.
+"""The contracts of forecasters and hints, as checks for your own classes; a service for tests.
 
 A forecaster has ``predict() -> float``, ``observe(outcome)``, ``forecast_many(outcomes) -> array``,
 ``to_json() -> str`` and a class method ``from_json(text)``. A hint has ``predict(score) -> float``
@@ -12,6 +12,8 @@ import copy
 import json
 import tracemalloc
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +22,15 @@ from numpy.typing import ArrayLike, NDArray
 from truecast.recalibrate import Recalibrator
 from truecast.recalibrate.open import takes_notes
 
-__all__ = ["CHECKS", "HINT_CHECKS", "ContractError", "Forecaster", "check_forecaster", "check_hint"]
+__all__ = [
+    "CHECKS",
+    "HINT_CHECKS",
+    "ContractError",
+    "Forecaster",
+    "check_forecaster",
+    "check_hint",
+    "serving",
+]
 
 
 class Forecaster(Protocol):
@@ -39,6 +49,33 @@ class Forecaster(Protocol):
 
 
 Make = Callable[[], Forecaster]
+
+
+def serving(data: str | Path | None = None, **options: Any) -> AbstractContextManager[str]:
+    """Run `truecast serve` in a thread of this process, for a `with` block.
+
+    Parameters
+    ----------
+    data
+        The folder of its journal. None for a new one that is removed at the end.
+    options
+        What `truecast.serve.http.run.Settings` has, such as `tokens`, the file of tokens.
+
+    Returns
+    -------
+    AbstractContextManager
+        Gives the address of the service, on a port that was free.
+
+    Examples
+    --------
+    >>> import truecast as tc
+    >>> with serving() as url, tc.Client(url) as client:
+    ...     client.create("judge")["rounds"]
+    0
+    """
+    from truecast.serve.http.background import serving as in_background
+
+    return in_background(data, **options)
 
 
 class ContractError(AssertionError):

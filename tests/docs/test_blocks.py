@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,11 +47,21 @@ def test_blocks_do_what_the_page_says(
     found = blocks(page.read_text())
     if "local_session" in page.read_text() and shutil.which("java") is None:
         pytest.skip("needs Java 17 for Spark: apt install default-jre-headless")
-    for block in found:
-        if not why_not_run(block, found):
-            run(block, names, tmp_path, name_of(page))
+    try:
+        for block in found:
+            if not why_not_run(block, found):
+                run(block, names, tmp_path, name_of(page))
+    finally:
+        stop_service(tmp_path / "serve.pid")
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def stop_service(started: Path) -> None:
+    """End what a page has left running, should one of its blocks have failed."""
+    if started.exists():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(started.read_text()), signal.SIGKILL)
 
 
 def run(block: Block, names: dict[str, Any], folder: Path, page: str) -> None:

@@ -24,6 +24,7 @@ void bind_hints(nanobind::module_& m);
 void bind_measures(nanobind::module_& m);
 void bind_monitor(nanobind::module_& m);
 void bind_recalibrate(nanobind::module_& m);
+void bind_record(nanobind::module_& m);
 void bind_classes(nanobind::module_& m);
 void bind_split_ladder(nanobind::module_& m);
 

@@ -42,6 +42,20 @@ inline int process() {
     throw nb::python_error();
 }
 
+// Of a batch: the ticket at this place is not awaited.
+[[noreturn]] inline void refuse_row(std::int64_t number, std::int64_t issued, std::size_t place) {
+    const bool was = number >= 0 && number < issued;
+    const nb::object type =
+        nb::module_::import_("truecast.errors").attr(was ? "TicketError" : "InputError");
+    const nb::object rule =
+        was ? nb::object(nb::str("must be ones whose outcomes are awaited: this was resolved or "
+                                 "given up before"))
+            : nb::object(nb::str("must be ones that were issued, below {}").format(issued));
+    const nb::object error = type("tickets", rule, number, place);
+    PyErr_SetObject(type.ptr(), error.ptr());
+    throw nb::python_error();
+}
+
 // The desk when no other call is under way: while another thread reads the whole, wait for it, and
 // let signals in; while a batch runs, refuse.
 template <typename AnyDesk>

@@ -39,6 +39,12 @@ struct Late {
     std::int64_t passed_over = 0;  // forecasts that are not bet on
     std::int64_t given_up = 0;
     Lags lags{};
+    // Where to write what tickets were before a batch, if it may have to be undone.
+    std::map<std::int64_t, Pending>* changed = nullptr;
+
+    void note(std::int64_t number, const Pending& ticket) {
+        if (changed != nullptr) changed->emplace(number, ticket);
+    }
 
     std::optional<std::uint32_t> free_chain() const {
         for (std::size_t k = 0; k < taken.size(); ++k)
@@ -98,6 +104,7 @@ struct Desk {
     void close(std::int64_t number, std::optional<Came> came) {
         const auto found = late.tickets.find(number);
         Pending& ticket = found->second;
+        late.note(number, ticket);
         ticket.open = false;
         --late.awaited;
         if (ticket.event != 0) {
@@ -118,7 +125,9 @@ struct Desk {
             return;
         }
         while (!late.tickets.empty() && !late.tickets.begin()->second.open) {
-            settle(late.tickets.begin()->first, late.tickets.begin()->second);
+            const auto& [first, waited] = *late.tickets.begin();
+            late.note(first, waited);
+            settle(first, waited);
             late.tickets.erase(late.tickets.begin());
         }
     }

@@ -199,4 +199,5 @@ NB_MODULE(kernels, m) {
     bind_hints(m);
     bind_measures(m);
     bind_monitor(m);
+    bind_record(m);
 }

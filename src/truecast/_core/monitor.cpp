@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -151,6 +152,99 @@ std::vector<Members> members_of(Watch& watch, nb::handle groups, std::size_t rou
     return of;
 }
 
+// What a batch of steps changes, to go back to.
+class Undo {
+    Watch& watch;
+    const std::size_t names;
+    const Book book;
+    std::map<std::int64_t, Pending> tickets;  // as they were; those that are new are not among them
+    const std::vector<bool> taken;
+    const std::int64_t awaited, passed_over, given_up;
+    const Lags lags;
+
+  public:
+    explicit Undo(Watch& of)
+        : watch(of),
+          names(of.names.size()),
+          book(of.desk.book),
+          taken(of.desk.late.taken),
+          awaited(of.desk.late.awaited),
+          passed_over(of.desk.late.passed_over),
+          given_up(of.desk.late.given_up),
+          lags(of.desk.late.lags) {
+        watch.desk.late.changed = &tickets;
+    }
+    Undo(const Undo&) = delete;
+    Undo& operator=(const Undo&) = delete;
+    ~Undo() { watch.desk.late.changed = nullptr; }
+
+    void restore() {
+        Late& late = watch.desk.late;
+        late.tickets.erase(late.tickets.lower_bound(book.clock), late.tickets.end());
+        for (auto& [number, ticket] : tickets)
+            if (number < book.clock) late.tickets[number] = ticket;
+        late.events.clear();
+        for (const auto& [number, ticket] : late.tickets)
+            if (ticket.open && ticket.event != 0) ++late.events[ticket.event];
+        late.taken = taken;
+        late.awaited = awaited;
+        late.passed_over = passed_over;
+        late.given_up = given_up;
+        late.lags = lags;
+        watch.desk.book = book;
+        watch.forget(names);
+    }
+};
+
+// A step of a batch that resolves what is not awaited.
+struct NotAwaited {
+    std::size_t place;  // among the tickets
+};
+
+// Issue and resolve, in the order of the steps: 0 is the next forecast, 1 the next ticket. Returns
+// the number of the first ticket that was issued.
+std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
+           Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
+           Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order) {
+    const std::size_t rounds = p.shape(0);
+    require_no_classes(watch);
+    require((events.shape(0) == rounds || events.shape(0) == 0) && tickets.shape(0) == y.shape(0) &&
+                order.shape(0) == rounds + y.shape(0),
+            "there must be a step for each forecast and ticket");
+    const Busy working(watch);
+    Undo before(watch);
+    // Invariant: of the steps before t, `issued` were forecasts and `resolved` tickets.
+    std::size_t issued = 0, resolved = 0;
+    try {
+        const std::vector<Members> of = members_of(watch, groups, rounds);
+        in_blocks(order.shape(0), 4096, [&](std::size_t t, std::size_t end) {
+            for (; t < end; ++t) {
+                if (order.data()[t] == 0) {
+                    require(issued < rounds, "each must have a step");
+                    const std::int64_t event = events.shape(0) == 0 ? 0 : events.data()[issued];
+                    watch.desk.issue(checked(p.data()[issued]), of.empty() ? everyone : of[issued],
+                                     event);
+                    ++issued;
+                } else {
+                    require(resolved < y.shape(0), "each must have a step");
+                    const std::int64_t number = tickets.data()[resolved];
+                    if (!watch.desk.awaits(number)) throw NotAwaited{resolved};
+                    const bool one = (y.data()[resolved] & 1) != 0;
+                    watch.desk.close(number, one ? Came::one : Came::zero);
+                    ++resolved;
+                }
+            }
+        });
+        return watch.desk.book.clock - static_cast<std::int64_t>(rounds);
+    } catch (const NotAwaited& step) {
+        before.restore();
+        refuse_row(tickets.data()[step.place], watch.desk.book.clock, step.place);
+    } catch (...) {
+        before.restore();
+        throw;
+    }
+}
+
 void run(Watch& watch, Array<const double, 1> p, Array<const std::uint8_t, 1> y, nb::handle groups,
          Array<const std::int64_t, 1> known_at, Array<const std::int64_t, 1> events,
          Array<double, 1> evidence) {
@@ -289,6 +383,7 @@ void bind_monitor(nb::module_& m) {
         .def("_issue_row", &issue_row, "row"_a)
         .def("_resolve_row", &resolve_row, "ticket"_a.none(), "label"_a)
         .def("_run_rows", &run_rows, "rows"_a, "labels"_a, "known_at"_a, "evidence"_a)
+        .def("_steps", &steps, "p"_a, "groups"_a.none(), "events"_a, "tickets"_a, "y"_a, "order"_a)
         .def("_look", &look, "group"_a, "chain"_a = nb::none())
         .def("_names", &names_of)
         .def("_number_of", &number_of, "group"_a.none())

@@ -190,7 +190,8 @@ nb::object issue(Desk& desk, nb::handle score, nb::handle group, nb::handle even
 }
 
 // How much an outcome counts for the hint: those that come together may be one observation.
-void settle(Desk& desk, Tickets::iterator found, bool y) {
+// The ticket goes to `resolved`, if it may have to come back.
+void settle(Desk& desk, Tickets::iterator found, bool y, Tickets* resolved = nullptr) {
     const Awaited& forecast = found->second;
     const HintHolder& held = desk.held();
     const Scores scores = again(held, forecast.kept.data());
@@ -201,7 +202,10 @@ void settle(Desk& desk, Tickets::iterator found, bool y) {
     desk.bursts = bursts;
     desk.guard.settle_late(forecast.made, forecast.of, y, {weight, bursts.effect()});
     desk.events.closed(forecast.event);
-    desk.tickets.erase(found);
+    if (resolved != nullptr)
+        resolved->insert(desk.tickets.extract(found));
+    else
+        desk.tickets.erase(found);
 }
 
 void resolve(Desk& desk, nb::handle given, nb::handle y) {
@@ -220,6 +224,19 @@ void give_up(Desk& desk, nb::handle given) {
     desk.tickets.erase(found);
 }
 
+// The groups of tickets that a batch resolves, and how many residuals it adds to them.
+struct Resolving {
+    std::vector<std::uint32_t> groups;
+    std::size_t additions = 0;
+
+    void add(const Desk& desk, std::int64_t ticket) {
+        const auto found = desk.tickets.find(ticket);
+        if (found == desk.tickets.end()) return;  // of this batch, or not awaited
+        groups.insert(groups.end(), found->second.of.begin(), found->second.of.end());
+        additions += found->second.of.size();
+    }
+};
+
 // Everything that a batch changes, to go back to.
 class Before {
     Desk& desk;
@@ -230,12 +247,13 @@ class Before {
 
   public:
     const std::int64_t issued;
-    Tickets given_up;  // since
+    Tickets given_up;  // or resolved, since
 
-    Before(Desk& of, const Plan& plan, std::size_t rounds, bool late)
+    Before(Desk& of, const Plan& plan, const Resolving& resolving, std::size_t rounds, bool late)
         : desk(of),
           hint(desk.held().hint->clone()),
-          guard(desk.guard, changed_by(desk, plan, rounds, late), plan.additions),
+          guard(desk.guard, changed_by(desk, plan, rounds, late, resolving.groups),
+                plan.additions + resolving.additions),
           bursts(desk.bursts),
           events(desk.events, desk.issued),
           issued(desk.issued) {}
@@ -258,21 +276,22 @@ class Before {
 constexpr std::size_t block =
     16;  // rounds, of up to half a millisecond each if they are of a hundred groups
 
-// Plays the rounds of a batch by `play(plan, before, from, to)`; all or, if something is thrown,
-// nothing.
+// Plays the `steps` of a batch, of which `rounds` are forecasts, by `play(plan, before, from, to)`;
+// all or, if something is thrown, nothing.
 template <typename Play>
-void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
+void play_steps(Desk& desk, nb::handle groups, std::size_t rounds, std::size_t steps, bool late,
+                const Resolving& resolving, Play play) {
     at_rest(unread(desk).held());
     const Busy working(desk);
-    if (rounds == 0) return;
+    if (steps == 0) return;
     Seating seating(desk.seats, desk.guard);
     Plan plan(seating, groups, rounds);
     const Busy hinting(desk.held());
-    Before before(desk, plan, rounds, late);
+    Before before(desk, plan, resolving, rounds, late);
     const bool runs_python = desk.held().hint->runs_python();
     try {
         in_blocks(
-            rounds, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); },
+            steps, block, [&](std::size_t from, std::size_t to) { play(plan, before, from, to); },
             runs_python);
         if (runs_python) desk.held().hint->at(-1);
         seating.keep();
@@ -280,6 +299,12 @@ void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Pl
         before.restore();
         throw;
     }
+}
+
+// The same if every step is a round.
+template <typename Play>
+void play_whole(Desk& desk, nb::handle groups, std::size_t rounds, bool late, Play play) {
+    play_steps(desk, groups, rounds, rounds, late, Resolving(), play);
 }
 
 void run(Desk& desk, Array<const double, 2> scores, nb::handle groups,
@@ -345,6 +370,62 @@ void replay(Desk& desk, Array<const double, 2> scores, nb::handle groups,
                        });
                    }
                });
+}
+
+// A step of a batch that resolves what is not awaited.
+struct NotAwaited {
+    std::size_t place;  // among the tickets
+};
+
+// Issue and resolve, in the order of the steps: 0 is the next score, 1 the next ticket. Writes what
+// was said of each, and returns the number of the first ticket that was issued.
+std::int64_t steps(Desk& desk, Array<const double, 2> scores, nb::handle groups,
+           Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
+           Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order,
+           Array<double, 1> said) {
+    const std::size_t rounds = scores.shape(0), models = scores.shape(1), all = order.shape(0);
+    require(models == desk.held().hint->inputs(), "there must be a score of each model");
+    require((events.shape(0) == rounds || events.shape(0) == 0) && tickets.shape(0) == y.shape(0),
+            "there must be an entry for each score and ticket");
+    require(rounds + y.shape(0) == all && said.shape(0) == all, "each must have a step");
+    // Invariant: of the steps before t, `issued` took a score and `resolved` a ticket.
+    std::size_t issued = 0, resolved = 0;
+    const auto play = [&](Plan& plan, Before& before, std::size_t t, std::size_t end) {
+        Hint& hint = *desk.held().hint;
+        const bool runs_python = hint.runs_python();
+        for (; t < end; ++t) {
+            if (order.data()[t] == 0) {
+                require(issued < rounds, "each must have a step");
+                if (runs_python) hint.at(static_cast<std::int64_t>(issued));
+                const std::int64_t event =
+                    events.shape(0) == 0 ? Events::none : events.data()[issued];
+                Issue forecast(desk, plan.of(issued),
+                               again(desk.held(), scores.data() + issued * models), event);
+                said.data()[t] = forecast.keep(desk, before.given_up);
+                before.forget_own();
+                ++issued;
+            } else {
+                require(resolved < y.shape(0), "each must have a step");
+                const auto found = desk.tickets.find(tickets.data()[resolved]);
+                if (found == desk.tickets.end()) throw NotAwaited{resolved};
+                if (runs_python) hint.at(static_cast<std::int64_t>(resolved));
+                said.data()[t] = found->second.made.said;
+                const bool own = found->first >= before.issued;  // it need not come back
+                const bool one = (y.data()[resolved] & 1) != 0;
+                settle(desk, found, one, own ? nullptr : &before.given_up);
+                ++resolved;
+            }
+        }
+    };
+    try {
+        Resolving resolving;
+        unread(desk);
+        for (std::size_t k = 0; k < y.shape(0); ++k) resolving.add(desk, tickets.data()[k]);
+        play_steps(desk, groups, rounds, all, true, resolving, play);
+        return desk.issued - static_cast<std::int64_t>(rounds);
+    } catch (const NotAwaited& step) {
+        refuse_row(tickets.data()[step.place], desk.issued, step.place);
+    }
 }
 
 // On copies, so that all other calls go on meanwhile. `pieces`: none, or where to write on which
@@ -633,6 +714,9 @@ void bind_recalibrate(nb::module_& m) {
              "events"_a, "said"_a,
              "Issue every round and resolve it once it is known; write what was said. All or "
              "nothing.")
+        .def("steps", &steps, "scores"_a, "groups"_a.none(), "events"_a, "tickets"_a, "outcomes"_a,
+             "order"_a, "said"_a,
+             "Issue and resolve, in the order of the steps; write what was said. All or nothing.")
         .def("place", &place, "scores"_a, "groups"_a.none(), "said"_a, "pieces"_a,
              "Write what would be said of each score if it came next.")
         .def("alone", &alone<Desk>, "read"_a, "Call this while calls of other threads wait.")

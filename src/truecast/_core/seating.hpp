@@ -245,19 +245,23 @@ class Plan {
     }
 };
 
-// The groups that a batch may change: its own and, if outcomes come `late`, those of the oldest
-// tickets that there will be no room for.
+// The groups that a batch may change: its own, those of the tickets that it resolves and, if
+// outcomes come `late`, those of the oldest tickets that there will be no room for.
 template <typename AnyDesk>
 std::vector<std::uint32_t> changed_by(const AnyDesk& desk, const Plan& plan, std::size_t rounds,
-                                      bool late) {
+                                      bool late,
+                                      const std::vector<std::uint32_t>& resolved = {}) {
     std::vector<std::uint32_t> all = plan.used;
-    if (!late || desk.tickets.size() + rounds <= desk.most_tickets) return all;
-    std::size_t over =
-        std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
-    for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest) {
-        const Members& of = oldest->second.groups();
-        all.insert(all.end(), of.begin(), of.end());
+    all.insert(all.end(), resolved.begin(), resolved.end());
+    if (late && desk.tickets.size() + rounds > desk.most_tickets) {
+        std::size_t over =
+            std::min(desk.tickets.size() + rounds - desk.most_tickets, desk.tickets.size());
+        for (auto oldest = desk.tickets.begin(); over-- > 0; ++oldest) {
+            const Members& of = oldest->second.groups();
+            all.insert(all.end(), of.begin(), of.end());
+        }
     }
+    if (all.size() == plan.used.size()) return all;
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;

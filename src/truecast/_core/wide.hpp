@@ -28,10 +28,16 @@ struct Wide {
 };
 
 inline Wide product(std::uint64_t a, std::uint64_t b) {
+#ifdef __SIZEOF_INT128__
+    __extension__ using Whole = unsigned __int128;
+    const Whole whole = static_cast<Whole>(a) * b;
+    return {static_cast<std::uint64_t>(whole), static_cast<std::uint64_t>(whole >> 64)};
+#else
     const std::uint64_t mask = 0xffffffff, a0 = a & mask, a1 = a >> 32, b0 = b & mask, b1 = b >> 32;
     const std::uint64_t low = a0 * b0, cross = a1 * b0 + (low >> 32),
                         other = a0 * b1 + (cross & mask);
     return {(other << 32) | (low & mask), a1 * b1 + (cross >> 32) + (other >> 32)};
+#endif
 }
 
 // The double nearest to sum_i digits[i] 2^(32 i + exponent), each digit below 2^32: the leading 64

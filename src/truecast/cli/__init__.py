@@ -13,9 +13,11 @@ import truecast as tc
 from truecast.cli.arena import arena
 from truecast.cli.distance import distance
 from truecast.cli.forecast import forecast
+from truecast.cli.journal import journal
 from truecast.cli.measure import measure
 from truecast.cli.recalibrate import recalibrate
 from truecast.cli.report import report
+from truecast.cli.serve import serve
 from truecast.cli.shared import readable
 from truecast.cli.watch import watch
 
@@ -52,6 +54,7 @@ def main() -> None:
       truecast report scores.csv -o report.html       the same, with pictures
       truecast recalibrate scores.csv -o better.csv   repair it, with a proof
       truecast watch scores.csv                       an alarm when it changes
+      truecast serve                                  answer over HTTP
 
     \b
     Exit codes:
@@ -63,5 +66,5 @@ def main() -> None:
     """  # noqa: D205, D301 (click wants the character itself)
 
 
-for command in (measure, report, recalibrate, watch, distance, forecast, arena):
+for command in (measure, report, recalibrate, watch, serve, journal, distance, forecast, arena):
     main.add_command(command)

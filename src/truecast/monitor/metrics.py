@@ -13,7 +13,7 @@ from truecast.monitor.finding import finite
 if TYPE_CHECKING:
     from truecast.monitor.monitor import Monitor
 
-__all__ = ["exposition"]
+__all__ = ["exposition", "sample"]
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _OURS = "group", "class", "part"
@@ -50,14 +50,15 @@ def _lines(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> Iterator
         metric = f"{prefix}_{name}"
         yield f"# HELP {metric} {says}\n# TYPE {metric} {kind}\n"
         if at is None:
-            yield _sample(metric, labels, value)
+            yield sample(metric, labels, value)
             continue
-        yield _sample(metric, labels, everyone[at])
+        yield sample(metric, labels, everyone[at])
         for own, found in parts:
-            yield _sample(metric, {**labels, **own}, found[at])
+            yield sample(metric, {**labels, **own}, found[at])
 
 
-def _sample(metric: str, labels: Mapping[str, str], value: Any) -> str:
+def sample(metric: str, labels: Mapping[str, str], value: Any) -> str:
+    """Return one line: a number and its labels."""
     pairs = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
     return f"{metric}{{{pairs}}} {_number(value)}\n" if pairs else f"{metric} {_number(value)}\n"
 

@@ -362,6 +362,44 @@ class Monitor(_core.Watch, Saveable):
         """
         return self._issue(p, group, event)
 
+    def issue_many(
+        self, p: ArrayLike, *, groups: Any = None, events: Any = None
+    ) -> NDArray[np.int64]:
+        """Return tickets for many forecasts: `issue` in a loop, bit for bit, but faster.
+
+        Parameters
+        ----------
+        p
+            The forecasts, in order.
+        groups, events
+            The group and the event of each, or None.
+
+        Raises
+        ------
+        InputError
+            If a forecast, a group or an event breaks its rule, or the lengths differ. Nothing
+            changes; nor does it if this is interrupted.
+        """
+        said = _check.scores("p", p)
+        names = None if groups is None else _check.groups(groups, len(said), p)
+        about = np.empty(0, np.int64) if events is None else _check.events(events, len(said), p)
+        nothing = np.empty(0, np.int64), np.empty(0, np.uint8)
+        first = self._steps(said, names, about, *nothing, np.zeros(len(said), np.uint8))
+        return np.arange(first, first + len(said))
+
+    def resolve_many(self, tickets: ArrayLike, outcomes: ArrayLike) -> None:
+        """Learn the outcomes of issued forecasts: `resolve` in a loop, bit for bit, but faster.
+
+        Raises
+        ------
+        InputError
+            If an outcome is neither 0 nor 1, or a ticket was never issued; TicketError if one
+            awaits no outcome any more. Nothing changes then: none is resolved.
+        """
+        numbers, y = _check.tickets(tickets, outcomes)
+        order = np.ones(len(y), np.uint8)
+        self._steps(np.empty(0), None, np.empty(0, np.int64), numbers, y, order)
+
     def give_up(self, ticket: int, *, at_random: bool = False) -> None:
         """Stop waiting for an outcome.
 

@@ -5,7 +5,7 @@ from truecast.recalibrate.class_certificate import ClassCertificate
 from truecast.recalibrate.class_recalibrator import ClassRecalibrator, ClassTicket
 from truecast.recalibrate.recalibrator import Recalibrator
 from truecast.recalibrate.table import ScoreTable
-from truecast.recalibrate.tickets import Ticket
+from truecast.recalibrate.tickets import Ticket, Tickets
 
 __all__ = [
     "ClassCertificate",
@@ -14,5 +14,6 @@ __all__ = [
     "Recalibrator",
     "ScoreTable",
     "Ticket",
+    "Tickets",
     "hints",
 ]

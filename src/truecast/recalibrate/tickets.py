@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from truecast.state import Entry, kinds_of
 __all__ = [
     "ENTRIES",
     "Ticket",
+    "Tickets",
     "check_events",
     "check_members",
     "is_score",
@@ -49,6 +50,21 @@ class Ticket(int):
 
     def __repr__(self) -> str:
         return f"Ticket({int(self)}, p={self.p!r})"
+
+
+class Tickets(NamedTuple):
+    """Tickets of forecasts that were issued together.
+
+    Attributes
+    ----------
+    numbers : array of int64
+        To resolve them with.
+    p : array of float64
+        The forecasts.
+    """
+
+    numbers: NDArray[np.int64]
+    p: NDArray[np.float64]
 
 
 #: what the table of saved tickets has

@@ -1,0 +1,95 @@
+"""How a stream went, against time: a few hundred marks, ever wider apart as time goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from truecast.serve.stream import LiveStream
+
+__all__ = ["Course", "Mark"]
+
+MOST = 256
+FIRST_STEP = 4  # rounds
+
+
+class Mark(NamedTuple):
+    """Sums from the first round up to a moment."""
+
+    at: int
+    issued: int
+    rounds: int
+    right: float  # ones, or how often the most probable class came
+    before: float  # sums of forecasts
+    after: float
+    noise: float  # the sum of p (1 - p)
+    per_round: float  # the certificate
+    evidence_before: float
+    evidence_after: float
+    unresolved: int
+
+
+class Course:
+    """Marks every `step` rounds; when there are too many, every other one goes.
+
+    A mark is made at the end of an entry, so that replaying entries makes the same.
+    """
+
+    def __init__(self) -> None:
+        self.step = FIRST_STEP
+        self.marks: list[Mark] = []
+
+    @property
+    def due(self) -> int:
+        """The number of rounds from which on there is a mark to make."""
+        last = self.marks[-1].rounds if self.marks else 0
+        return (last // self.step + 1) * self.step
+
+    def note(self, at: int, stream: LiveStream) -> None:
+        """Make a mark, if one is due."""
+        if stream.record.rounds < self.due:
+            return
+        self.marks.append(mark_of(at, stream))
+        if len(self.marks) > MOST:
+            self.step *= 2
+            self.marks = self.marks[1::2]
+
+    def time_of(self, number: int) -> int | None:
+        """Return about when a forecast was made: the first mark after it."""
+        return next((mark.at for mark in self.marks if mark.issued > number), None)
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        return {"step": self.step, "marks": [list(mark) for mark in self.marks]}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take over what `state` gave."""
+        self.step = int(state["step"])
+        self.marks = [Mark(*mark) for mark in state["marks"]]
+
+
+def mark_of(at: int, stream: LiveStream) -> Mark:
+    """Return where a stream is now."""
+    issued, _, noise, (rounds, right, before, after), _ = stream.record.sums()
+    evidence = [monitor.evidence for monitor in stream.monitors]
+    return Mark(
+        at,
+        issued,
+        rounds,
+        right,
+        before,
+        after,
+        noise,
+        per_round(stream),
+        evidence[0],
+        evidence[1],
+        stream.record.unresolved,
+    )
+
+
+def per_round(stream: LiveStream) -> float:
+    """Return the certificate's bound for a round: of the worst class, if there are classes."""
+    certificate = stream.recalibrator.certificate
+    if stream.binary:
+        return float(certificate.per_round)
+    return max(float(each.per_round) for each in certificate.classes.values())

@@ -1,0 +1,282 @@
+"""The journal in PostgreSQL, by psycopg: one round trip for a transaction, whatever its size.
+
+The only writer holds an advisory lock on its session, and an epoch. Every transaction locks the
+epoch's row first: a process that has lost its session cannot commit once another has taken over.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import psycopg
+
+from truecast.serve.events import ORIGIN, Entry, Head
+from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
+
+__all__ = ["PostgresStore"]
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS truecast_meta (
+    one integer PRIMARY KEY CHECK (one = 1),
+    schema integer NOT NULL, epoch bigint NOT NULL, numbers bigint NOT NULL,
+    seq bigint NOT NULL, at bigint NOT NULL, chain bytea NOT NULL
+);
+CREATE TABLE IF NOT EXISTS truecast_entries (
+    seq bigint PRIMARY KEY, stream bigint NOT NULL, at bigint NOT NULL, kind bigint NOT NULL,
+    digest bytea NOT NULL, chain bytea NOT NULL, body bytea
+);
+CREATE INDEX IF NOT EXISTS truecast_entries_of_stream ON truecast_entries (stream, seq);
+CREATE TABLE IF NOT EXISTS truecast_streams (
+    number bigint PRIMARY KEY, name text NOT NULL UNIQUE,
+    options bytea NOT NULL, created bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS truecast_ids (
+    stream bigint NOT NULL, id text COLLATE "C" NOT NULL, ticket bigint NOT NULL,
+    score bytea NOT NULL, said bytea NOT NULL, outcome bigint,
+    PRIMARY KEY (stream, id)
+) WITH (fillfactor = 70);
+CREATE TABLE IF NOT EXISTS truecast_snapshots (
+    stream bigint PRIMARY KEY, seq bigint NOT NULL, state bytea NOT NULL, info bytea NOT NULL
+);
+"""
+_COLUMNS = "seq, stream, at, kind, digest, chain, body"
+_WAIT = 0.5  # seconds between two looks at the lock
+_LOCK = zlib.crc32(b"truecast serve")
+_BATCH = 2_000  # entries that are read at a time
+
+_INSERT_ENTRIES = (
+    "INSERT INTO truecast_entries SELECT * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[],"
+    " %b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[])"
+)
+_INSERT_IDS = (
+    "INSERT INTO truecast_ids SELECT %(stream)b, id, %(first)b + place - 1,"
+    " substring(%(scores)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
+    "  FOR %(width)b::integer),"
+    " substring(%(said)b::bytea FROM 1 + %(width)b::integer * (place::integer - 1)"
+    "  FOR %(width)b::integer)"
+    " FROM unnest(%(ids)b::text[]) WITH ORDINALITY u (id, place)"
+)
+_UPDATE_IDS = (
+    "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
+    " WHERE i.stream = %b AND i.id = u.id"
+)
+_TOO_OLD = "SELECT max(seq) FROM truecast_entries WHERE at < %b"
+_TOO_MUCH = (
+    "SELECT max(seq) FROM (SELECT seq, sum(coalesce(length(body), 0) + 100)"
+    " OVER (ORDER BY seq DESC) AS total FROM truecast_entries) sums WHERE total > %b"
+)
+_SAVE = (
+    "INSERT INTO truecast_snapshots VALUES (%b, %b, %b, %b) ON CONFLICT (stream)"
+    " DO UPDATE SET seq = excluded.seq, state = excluded.state, info = excluded.info"
+)
+
+
+class PostgresStore:
+    """A database of PostgreSQL; see `Store`."""
+
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.epoch = 0
+        self._db: psycopg.Connection[Any] | None = None
+
+    @property
+    def db(self) -> psycopg.Connection[Any]:
+        """The connection."""
+        if self._db is None:
+            raise psycopg.OperationalError("the database is not open")
+        return self._db
+
+    def acquire(self, *, wait: bool) -> None:
+        """See `Store`. The lock is held by the session."""
+        self._connect()
+        while not self._locked():
+            if not wait:
+                self.close()
+                raise LockedError(
+                    "another process writes to this database: stop it, or use standby"
+                )
+            time.sleep(_WAIT)
+        with self.db.transaction():
+            self.db.execute(_TABLES)
+            self.db.execute(
+                "INSERT INTO truecast_meta VALUES (1, %b, 0, 0, 0, 0, %b) ON CONFLICT DO NOTHING",
+                (SCHEMA, ORIGIN),
+            )
+            schema, epoch = self._one("SELECT schema, epoch FROM truecast_meta FOR UPDATE")
+            if schema != SCHEMA:
+                raise LockedError(
+                    f"this database was written by a newer truecast: upgrade, for schema {schema}"
+                )
+            self.db.execute("UPDATE truecast_meta SET epoch = %b", (epoch + 1,))
+        self.epoch = epoch + 1
+
+    def read_only(self) -> None:
+        """See `Store`."""
+        self._connect()
+        self.db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def _connect(self) -> None:
+        self._db = psycopg.connect(
+            self.url, autocommit=True, connect_timeout=5, prepare_threshold=2
+        )
+        self._db.execute("SET synchronous_commit = on")
+        self._db.execute("SET plan_cache_mode = force_generic_plan")
+
+    def _locked(self) -> bool:
+        return bool(self._one("SELECT pg_try_advisory_lock(%b)", (_LOCK,))[0])
+
+    def _one(self, query: str, values: Sequence[Any] = ()) -> tuple[Any, ...]:
+        row = self.db.execute(query, values).fetchone()
+        if row is None:
+            raise psycopg.DataError(f"there is no answer to {query}")
+        return tuple(row)
+
+    def reopen(self) -> None:
+        """See `Store`."""
+        self.close()
+        self._connect()
+        if not self._locked():  # our old session may not have ended yet
+            raise LockedError("another process writes to this database")
+        if self._one("SELECT epoch FROM truecast_meta")[0] != self.epoch:
+            raise LockedError("another process has taken over this database")
+
+    def close(self) -> None:
+        """See `Store`."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def head(self) -> Head:
+        """See `Store`."""
+        row = self.db.execute(
+            "SELECT seq, at, chain FROM truecast_entries ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
+        return Head(*row) if row else self.base()
+
+    def base(self) -> Head:
+        """See `Store`."""
+        return Head(*self._one("SELECT seq, at, chain FROM truecast_meta"))
+
+    def streams(self) -> list[StreamRow]:
+        """See `Store`."""
+        rows = self.db.execute(
+            "SELECT number, name, options, created, coalesce(s.seq, 0), s.info,"
+            " s.state IS NULL OR length(s.state) = 0,"
+            " (SELECT count(*) FROM truecast_entries e"
+            "  WHERE e.stream = number AND e.seq > coalesce(s.seq, 0))"
+            " FROM truecast_streams LEFT JOIN truecast_snapshots s ON s.stream = number"
+            " ORDER BY number"
+        )
+        return [StreamRow(*row) for row in rows]
+
+    def last_number(self) -> int:
+        """See `Store`."""
+        return int(self._one("SELECT numbers FROM truecast_meta")[0])
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
+        """See `Store`."""
+        streams = [stream for stream, ids in keys.items() for _ in ids]
+        names = [name for ids in keys.values() for name in ids]
+        rows = self.db.execute(
+            "SELECT i.stream, i.id, ticket, score, said, outcome"
+            " FROM unnest(%b::bigint[], %b::text[]) k (stream, id)"
+            " JOIN truecast_ids i ON i.stream = k.stream AND i.id = k.id",
+            (streams, names),
+            binary=True,
+        )
+        return {(stream, name): Known(*known) for stream, name, *known in rows}
+
+    def commit(self, batch: Batch) -> None:
+        """See `Store`."""
+        with self.db.pipeline(), self.db.transaction(), self.db.cursor() as cursor:
+            # fails, by a division by zero, if another process has taken over
+            cursor.execute(
+                "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
+            )
+            for created in batch.created:
+                cursor.execute("INSERT INTO truecast_streams VALUES (%b, %b, %b, %b)", created)
+                cursor.execute("UPDATE truecast_meta SET numbers = %b", created[:1])
+            if batch.entries:
+                columns = [list(column) for column in zip(*batch.entries, strict=True)]
+                cursor.execute(_INSERT_ENTRIES, columns)
+            for rows in batch.issued:
+                cursor.execute(_INSERT_IDS, asdict(rows) | {"width": rows.width})
+            for (stream, outcome), ids in batch.resolved.items():
+                cursor.execute(_UPDATE_IDS, (outcome, ids, stream))
+            for stream in batch.deleted:
+                self._delete(cursor, stream)
+            for snapshot in batch.snapshots:
+                cursor.execute(_SAVE, snapshot)
+
+    @staticmethod
+    def _delete(cursor: psycopg.Cursor[Any], stream: int) -> None:
+        for query in (
+            "DELETE FROM truecast_ids WHERE stream = %b",
+            "DELETE FROM truecast_snapshots WHERE stream = %b",
+            "DELETE FROM truecast_streams WHERE number = %b",
+            "UPDATE truecast_entries SET body = NULL WHERE stream = %b",
+        ):
+            cursor.execute(query, (stream,))
+
+    def snapshot(self, stream: int) -> Snapshot | None:
+        """See `Store`."""
+        row = self.db.execute(
+            "SELECT * FROM truecast_snapshots WHERE stream = %b", (stream,), binary=True
+        ).fetchone()
+        return Snapshot(*row) if row else None
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """See `Store`."""
+        rows = self.db.execute("SELECT * FROM truecast_snapshots ORDER BY stream", binary=True)
+        return map(Snapshot._make, rows)
+
+    def broken(self) -> list[str]:
+        """See `Store`: PostgreSQL checks its pages itself, if it was set up to."""
+        return []
+
+    def entries(
+        self, after: int, *, stream: int | None = None, until: int | None = None
+    ) -> Iterator[Entry]:
+        """See `Store`."""
+        which = "" if stream is None else "AND stream = %(stream)b"
+        query = (
+            f"SELECT {_COLUMNS} FROM truecast_entries"  # noqa: S608  # both are constants
+            f" WHERE seq > %(after)b AND seq <= %(until)b {which} ORDER BY seq LIMIT {_BATCH}"
+        )
+        last = (1 << 62) if until is None else until
+        while True:
+            values = {"after": after, "until": last, "stream": stream}
+            rows = self.db.execute(query, values, binary=True).fetchall()
+            yield from map(Entry._make, rows)
+            if len(rows) < _BATCH:
+                return
+            after = rows[-1][0]
+
+    def cut(self, before: int, most: int) -> int:
+        """See `Store`."""
+        found = self._one(_TOO_OLD, (before,)), self._one(_TOO_MUCH, (most,))
+        return max(row[0] or 0 for row in found)
+
+    def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
+        """See `Store`."""
+        with self.db.transaction():
+            self.db.execute(
+                "SELECT 1 / (epoch = %b)::integer FROM truecast_meta FOR UPDATE", (self.epoch,)
+            )
+            for stream, names in ids.items():
+                self.db.execute(
+                    "DELETE FROM truecast_ids WHERE stream = %b AND id = ANY(%b)",
+                    (stream, list(names)),
+                )
+            self.db.execute("DELETE FROM truecast_entries WHERE seq <= %b", (base.seq,))
+            self.db.execute("UPDATE truecast_meta SET seq = %b, at = %b, chain = %b", base)
+
+    def size(self) -> int:
+        """See `Store`."""
+        return int(self._one("SELECT pg_database_size(current_database())")[0])

@@ -1,0 +1,307 @@
+"""The journal in SQLite: a file, a write-ahead log that is synced at every commit, a lock beside.
+
+`synchronous=FULL` in WAL mode syncs the log before a commit returns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+import msgspec
+
+from truecast.errors import FileError
+from truecast.serve.events import ORIGIN, Entry, Head
+from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
+
+__all__ = ["SQLiteStore"]
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    schema INTEGER NOT NULL, epoch INTEGER NOT NULL, numbers INTEGER NOT NULL,
+    seq INTEGER NOT NULL, at INTEGER NOT NULL, chain BLOB NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS entries (
+    seq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, at INTEGER NOT NULL, kind INTEGER NOT NULL,
+    digest BLOB NOT NULL, chain BLOB NOT NULL, body BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS entries_of_stream ON entries (stream, seq);
+CREATE TABLE IF NOT EXISTS streams (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+    options BLOB NOT NULL, created INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS ids (
+    stream INTEGER NOT NULL, id TEXT NOT NULL, ticket INTEGER NOT NULL,
+    score BLOB NOT NULL, said BLOB NOT NULL, outcome INTEGER,
+    PRIMARY KEY (stream, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS snapshots (
+    stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, info BLOB NOT NULL
+) STRICT;
+"""
+# One statement for many rows: it runs without the interpreter lock.
+_INSERT_IDS = """
+INSERT INTO ids SELECT ?1, value, ?2 + key,
+    substr(?4, ?3 * key + 1, ?3), substr(?5, ?3 * key + 1, ?3), NULL
+FROM json_each(?6)
+"""
+_UPDATE_IDS = """
+UPDATE ids SET outcome = ? WHERE stream = ? AND id IN (SELECT value FROM json_each(?))
+"""
+_TOO_OLD = "SELECT max(seq) FROM entries WHERE at < ?"
+_TOO_MUCH = """
+SELECT max(seq) FROM (
+    SELECT seq, sum(coalesce(length(body), 0) + 100) OVER (ORDER BY seq DESC) AS total FROM entries
+) WHERE total > ?
+"""
+_COLUMNS = "seq, stream, at, kind, digest, chain, body"
+_WAIT = 0.2  # seconds between two looks at the lock
+
+
+class SQLiteStore:
+    """A file of SQLite; see `Store`."""
+
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.epoch = 0
+        self._lock: IO[bytes] | None = None
+        self._db: sqlite3.Connection | None = None
+        self._file = 0, 0
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection."""
+        if self._db is None:
+            raise sqlite3.OperationalError("the database is not open")
+        return self._db
+
+    def acquire(self, *, wait: bool) -> None:
+        """See `Store`. The lock is held by this process until it ends, however it ends."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115  # kept open: it is the lock
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if not wait:
+                    lock.close()
+                    raise LockedError(
+                        f"another process writes to {self.path}: stop it, or use standby"
+                    ) from error
+                time.sleep(_WAIT)
+        self._lock = lock
+        self._connect()
+        self._begin_epoch()
+
+    def read_only(self) -> None:
+        """See `Store`."""
+        if not self.path.exists():
+            raise FileError(str(self.path), "does not exist")
+        address = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+        self._db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        self._db.execute("BEGIN")
+
+    def _connect(self) -> None:
+        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5)
+        try:
+            db.execute("PRAGMA journal_mode=WAL").fetchone()
+            db.execute("PRAGMA synchronous=FULL")
+            db.execute("PRAGMA cache_size=-65536")
+            db.executescript(_TABLES)
+        except BaseException:
+            db.close()
+            raise
+        self._db = db
+        self._file = self._seen()
+
+    def _seen(self) -> tuple[int, int]:
+        """Which file is there: one that was moved or replaced is written to no more."""
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
+
+    def _begin_epoch(self) -> None:
+        with _Transaction(self.db) as db:
+            db.execute("INSERT OR IGNORE INTO meta VALUES (1, ?, 0, 0, 0, 0, ?)", (SCHEMA, ORIGIN))
+            schema, epoch = db.execute("SELECT schema, epoch FROM meta").fetchone()
+            if schema != SCHEMA:
+                raise LockedError(
+                    f"{self.path} was written by a newer truecast: upgrade, to read schema {schema}"
+                )
+            db.execute("UPDATE meta SET epoch = ?", (epoch + 1,))
+        self.epoch = epoch + 1
+
+    def reopen(self) -> None:
+        """See `Store`: the lock is still ours."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        if not self.path.exists():
+            raise sqlite3.OperationalError(f"{self.path} is gone")
+        self._connect()
+        self._check_epoch(self.db)
+
+    def close(self) -> None:
+        """See `Store`."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _check_epoch(self, db: sqlite3.Connection) -> None:
+        found = db.execute("SELECT epoch FROM meta").fetchone()
+        if found is None or found[0] != self.epoch:
+            raise LockedError(f"another process has taken over {self.path}")
+
+    def head(self) -> Head:
+        """See `Store`."""
+        row = self.db.execute(
+            "SELECT seq, at, chain FROM entries ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
+        return Head(*row) if row else self.base()
+
+    def base(self) -> Head:
+        """See `Store`."""
+        return Head(*self.db.execute("SELECT seq, at, chain FROM meta").fetchone())
+
+    def streams(self) -> list[StreamRow]:
+        """See `Store`."""
+        rows = self.db.execute(
+            "SELECT number, name, options, created, coalesce(s.seq, 0), s.info,"
+            " s.state IS NULL OR length(s.state) = 0,"
+            " (SELECT count(*) FROM entries e"
+            "  WHERE e.stream = number AND e.seq > coalesce(s.seq, 0))"
+            " FROM streams LEFT JOIN snapshots s ON s.stream = number ORDER BY number"
+        )
+        return [StreamRow(*row) for row in rows]
+
+    def last_number(self) -> int:
+        """See `Store`."""
+        number: int = self.db.execute("SELECT numbers FROM meta").fetchone()[0]
+        return number
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
+        """See `Store`."""
+        found: dict[tuple[int, str], Known] = {}
+        for stream, ids in keys.items():
+            rows = self.db.execute(
+                "SELECT ids.id, ticket, score, said, outcome FROM json_each(?) k"
+                " CROSS JOIN ids ON ids.stream = ? AND ids.id = k.value",
+                (_json(ids), stream),
+            )
+            for name, *known in rows:
+                found[stream, name] = Known(*known)
+        return found
+
+    def commit(self, batch: Batch) -> None:
+        """See `Store`."""
+        with _Transaction(self.db) as db:
+            self._check_epoch(db)
+            if self._seen() != self._file:
+                raise sqlite3.OperationalError(f"{self.path} was moved or replaced")
+            for created in batch.created:
+                db.execute("INSERT INTO streams VALUES (?, ?, ?, ?)", created)
+                db.execute("UPDATE meta SET numbers = ?", created[:1])
+            db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", batch.entries)
+            for rows in batch.issued:
+                values = (
+                    rows.stream,
+                    rows.first,
+                    rows.width,
+                    rows.scores,
+                    rows.said,
+                    _json(rows.ids),
+                )
+                db.execute(_INSERT_IDS, values)
+            for (stream, outcome), ids in batch.resolved.items():
+                db.execute(_UPDATE_IDS, (outcome, stream, _json(ids)))
+            for stream in batch.deleted:
+                self._delete(db, stream)
+            db.executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", batch.snapshots)
+
+    @staticmethod
+    def _delete(db: sqlite3.Connection, stream: int) -> None:
+        db.execute("DELETE FROM ids WHERE stream = ?", (stream,))
+        db.execute("DELETE FROM snapshots WHERE stream = ?", (stream,))
+        db.execute("DELETE FROM streams WHERE number = ?", (stream,))
+        db.execute("UPDATE entries SET body = NULL WHERE stream = ?", (stream,))
+
+    def snapshot(self, stream: int) -> Snapshot | None:
+        """See `Store`."""
+        row = self.db.execute("SELECT * FROM snapshots WHERE stream = ?", (stream,)).fetchone()
+        return Snapshot(*row) if row else None
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """See `Store`."""
+        return map(Snapshot._make, self.db.execute("SELECT * FROM snapshots ORDER BY stream"))
+
+    def broken(self) -> list[str]:
+        """See `Store`."""
+        found = [row[0] for row in self.db.execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def entries(
+        self, after: int, *, stream: int | None = None, until: int | None = None
+    ) -> Iterator[Entry]:
+        """See `Store`."""
+        which = "" if stream is None else "AND stream = :stream"
+        rows = self.db.execute(
+            f"SELECT {_COLUMNS} FROM entries"  # noqa: S608  # both are constants
+            f" WHERE seq > :after AND seq <= :until {which} ORDER BY seq",
+            {"after": after, "until": (1 << 62) if until is None else until, "stream": stream},
+        )
+        return map(Entry._make, rows)
+
+    def cut(self, before: int, most: int) -> int:
+        """See `Store`."""
+        found = [self.db.execute(_TOO_OLD, (before,)), self.db.execute(_TOO_MUCH, (most,))]
+        return max(row.fetchone()[0] or 0 for row in found)
+
+    def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
+        """See `Store`."""
+        with _Transaction(self.db) as db:
+            self._check_epoch(db)
+            for stream, names in ids.items():
+                keys = [(stream, name) for name in names]
+                db.executemany("DELETE FROM ids WHERE stream = ? AND id = ?", keys)
+            db.execute("DELETE FROM entries WHERE seq <= ?", (base.seq,))
+            db.execute("UPDATE meta SET seq = ?, at = ?, chain = ?", base)
+
+    def size(self) -> int:
+        """See `Store`."""
+        files = (Path(f"{self.path}{end}") for end in ("", "-wal"))
+        return sum(os.stat(file).st_size for file in files if file.exists())
+
+
+def _json(ids: Sequence[str]) -> str:
+    return msgspec.json.encode(ids).decode()
+
+
+class _Transaction:
+    """Commits at its end, or undoes everything and raises."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def __enter__(self) -> sqlite3.Connection:
+        self.db.execute("BEGIN IMMEDIATE")
+        return self.db
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self.db.execute("COMMIT")
+        finally:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")

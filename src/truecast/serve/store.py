@@ -1,0 +1,157 @@
+"""What the service needs of a database, and what it writes in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from truecast.errors import TruecastError
+from truecast.serve.events import Entry, Head
+
+__all__ = ["Batch", "Issued", "Known", "LockedError", "Snapshot", "Store", "StreamRow"]
+
+SCHEMA = 1
+
+
+class LockedError(TruecastError):
+    """Another process writes to this database."""
+
+
+class Known(NamedTuple):
+    """What is known of an id."""
+
+    ticket: int
+    score: bytes
+    said: bytes
+    outcome: int | None
+
+
+@dataclass(slots=True)
+class Issued:
+    """Rows of the table of ids: of one stream, with tickets that follow on one another."""
+
+    stream: int
+    first: int  # ticket
+    ids: list[str]
+    scores: bytes  # packed, as many bytes for each row
+    said: bytes
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row."""
+        return len(self.scores) // len(self.ids)
+
+
+class Snapshot(NamedTuple):
+    """The state of a stream after the entry `seq`."""
+
+    stream: int
+    seq: int
+    state: bytes  # empty if it has so few entries that they are replayed instead
+    info: bytes  # what a list of streams shows, as JSON
+
+
+class StreamRow(NamedTuple):
+    """A stream as the database lists it."""
+
+    number: int
+    name: str
+    options: bytes
+    created: int
+    seq: int  # of its snapshot, 0 if there is none
+    info: bytes | None
+    brief: bool  # whether its snapshot has no state
+    behind: int  # entries after its snapshot
+
+
+@dataclass(slots=True)
+class Batch:
+    """All that one transaction writes."""
+
+    entries: list[Entry] = field(default_factory=list)
+    issued: list[Issued] = field(default_factory=list)
+    resolved: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    created: list[tuple[int, str, bytes, int]] = field(default_factory=list)
+    deleted: list[int] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+
+    def issue(self, stream: int, first: int, ids: list[str], scores: bytes, said: bytes) -> None:
+        """Add ids, to the rows before if they follow on them."""
+        last = self.issued[-1] if self.issued else None
+        if last is not None and last.stream == stream and last.first + len(last.ids) == first:
+            last.ids.extend(ids)
+            last.scores += scores
+            last.said += said
+        else:
+            self.issued.append(Issued(stream, first, list(ids), scores, said))
+
+    def resolve(self, stream: int, outcome: int, ids: list[str]) -> None:
+        """Add outcomes, by what they are."""
+        self.resolved.setdefault((stream, outcome), []).extend(ids)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.snapshots)
+
+
+class Store(Protocol):
+    """A database. All calls come from one thread, the writer's.
+
+    Errors of the database are raised as they are; `service` makes `Unavailable` of them.
+    """
+
+    errors: tuple[type[Exception], ...]  #: what the database raises
+    epoch: int  #: how many processes have written here, one after the other
+
+    def acquire(self, *, wait: bool) -> None:
+        """Become the only writer, or raise LockedError; makes the tables if there are none."""
+
+    def read_only(self) -> None:
+        """Connect to read, beside a process that writes: all reads are of one moment."""
+
+    def reopen(self) -> None:
+        """Connect anew after an error; raise LockedError if another process writes by now."""
+
+    def close(self) -> None:
+        """Let others write."""
+
+    def head(self) -> Head:
+        """Return the end of the journal."""
+
+    def base(self) -> Head:
+        """Return where the journal begins: the last entry that retention has removed."""
+
+    def streams(self) -> list[StreamRow]:
+        """Return all streams that are not deleted."""
+
+    def last_number(self) -> int:
+        """Return the highest number that a stream ever had."""
+
+    def lookup(self, keys: Mapping[int, Sequence[str]]) -> dict[tuple[int, str], Known]:
+        """Return what is known of ids, by the number of their stream."""
+
+    def commit(self, batch: Batch) -> None:
+        """Write all of it durably, or nothing."""
+
+    def snapshot(self, stream: int) -> Snapshot | None:
+        """Return the state of a stream as it was last saved."""
+
+    def entries(
+        self, after: int, *, stream: int | None = None, until: int | None = None
+    ) -> Iterator[Entry]:
+        """Return entries in order: of one stream, or of all."""
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """Return the saved states of all streams."""
+
+    def broken(self) -> list[str]:
+        """Return what the database itself finds wrong with its files."""
+
+    def cut(self, before: int, most: int) -> int:
+        """Return the last entry that is too old, or beyond these bytes of bodies; 0 for none."""
+
+    def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
+        """Remove entries up to `base`, and these ids, in one transaction."""
+
+    def size(self) -> int:
+        """Return the bytes that the database takes."""

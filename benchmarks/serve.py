@@ -249,6 +249,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--seconds", type=float, default=4.0, help="about how long each load lasts")
     asked.add_argument("--quick", action="store_true", help="SQLite only, no day")
+    asked.add_argument("--day", type=int, default=2_400_000, help="pairs of a day")
     options = asked.parse_args()
     header("The service under load", "serve.py", "uvicorn", "msgspec")
     print(f"\n{CONNECTIONS} connections on loopback; the client shares the cores. A pair is a forecast and its outcome, each\n"
@@ -270,10 +271,9 @@ def main() -> None:
                   f"| **{at(it.waits, 0.99)}** | **{it.rows:,.0f}** | {batch:,} | {alone:,.0f} | {it.pairs / alone:.1f} "
                   f"| {it.each:.0f} | {it.row:.1f} |", flush=True)  # fmt: skip
         if not options.quick:
-            memory = day(["--data", f"{folder}/day"], 2_400_000, 20)
-            print(
-                "\n## A day\n\n2,400,000 pairs, 28 a second for a day, as fast as they go, over 20 streams.\n"
-            )
+            memory = day(["--data", f"{folder}/day"], options.day, 20)
+            print(f"\n## A day\n\n{options.day:,} pairs, {options.day / 86_400:.0f} a second for a day, as fast as they go,\n"
+                  "in requests of 100 rows over 20 streams.\n")  # fmt: skip
             print("| pairs | MB in memory |\n|---|---|")
             for rounds, size in memory:
                 print(f"| {rounds:,} | {size:.0f} |")

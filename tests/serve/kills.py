@@ -24,7 +24,7 @@ from truecast.serve.service import open_service, store_of
 from truecast.serve.stream import LiveStream
 
 AT_ONCE = 12  # requests under way
-OPTIONS = StreamOptions(max_unresolved=200)
+OPTIONS = StreamOptions(max_unresolved=1_000)
 
 
 def requests(seed, count):

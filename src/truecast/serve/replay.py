@@ -37,7 +37,7 @@ class Replay:
     check
         Whether to compare the forecasts with those that the journal says were given.
     aside
-        Where another thread may help.
+        A single thread that may help.
     """
 
     def __init__(

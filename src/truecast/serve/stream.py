@@ -6,6 +6,7 @@ each. Times come from the entries, so that replaying them gives the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ __all__ = ["CELLS", "Group", "LiveStream", "Steps", "name_of"]
 Group = str | list[str] | None
 
 CELLS = 256, 64  # of a record: of one outcome, and of each of several classes
+_PART = 5_000  # steps that two threads work on, one after the other
 _FEW = 8  # rows up to which one by one is faster
 _NO_NUMBERS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -39,6 +41,24 @@ class Steps(NamedTuple):
     tickets: NDArray[np.int64]
     outcomes: NDArray[np.uint8]
     order: NDArray[np.uint8]
+
+    def parts(self, size: int) -> Iterator[Steps]:
+        """Yield the same in parts of this many steps."""
+        issued = resolved = 0
+        for first in range(0, len(self.order), size):
+            order = self.order[first : first + size]
+            came = resolved + int(order.sum())
+            made = issued + len(order) - (came - resolved)
+            yield Steps(
+                self.at[issued:made],
+                self.scores[issued:made],
+                None if self.names is None else self.names[issued:made],
+                self.about[issued:made],
+                self.tickets[resolved:came],
+                self.outcomes[resolved:came],
+                order,
+            )
+            issued, resolved = made, came
 
 
 class LiveStream:
@@ -169,30 +189,40 @@ class LiveStream:
     def play(self, steps: Steps, aside: Executor | None = None) -> NDArray[np.float64]:
         """Issue and resolve, of a stream without classes; return what was said at each step.
 
-        With `aside`, the monitor of the model runs in another thread.
+        With `aside`, a single thread, monitors and record follow the recalibrator there.
         """
-        _, scores, names, about, tickets, outcomes, order = steps
-        before = np.ascontiguousarray(self._probabilities(scores))
-        said = np.empty(len(order))
-        rest = names, about, tickets, outcomes, order
-        watching = aside.submit(self.monitors[0]._steps, before, *rest) if aside else None
-        self.recalibrator._desk.steps(scores.reshape(-1, 1), *rest, said)
-        after = said[order == 0]
-        self.monitors[1]._steps(after, *rest)
+        if aside is None:
+            said = self._recalibrate(steps)
+            self._watch(steps, said)
+            return said
+        told, watching = [], []
+        for part in steps.parts(_PART):
+            told.append(self._recalibrate(part))
+            watching.append(aside.submit(self._watch, part, told[-1]))
+        for part_done in watching:
+            part_done.result()
+        return np.concatenate(told) if told else np.empty(0)
+
+    def _recalibrate(self, steps: Steps) -> NDArray[np.float64]:
+        said = np.empty(len(steps.order))
+        rows = steps.scores.reshape(-1, 1)
+        self.recalibrator._desk.steps(rows, *steps[2:], said)
+        return said
+
+    def _watch(self, steps: Steps, said: NDArray[np.float64]) -> None:
+        before = np.ascontiguousarray(self._probabilities(steps.scores))
+        after = said[steps.order == 0]
+        for monitor, p in zip(self.monitors, (before, after), strict=True):
+            monitor._steps(p, *steps[2:])
         self.record.steps(
             steps.at,
             before.reshape(-1, 1),
             after.reshape(-1, 1),
-            *self._members(names),
-            tickets,
-            outcomes.astype(np.int32),
-            order,
+            *self._members(steps.names),
+            steps.tickets,
+            steps.outcomes.astype(np.int32),
+            steps.order,
         )
-        if watching is None:
-            self.monitors[0]._steps(before, *rest)
-        else:
-            watching.result()
-        return said
 
     def _issue_classes(
         self, scores: NDArray[np.float64], names: list[Any] | None, events: Any

@@ -145,7 +145,7 @@ def main() -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         take(browser, url, "dashboard-list", 620, "table.streams tbody tr")
-        take(browser, f"{url}/streams/judge-7/page", "dashboard", 1080, ".point")
+        take(browser, f"{url}/streams/judge-7/page", "dashboard", 1190, ".point")
         browser.close()
 
 

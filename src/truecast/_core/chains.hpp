@@ -349,6 +349,10 @@ class Search {
         Count from, to;
         bool empty() const { return from > to; }
     };
+    // The points strictly inside a cell: from the first of them up to, without, the last.
+    struct Inside {
+        Range zeros, ones;
+    };
     // Numbers for each j from the first on.
     struct Stretch {
         double* data;
@@ -383,6 +387,10 @@ class Search {
     std::vector<double> own_, lag_, lead_;
 
     bool done() const { return found_.outcome == Outcome::done; }
+    Inside inside(const Value& low, const Value& high) const {
+        return {{zeros_.up_to(low), zeros_.less_than(high)},
+                {ones_.up_to(low), ones_.less_than(high)}};
+    }
     Row& row(Count i) { return rows_[index(i)]; }
 
     // Values from 0 to 1, on a stack: the lower half of a cell, its middle, its upper half.
@@ -446,16 +454,17 @@ class Search {
         const Value &value, &low, &high;  // the parents in the tree are low and high
         bool local;                       // leave out steps that cost no more if split
         View zero, one;                   // both sides, seen from the value
-        Count di, dj;                     // points of a step
         double slack;                     // of a step
         double rest;                      // what the rest of the chain costs at least
-        Range is, js;                     // zeros and ones before a step
-        Count zeros_low, zeros_high;      // zeros up to the lower parent, and below the higher
-        Count ones_low, ones_high;
-        std::int32_t name;
+        Inside inside;                    // between the parents
+        std::int32_t name;                // of the value
+        Count di = value.zeros(), dj = value.ones();
+        Range is{0, -1}, js{0, -1};  // zeros and ones before a step
 
         // Whether the zeros of a step from row i have one strictly between the parents.
-        bool has_zero_inside(Count i) const { return i < zeros_high && i + di > zeros_low; }
+        bool has_zero_inside(Count i) const {
+            return i < inside.zeros.to && i + di > inside.zeros.from;
+        }
     };
 
     // Relaxes all steps of value m whose parents in the tree are low and high. If `local`, leaves
@@ -474,16 +483,9 @@ class Search {
                     local,
                     problem_.zeros_from(m.value, price, zeros_.up_to(m)),
                     problem_.ones_from(m.value, price, ones_.up_to(m)),
-                    m.zeros(),
-                    m.ones(),
                     price.slack(m.value) * real(m.r),
                     request_.bounds.from(m.value),
-                    {0, -1},
-                    {0, -1},
-                    zeros_.up_to(low),
-                    zeros_.less_than(high),
-                    ones_.up_to(low),
-                    ones_.less_than(high),
+                    inside(low, high),
                     static_cast<std::int32_t>(names_.size())};
         keep_within_budget(sweep);
         if (sweep.is.empty() || sweep.js.empty()) return;
@@ -537,8 +539,9 @@ class Search {
     Range begins(const Sweep& sweep, Count i) {
         Range js{std::max(row(i).lo, sweep.js.from), std::min(row(i).hi, sweep.js.to)};
         if (sweep.local && !sweep.has_zero_inside(i)) {
-            js.to = std::min(js.to, sweep.ones_high - 1);
-            if (i < sweep.zeros_high) js.from = std::max(js.from, sweep.ones_low - sweep.dj + 1);
+            const Inside& inside = sweep.inside;
+            js.to = std::min(js.to, inside.ones.to - 1);
+            if (i < inside.zeros.to) js.from = std::max(js.from, inside.ones.from - sweep.dj + 1);
         }
         const Tube& tube = request_.tube;
         if (!tube.empty()) {
@@ -647,10 +650,11 @@ class Search {
         const Count di = m.zeros(), dj = m.ones();
         if (m.r > problem_.rounds() || di > zeros_.size() || dj > ones_.size())
             return State::left_out;
-        const Count zeros_low = zeros_.up_to(low), zeros_high = zeros_.less_than(high);
-        const Count ones_low = ones_.up_to(low), ones_high = ones_.less_than(high);
+        const auto [zeros, ones] = inside(low, high);
+        const auto [zeros_low, zeros_high] = zeros;
+        const auto [ones_low, ones_high] = ones;
         const Count zeros_inside = zeros_high - zeros_low, ones_inside = ones_high - ones_low;
-        const Count inside = zeros_inside + ones_inside;
+        const Count points_inside = zeros_inside + ones_inside;
         const PricePair price = problem_.prices.at(m.value);
         const PricePair price_low = problem_.prices.at(low.value),
                         price_high = problem_.prices.at(high.value);
@@ -671,27 +675,26 @@ class Search {
         const auto nearly = [&](double share) {
             return static_cast<Count>(real(m.r) * share * (1 - 1e-12));
         };
-        const Count up = inside ? nearly(1 - high.value) - zeros_inside : di;
-        const Count down = inside ? nearly(low.value) - ones_inside : dj;
+        const Count up = points_inside ? nearly(1 - high.value) - zeros_inside : di;
+        const Count down = points_inside ? nearly(low.value) - ones_inside : dj;
         const bool inverted = up <= zeros_.size() - zeros_high && down <= ones_low &&
                               (up > 0 ? zero_high.step(zeros_high, up) : 0.0) +
                                       (down > 0 ? one_low.step(ones_low - down, down) : 0.0) <=
                                   left;
-        if (!inside && !inverted) return State::left_out;
+        if (!points_inside && !inverted) return State::left_out;
         // few points inside: splitting costs them little (docs/distance.md, theorem 6)
         const double width = 1.0 / (real(low.r) * real(high.r));
         const double steep = inverted ? width * width / 2 : 0.0;
         if (steep <= request_.cut / 4) {
-            const double cost =
-                inside_cost(zeros_, {zeros_low, zeros_high}, low.value, high.value) +
-                inside_cost(ones_, {ones_low, ones_high}, low.value, high.value);
+            const double cost = inside_cost(zeros_, zeros, low.value, high.value) +
+                                inside_cost(ones_, ones, low.value, high.value);
             if (cost <= request_.cut * real(m.r)) {
                 if (cost > 0) cuts_.push_back({cost, real(m.r)});
                 steepest_ = std::max(steepest_, steep);
                 return State::left_out;
             }
         }
-        return inside * request_.heavy >= problem_.rounds() ? State::heavy : State::light;
+        return points_inside * request_.heavy >= problem_.rounds() ? State::heavy : State::light;
     }
 
     // The least that d points cost at any value between two: those below cost what they cost at the

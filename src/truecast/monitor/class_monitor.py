@@ -227,6 +227,14 @@ class ClassMonitor(Monitor):
         _refuse_groups(group, event)
         return self._issue_row(self._row(row))
 
+    def issue_many(self, *_: Any, **__: Any) -> NoReturn:
+        """Not supported yet with classes: use `issue` for each row."""
+        _refuse_many("issue")
+
+    def resolve_many(self, *_: Any, **__: Any) -> NoReturn:
+        """Not supported yet with classes: use `resolve` for each row."""
+        _refuse_many("resolve")
+
     def resolve(self, ticket: object, label: Any) -> None:
         """Learn the class that came of an issued row.
 
@@ -285,6 +293,11 @@ def _refuse_groups(groups: Any, events: Any = None) -> None:
     for name, value in (("group", groups), ("event", events)):
         if value is not None:
             _refuse(name, value)
+
+
+def _refuse_many(call: str) -> NoReturn:
+    rule = f"must be None for {call}_many(): use {call}() for each row"
+    raise InputError("classes", rule, "several classes")
 
 
 def _refuse(name: str, value: Any) -> NoReturn:

@@ -29,6 +29,11 @@ class Evidence:
         return finite(self._look()[0])
 
     @property
+    def peak(self) -> float:
+        """The most evidence there was."""
+        return finite(self._look()[1])
+
+    @property
     def rounds(self) -> int:
         """Outcomes bet on so far."""
         rounds: int = self._look()[4]

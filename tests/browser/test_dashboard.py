@@ -185,9 +185,9 @@ def test_what_is_sent_is_seen_at_once(served: Served, look: Any) -> None:
     with served.client() as client:
         send(client, "young", [0.2, 0.7], [0, 1])
     expect = pytest.importorskip("playwright.sync_api").expect
-    expect(tile).to_have_text(str(before + 2))
+    expect(tile).to_have_text(str(before + 2), timeout=30_000)
     cell = listed.locator("tr", has_text="young").locator("td").nth(1)
-    expect(cell).to_have_text(str(before + 2))
+    expect(cell).to_have_text(str(before + 2), timeout=30_000)
 
 
 def test_names_of_others_are_text(served: Served, look: Any) -> None:
@@ -220,6 +220,65 @@ def test_the_policy_stops_foreign_script(served: Served, browser: Any) -> None:
     assert stopped[0] is None
     assert set(stopped[1]) == {"script-sr", "style-src", "connect-s"}
     page.close()
+
+
+def test_numbers_and_events_are_read_as_people_and_servers_write_them(
+    served: Served, look: Any
+) -> None:
+    page = look(served.url)
+    shown = page.evaluate(
+        r"""async () => {
+          const { duration, evidence, figure, percent, quoted } = await import("/dashboard/dom.js");
+          return [
+            [0.18884, 0, 0.00001234, null, 1].map(figure),
+            [0.5, 0.0123, 0, 1, null].map(percent),
+            [1, 0.0001, 371.2, 1e5, 2.5e131, 1e300].map(evidence),
+            [3_000, 600_000, 1e8, 1e10].map(duration),
+            ["a-b.c", "it's"].map(quoted),
+          ].map((row) => row.map((text) => text.replaceAll("\u00a0", " ")
+            .replaceAll("\u00d7", "x").replaceAll("\u2013", "-")));
+        }"""
+    )
+    assert shown == [
+        ["0.1888", "0.0000", "1.2 x 10⁻⁵", "-", "1.0000"],
+        ["50 %", "1.2 %", "0 %", "100 %", "-"],
+        ["1", "1.0 x 10⁻⁴", "371", "100,000", "2.5 x 10¹³¹", "certain"],
+        ["3 s", "10 min", "27 h", "115 days"],
+        ["a-b.c", "'it'\\''s'"],
+    ]
+    events = page.evaluate(
+        r"""async () => {
+          const { eventsOf } = await import("/dashboard/service.js");
+          const text = ": still here\n\nevent: change\ndata: {\"name\": \"é\"}\n\n"
+            + "event: deleted\ndata: {}\n\nevent: half";
+          const bytes = new TextEncoder().encode(text);
+          const body = new ReadableStream({ start(to) {
+            bytes.forEach((byte) => to.enqueue(new Uint8Array([byte])));
+            to.close();
+          } });
+          const found = [];
+          for await (const { kind, data } of eventsOf(body, () => 0)) found.push([kind, data]);
+          return found;
+        }"""
+    )
+    assert events == [["change", {"name": "é"}], ["deleted", {}]]
+
+
+def test_a_course_put_together_keeps_its_sums(served: Served, look: Any) -> None:
+    page = look(served.url)
+    found = page.evaluate(
+        """async () => {
+          const { blocks } = await import("/dashboard/charts.js");
+          const points = Array.from({ length: 300 }, (_, k) => ({ start: k, end: k + 1,
+            rounds: 1 + (k * 7) % 13, rate: (k % 5) / 5, before: 0.5, after: 0.25, noise: 0.1 }));
+          const sum = (some, field) => some.reduce((all, p) => all + p.rounds * p[field], 0);
+          const made = blocks(points);
+          return [made.length, made[0].start, made.at(-1).end,
+            ...["rate", "before", "after"].map((field) => sum(made, field) - sum(points, field))];
+        }"""
+    )
+    assert found[:3] == [36, 0, 300]
+    assert found[3:] == pytest.approx([0, 0, 0], abs=1e-9)
 
 
 def test_light_and_dark(served: Served, look: Any) -> None:

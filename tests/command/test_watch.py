@@ -254,3 +254,52 @@ def test_a_growing_file_is_followed_and_a_killed_run_continued(tmp_path: Path) -
     m = tc.Monitor()
     m.update_many(FRAME["p"], FRAME["y"])
     assert tc.Monitor.from_json(state.read_text()).state() == m.state()
+
+
+def games(count: int = 4_000, change: int = 2_000) -> pl.DataFrame:
+    """Rows of three classes; from a row on, a third of the draws are home wins."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([4, 5, 6], count)
+    y = (rng.random((count, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    y[(np.arange(count) >= change) & (y == 1) & (rng.random(count) < 0.35)] = 0
+    named = {f"p_{name}": p[:, k] for k, name in enumerate(("home", "draw", "away"))}
+    return pl.DataFrame(named | {"result": np.array(["home", "draw", "away"])[y]})
+
+
+CLASSES = "--once", "--outcome", "result", "--scores", "p_home,p_draw,p_away"
+
+
+def test_classes_are_watched_and_named() -> None:
+    frame = games()
+    frame.write_csv("games.csv")
+    done = run("games.csv", *CLASSES)
+    assert done.exit_code == 3, done.output
+    first = next(line for line in done.stdout.splitlines() if line.startswith("ALARM"))
+    assert first.startswith("ALARM result, ")
+    assert "forecasts of home are " in first
+    found = json.loads(run("games.csv", *CLASSES, "--json").stdout)["scores"]["result"]
+    m = tc.Monitor(classes=["home", "draw", "away"], normalize=True)
+    m.update_many(frame.select("p_home", "p_draw", "p_away").to_numpy(), frame["result"].to_numpy())
+    assert found["evidence"] == m.evidence
+    assert found["alarm"]["label"] == m.alarm.label == "home"
+    assert list(found["classes"]) == ["home", "draw", "away"]
+    assert found["classes"]["draw"]["alarm"]["direction"] == "too high"
+    assert found["classes"]["away"]["alarm"] is None
+
+
+def test_classes_continue_from_a_state() -> None:
+    frame = games()
+    frame.head(2_500).write_csv("games.csv")
+    assert run("games.csv", *CLASSES, "--state", "s.json").exit_code in (0, 3)
+    frame.write_csv("games.csv")
+    assert run("games.csv", *CLASSES, "--state", "s.json").exit_code == 3
+    kept = tc.ClassMonitor.from_json(Path("s.json").read_text())
+    whole = tc.Monitor(classes=["home", "draw", "away"], normalize=True)
+    whole.update_many(frame.drop("result").to_numpy(), frame["result"].to_numpy())
+    assert kept.state() == whole.state()
+    FRAME.write_csv("a.csv")
+    refused = run("a.csv", *ARGUMENTS, "--state", "s.json")
+    assert refused.exit_code == 2
+    assert "has other options, which cannot change" in refused.stderr
+    done = run("games.csv", *CLASSES, "--by", "result")
+    assert done.exit_code == 2

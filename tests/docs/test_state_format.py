@@ -71,9 +71,10 @@ first five columns of `awaited`: they are read.
 MONITOR = """
 `book` has what concerns all rounds. `chains` is a list, a single one but for the order "chains":
 each has `rounds`, and `accounts`, of everyone, of all others, and of the groups that `groups`
-names. `late` has `passed_over` and `given_up`, numbers of forecasts; `lags`, of zeros and of ones
-how many, the sum of their lags and of the squares; and the `table` of forecasts that await an
-outcome, or an older one's, as lists.
+names. Of classes, the first chain is of the likeliest one, and there is a chain for each class.
+`late` has `passed_over` and `given_up`, numbers of forecasts; `lags`, of zeros and of ones how
+many, the sum of their lags and of the squares; and the `table` of forecasts that await an outcome,
+or an older one's, as lists.
 """
 
 

@@ -84,6 +84,17 @@ def watched(**options: Any) -> tc.Monitor:
     return m
 
 
+def watched_classes() -> tc.ClassMonitor:
+    """With tickets: one resolved that waits for another, one given up."""
+    m: tc.ClassMonitor = tc.Monitor(classes=["a", "b", "c"], max_unresolved=3)
+    rows = np.column_stack([SCORES, [(1 - p) / 2 for p in SCORES], [(1 - p) / 2 for p in SCORES]])
+    m.update_many(rows, [["b", "a"][y] for y in OUTCOMES])
+    for k in range(5):
+        m.issue(rows[k])
+    m.resolve(58, "c")
+    return m
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "AlmostOneStepAhead": lambda: asked(tc.AlmostOneStepAhead(grid=10, horizon=90, at="middle")),
     "BentGrid": lambda: asked(tc.BentGrid(horizon=100, cell="lowest")),
@@ -100,6 +111,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "Recalibrator of experts": of_experts,
     "Monitor": lambda: watched(alpha=0.05),
     "Monitor with chains": lambda: watched(mean_time=1_000, order="chains", chains=2),
+    "Monitor of classes": watched_classes,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,45 @@ def test_compiled_and_plain_agree(played: list[tuple[float, int]], level: bool) 
     assert compiled.evidence == pytest.approx(plain.evidence, rel=1e-9)
     assert compiled.evidence <= plain.evidence * (1 + 1e-14)  # rounded down
     if played:
-        assert abs(compiled.finding.since - plain.since) <= 0.5 + 1e-6
+        assert abs(compiled.finding.since - plain.everyone.since) <= 0.5 + 1e-6
+
+
+names = st.sampled_from([(), ("a",), ("b", "a"), ("c",)])
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("issue"), forecasts, names),
+        st.tuples(st.just("close"), st.integers(0, 30), st.sampled_from([0, 1, None])),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps, st.booleans())
+def test_compiled_and_plain_agree_on_groups_and_late_outcomes(
+    taken: list[tuple[str, Any, Any]], level: bool
+) -> None:
+    """In the order of issue; None is an outcome that never comes."""
+    compiled, plain = pair(level=level)
+    for what, first, second in taken:
+        if what == "issue":
+            assert compiled.issue(first, group=second or None) == plain.issue(first, second)
+        elif awaited := compiled.awaited:
+            ticket = awaited[first % len(awaited)]
+            if second is None:
+                compiled.give_up(ticket)
+            else:
+                compiled.resolve(ticket, second)
+            plain.resolve(ticket, second)
+    assert compiled.rounds == plain.rounds
+    everyone = [(compiled, plain.evidence, plain.everyone)]
+    groups = [(compiled.groups[name], each.total, each) for name, each in plain.groups.items()]
+    for ours, evidence, account in everyone + groups:
+        if ours.alarms:
+            continue  # restarted, or scaled: the plain one does neither
+        assert ours.evidence == pytest.approx(evidence, rel=1e-9)
+        if account.stakes:
+            assert abs(ours.finding.since - account.since) <= 0.5 + 1e-6
 
 
 @settings(max_examples=30, deadline=None)

@@ -135,7 +135,7 @@ def test_streams_of_several_classes(url, scale):
     home = next(side for side in view.sides if side.label == "home")
     assert home.after.brier < home.before.brier
     assert {group.name for group in view.groups} == {"cup", "g0", "g1", "g2"}
-    assert view.verdict.kind == "unwatched"
+    assert view.verdict.headline == "Too few rounds to tell"  # all of them name an event
 
     async def again():
         async with open_service(url) as service:
@@ -215,3 +215,37 @@ def test_news_are_thinned_and_errors_remembered(tmp_path):
     assert len(news) < 20
     assert [error["count"] for error in view.errors] == [2]
     assert sum(minute["forecasts"] for minute in view.rates) == 60
+
+
+def test_classes_are_watched(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = rng.dirichlet(np.ones(3), 1_500)
+
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            await service.create("x", StreamOptions(classes=["a", "b", "c"]))
+            for k in range(0, 1_500, 250):
+                asked = [ForecastRow(row.tolist()) for row in rows[k : k + 250]]
+                answers = await service.forecasts("x", asked)
+                await service.outcomes("x", [OutcomeRow(each.id, "a") for each in answers])
+            return await service.overview("x")
+
+    view = run(play())
+    side = next(side for side in view.sides if side.label == "a")
+    assert side.before.evidence.alarm.label == "a"
+    assert side.before.evidence.alarm.direction == "too low"
+    assert view.verdict.headline.startswith("Before: not calibrated: forecasts")
+    assert view.alarms > 0
+    assert view.course[-1].evidence_before > 0
+
+
+def test_what_fails_to_be_shown_stops_nothing(tmp_path, monkeypatch):
+    async def play():
+        async with open_service(f"sqlite:///{tmp_path}/a.db") as service:
+            await service.create("x")
+            monkeypatch.setattr("truecast.serve.service.view_of", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                await service.overview("x")
+            return (await service.forecasts("x", [ForecastRow(0.5)]))[0].again
+
+    assert run(play()) is False

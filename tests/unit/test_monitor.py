@@ -493,3 +493,51 @@ def test_others_are_refused_while_a_batch_runs() -> None:
     thread.join()
     assert refused
     assert m.rounds >= 300_000
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"order": "resolution", "mean_time": 50}, {"order": "chains", "chains": 3}]
+)
+def test_known_at_replays_a_log(options: dict[str, Any]) -> None:
+    """`issue` for each row, and `resolve` after the row named, bit for bit."""
+    p, y = stream(300, seed=4)
+    rng = np.random.default_rng(5)
+    known = np.arange(300) + rng.integers(0, 12, 300)
+    events: list[Any] = [[None, "a", "b", 7][k] for k in rng.integers(0, 4, 300)]
+    groups: list[Any] = [[None, "x", ("x", "y")][k] for k in rng.integers(0, 3, 300)]
+    batch, loop = (tc.Monitor(max_unresolved=8, **options) for _ in range(2))
+    trace = np.empty(300)
+    batch.update_many(p, y, groups=groups, known_at=known, events=events, out=trace)
+    for t in range(300):
+        loop.issue(float(p[t]), group=groups[t], event=events[t])
+        for s in np.flatnonzero(known[: t + 1] == t).tolist():
+            if s in loop.awaited:
+                loop.resolve(s, int(y[s]))
+    assert batch.state() == loop.state()
+    assert batch.given_up > 0
+    assert batch.awaited
+    assert trace[-1] == batch.evidence
+    at_once, plain = tc.Monitor(**options), tc.Monitor(**options)
+    at_once.update_many(p, y, known_at=np.arange(300))
+    plain.update_many(p, y)
+    assert at_once.evidence == plain.evidence
+    before = batch.to_json()
+    for bad in ({"known_at": [0, 0]}, {"known_at": [0]}, {"events": ["a", "b"]}):
+        with pytest.raises(InputError):
+            batch.update_many([0.5, 0.5], [1, 0], **bad)
+    assert batch.to_json() == before
+
+
+def test_combined_evidence_is_for_outcomes_at_once() -> None:
+    late, on_time = tc.Monitor(), tc.Monitor()
+    on_time.resolve(on_time.issue(0.5), 1)  # before the next forecast: at once
+    assert tc.combined_evidence([on_time]) == on_time.evidence
+    tickets = [late.issue(0.5) for _ in range(2)]
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="do not wait for each other"):
+            tc.combined_evidence([late, on_time])
+        for ticket in tickets:
+            late.resolve(ticket, 1)
+        tickets = []
+    with pytest.raises(InputError, match="must not be in chains"):
+        tc.combined_evidence([tc.Monitor(order="chains")])

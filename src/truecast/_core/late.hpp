@@ -16,12 +16,14 @@ enum class Order : std::uint8_t { issue = 0, resolution = 1, chains = 2 };
 
 struct Pending {
     double p = 0.0;
-    Members of;
-    std::int64_t event = 0;  // 0 for none
-    bool bet = true;         // whether it is bet on at all
-    bool open = true;        // whether its outcome is awaited
+    Members of = everyone;
+    std::vector<double> row;  // of classes, in place of p
+    std::size_t label = 0;    // the class that came
+    std::int64_t event = 0;   // 0 for none
+    bool bet = true;          // whether it is bet on at all
+    bool open = true;         // whether its outcome is awaited
     std::uint32_t chain = 0;
-    Came came = Came::never;
+    Came came = Came::never;  // of classes: whether the likeliest one came
 };
 
 // How late outcomes came, zeros first, then ones: how many, the sum of their lags, and of squares.
@@ -58,32 +60,44 @@ struct Desk {
     Book book;
     Late late;
 
-    Desk(bool level, double limit, Order order_, std::size_t chains, std::size_t most)
-        : order(order_), most_awaited(most), book(level, limit, chains) {
+    Desk(bool level, double limit, Order order_, std::size_t chains, std::size_t most,
+         bool of_classes)
+        : order(order_), most_awaited(most), book(level, limit, chains, of_classes) {
         late.taken.assign(chains, false);
     }
 
     std::int64_t issue(double p, Members of, std::int64_t event) {
-        if (static_cast<std::size_t>(late.awaited) >= most_awaited) close(oldest(), Came::never);
         Pending made;
         made.p = p;
         made.of = std::move(of);
         made.event = event;
-        if (order == Order::chains) {
-            const auto free = late.free_chain();
-            made.bet = free.has_value();
-            made.chain = free.value_or(0);
-        } else if (event != 0) {
-            made.bet = late.events.count(event) == 0;  // one event, one factor
-        }
-        const std::int64_t number = book.clock;
-        if (event != 0) ++late.events[event];
-        const Pending& kept = late.tickets.emplace(number, std::move(made)).first->second;
-        if (order == Order::chains && kept.bet) late.taken[kept.chain] = true;
-        if (!kept.bet) ++late.passed_over;
-        ++late.awaited;
-        ++book.clock;
-        return number;
+        return issue(std::move(made));
+    }
+
+    std::int64_t issue(const double* row) {
+        Pending made;
+        made.row.assign(row, row + book.chains.size() - 1);
+        return issue(std::move(made));
+    }
+
+    bool awaits(std::int64_t number) const {
+        const auto found = late.tickets.find(number);
+        return found != late.tickets.end() && found->second.open;
+    }
+
+    // The class that came of an awaited row.
+    void close_row(std::int64_t number, std::size_t label) {
+        Pending& ticket = late.tickets.find(number)->second;
+        ticket.label = label;
+        close(number, came_of(ticket.row.data(), label));
+    }
+
+    // A row whose outcome is known before the next one is said.
+    void at_once(const double* row, std::size_t label) {
+        if (late.tickets.empty())
+            book.settle(row, label, book.clock++, came_of(row, label));
+        else
+            close_row(issue(row), label);
     }
 
     // The outcome of an awaited forecast; nothing if it is given up and left out.
@@ -127,11 +141,6 @@ struct Desk {
             close(issue(p, of, 0), came);
     }
 
-    bool awaits(std::int64_t number) const {
-        const auto found = late.tickets.find(number);
-        return found != late.tickets.end() && found->second.open;
-    }
-
     std::int64_t oldest() const {
         for (const auto& [number, ticket] : late.tickets)
             if (ticket.open) return number;
@@ -139,6 +148,30 @@ struct Desk {
     }
 
   private:
+    std::int64_t issue(Pending made) {
+        if (static_cast<std::size_t>(late.awaited) >= most_awaited) close(oldest(), Came::never);
+        if (order == Order::chains) {
+            const auto free = late.free_chain();
+            made.bet = free.has_value();
+            made.chain = free.value_or(0);
+        } else if (made.event != 0) {
+            made.bet = late.events.count(made.event) == 0;  // one event, one factor
+        }
+        const std::int64_t number = book.clock;
+        if (made.event != 0) ++late.events[made.event];
+        const Pending& kept = late.tickets.emplace(number, std::move(made)).first->second;
+        if (order == Order::chains && kept.bet) late.taken[kept.chain] = true;
+        if (!kept.bet) ++late.passed_over;
+        ++late.awaited;
+        ++book.clock;
+        return number;
+    }
+
+    Came came_of(const double* row, std::size_t label) const {
+        const double* end = row + book.chains.size() - 1;
+        return std::max_element(row, end) == row + label ? Came::one : Came::zero;
+    }
+
     void note_lag(double lag, std::size_t at) {
         late.lags[at] += 1.0;
         late.lags[at + 1] += lag;
@@ -146,7 +179,11 @@ struct Desk {
     }
 
     void settle(std::int64_t number, const Pending& ticket) {
-        if (ticket.bet) book.settle(ticket.p, ticket.of, ticket.chain, number, ticket.came);
+        if (!ticket.bet) return;
+        if (ticket.row.empty())
+            book.settle(ticket.p, ticket.of, ticket.chain, number, ticket.came);
+        else
+            book.settle(ticket.row.data(), ticket.label, number, ticket.came);
     }
 };
 

@@ -18,14 +18,15 @@
 
 #include "arc.hpp"
 #include "entries.hpp"
+#include "stakes.hpp"
 
 namespace truecast::monitor {
 
 // The line of forecasts is cut into rows, narrow near 0 and 1. In a row each fixed bet has one
 // lean.
 constexpr std::size_t rows = 256, places = 8;
-constexpr std::array<double, 4> offsets{-0.6, -0.2, 0.2, 0.6};    // in log-odds
-constexpr std::array<double, 2> slopes{-0.3, 0.35};               // times the log-odds of p
+constexpr std::array<double, 4> offsets{-0.5, -0.2, 0.2, 0.5};    // in log-odds
+constexpr std::array<double, 2> slopes{-0.25, 0.35};              // times the log-odds of p
 constexpr std::array<double, 2> dips{-0.6, 0.6};                  // in log-odds, at one place
 constexpr std::array<double, 2> memories{500.0, 5000.0};          // rounds that learned bets recall
 constexpr std::array<std::size_t, 3> finenesses{1, 4, 16};        // cells that they tell apart
@@ -37,9 +38,14 @@ constexpr std::size_t leaning = fixed_bets + learned_bets;
 constexpr std::size_t bets = leaning + lapses.size();
 constexpr std::size_t cells = 2 * (1 + 4 + 16);  // of all learned bets
 
-// What part of a stake goes to the bets of each kind: these sum to 1.
-constexpr double to_offsets = 0.40, to_slopes = 0.28, to_places = 0.16, to_learned = 0.12,
-                 to_lapses = 0.04;
+// What part of a stake goes to each bet: these sum to 1. A bet that leans little gets more: its
+// changes take so long to find that stakes made meanwhile count, and log(1 / part) is paid out of
+// what is left (docs/monitor.md, section 2).
+constexpr std::array<double, 4> to_offsets{0.1, 0.14, 0.14, 0.1};
+constexpr std::array<double, 2> to_slopes{0.17, 0.1};
+constexpr double to_a_place = 0.14 / 16.0;
+constexpr std::array<double, 6> to_learned{0.03, 0.03, 0.02, 0.01, 0.005, 0.005};
+constexpr double to_a_lapse = 0.005;
 
 constexpr double calm = 20.0;           // variance that a learned bet sees before it leans
 constexpr double farthest_logit = 5.0;  // beyond it slopes lean no further
@@ -79,15 +85,11 @@ struct Table {
             for (std::size_t k = first; k < fixed_bets; ++k)
                 at[place][k] = (k - first) % places == place ? 1.0 : 0.0;
         }
-        const auto divide = [this](std::size_t from, std::size_t count, double part) {
-            for (std::size_t k = from; k < from + count; ++k)
-                share[k] = part / static_cast<double>(count);
-        };
-        divide(0, offsets.size(), to_offsets);
-        divide(offsets.size(), slopes.size(), to_slopes);
-        divide(offsets.size() + slopes.size(), dips.size() * places, to_places);
-        divide(fixed_bets, learned_bets, to_learned);
-        divide(leaning, lapses.size(), to_lapses);
+        auto next = std::copy(to_offsets.begin(), to_offsets.end(), share.begin());
+        next = std::copy(to_slopes.begin(), to_slopes.end(), next);
+        next = std::fill_n(next, dips.size() * places, to_a_place);
+        next = std::copy(to_learned.begin(), to_learned.end(), next);
+        std::fill_n(next, lapses.size(), to_a_lapse);
     }
 };
 
@@ -297,21 +299,9 @@ struct Account {
     }
 };
 
-// What part of all stakes is for round n = 1, 2, ...: they sum to 1, and are about 1/(n log^2 n).
-// Rounds 2^b to 2^(b+1) - 1 share 1/((b+1)(b+2)) evenly.
-inline double stake_of(std::int64_t n) {
-    const int b = std::ilogb(static_cast<double>(n));
-    return 1.0 / ((b + 1.0) * (b + 2.0) * static_cast<double>(std::int64_t{1} << b));
-}
-
-// What is left of them after n rounds.
-inline double rest_after(std::int64_t n) {
-    const int b = std::ilogb(static_cast<double>(n + 1));
-    const auto begun = static_cast<double>(n + 1 - (std::int64_t{1} << b));
-    return 1.0 / (b + 1.0) - begun * stake_of(n + 1);
-}
-
 using Members = std::vector<std::uint32_t>;
+
+inline const Members everyone{0};
 
 // Rounds that are bet on one after the other: an account for everyone, 0, and one for each group.
 struct Chain {
@@ -321,8 +311,9 @@ struct Chain {
 
 // All that a round changes, but for tickets.
 struct Book {
-    bool level = true;     // else: mean time
-    double limit = 100.0;  // evidence that is an alarm
+    bool level = true;        // else: mean time
+    double limit = 100.0;     // evidence that is an alarm
+    bool of_classes = false;  // chain 0 is then of the class said to be likeliest, 1 + k of class k
     std::vector<Chain> chains;
     std::int64_t clock = 0;                           // forecasts so far
     std::int64_t rounds = 0;                          // outcomes bet on
@@ -330,8 +321,16 @@ struct Book {
     double width = 0.0;      // sum of K(p, p): how far chance can take the residuals
     std::int64_t known = 0;  // outcomes in `residual`
 
-    Book(bool level_, double limit_, std::size_t chains_)
-        : level(level_), limit(limit_), chains(chains_) {}
+    Book(bool level_, double limit_, std::size_t chains_, bool of_classes_ = false)
+        : level(level_), limit(limit_), of_classes(of_classes_), chains(chains_) {}
+
+    // What part of a round's stake a chain has. Classes share it, for all of them bet on each
+    // round.
+    double part(std::size_t at) const {
+        const auto many = static_cast<double>(chains.size());
+        if (of_classes) return at == 0 ? 0.5 : 0.5 / (many - 1.0);
+        return level ? 1.0 / many : 1.0;
+    }
 
     Entries entries() {
         return {{"clock", clock, 0, most_rounds, "forecasts so far"},
@@ -347,14 +346,13 @@ struct Book {
             if (chain.accounts.size() < accounts) chain.accounts.resize(accounts);
     }
 
-    // Rounded down by more than the rounding errors of all rounds (docs/monitor.md, section 8).
+    // Rounded down by more than the rounding errors of all rounds (docs/monitor.md, section 9).
     double evidence(std::size_t at, std::size_t group) const {
         const Chain& chain = chains[at];
         const Account& account = chain.accounts[group];
         if (level && account.refuted > 0) return for_certain;
-        const auto many = static_cast<double>(chains.size());
         double found = account.total();
-        if (level && group == 0) found += rest_after(chain.rounds) / many;
+        if (level && group == 0) found += rest_after(chain.rounds) * part(at);
         const double errors = (static_cast<double>(chain.rounds) + 64.0) * 0x1p-47;
         return found * std::max(0.0, 1.0 - errors);
     }
@@ -375,12 +373,30 @@ struct Book {
 
     // Settle a forecast of these groups, everyone among them.
     void settle(double said, const Members& of, std::size_t at, std::int64_t number, Came came) {
+        bet(said, of, at, number, came);
+        note(said, came);
+    }
+
+    // Settle a row, a forecast for each class. `came`: whether the likeliest class is the one that
+    // came, `label`.
+    void settle(const double* row, std::size_t label, std::int64_t number, Came came) {
+        const std::size_t classes = chains.size() - 1;
+        const double most = *std::max_element(row, row + classes);
+        bet(most, everyone, 0, number, came);
+        for (std::size_t k = 0; k < classes; ++k) {
+            const Came own = k == label ? Came::one : Came::zero;
+            bet(row[k], everyone, 1 + k, number, came == Came::never ? came : own);
+        }
+        note(most, came);
+    }
+
+  private:
+    void bet(double said, const Members& of, std::size_t at, std::int64_t number, Came came) {
         Chain& chain = chains[at];
         const Forecast forecast(said, number);
         ++chain.rounds;
         const double stake =
-            (level ? stake_of(chain.rounds) / static_cast<double>(chains.size()) : 1.0) /
-            static_cast<double>(of.size());
+            (level ? stake_of(chain.rounds) : 1.0) * part(at) / static_cast<double>(of.size());
         const bool wrong =
             (came == Came::one && said == 0.0) || (came == Came::zero && said == 1.0);
         for (const std::uint32_t group : of) {
@@ -392,11 +408,8 @@ struct Book {
             account.peak = std::max(account.peak, now);
             if (now >= limit) alarm(account, now);
         }
-        ++rounds;
-        note(said, came);
     }
 
-  private:
     void alarm(Account& account, double evidence) {
         if (level && account.alarms > 0) return;
         account.last = account.look(evidence);
@@ -405,6 +418,7 @@ struct Book {
     }
 
     void note(double said, Came came) {
+        ++rounds;
         const Shape shape(said);
         width += shape.rise * shape.fall;
         if (came == Came::never) return;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from truecast.files import Names, OpenTable
     from truecast.files.watching import Alarm, WatchRun
     from truecast.monitor import Finding, Monitor
+    from truecast.monitor.groups import Evidence
 
 ALARM = 3  # exit code
+_SMOOTH = "smooth calibration error"
 
 
 @click.command(cls=Once, short_help="Follow a file, and say when forecasts are off.")
-@arguments("file", "outcome", "scores")
+@arguments("file", "outcome", "scores", "classes")
 @click.option(
     "--by",
     multiple=True,
@@ -69,6 +71,7 @@ def watch(
     file: str,
     outcome: str | None,
     scores: tuple[str, ...],
+    classes: dict[str, Any],
     by: tuple[str, ...],
     alpha: float | None,
     mean_time: float | None,
@@ -98,6 +101,10 @@ def watch(
     With several --score, each is watched: a model's own probabilities and the recalibrated ones,
     say.
 
+    With several classes the outcome is the name of one, and each has a column of probabilities
+    (--scores). Each class is watched, and so is the largest probability; --alpha and --mean-time
+    are for all of them together, and an alarm names its class.
+
     FILE is CSV or JSON lines; with --once also Parquet, or packed; - reads standard input.
 
     \b
@@ -110,6 +117,7 @@ def watch(
       truecast watch scores.csv --once --alpha 0.001 || mail -s drift me
       truecast watch log.csv --mean-time 1e6 --time when --state watch.json
       truecast watch scores.csv --by airport --by carrier --once
+      truecast watch games.csv --outcome result --scores p_home,p_draw,p_away
       tail -f log.jsonl | truecast watch - --json
     """  # noqa: D301
     with errors({"alpha": "--alpha", "mean_time": "--mean-time"}):
@@ -123,7 +131,7 @@ def watch(
         check_outputs({"--state": state}, file)
         run = _watched(
             file,
-            _opener(file, outcome, scores, by, cells),
+            _opener(file, outcome, scores, by, cells | classes),
             {"alpha": alpha, "mean_time": mean_time},
             time=time,
             state=state,
@@ -197,9 +205,15 @@ def _watched(
     **options: Any,
 ) -> WatchRun:
     from truecast.files.watching import WatchRun
-    from truecast.monitor import Monitor
+    from truecast.monitor import ClassMonitor, Monitor
 
-    Monitor(**promise)  # refuse bad options before the file is read
+    def new(labels: tuple[str, ...]) -> Monitor:
+        if labels:
+            return ClassMonitor(classes=list(labels), normalize=True, **promise)
+        monitor: Monitor = Monitor(**promise)
+        return monitor
+
+    new(())  # refuse bad options before the file is read
 
     def on_alarm(alarm: Alarm) -> None:
         if not lines:
@@ -211,7 +225,7 @@ def _watched(
 
     return WatchRun(
         open_file,
-        lambda: Monitor(**promise),
+        new,
         repeatable=file != "-",
         on_alarm=on_alarm,
         **options,
@@ -270,12 +284,28 @@ def _print(run: WatchRun, as_json: bool) -> None:
         alarm = monitor.alarm
         if alarm is not None and monitor.config["alpha"] is not None:
             echo(f"  {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}")
-        echo(f"  smooth calibration error from {found.lower:.4f} to {found.upper:.4f}, 95 %")
-        for group in (name for name, each in monitor.groups.items() if each.alarm):
-            alarm = monitor.groups[group].alarm
+        echo(f"  {_SMOOTH} from {found.lower:.4f} to {found.upper:.4f}, 95 %{_why(monitor)}")
+        for group, each in _parts(monitor)[1].items():
+            alarm = each.alarm
             if alarm is not None:
                 echo(f"  {group}: {alarm.in_words(run.dates.at(alarm.since) or _row(alarm))}")
     _compare(run)
+
+
+def _why(monitor: Monitor) -> str:
+    """Why the interval may begin at 0 although there is an alarm."""
+    if not monitor.alarms or monitor.smooth_error().lower > 0:
+        return ""
+    return "; evidence finds errors that are too small for this interval"
+
+
+def _parts(monitor: Monitor) -> tuple[str, Mapping[str | int, Evidence]]:
+    """The groups, or the classes, and what they are."""
+    from truecast.monitor import ClassMonitor
+
+    if isinstance(monitor, ClassMonitor):
+        return "classes", monitor.classes
+    return "groups", monitor.groups
 
 
 def _compare(run: WatchRun) -> None:
@@ -284,6 +314,20 @@ def _compare(run: WatchRun) -> None:
     if len(run.monitors) == 2 and len(alarmed) == 1:
         (holds,) = set(run.monitors) - set(alarmed)
         echo(f"{alarmed[0]} drifted, {holds} holds")
+
+
+def _plain_parts(monitor: Monitor) -> dict[str, Any]:
+    kind, parts = _parts(monitor)
+    return {
+        kind: {
+            str(name): {
+                "rounds": part.rounds,
+                "evidence": part.evidence,
+                "alarm": None if part.alarm is None else _plain(part.alarm),
+            }
+            for name, part in parts.items()
+        }
+    }
 
 
 def _summary(run: WatchRun) -> dict[str, Any]:
@@ -303,14 +347,7 @@ def _summary(run: WatchRun) -> dict[str, Any]:
                 "since": None if monitor.alarm is None else run.dates.at(monitor.alarm.since),
                 "finding": _plain(monitor.finding),
                 "smooth_error": asdict(monitor.smooth_error()),
-                "groups": {
-                    str(name): {
-                        "rounds": group.rounds,
-                        "evidence": group.evidence,
-                        "alarm": None if group.alarm is None else _plain(group.alarm),
-                    }
-                    for name, group in monitor.groups.items()
-                },
+                **_plain_parts(monitor),
             }
             for score, monitor in run.monitors.items()
         },

@@ -22,7 +22,7 @@ from truecast.files.rounds import NoRowsError, Rounds, rounds
 from truecast.files.source import OpenTable
 from truecast.files.times import Times
 from truecast.files.unfinished import lock
-from truecast.monitor import Finding, Monitor
+from truecast.monitor import ClassMonitor, Finding, Monitor
 
 __all__ = ["Alarm", "Dates", "WatchRun"]
 
@@ -68,7 +68,7 @@ class Alarm:
     score : str
         The column of the forecasts.
     group : str or None
-        Whose forecasts they are; None for everyone's.
+        Whose forecasts they are; None for everyone's. Classes are named by the finding.
     row : str
         Where in the file the alarm came, at the latest.
     finding : Finding
@@ -102,7 +102,7 @@ class WatchRun:
         Opens the file at its beginning, as a context of the table and the names of its columns;
         takes `follow`, as `open_table` does.
     new : function
-        Makes a new monitor.
+        Makes a new monitor for classes of these names, or for outcomes 0 and 1 if there are none.
     state : Path or None
         The file that keeps it; for a single score.
     time : str or None
@@ -118,7 +118,7 @@ class WatchRun:
     """
 
     open: Opener
-    new: Callable[[], Monitor]
+    new: Callable[[tuple[str, ...]], Monitor]
     state: Path | None = None
     time: str | None = None
     repeatable: bool = True
@@ -151,12 +151,24 @@ class WatchRun:
 
     def _check(self, table: OpenTable, names: Names) -> None:
         check_there(table.name, table.columns, self.time, "--time")
-        if self.state is not None and len(names.scores) > 1:
+        if self.state is not None and len(names.scores) > 1 and not names.labels:
             raise FileError(table.name, "has several scores: --state is for one --score")
         if table.records is not None:
             table.records.hold = self.state is not None
-        kept = list(self.monitors.values())
-        self.monitors = {score: kept[0] if kept else self.new() for score in names.scores}
+        kept = next(iter(self.monitors.values()), None)
+        if kept is not None:
+            self._check_options(kept, self.new(names.labels))
+        scores = (names.outcome,) if names.labels else names.scores
+        self.monitors = {score: kept or self.new(names.labels) for score in scores}
+
+    def _check_options(self, kept: Monitor, new: Monitor) -> None:
+        before, now = kept.config, new.config
+        other = {name: value for name, value in before.items() if value != now.get(name)}
+        if other or type(kept) is not type(new):
+            shown = other or f"a {type(kept).__name__}"
+            raise FileError(
+                str(self.state), f"has other options, which cannot change: {shown}; use a new state"
+            )
 
     def _play(self, table: OpenTable, names: Names, known: int) -> None:
         also = () if self.time is None else (self.time,)
@@ -183,9 +195,12 @@ class WatchRun:
         first = next(iter(self.monitors.values())).forecasts
         if times is not None:
             self.dates.add(first, [_moment(time) for time in times.dates(part)])
-        for (score, monitor), p in zip(self.monitors.items(), part.p, strict=True):
+        said, came = list(part.p), part.y
+        if names.labels:
+            said, came = [np.column_stack(said)], np.array(names.labels)[came.astype(np.int64)]
+        for (score, monitor), p in zip(self.monitors.items(), said, strict=True):
             seen = _alarms(monitor, members)
-            monitor.update_many(p, part.y, groups=members)
+            monitor.update_many(p, came, groups=members)
             now = _alarms(monitor, members)
             for group, (count, finding) in now.items():
                 more = count - seen.get(group, (0, None))[0]
@@ -199,7 +214,8 @@ class WatchRun:
         self.alarms += count
         row = part.place(min(max(finding.round - first, 0), len(part) - 1))
         when, since = self.dates.at(finding.round), self.dates.at(finding.since)
-        self.on_alarm(Alarm(score, group, row, finding, when, since, count))
+        who = None if finding.label is not None else group
+        self.on_alarm(Alarm(score, who, row, finding, when, since, count))
 
     # What is kept from run to run.
 
@@ -228,19 +244,11 @@ class WatchRun:
         except (UnicodeDecodeError, OSError) as error:
             raise FileError(str(self.state), f"is not a saved monitor ({error})") from error
         try:
-            monitor = Monitor.from_json(text)
+            monitor = _kind(text).from_json(text)
             run = json.loads(text).get("run")
             before = None if run is None else self._load_run(run)
         except StateError as error:
             raise FileError(str(self.state), f"is not a saved monitor: {error}") from error
-        new = self.new()
-        if new.config != monitor.config:
-            kept = {
-                name: value for name, value in monitor.config.items() if value != new.config[name]
-            }
-            raise FileError(
-                str(self.state), f"has other options, which cannot change: {kept}; use a new state"
-            )
         self.monitors = {"": monitor}
         return before
 
@@ -293,8 +301,21 @@ def _sliced(part: Rounds) -> Iterator[Rounds]:
         yield part.at(slice(start, start + _SLICE), 0)
 
 
+def _kind(text: str) -> type[Monitor]:
+    """Whose state this is; a text that is none is refused by `from_json`."""
+    try:
+        saved = json.loads(text)
+    except ValueError:
+        return Monitor
+    several = isinstance(saved, dict) and saved.get("kind") == ClassMonitor.__name__
+    return ClassMonitor if several else Monitor
+
+
 def _alarms(monitor: Monitor, members: Any) -> dict[Any, tuple[int, Finding | None]]:
-    """Alarms so far, and the last, of everyone and of these groups."""
+    """Alarms so far, and the last, of everyone and of these groups; or of each class."""
+    if isinstance(monitor, ClassMonitor):
+        parts = [(None, monitor.confidence), *monitor.classes.items()]
+        return {name: (part.alarms, part.alarm) for name, part in parts}
     found: dict[Any, tuple[int, Finding | None]] = {None: (monitor.alarms, monitor.alarm)}
     names = {
         name

@@ -1,7 +1,9 @@
 """Watch forecasts, round by round: evidence that may be looked at whenever you like."""
 
+from truecast.monitor.class_monitor import ClassMonitor
+from truecast.monitor.combined import combined_evidence
 from truecast.monitor.finding import Finding
-from truecast.monitor.monitor import Monitor, combined_evidence
+from truecast.monitor.monitor import Monitor
 from truecast.monitor.smooth import SmoothInterval
 
-__all__ = ["Finding", "Monitor", "SmoothInterval", "combined_evidence"]
+__all__ = ["ClassMonitor", "Finding", "Monitor", "SmoothInterval", "combined_evidence"]

@@ -14,6 +14,10 @@ __all__ = ["Finding", "found"]
 _OFFSETS = ("too high", "too high", "too low", "too low")
 _SLOPES = ("too sure", "not sure enough")
 _PLACES: int = _core.PLACES
+_MEANT = {  # which forecasts are off, and to which side
+    "too sure": ": below 0.5 too low, above too high",
+    "not sure enough": ": below 0.5 too high, above too low",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,9 @@ class Finding:
         Means since then in that range; nan if there were none.
     rounds : float
         How many forecasts that is.
+    label : str, int or None
+        Of several classes, the one whose probabilities these are; None for those of whichever
+        class was said to be likeliest, or if there are no classes.
     """
 
     round: int
@@ -56,6 +63,7 @@ class Finding:
     forecast: float
     outcome: float
     rounds: float
+    label: str | int | None = None
 
     @property
     def points(self) -> float:
@@ -69,9 +77,9 @@ class Finding:
 
     def in_words(self, when: str | None = None) -> str:
         """Say it in a sentence; `when` is what to say instead of the number of a forecast."""
-        which = "forecasts"
+        which = "forecasts" if self.label is None else f"forecasts of {self.label}"
         if not self.everywhere:
-            which = f"forecasts from {self.low:.2g} to {self.high:.2g}"
+            which += f" from {self.low:.2g} to {self.high:.2g}"
         began = f"forecast {self.since:,}" if when is None else when
         if math.isinf(self.evidence):
             return "a forecast of exactly 0 or 1 was wrong"
@@ -83,7 +91,8 @@ class Finding:
             side = "too high" if self.points < 0 else "too low"
             return f"{which} are {_short(points)} {unit} {side} since {began}"
         means = f"said {_short(100 * self.forecast)} %, came {_short(100 * self.outcome)} %"
-        return f"{which} are {self.direction} since {began} (on average {means})"
+        meant = _MEANT.get(self.direction, "")
+        return f"{which} are {self.direction} since {began}{meant} (on average {means})"
 
     def __str__(self) -> str:
         return self.in_words()
@@ -93,9 +102,9 @@ def _short(x: float) -> str:
     return f"{x:.0f}" if x >= 10 else f"{x:.2g}"
 
 
-def found(numbers: tuple[Any, ...]) -> Finding:
+def found(numbers: tuple[Any, ...], label: str | int | None = None) -> Finding:
     """Return what the core found, by names."""
-    clock, evidence, since, earliest, latest, bet, _, miss, count, said = numbers
+    clock, evidence, since, earliest, latest, bet, _, miss, count, said, _ = numbers
     direction, low, high = _bet(bet)
     forecast = said / count if count > 0 else math.nan
     return Finding(
@@ -110,6 +119,7 @@ def found(numbers: tuple[Any, ...]) -> Finding:
         forecast=forecast,
         outcome=forecast + miss / count if count > 0 else math.nan,
         rounds=count,
+        label=label,
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["exposition", "sample"]
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_OURS = "group", "class", "part"
 
 
 def exposition(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> str:
@@ -23,8 +24,9 @@ def exposition(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> str:
     if not isinstance(prefix, str) or not _NAME.fullmatch(prefix):
         raise InputError("prefix", "must be letters, digits and _, no digit first", prefix)
     for name, value in labels.items():
-        if not _NAME.fullmatch(name) or name.startswith("__") or name == "group":
-            raise InputError("labels", "must have names of letters, digits and _", name)
+        if not _NAME.fullmatch(name) or name.startswith("__") or name in _OURS:
+            rule = f"must have names of letters, digits and _, other than {', '.join(_OURS)}"
+            raise InputError("labels", rule, name)
         if not isinstance(value, str):
             raise InputError("labels", "must be strings", value)
     return "".join(_lines(monitor, prefix, labels))
@@ -32,7 +34,7 @@ def exposition(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> str:
 
 def _lines(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> Iterator[str]:
     smooth = monitor.smooth_error()
-    groups = {name: group._look() for name, group in monitor.groups.items()}
+    parts = [(own, part._look()) for own, part in monitor._parts()]
     everyone = monitor._look(0)
     numbers: list[tuple[str, str, str, int | None, float | None]] = [
         ("rounds_total", "counter", "Outcomes bet on.", 4, None),
@@ -51,8 +53,8 @@ def _lines(monitor: Monitor, prefix: str, labels: Mapping[str, str]) -> Iterator
             yield sample(metric, labels, value)
             continue
         yield sample(metric, labels, everyone[at])
-        for group, found in groups.items():
-            yield sample(metric, {**labels, "group": str(group)}, found[at])
+        for own, found in parts:
+            yield sample(metric, {**labels, **own}, found[at])
 
 
 def sample(metric: str, labels: Mapping[str, str], value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from truecast import _check, _core
 from truecast.errors import InputError, StateError
 from truecast.monitor.finding import Finding, finite, found
-from truecast.monitor.groups import GroupEvidence, Groups
+from truecast.monitor.groups import Evidence, GroupEvidence, Groups, e_bh
 from truecast.monitor.metrics import exposition
 from truecast.monitor.saved import checked
 from truecast.monitor.smooth import SmoothInterval, smooth_interval
 from truecast.state import Saveable, plain
 
-__all__ = ["Monitor", "combined_evidence"]
+__all__ = ["Monitor"]
 
 ORDERS = "issue", "resolution", "chains"
 MAX_CHAINS = 10_000
@@ -29,6 +29,8 @@ MEAN_TIMES = 10, 1 << 50
 ALPHAS = 1e-12, 0.5
 FEWEST_LAGS = 30  # outcomes of each kind
 BEYOND_CHANCE = 6.0  # standard deviations
+
+_NONE = np.empty(0, np.int64)
 
 
 class Monitor(_core.Watch, Saveable):
@@ -67,6 +69,9 @@ class Monitor(_core.Watch, Saveable):
     max_unresolved
         How many forecasts may await their outcomes. When one more is issued, the oldest is given
         up: it is counted as the outcome that speaks less against it.
+    classes
+        For forecasts of several classes: how many, or their names. This builds a `ClassMonitor`,
+        which takes rows of probabilities.
 
     Raises
     ------
@@ -106,6 +111,14 @@ class Monitor(_core.Watch, Saveable):
     True
     """
 
+    def __new__(cls, *, classes: Any = None, **options: Any) -> Any:
+        """Return one for outcomes of 0 and 1, or a `ClassMonitor` if there are `classes`."""
+        if classes is None or cls is not Monitor:
+            return super().__new__(cls)
+        from truecast.monitor.class_monitor import ClassMonitor
+
+        return super().__new__(ClassMonitor)
+
     def __init__(
         self,
         *,
@@ -115,6 +128,7 @@ class Monitor(_core.Watch, Saveable):
         chains: int = 100,
         max_groups: int = 1_000,
         max_unresolved: int = 100_000,
+        classes: Any = None,
     ) -> None:
         if alpha is not None and mean_time is not None:
             raise InputError(
@@ -138,6 +152,7 @@ class Monitor(_core.Watch, Saveable):
             self._chains if order == "chains" else 1,
             self._max_groups,
             self._max_unresolved,
+            0 if classes is None else len(classes),
         )
 
     @property
@@ -192,7 +207,10 @@ class Monitor(_core.Watch, Saveable):
             return None
         if (caution := self.caution) is not None:
             warnings.warn(caution, UserWarning, stacklevel=2)
-        return found(last)
+        return self._found(last)
+
+    def _found(self, numbers: tuple[Any, ...]) -> Finding:
+        return found(numbers)
 
     @property
     def caution(self) -> str | None:
@@ -220,9 +238,15 @@ class Monitor(_core.Watch, Saveable):
         )
 
     @property
+    def _late(self) -> bool:
+        """Whether any outcome came after another forecast, or is awaited, or was given up."""
+        zeros, of_zeros, _, ones, of_ones, _ = self._lags
+        return bool(self.unresolved or self.given_up or of_zeros + of_ones > zeros + ones)
+
+    @property
     def finding(self) -> Finding:
         """What there is to say now, alarm or not: since when, where, by how much."""
-        return found(self._look(0)[5])
+        return self._found(self._look(0)[5])
 
     @property
     def groups(self) -> Groups:
@@ -233,6 +257,11 @@ class Monitor(_core.Watch, Saveable):
     def others(self) -> GroupEvidence:
         """What all groups beyond `max_groups` share."""
         return GroupEvidence(self, None)
+
+    def _parts(self) -> Iterator[tuple[dict[str, str], Evidence]]:
+        """The parts that metrics show, with their labels."""
+        for name, group in self.groups.items():
+            yield {"group": str(name)}, group
 
     def suspects(self, *, fdr: float = 0.1) -> list[str | int]:
         """Return groups such that on average at most this part of them is there for no reason.
@@ -252,16 +281,13 @@ class Monitor(_core.Watch, Saveable):
         InputError
             If the monitor has a `mean_time`: its evidence has no mean of 1.
         """
+        return self._suspects(self.groups, fdr)
+
+    def _suspects(self, parts: Mapping[str | int, Evidence], fdr: float) -> list[str | int]:
         fdr = _check.within("fdr", fdr, 1e-9, 1.0)
         if self._mean_time is not None:
-            raise InputError("fdr", "is for monitors with alpha: use alarm of each group", fdr)
-        evidence = {name: group.evidence for name, group in self.groups.items()}
-        most_first = sorted(evidence, key=lambda name: -evidence[name])
-        chosen = 0
-        for many, name in enumerate(most_first, start=1):
-            if evidence[name] * many * fdr >= 1.0:
-                chosen = many
-        return most_first[:chosen]
+            raise InputError("fdr", "is for monitors with alpha: use alarm of each", fdr)
+        return e_bh({name: part.evidence for name, part in parts.items()}, fdr)
 
     def update_many(
         self,
@@ -269,6 +295,8 @@ class Monitor(_core.Watch, Saveable):
         y: ArrayLike,
         *,
         groups: Any = None,
+        known_at: ArrayLike | None = None,
+        events: Any = None,
         out: NDArray[np.float64] | None = None,
     ) -> None:
         """Learn the outcomes of many forecasts, in order: `update` in a loop, bit for bit.
@@ -281,6 +309,13 @@ class Monitor(_core.Watch, Saveable):
             Forecasts in [0, 1], and outcomes, 0 or 1, as many.
         groups
             The group of each, as many: a name, a tuple of several, or None.
+        known_at
+            The row after which each outcome is known, counted from 0: its own row or a later one.
+            This replays a log as it happened, bit for bit: `issue` for each row, and `resolve` for
+            row t after row ``known_at[t]``, in the order of rows. Outcomes known only after the
+            last row stay `awaited`; those of forecasts that were given up are ignored.
+        events
+            The event of each, or None, as for `issue`; only with `known_at`.
         out
             Where to write the evidence after each round: float64, contiguous, as many. What is
             certain is written as 1e300.
@@ -288,12 +323,24 @@ class Monitor(_core.Watch, Saveable):
         Raises
         ------
         InputError
-            If a forecast, an outcome or a group breaks its rule, or the lengths differ. Nothing
-            changes.
+            If a forecast, an outcome, a group, an event or an entry of `known_at` breaks its rule,
+            or the lengths differ. Nothing changes.
+
+        Examples
+        --------
+        >>> m = Monitor()
+        >>> m.update_many([0.6, 0.7, 0.8, 0.9], [0, 1, 1, 1], known_at=[2, 1, 5, 3])
+        >>> m.rounds, m.awaited  # row 3 waits for row 2, which was not known when the log ended
+        (2, [2])
         """
         said, came = _check.scored("p", p, y)
         names = None if groups is None else _check.groups(groups, len(came), p)
-        self._run(said, came, names, np.empty(0) if out is None else _check.output(out, came, said))
+        if events is not None and known_at is None:
+            rule = "must come with known_at: outcomes known at once are each an event"
+            raise InputError("events", rule, events)
+        about = _NONE if events is None else _check.events(events, len(came), p)
+        trace = np.empty(0) if out is None else _check.output(out, came, said)
+        self._run(said, came, names, known_rows(known_at, len(came)), about, trace)
 
     def issue(self, p: float, *, group: _check.Group = None, event: str | int | None = None) -> int:
         """Return a ticket for a forecast whose outcome will come later.
@@ -380,6 +427,8 @@ class Monitor(_core.Watch, Saveable):
     def smooth_error(self, *, confidence: float = 0.95) -> SmoothInterval:
         """Return an interval for the smooth calibration error that holds at all times at once.
 
+        It may begin at 0 beside an alarm: see `SmoothInterval`.
+
         Parameters
         ----------
         confidence
@@ -435,29 +484,6 @@ class Monitor(_core.Watch, Saveable):
             raise StateError(f"the saved monitor must fit together: {error}") from error
 
 
-def combined_evidence(monitors: Iterable[Monitor]) -> float:
-    """Return one number of evidence for several monitors with `alpha`: the mean of theirs.
-
-    For shards of one stream, or several models. If all forecasts are right, given all that was
-    known in any of them, and outcomes come at once, the chance that it ever reaches 1/alpha is at
-    most alpha (docs/monitor.md, section 3); for late outcomes that is not proved. States cannot be
-    merged: evidence of one stream does not tell in which order it would have come with another's.
-
-    Raises
-    ------
-    InputError
-        If there are none, or one has a `mean_time`.
-
-    Examples
-    --------
-    >>> a, b = Monitor(), Monitor()
-    >>> a.update(0.5, 1)
-    >>> 0.9 < combined_evidence([a, b]) < 1.1
-    True
-    """
-    several = list(monitors)
-    if not several or any(
-        not isinstance(each, Monitor) or each.config["mean_time"] is not None for each in several
-    ):
-        raise InputError("monitors", "must be monitors with alpha, at least one", several)
-    return math.fsum(each.evidence for each in several) / len(several)
+def known_rows(known_at: ArrayLike | None, rounds: int) -> NDArray[np.int64]:
+    """After which row each outcome is known; nothing if that is its own."""
+    return _NONE if known_at is None else _check.known_at(known_at, rounds)

@@ -23,6 +23,12 @@ _UP = 1.0 + 2.0**-40  # for rounding; what the sums may add beyond, the slack in
 class SmoothInterval:
     """Where the smooth calibration error of the true probabilities lies, at all times at once.
 
+    It may begin at 0 although a monitor has much evidence. Evidence answers "can all forecasts be
+    right?", and finds an error of size e after about 1/e**2 rounds. This interval answers "how
+    large is the error?", whatever its shape, and reaches about 6/sqrt(rounds) to either side. A
+    lower end of 0 says that this bound rules out no small error, not that there is none
+    (docs/monitor.md, section 7).
+
     Attributes
     ----------
     value : float

@@ -7,26 +7,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = ["PlainMonitor", "stake_of"]
 
 _ROWS = 256
 _PLACES = 8
-_OFFSETS = (-0.6, -0.2, 0.2, 0.6)
-_SLOPES = (-0.3, 0.35)
+_OFFSETS = (-0.5, -0.2, 0.2, 0.5)
+_SLOPES = (-0.25, 0.35)
 _DIPS = (-0.6, 0.6)
 _MEMORIES = (500.0, 5000.0)
 _FINENESSES = (1, 4, 16)
 _LAPSES = (1 / 32, 1 / 512)
-_PARTS = (0.40, 0.28, 0.16, 0.12, 0.04)  # offsets, slopes, places, learned bets, lapses
+_PARTS = (  # of a stake, for each bet
+    *(0.1, 0.14, 0.14, 0.1),
+    *(0.17, 0.1),
+    *(0.14 / 16,) * 16,
+    *(0.03, 0.03, 0.02, 0.01, 0.005, 0.005),
+    *(0.005, 0.005),
+)
+_BLOCKS = 54
 _CALM = 20.0
 _FARTHEST = 5.0
 
 
 def stake_of(n: int) -> float:
     """What part of all stakes is for round n = 1, 2, ...; they sum to 1."""
-    block = n.bit_length() - 1
-    return 1 / ((block + 1) * (block + 2) * (1 << block))
+    block = n.bit_length() - 1  # rounds 2^block to 2^(block + 1) - 1 share evenly
+    of_all = math.fsum(1 / (b + 1) for b in range(_BLOCKS))
+    return 1 / ((block + 1) * of_all * (1 << block))
 
 
 def _row(p: float) -> int:
@@ -58,33 +67,20 @@ class _Learned:
         self.variance[cell] = keep * self.variance[cell] + p * (1 - p)
 
 
-class PlainMonitor:
-    """The evidence against one stream of forecasts whose outcomes are known at once.
+class _Account:
+    """Everyone's stakes, or a group's, each kept by itself."""
 
-    Parameters
-    ----------
-    level
-        Whether all stakes sum to 1, so that the evidence has mean 1. Else each round has one of 1,
-        and the evidence after T rounds has mean T.
-    """
-
-    def __init__(self, *, level: bool) -> None:
-        self.level = level
-        self.rounds = 0
+    def __init__(self) -> None:
         self.learned = [_Learned(memory, cells) for memory in _MEMORIES for cells in _FINENESSES]
-        self.stakes: list[tuple[int, list[float]]] = []  # the round, and what each bet made of it
+        self.stakes: list[tuple[int, list[float]]] = []  # forecast, and what each bet made of it
 
     @property
-    def evidence(self) -> float:
-        """All that stakes have become, and the stakes of the rounds to come."""
-        now = math.fsum(value for _, values in self.stakes for value in values)
-        if not self.level:
-            return now
-        return now + 1 - math.fsum(stake_of(n + 1) for n in range(self.rounds))
+    def total(self) -> float:
+        return math.fsum(value for _, values in self.stakes for value in values)
 
     @property
     def since(self) -> float:
-        """The mean of the round in which a stake was made, weighted by what it has become.
+        """The mean number of the forecast that a stake was made on, weighted by what it became.
 
         Learned bets adapt: their stakes do not tell.
         """
@@ -92,30 +88,87 @@ class PlainMonitor:
         weights = [
             math.fsum(values[:fixed] + values[fixed + learned :]) for _, values in self.stakes
         ]
-        rounds = [start for start, _ in self.stakes]
-        together = zip(weights, rounds, strict=True)
-        return math.fsum(w * r for w, r in together) / math.fsum(weights)
+        starts = [start for start, _ in self.stakes]
+        together = zip(weights, starts, strict=True)
+        return math.fsum(w * start for w, start in together) / math.fsum(weights)
 
-    def update(self, p: float, y: int) -> None:
-        """Bet on a forecast, and see what came of it."""
-        factors = self.factors(p, y)
-        stake = stake_of(self.rounds + 1) if self.level else 1.0
-        self.stakes.append((self.rounds, [stake * share for share in _shares()]))
+    def play(self, number: int, p: float, y: int | None, stake: float) -> None:
+        """Bet on a forecast; `y` is None if nobody will know, which is counted at its least."""
+        zero, one = self.factors(p, 0), self.factors(p, 1)
+        factors = [min(pair) for pair in zip(zero, one, strict=True)]
+        if y is not None:
+            factors = one if y else zero
+        self.stakes.append((number, [stake * part for part in _PARTS]))
         self.stakes = [
             (start, [value * factor for value, factor in zip(values, factors, strict=True)])
             for start, values in self.stakes
         ]
-        for each in self.learned:
-            each.learn(_row(p), p, y)
-        self.rounds += 1
+        if y is not None:
+            for each in self.learned:
+                each.learn(_row(p), p, y)
 
     def factors(self, p: float, y: int) -> list[float]:
         """What each bet multiplies its stakes by: q / p or (1 - q) / (1 - p)."""
         row = _row(p)
         tilts = [*_fixed_tilts(row), *(each.tilt(row) for each in self.learned)]
-        others = [p * a / (1 - p + p * a) for a in tilts]
-        others += [(1 - lapse) * p + lapse / 2 for lapse in _LAPSES]
-        return [q / p if y else (1 - q) / (1 - p) for q in others]
+        tilted = [(a if y else 1) / (1 - p + p * a) for a in tilts]  # q = p a / (1 - p + p a)
+        others = [(1 - lapse) * p + lapse / 2 for lapse in _LAPSES]
+        return tilted + [q / p if y else (1 - q) / (1 - p) for q in others]
+
+
+class PlainMonitor:
+    """The evidence against forecasts, everyone's and each group's, in the order of issue.
+
+    Parameters
+    ----------
+    level
+        Whether all stakes sum to 1, so that the evidence of all accounts has mean 1. Else each
+        round has one of 1, and the evidence after T rounds has mean T.
+    """
+
+    def __init__(self, *, level: bool) -> None:
+        self.level = level
+        self.rounds = 0
+        self.everyone = _Account()
+        self.groups: dict[str, _Account] = {}
+        self._issued = 0
+        self._waiting: list[list[Any]] = []  # number, p, groups, whether it is settled, outcome
+
+    @property
+    def evidence(self) -> float:
+        """All that everyone's stakes have become, and the stakes of the rounds to come."""
+        now = self.everyone.total
+        if not self.level:
+            return now
+        return now + 1 - math.fsum(stake_of(n + 1) for n in range(self.rounds))
+
+    def update(self, p: float, y: int, groups: Sequence[str] = ()) -> None:
+        """Learn an outcome that is known before the next forecast."""
+        self.resolve(self.issue(p, groups), y)
+
+    def issue(self, p: float, groups: Sequence[str] = ()) -> int:
+        """Return the number of a forecast whose outcome comes later."""
+        self._waiting.append([self._issued, p, sorted(set(groups)), False, None])
+        for name in groups:
+            self.groups.setdefault(name, _Account())
+        self._issued += 1
+        return self._issued - 1
+
+    def resolve(self, number: int, y: int | None) -> None:
+        """Learn an outcome, None if it will never be known; it waits for those before it."""
+        ticket = next(each for each in self._waiting if each[0] == number)
+        ticket[3:] = True, y
+        while self._waiting and self._waiting[0][3]:
+            number, p, groups, _, outcome = self._waiting.pop(0)
+            self._settle(number, p, groups, outcome)
+
+    def _settle(self, number: int, p: float, groups: list[str], y: int | None) -> None:
+        """Bet on a forecast; everyone and its groups share the stake evenly."""
+        stake = stake_of(self.rounds + 1) if self.level else 1.0
+        accounts = [self.everyone, *(self.groups[name] for name in groups)]
+        for account in accounts:
+            account.play(number, p, y, stake / len(accounts))
+        self.rounds += 1
 
 
 def _fixed_tilts(row: int) -> list[float]:
@@ -128,8 +181,3 @@ def _fixed_tilts(row: int) -> list[float]:
         *(math.exp(by * logit) for by in _SLOPES),
         *(math.exp(by) if at == place else 1.0 for by in _DIPS for at in range(_PLACES)),
     ]
-
-
-def _shares() -> Sequence[float]:
-    counts = len(_OFFSETS), len(_SLOPES), len(_DIPS) * _PLACES, 6, len(_LAPSES)
-    return [part / count for part, count in zip(_PARTS, counts, strict=True) for _ in range(count)]

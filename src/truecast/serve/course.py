@@ -24,8 +24,8 @@ class Mark(NamedTuple):
     after: float
     noise: float  # the sum of p (1 - p)
     per_round: float  # the certificate
-    evidence_before: float | None
-    evidence_after: float | None
+    evidence_before: float
+    evidence_after: float
     unresolved: int
 
 
@@ -71,8 +71,7 @@ class Course:
 def mark_of(at: int, stream: LiveStream) -> Mark:
     """Return where a stream is now."""
     issued, _, noise, (rounds, right, before, after), _ = stream.record.sums()
-    evidence: list[float | None] = [monitor.evidence for monitor in stream.monitors]
-    evidence = evidence or [None, None]
+    evidence = [monitor.evidence for monitor in stream.monitors]
     return Mark(
         at,
         issued,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,6 +26,7 @@ class AlarmView(msgspec.Struct, frozen=True):
 
     which: str  # "model" or "recalibrated"
     group: str | None
+    label: str | None  # the class, of several
     number: int  # alarms so far, this one included
     at: int | None
     since: int | None
@@ -60,19 +61,21 @@ def number(x: float) -> float | None:
     return None if math.isnan(x) else min(max(x, -CERTAIN), CERTAIN)
 
 
-def evidence_of(stream: LiveStream, at: int) -> Evidence | None:
-    """Return the evidence of a monitor: 0 watches the model, 1 the answers."""
-    if not stream.monitors:
-        return None
-    monitor = stream.monitors[at]
+def evidence_of(stream: LiveStream, at: int, label: str | int | None) -> Evidence:
+    """Return the evidence of a monitor, of one class if there are several.
+
+    0 watches the model, 1 the answers.
+    """
+    monitor: Any = stream.monitors[at]
+    part = monitor if label is None else monitor.classes[label]
     return Evidence(
-        min(monitor.evidence, CERTAIN),
-        min(monitor.peak, CERTAIN),
+        min(part.evidence, CERTAIN),
+        min(part.peak, CERTAIN),
         monitor.threshold,
-        monitor.alarms,
+        part.alarms,
         monitor.config["alpha"],
         monitor.config["mean_time"],
-        alarm_view(stream, at, None, monitor.alarms, monitor.alarm),
+        alarm_view(stream, at, None, part.alarms, part.alarm),
     )
 
 
@@ -86,6 +89,7 @@ def alarm_view(
     return AlarmView(
         ("model", "recalibrated")[at],
         group,
+        None if found.label is None else str(found.label),
         count,
         time_of(found.round),
         time_of(found.since),

@@ -53,7 +53,7 @@ class Half(msgspec.Struct, frozen=True):
     smooth_lower: float | None
     smooth_upper: float | None
     reliability: list[Range]
-    evidence: Evidence | None
+    evidence: Evidence
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -104,16 +104,18 @@ def sides_of(stream: LiveStream) -> list[Side]:
 def _side(stream: LiveStream, k: int, label: str | None, certificate: Any) -> Side:
     side, rounds = stream.record.side(k), stream.record.rounds
     rate = side["ones"] / rounds
-    intervals: list[Any] = [monitor.smooth_error() for monitor in stream.monitors]
-    intervals = intervals or [None, None]
+    own = None if label is None else (stream.labels or ())[k]
+    intervals: list[Any] = [None, None]  # monitors of classes have only one, of the likeliest
+    if stream.binary:
+        intervals = [monitor.smooth_error() for monitor in stream.monitors]
     return Side(
         label,
         rounds,
         rate,
         rate * (1.0 - rate),
         Rolling(WINDOW, side["rolling"] / rounds),
-        _half(side["before"], rounds, intervals[0], evidence_of(stream, 0)),
-        _half(side["after"], rounds, intervals[1], evidence_of(stream, 1)),
+        _half(side["before"], rounds, intervals[0], evidence_of(stream, 0, own)),
+        _half(side["after"], rounds, intervals[1], evidence_of(stream, 1, own)),
         Totals(
             certificate.bound,
             certificate.per_round,
@@ -124,7 +126,7 @@ def _side(stream: LiveStream, k: int, label: str | None, certificate: Any) -> Si
     )
 
 
-def _half(half: Any, rounds: int, interval: Any, evidence: Evidence | None) -> Half:
+def _half(half: Any, rounds: int, interval: Any, evidence: Evidence) -> Half:
     tally = tally_of(half)
     chance = uncertainty(smooth_calibration_error, tally, resamples=RESAMPLES)
     return Half(

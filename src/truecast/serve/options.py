@@ -76,13 +76,15 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def monitor(self) -> Monitor:
         """Return a new monitor, or raise InputError."""
-        return Monitor(
-            alpha=self.alarm.alpha,
-            mean_time=self.alarm.mean_time,
-            order=self.order,
-            max_groups=self.max_groups,
-            max_unresolved=self.max_unresolved,
-        )
+        options: dict[str, Any] = {
+            "alpha": self.alarm.alpha,
+            "mean_time": self.alarm.mean_time,
+            "order": self.order,
+            "max_unresolved": self.max_unresolved,
+        }
+        if self.classes is not None:
+            return Monitor(classes=self.classes, **options)
+        return Monitor(max_groups=self.max_groups, **options)
 
     @property
     def labels(self) -> list[str] | list[int] | None:

@@ -71,6 +71,7 @@ def _record_state(stream: LiveStream) -> dict[str, Any]:
     record = stream.record
     return {
         "groups": list(stream.groups),
+        "left_out": sorted(filter(record.awaits, stream.left_out)),
         "sums": record.sums(),
         "sides": [_plain(record.side(k)) for k in range(stream.classes)],
         "open": {name: column.tobytes() for name, column in record.saved_open().items()},
@@ -88,6 +89,7 @@ def _plain(numbers: dict[str, Any]) -> dict[str, Any]:
 def _load_record(stream: LiveStream, state: dict[str, Any]) -> None:
     record = stream.record
     stream.groups = {name: place for place, name in enumerate(state["groups"], start=1)}
+    stream.left_out = set(state["left_out"])
     issued, given_up, noise, everyone, groups = state["sums"]
     record.load_sums(issued, given_up, noise, tuple(everyone), [tuple(each) for each in groups])
     for k, side in enumerate(state["sides"]):

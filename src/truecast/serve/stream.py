@@ -75,6 +75,9 @@ class LiveStream:
         The last entry that it knows.
     groups : dict
         Names of groups, and their numbers in the record; 0 is all others.
+    left_out : set of int
+        Of several classes: tickets that name an event. Monitors of classes do not know events, so
+        these are not bet on.
     last_forecast, last_outcome : int or None
         When these came, in milliseconds since 1970.
     """
@@ -84,10 +87,11 @@ class LiveStream:
         self.recalibrator = options.recalibrator()
         self.labels = options.labels
         self.classes = 1 if self.labels is None else len(self.labels)
-        self.monitors = [options.monitor(), options.monitor()] if self.binary else []
+        self.monitors = [options.monitor(), options.monitor()]
         self.record = _core.Record(self.classes, CELLS[not self.binary], options.max_unresolved)
         self.course = Course()
         self.groups: dict[str, int] = {}
+        self.left_out: set[int] = set()
         self.seq = 0
         self.last_forecast: int | None = None
         self.last_outcome: int | None = None
@@ -174,10 +178,11 @@ class LiveStream:
             about = _NO_NUMBERS if events is None else _check.events(events, count)
             times, order = np.full(count, at), np.zeros(count, np.uint8)
             return self.play(Steps(times, scores, names, about, _NO_NUMBERS, _NO_BYTES, order))
-        said = self._issue_classes(scores, names, events)
+        before = np.ascontiguousarray(self._probabilities(scores))
+        said = self._issue_classes(scores, before, names, events)
         self.record.steps(
             np.full(count, at),
-            np.ascontiguousarray(self._probabilities(scores)),
+            before,
             said,
             *self._members(names),
             _NO_NUMBERS,
@@ -225,7 +230,11 @@ class LiveStream:
         )
 
     def _issue_classes(
-        self, scores: NDArray[np.float64], names: list[Any] | None, events: Any
+        self,
+        scores: NDArray[np.float64],
+        before: NDArray[np.float64],
+        names: list[Any] | None,
+        events: Any,
     ) -> NDArray[np.float64]:
         said = np.empty_like(scores)
         for k, row in enumerate(scores):
@@ -234,7 +243,12 @@ class LiveStream:
                 options["group"] = names[k]
             if events is not None:
                 options["event"] = events[k]
-            said[k] = self.recalibrator.issue(row, **options).p
+            ticket = self.recalibrator.issue(row, **options)
+            said[k] = ticket.p
+            for monitor, rows in zip(self.monitors, (before, said), strict=True):
+                monitor.issue(rows[k])
+            if options.get("event") is not None:
+                self.left_out.add(int(ticket))
         return said
 
     def _members(self, names: list[Any] | None) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
@@ -269,7 +283,11 @@ class LiveStream:
             label = outcome if self.labels is None else self.labels[outcome]
             self.recalibrator.resolve(ticket, label)
             for monitor in self.monitors:
-                monitor.resolve(ticket, outcome)
+                if ticket in self.left_out:
+                    monitor.give_up(ticket, at_random=True)
+                else:
+                    monitor.resolve(ticket, label)
+            self.left_out.discard(ticket)
             self.record.resolve(ticket, outcome)
 
     def _learn_many(self, tickets: list[int], outcomes: list[int]) -> None:
@@ -282,7 +300,8 @@ class LiveStream:
         for ticket in tickets:
             self.recalibrator.give_up(ticket)
             for monitor in self.monitors:
-                monitor.give_up(ticket)
+                monitor.give_up(ticket, at_random=ticket in self.left_out)
+            self.left_out.discard(ticket)
             self.record.give_up(ticket)
 
     def apply(self, seq: int, at: int, body: Body) -> NDArray[np.float64] | None:

@@ -42,8 +42,7 @@ _SURE = 0.01
 class Verdict(msgspec.Struct, frozen=True):
     """In a word, in a line, and why.
 
-    `kind` is "off", "weak", "none" (no evidence against calibration), "few", "empty" or
-    "unwatched".
+    `kind` is "off", "weak", "none" (no evidence against calibration), "few" or "empty".
     """
 
     kind: str
@@ -106,8 +105,8 @@ class Point(msgspec.Struct, frozen=True):
     after: float
     noise: float
     per_round: float
-    evidence_before: float | None
-    evidence_after: float | None
+    evidence_before: float
+    evidence_after: float
     unresolved: int
 
 
@@ -166,9 +165,8 @@ def _numbers(stream: LiveStream) -> dict[str, Any]:
     for at, half in enumerate(("before", "after")):
         if rounds:
             numbers[f"brier_{half}"] = math.fsum(side[half]["brier"] for side in sides) / rounds
-        if stream.monitors:
-            numbers[f"evidence_{half}"] = min(stream.monitors[at].evidence, CERTAIN)
-            numbers["threshold"] = stream.monitors[at].threshold
+        numbers[f"evidence_{half}"] = min(stream.monitors[at].evidence, CERTAIN)
+        numbers["threshold"] = stream.monitors[at].threshold
     return numbers
 
 
@@ -181,12 +179,6 @@ def _alarms(stream: LiveStream) -> int:
 
 def verdict_of(stream: LiveStream) -> Verdict:
     """Judge the answered forecasts, and name the model's as well."""
-    if not stream.monitors:
-        return Verdict(
-            "unwatched",
-            "Not watched",
-            "Streams of several classes are not watched; see their measures and certificate.",
-        )
     kinds = [_kind(monitor) for monitor in stream.monitors]
     before, after = (
         _words(kind, monitor) for kind, monitor in zip(kinds, stream.monitors, strict=True)
@@ -217,7 +209,9 @@ def _is_fresh(monitor: Monitor) -> bool:
 
 def _words(kind: str, monitor: Monitor) -> str:
     if kind == "off":
-        return f"not calibrated: forecasts are {(monitor.alarm or monitor.finding).direction}"
+        found = monitor.alarm or monitor.finding
+        which = "forecasts" if found.label is None else f"forecasts of {found.label}"
+        return f"not calibrated: {which} are {found.direction}"
     return {
         "few": "too few rounds to tell",
         "none": "no evidence against calibration",
@@ -234,9 +228,10 @@ def _reason(stream: LiveStream, kind: str) -> str:
         said = (monitor.alarm or monitor.finding).in_words("{since}")
         return f"The answered {said}."
     found = monitor.smooth_error()
+    which = "the answered forecasts" if stream.binary else "the likeliest class's probability"
     return (
-        f"With 95 % confidence, at all times, the smooth calibration error of the answered "
-        f"forecasts is from {found.lower:.3g} to {found.upper:.3g}."
+        f"With 95 % confidence, at all times, the smooth calibration error of {which} "
+        f"is from {found.lower:.3g} to {found.upper:.3g}."
     )
 
 
@@ -247,7 +242,7 @@ def groups_of(stream: LiveStream) -> list[GroupView]:
     for name, place in stream.groups.items():
         rounds, right, before, after = sums[place] if place < len(sums) else (0, 0, 0.0, 0.0)
         rate, model, said = (x / rounds if rounds else None for x in (right, before, after))
-        watched = stream.monitors[1] if stream.monitors else None
+        watched = stream.monitors[1] if stream.binary else None
         group = watched.groups[name] if watched else None
         views.append(
             GroupView(
@@ -286,8 +281,8 @@ def _point(start: Mark, end: Mark) -> Point:
         (end.after - start.after) / rounds,
         math.sqrt(max(end.noise - start.noise, 0.0)) / rounds,
         end.per_round,
-        None if end.evidence_before is None else min(end.evidence_before, CERTAIN),
-        None if end.evidence_after is None else min(end.evidence_after, CERTAIN),
+        min(end.evidence_before, CERTAIN),
+        min(end.evidence_after, CERTAIN),
         end.unresolved,
     )
 

@@ -211,6 +211,11 @@ class Writer:
                     answers.append((one, one.request.do(work), None))
                 except (ServiceError, InputError) as error:
                     answers.append((one, None, error))
+                except Exception as error:
+                    if not one.request.reads or isinstance(error, self.store.errors):
+                        raise
+                    _log.exception("%s could not be read", one.request.name)
+                    answers.append((one, None, error))
             self._add_snapshots(work)
             if work.batch:
                 self.store.commit(work.batch)

@@ -9,7 +9,9 @@ const main = document.getElementById("main");
 const place = (id) => document.getElementById(id);
 const announce = (text) => say(place("said"), text);
 const HIDDEN = 60_000; // ms after which a tab that nobody looks at lets go of its connection
-const BETWEEN = 1000; // ms, at least, between two readings of a stream
+const BETWEEN = 1000; // ms, at least, between two readings of a stream,
+const SHARE = 20; // and this many times as long as a reading takes: looking must not slow serving;
+const LATEST = 10_000; // ms, at most
 
 let page = null; // List or Stream
 let missing = false; // whether there is no stream of this name
@@ -47,16 +49,18 @@ function follow(event) {
 // ---- what the service says
 
 let reading = false;
+let took = 0; // ms, the last reading
 let again = null;
 
 // Read what is shown; while that goes on or was just done, once more later.
 async function load() {
   if (reading) {
-    again ??= setTimeout(() => { again = null; load(); }, BETWEEN);
+    soon();
     return;
   }
   reading = true;
   const shown = page;
+  const began = performance.now();
   try {
     if (shown instanceof List) shown.set((await read("/streams")).streams);
     else await loadStream(shown);
@@ -66,6 +70,7 @@ async function load() {
     failed(shown, error);
   }
   reading = false;
+  took = performance.now() - began;
   if (shown !== page) load();
 }
 
@@ -115,7 +120,8 @@ function hearInList(info) {
 }
 
 function soon() {
-  again ??= setTimeout(() => { again = null; load(); }, BETWEEN);
+  const wait = Math.min(LATEST, Math.max(BETWEEN, SHARE * took));
+  again ??= setTimeout(() => { again = null; load(); }, wait);
 }
 
 // ---- whether it is there

@@ -34,7 +34,7 @@ export async function read(path) {
 }
 
 // Events of a stream of bytes, as the standard cuts them; a comment calls `beat`, too.
-async function* eventsOf(body, beat) {
+export async function* eventsOf(body, beat) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

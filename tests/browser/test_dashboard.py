@@ -185,9 +185,9 @@ def test_what_is_sent_is_seen_at_once(served: Served, look: Any) -> None:
     with served.client() as client:
         send(client, "young", [0.2, 0.7], [0, 1])
     expect = pytest.importorskip("playwright.sync_api").expect
-    expect(tile).to_have_text(str(before + 2))
+    expect(tile).to_have_text(str(before + 2), timeout=30_000)
     cell = listed.locator("tr", has_text="young").locator("td").nth(1)
-    expect(cell).to_have_text(str(before + 2))
+    expect(cell).to_have_text(str(before + 2), timeout=30_000)
 
 
 def test_names_of_others_are_text(served: Served, look: Any) -> None:

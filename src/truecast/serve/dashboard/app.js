@@ -10,7 +10,8 @@ const place = (id) => document.getElementById(id);
 const announce = (text) => say(place("said"), text);
 const HIDDEN = 60_000; // ms after which a tab that nobody looks at lets go of its connection
 const BETWEEN = 1000; // ms, at least, between two readings of a stream,
-const SHARE = 20; // and this many times as long as a reading takes: looking must not slow serving
+const SHARE = 20; // and this many times as long as a reading takes: looking must not slow serving;
+const LATEST = 10_000; // ms, at most
 
 let page = null; // List or Stream
 let missing = false; // whether there is no stream of this name
@@ -119,7 +120,8 @@ function hearInList(info) {
 }
 
 function soon() {
-  again ??= setTimeout(() => { again = null; load(); }, Math.max(BETWEEN, SHARE * took));
+  const wait = Math.min(LATEST, Math.max(BETWEEN, SHARE * took));
+  again ??= setTimeout(() => { again = null; load(); }, wait);
 }
 
 // ---- whether it is there

@@ -258,8 +258,7 @@ const logged = (value) => Math.max(FLOOR, Math.min(CEILING, Math.log10(Math.max(
 
 // Evidence against the model's and against the answered forecasts, on a logarithmic scale.
 export function evidenceCourse(chart, points, side) {
-  const seen = points.filter((each) => known(each.evidence_before) || known(each.evidence_after));
-  if (seen.length < 2) {
+  if (points.length < 2) {
     chart.empty("Drawn once outcomes came at different times.");
     return;
   }
@@ -268,12 +267,12 @@ export function evidenceCourse(chart, points, side) {
   const before = points.map((each) => each.evidence_before);
   const after = points.map((each) => each.evidence_after);
   const { threshold } = side.after.evidence;
-  const most = Math.max(10 * threshold, ...before.filter(known), ...after.filter(known));
+  const most = Math.max(10 * threshold, ...before, ...after);
   const high = Math.ceil(logged(most));
   const y = scale(FLOOR, high, bottom, TOP);
   const step = Math.max(2, 2 * Math.floor(high / 8));
   const marks = Array.from({ length: Math.floor(high / step) + 1 }, (_, k) => k * step);
-  const height = (value) => (known(value) ? y(logged(value)) : null);
+  const height = (value) => y(logged(value));
   chart.floor = bottom;
   chart.draw(bottom + 26, [
     text(0, 12, "evidence, logarithmic", null, "label"),

@@ -10,7 +10,6 @@ export const KINDS = {
   weak: ["Weak evidence", "with weak evidence against calibration"],
   few: ["Too few", "with too few outcomes to tell"],
   empty: ["No outcomes", "without outcomes"],
-  unwatched: ["Not watched", "not watched"],
   none: ["No evidence against", "with no evidence against calibration"],
 };
 const ORDER = Object.keys(KINDS);

@@ -128,14 +128,15 @@ export class Stream {
     const side = view.sides.find((each) => each.label === this.label) ?? view.sides[0];
     reliability(this.charts.before, side.before);
     reliability(this.charts.after, side.after);
-    this.charts.evidence.figure.hidden = !side.after.evidence;
-    if (side.after.evidence) this.drawEvidence(view, side);
+    this.drawEvidence(view, side);
     this.scores.replaceChildren(scores(side));
   }
 
   drawEvidence(view, side) {
     evidenceCourse(this.charts.evidence, view.course, side);
-    say(this.charts.evidence.caption.querySelector(".promise"), promise(side.after.evidence));
+    const whole = view.classes ? "Lines: all classes together. " : "";
+    const words = this.charts.evidence.caption.querySelector(".promise");
+    say(words, whole + promise(side.after.evidence));
   }
 
   drawGroups(view) {
@@ -207,17 +208,16 @@ function promise(watched) {
 
 // What an alarm found, with its time in the viewer's zone.
 function alarm(side, half, still) {
-  const { alarm: found, alarms } = side[half].evidence ?? {};
+  const { alarm: found, alarms } = side[half].evidence;
   if (!found) return null;
   const whose = half === "after" ? "answered forecasts" : "the model";
-  const label = side.label === null ? "" : `, class ${side.label}`;
   const since = found.since === null ? `outcome ${counted(found.since_round)}`
     : moment(found.since);
   const which = alarms > 1 ? `The last of ${counted(alarms)} alarms` : "Alarm";
   const came = found.at === null ? "" : `, ${moment(found.at)}`;
   const what = found.words.replace("{since}", since);
   const past = still ? "" : " That is long ago, and there was none since.";
-  return `${which}${came}, ${whose}${label}: ${what}.${past}`;
+  return `${which}${came}, ${whose}: ${what}.${past}`;
 }
 
 function scores(side) {
@@ -236,7 +236,7 @@ function scores(side) {
       interval(after)],
     ["Mean forecast", percent(before.mean), percent(after.mean)],
     ["Mean outcome", percent(side.rate), percent(side.rate)],
-    ...(before.evidence ? betting(before.evidence, after.evidence) : []),
+    ...betting(before.evidence, after.evidence),
   ].filter(Boolean);
   return table(["of the same outcomes", "before", "after"], lines, "scores");
 }

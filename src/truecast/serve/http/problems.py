@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from truecast.errors import InputError, ServiceError, UnavailableError
+from truecast.errors import InputError, ServiceError
 from truecast.serve.http.exchange import Answer, encoder
 
 __all__ = ["PROBLEM", "Problem", "problem_of", "refusal"]
@@ -107,9 +107,7 @@ _TITLES = {
 def _status(error: Exception) -> int:
     if isinstance(error, InputError):
         return 422
-    if isinstance(error, ServiceError | UnavailableError):
-        return error.status
-    return getattr(error, "status", 500)
+    return error.status if isinstance(error, ServiceError) else 500
 
 
 def _plain(value: object) -> str | int | float | None:

@@ -49,13 +49,15 @@ class Postgres:
                 "max_connections=20",
                 "-c",
                 "shared_buffers=16MB",
+                "-c",
+                "recovery_init_sync_method=syncfs",
             ],
             user=self.user,
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for _ in range(200):
+        for _ in range(1_200):
             try:
                 self.run("pg_isready", "-h", self.folder, "-U", "truecast", "-d", "postgres")
             except subprocess.CalledProcessError:

@@ -134,12 +134,10 @@ def test_batches_refuse_what_single_calls_refuse():
         assert it.state() == before
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     classes=st.sampled_from([1, 3]),
-    turns=st.lists(
-        st.tuples(st.booleans(), st.integers(0, 10**6), st.integers(0, 2)), max_size=120
-    ),
+    turns=st.lists(st.tuples(st.booleans(), st.integers(0, 10**6), st.integers(0, 2)), max_size=60),
     seed=st.integers(0, 9),
 )
 def test_the_record_is_that_of_the_reference(classes, turns, seed):

@@ -204,8 +204,8 @@ struct NotAwaited {
 // Issue and resolve, in the order of the steps: 0 is the next forecast, 1 the next ticket. Returns
 // the number of the first ticket that was issued.
 std::int64_t steps(Watch& watch, Array<const double, 1> p, nb::handle groups,
-           Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
-           Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order) {
+                   Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
+                   Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order) {
     const std::size_t rounds = p.shape(0);
     require_no_classes(watch);
     require((events.shape(0) == rounds || events.shape(0) == 0) && tickets.shape(0) == y.shape(0) &&

@@ -380,9 +380,9 @@ struct NotAwaited {
 // Issue and resolve, in the order of the steps: 0 is the next score, 1 the next ticket. Writes what
 // was said of each, and returns the number of the first ticket that was issued.
 std::int64_t steps(Desk& desk, Array<const double, 2> scores, nb::handle groups,
-           Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
-           Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order,
-           Array<double, 1> said) {
+                   Array<const std::int64_t, 1> events, Array<const std::int64_t, 1> tickets,
+                   Array<const std::uint8_t, 1> y, Array<const std::uint8_t, 1> order,
+                   Array<double, 1> said) {
     const std::size_t rounds = scores.shape(0), models = scores.shape(1), all = order.shape(0);
     require(models == desk.held().hint->inputs(), "there must be a score of each model");
     require((events.shape(0) == rounds || events.shape(0) == 0) && tickets.shape(0) == y.shape(0),

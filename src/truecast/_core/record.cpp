@@ -74,9 +74,9 @@ nb::dict saved_open(const Record& record) {
     return columns;
 }
 
-void load_open(Record& record, Array<const std::int64_t, 1> ticket,
-               Array<const std::int64_t, 1> at, Array<const double, 1> numbers,
-               Array<const std::int64_t, 1> counts, Array<const std::int64_t, 1> group) {
+void load_open(Record& record, Array<const std::int64_t, 1> ticket, Array<const std::int64_t, 1> at,
+               Array<const double, 1> numbers, Array<const std::int64_t, 1> counts,
+               Array<const std::int64_t, 1> group) {
     const std::size_t each = 3 * record.classes, count = ticket.shape(0);
     require(at.shape(0) == count && counts.shape(0) == count && numbers.shape(0) == each * count,
             "columns must be of one length");

@@ -127,6 +127,7 @@ class PostgresStore:
         )
         self._db.execute("SET synchronous_commit = on")
         self._db.execute("SET plan_cache_mode = force_generic_plan")
+        self._db.execute("SET jit = off")
 
     def _locked(self) -> bool:
         return bool(self._one("SELECT pg_try_advisory_lock(%b)", (_LOCK,))[0])

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import time
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from truecast._atomic import hold
 from truecast.errors import FileError
 from truecast.serve.events import ORIGIN, Entry, Head
 from truecast.serve.store import SCHEMA, Batch, Known, LockedError, Snapshot, StreamRow
@@ -90,7 +90,7 @@ class SQLiteStore:
         lock = Path(f"{self.path}.lock").open("ab")  # noqa: SIM115  # kept open: it is the lock
         while True:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                hold(lock)
                 break
             except BlockingIOError as error:
                 if not wait:

@@ -64,7 +64,7 @@ _UPDATE_IDS = (
     "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
     " WHERE i.stream = %b AND i.id = u.id"
 )
-_TOO_OLD = "SELECT max(seq) FROM truecast_entries WHERE at < %b"
+_RECENT = "SELECT seq FROM truecast_entries WHERE at >= %b ORDER BY seq LIMIT 1"
 _TOO_MUCH = (
     "SELECT max(seq) FROM (SELECT seq, sum(coalesce(length(body), 0) + 100)"
     " OVER (ORDER BY seq DESC) AS total FROM truecast_entries) sums WHERE total > %b"
@@ -259,10 +259,15 @@ class PostgresStore:
                 return
             after = rows[-1][0]
 
-    def cut(self, before: int, most: int) -> int:
+    def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""
-        found = self._one(_TOO_OLD, (before,)), self._one(_TOO_MUCH, (most,))
-        return max(row[0] or 0 for row in found)
+        last = 0
+        if before is not None:
+            kept = self.db.execute(_RECENT, (before,)).fetchone()
+            last = self.head().seq if kept is None else kept[0] - 1
+        if most is not None:
+            last = max(last, self._one(_TOO_MUCH, (most,))[0] or 0)
+        return last
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""

@@ -1,7 +1,7 @@
 """Make examples/games.csv: results of made-up football games, and a model's three probabilities.
 
 The model is too sure of itself: its odds are those of the truth to the power of 1.4. Probabilities
-have three decimals and sum to 1.
+have three decimals and sum to 1. The league of a game has nothing to do with its result.
 """
 
 import csv
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 RESULTS = ("home", "draw", "away")
+LEAGUES = ("first", "second", "third")
 GAMES = 1500
 
 if __name__ == "__main__":
@@ -21,8 +22,11 @@ if __name__ == "__main__":
     said = truth**1.4 / (truth**1.4).sum(axis=1, keepdims=True)
     thousandths = np.round(said * 1000).astype(int)
     thousandths[:, 1] = 1000 - thousandths[:, 0] - thousandths[:, 2]
+    leagues = rng.choice(LEAGUES, GAMES, p=[0.5, 0.3, 0.2]).tolist()
     with Path(__file__).with_name("games.csv").open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["result", *(f"p_{result}" for result in RESULTS)])
-        for k, row in zip(came.tolist(), thousandths.tolist(), strict=True):
-            rows.writerow([RESULTS[k], *(f"{part / 1000:.3f}" for part in row)])
+        rows.writerow(["game", "league", "result", *(f"p_{result}" for result in RESULTS)])
+        games = zip(leagues, came.tolist(), thousandths.tolist(), strict=True)
+        for number, (league, k, row) in enumerate(games, 1):
+            said_row = (f"{part / 1000:.3f}" for part in row)
+            rows.writerow([number, league, RESULTS[k], *said_row])

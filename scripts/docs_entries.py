@@ -60,10 +60,17 @@ def _by_name() -> set[str]:
 
 @cache
 def _public(module: str) -> list[str]:
+    """What a module lists in `__all__`, and what it adds there: ``__all__ += part.__all__``."""
+    names: list[str] = []
     for node in ast.parse(_source(module).read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
-    raise LookupError(f"{module} has no __all__")
+            names += ast.literal_eval(node.value)
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == "__all__":
+            part = ast.unparse(node.value).removesuffix(".__all__")
+            names += _public(f"{module}.{part}")
+    if not names:
+        raise LookupError(f"{module} has no __all__")
+    return sorted(names, key=lambda name: (not name.isupper(), name))  # constants come first
 
 
 def _about(module: str) -> str:

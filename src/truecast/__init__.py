@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING
 __version__ = "0.2.0"
 
 # Public here is what these rooms list in their __all__; each room can be reached by its name, too.
+# A name is looked for in this order, and rooms before its own are imported: the usual ones first.
 _ROOMS = (
     "errors",
     "certificate",
     "tally",
     "class_tally",
     "measures",
-    "distance",
-    "forecasters",
     "recalibrate",
+    "forecasters",
     "monitor",
+    "distance",
     "report",
     "reading",
     "client",

@@ -18,6 +18,9 @@ from truecast.errors import InputError
 _CHUNK = 1 << 20
 _OUTCOME = "must be 0 or 1"
 _PROBABILITY = "must be between 0 and 1"
+_FOR_CLASSES = dict.fromkeys(  # what to do about a row of probabilities, by argument
+    ("score", "scores"), ": for several classes, use truecast.Recalibrator(classes=...)"
+)
 _LOG_ODDS = "must be log-odds: a finite number"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # the first and the last, in microseconds since 1970
@@ -76,7 +79,7 @@ def outcomes(
         shape = (
             "(streams, rounds)"
             if dimensions == 2
-            else "(rounds,)" + _one_column(array, values, _OUTCOME)
+            else "(rounds,)" + _one_column(name, array, values, _OUTCOME)
         )
         raise InputError(name, f"must have shape {shape}", array.shape)
     flat = np.ascontiguousarray(array).reshape(-1)
@@ -98,7 +101,8 @@ def outcomes(
 def probability(name: str, value: Any) -> float:
     """Return `value` as a float between 0 and 1: a number of Python or numpy, not a bool."""
     if isinstance(value, (bool, np.bool_)) or not _is_number(value) or not 0 <= value <= 1:
-        raise InputError(name, _PROBABILITY, value)
+        several = isinstance(value, list | tuple | np.ndarray) and len(np.atleast_1d(value)) > 1
+        raise InputError(name, _PROBABILITY + _FOR_CLASSES.get(name, "") * several, value)
     number = float(value)
     if not 0 <= number <= 1:  # a subclass can say anything
         raise InputError(name, _PROBABILITY, number)
@@ -450,6 +454,8 @@ def predictions(y_true: Any, y_prob: Any) -> tuple[NDArray[Any], NDArray[np.floa
     valid, `refuse_predictions` says which.
     """
     _refuse_misaligned("y_prob", y_prob, "y_true", y_true)
+    if getattr(y_prob, "ndim", 1) > 1:  # said first, because outcomes may be labels then
+        _column("y_prob", y_prob, _PROBABILITY)
     y = _column("y_true", y_true, _OUTCOME)
     p = _column("y_prob", y_prob, _PROBABILITY)
     if len(y) != len(p):
@@ -615,12 +621,12 @@ def _column(name: str, values: Any, rule: str) -> NDArray[Any]:
     array = _numeric(name, values, rule)
     if array.ndim != 1:
         raise InputError(
-            name, "must have shape (rounds,)" + _one_column(array, values, rule), array.shape
+            name, "must have shape (rounds,)" + _one_column(name, array, values, rule), array.shape
         )
     return np.require(array, requirements=["C", "A"])
 
 
-def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
+def _one_column(name: str, array: NDArray[Any], values: Any, rule: str) -> str:
     """How to get one column out of several, if that can be told."""
     if array.ndim != 2:
         return ""
@@ -635,7 +641,11 @@ def _one_column(array: NDArray[Any], values: Any, rule: str) -> str:
     place = ".iloc[:, 1]" if hasattr(values, "iloc") else "[:, 1]"
     if array.shape[1] == 2:
         return f": from predict_proba, pass {place}, the probability of a 1"
-    return f": for several classes, pass one at a time, such as {place}, with y == 1 as outcomes"
+    one = (
+        f": for several classes, pass one at a time, such as {place}, with y == 1 as outcomes, or "
+        "use truecast.measure or classwise_calibration_errors(..., error=...)"
+    )
+    return _FOR_CLASSES.get(name, one)
 
 
 def _refuse_unordered(name: str, values: Any) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from truecast import _check
 
-__all__ = ["both", "each", "threads"]
+__all__ = ["ahead", "both", "each", "threads"]
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container on Linux: "200000 100000" is two cores
 
@@ -54,6 +54,21 @@ def each(
 
     with ThreadPoolExecutor(number) as pool:
         return [*pool.map(work, items)]
+
+
+def ahead(items: Iterator[First]) -> Iterator[First]:
+    """Yield the items in order; the next is made by another thread while one is in use."""
+    if threads() == 1:
+        yield from items
+        return
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and for this alone
+
+    end = object()
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(next, items, end)
+        while (item := waiting.result()) is not end:
+            waiting = other.submit(next, items, end)
+            yield item  # type: ignore[misc]
 
 
 def _processors() -> int:

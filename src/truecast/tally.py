@@ -364,7 +364,8 @@ def as_tally(y_true: Any, y_prob: Any = None, sample_weight: Any = None) -> Tall
             raise InputError("y_prob", "and sample_weight must be left out beside a Tally", y_prob)
         tally = y_true
     elif y_prob is None:
-        raise InputError("y_prob", "is needed unless the first argument is a Tally", y_true)
+        rule = "is needed unless the first argument is a Tally; of a ClassTally, pass one class: "
+        raise InputError("y_prob", rule + "tally[label]", y_true)
     else:
         tally = Tally.from_predictions(y_true, y_prob, sample_weight=sample_weight)
     if not tally.total:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,9 @@ SHADES = """() => [...document.querySelectorAll(".md-content :is(pre > code, .md
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site that TRUECAST_SITE names, as scripts/test has just built it, or a new one."""
+    if built := os.environ.get("TRUECAST_SITE"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("site")
     command = [
         sys.executable,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,12 @@ from click.testing import CliRunner
 
 import truecast as tc
 from truecast.cli import main
+from truecast.report.class_advice import class_advice
+from truecast.report.class_findings import find_classes
+from truecast.report.context import Context
 
 NAMES = ("home", "draw", "away")
+TALLIES = import_module("truecast.files.tallies")  # the package has a function of that name
 
 
 def games(rounds: int = 300, seed: int = 0) -> tuple[list[str], np.ndarray]:
@@ -67,7 +72,7 @@ def test_figures_are_those_of_python(tmp_path: Path, kind: str, words: tuple[str
 def test_chunks_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame().write_csv(tmp_path / "games.csv")
     whole = measured(tmp_path / "games.csv", "--resamples", "20")
-    monkeypatch.setattr(sys.modules["truecast.files.tallies"], "_ROWS", 7)
+    monkeypatch.setattr(TALLIES, "_ROWS", 7)
     assert measured(tmp_path / "games.csv", "--resamples", "20") == whole
 
 
@@ -120,7 +125,7 @@ def test_the_text_says_what_each_figure_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words", "message"),
     [
-        ({"p_home": 0.9}, (), "line 2: the 3 scores must sum to 1 within 1e-06, got"),
+        ({"p_home": 0.9}, (), "line 2: the 3 scores (p_home, p_draw, p_away) must sum to 1"),
         ({"p_home": 1.9}, (), "line 2: p_home must be a probability from 0 to 1, got '1.9'"),
         ({"result": "abandoned"}, ("--scores", "p_home,p_draw,p_away"), "one of the classes home"),
         ({}, ("--scores", "p_home,p_gone"), "has no column 'p_gone' (--scores)"),
@@ -132,7 +137,6 @@ def test_the_text_says_what_each_figure_is(tmp_path: Path) -> None:
             "has no column for each class (--classes), such as 'lost'",
         ),
         ({}, ("--scores", "p_home,p_draw", "--score", "p_away"), "must not be given together"),
-        ({}, ("--scores", "p_home,p_draw,p_away", "--by", "result"), "not for several classes"),
     ],
 )
 def test_mistakes_are_explained(
@@ -180,7 +184,162 @@ def test_pages_of_many_classes_and_strange_names() -> None:
     page = tc.html_report(y, rows, labels=labels, resamples=20)
     assert "<script>" not in page.html.split("</style>")[1].split("<script>")[0]
     assert "\u202e" not in page.html
-    with pytest.raises(tc.InputError, match="groups must be left out beside several classes"):
-        tc.html_report(y, rows, labels=labels, groups=y)
+    with pytest.raises(tc.InputError, match="times must be left out beside several classes"):
+        tc.html_report(y, rows, labels=labels, times=range(200))
     weighted = tc.html_report(y, rows, labels=labels, sample_weight=rng.random(200))
     assert "No verdict" in weighted.html
+
+
+# Groups: each is measured by itself, and tested with the others in mind.
+
+GROUPS = ["a", "b", None, "<i>"] * 75
+
+
+def grouped(**more: object) -> pl.DataFrame:
+    return frame(place=GROUPS, **more)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("resamples", ["0", "20"])
+def test_each_group_is_measured_as_python_measures_it(
+    tmp_path: Path, kind: str, resamples: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TALLIES, "_ROWS", 7)
+    path = tmp_path / f"games.{kind}"
+    write = {"csv": "write_csv", "parquet": "write_parquet", "json": "write_ndjson"}[kind]
+    getattr(grouped(), write)(path)
+    rows = measured(path, "--by", "place", "--resamples", resamples)["groups"]
+    assert {row["group"] for row in rows} == set(GROUPS)
+    y, p = games()
+    for row in rows:
+        at = [k for k, group in enumerate(GROUPS) if group == row["group"]]
+        expected = tc.measure([y[k] for k in at], p[at], labels=NAMES).to_dict()
+        for name in ("total", "brier", "log", "classwise", "top_label", "confidence"):
+            assert row[name] == expected[name], name
+        assert (row["p_value"] is None) == (resamples == "0")
+    if resamples != "0":
+        assert [row["p_value"] for row in rows] == sorted(row["p_value"] for row in rows)
+        assert all(row["p_value"] <= row["adjusted_p_value"] for row in rows)
+
+
+def test_a_group_that_is_off_is_first_and_marked(tmp_path: Path) -> None:
+    y, _ = games()
+    wrong = [NAMES[(NAMES.index(one) + 1) % 3] for one in y]
+    result = [w if group == "b" else one for one, w, group in zip(y, wrong, GROUPS, strict=True)]
+    table = grouped().with_columns(result=pl.Series(result))
+    table.write_csv(tmp_path / "games.csv")
+    rows = measured(tmp_path / "games.csv", "--by", "place")["groups"]
+    assert rows[0]["group"] == "b"
+    assert [row["adjusted_p_value"] < 0.05 for row in rows] == [True, False, False, False]
+    assert rows[0]["if_calibrated"] < rows[0]["classwise"]["sum"]
+    code, out, _ = run("measure", str(tmp_path / "games.csv"), "--by", "place")
+    assert code == 0
+    lines = out[out.index("by place, those with the most evidence") :].splitlines()
+    assert [line.split()[0] for line in lines[1:6]][:2] == ["group", "b"]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_groups_of_real_weights_are_not_tested_and_empty_ones_are_left_out(tmp_path: Path) -> None:
+    weight = [0.0 if group == "a" else 1.5 if group == "b" else 2.0 for group in GROUPS]
+    grouped(w=weight).write_csv(tmp_path / "games.csv")
+    rows = measured(tmp_path / "games.csv", "--by", "place", "--weight", "w")["groups"]
+    assert {row["group"]: row["total"] for row in rows} == {"b": 112.5, None: 150.0, "<i>": 150.0}
+    assert all(row["p_value"] is None for row in rows)
+    code, out, _ = run("measure", str(tmp_path / "games.csv"), "--by", "place", "--weight", "w")
+    assert code == 0
+    assert "those with the largest errors for their size first" in out
+    assert "weight" in out
+
+
+def test_too_many_groups_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TALLIES, "_MOST_GROUPS", 9)
+    grouped().write_csv(tmp_path / "games.csv")
+    code, _, err = run("measure", str(tmp_path / "games.csv"), "--by", "place")
+    assert code == 2
+    assert "has more than 3 groups of 3 classes in column 'place'" in err
+
+
+@pytest.mark.slow("makes a page")
+def test_the_page_has_the_groups(tmp_path: Path) -> None:
+    grouped().write_csv(tmp_path / "games.csv")
+    page = tmp_path / "page.html"
+    code, _, err = run("report", str(tmp_path / "games.csv"), "--by", "place", "-o", str(page))
+    assert code == 0, err
+    html = page.read_text()
+    assert "None of 4 groups stands out" in html
+    assert "&lt;i&gt;" in html
+    assert "<i>" not in html
+    y, p = games()
+    options = {"title": "Calibration of games.csv", "source": str(tmp_path / "games.csv")}
+    same = tc.html_report(
+        y,
+        p,
+        labels=NAMES,
+        groups=GROUPS,
+        group="place",
+        outcome="result",
+        score="p_home,p_draw,p_away",
+        **options,
+    )
+    assert same.html == html
+
+
+@pytest.mark.slow("makes pages")
+def test_pages_before_and_after() -> None:
+    y, p = games()
+    r = tc.ClassRecalibrator(classes=NAMES)
+    after = r.forecast_many(p, y)
+    options = {"after": after, "certificate": r.certificate, "resamples": 20}
+    page = tc.html_report(y, p, labels=NAMES, **options)
+    assert page.html.count('class="chart"') == 6
+    (verdict,) = page.verdicts.values()
+    assert verdict.startswith("Before: ")
+    assert "What is proved" in page.html
+    tally, later = (tc.ClassTally.from_predictions(y, some, labels=NAMES) for some in (p, after))
+    same = tc.html_report(tally, after=later, certificate=r.certificate, resamples=20)
+    assert same.html == page.html
+    for wrong, told in (
+        ({"after": after[:-1]}, "must have a row for each of the 300 outcomes"),
+        ({"after": tc.ClassTally.from_predictions(y[:-1], p[:-1], labels=NAMES)}, "300 rounds"),
+        ({"certificate": tc.Recalibrator().certificate}, "of a recalibrator of several classes"),
+        ({"groups": ["a"]}, "groups must"),
+    ):
+        with pytest.raises(tc.InputError, match=told):
+            tc.html_report(y, p, labels=NAMES, **wrong)
+    with pytest.raises(tc.InputError, match="groups must be a mapping from groups to ClassTally"):
+        tc.html_report(tally, groups=["a"] * 300)
+    with pytest.raises(tc.InputError, match="certificate must be of outcomes 0 or 1"):
+        tc.html_report([0, 1], [0.25, 0.5], certificate=r.certificate)
+
+
+def advised(
+    p: np.ndarray, y: list[str], after: np.ndarray | None = None, **given: object
+) -> list[str]:
+    tally = tc.ClassTally.from_predictions(y, p, labels=NAMES)
+    later = None if after is None else tc.ClassTally.from_predictions(y, after, labels=NAMES)
+    context = Context("", None, None, False, None, 0, None, None)
+    finding = find_classes(tally, 20, after=later)
+    found = class_advice(finding, replace(context, **given))
+    return [f"{one.do} {one.line or one.why}" for one in found]
+
+
+def test_the_page_says_what_to_do() -> None:
+    y, rows = games()
+    wrong = np.roll(rows, 1, axis=1)
+    flat = np.full_like(rows, 1 / 3)
+    assert advised(rows, y)[0].startswith("Leave the forecasts as they are. Errors of a class up")
+    assert advised(wrong, y) == [
+        "Recalibrate. p = tc.Recalibrator(classes=names).forecast_many(scores, outcomes)"
+    ]
+    line = "Recalibrate. truecast recalibrate a.csv --outcome y --scores "
+    names = {"source": "a.csv", "outcome": "y"}
+    of_columns = advised(wrong, y, score="p_home,p_draw,p_away", **names)
+    assert of_columns == [f"{line}p_home,p_draw,p_away -o recalibrated.csv"]
+    of_letters = advised(wrong, y, score="h,d,a", **names)
+    assert of_letters == [f"{line}h,d,a --classes home,draw,away -o recalibrated.csv"]
+    assert advised(wrong, y, rows)[0].startswith("Use the recalibrated forecasts. ")
+    assert advised(rows, y, wrong)[0].startswith("Keep the forecasts as they were. ")
+    certain = np.eye(3)[[NAMES.index(one) for one in y]]
+    certain[0] = np.roll(certain[0], 1)
+    assert "Keep forecasts away from 0 and 1." in advised(certain, y)[1]
+    assert advised(rows, y, flat)[0].startswith("Keep the forecasts as they were. ")

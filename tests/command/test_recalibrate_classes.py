@@ -131,7 +131,7 @@ def test_normalize() -> None:
     frame.write_csv("games.csv")
     done = run("recalibrate", "games.csv", "-o", "out.csv")
     assert done.exit_code == 2
-    assert "line 2: the 3 scores must sum to 1 within 1e-06" in done.stderr
+    assert "line 2: the 3 scores (p_home, p_draw, p_away) must sum to 1 within 1e-06" in done.stderr
     assert not Path("out.csv").exists()
     assert run("recalibrate", "games.csv", "-o", "out.csv", "--normalize").exit_code == 0
     assert written("out.csv") == played(frame, normalize=True)[1].tolist()
@@ -214,9 +214,6 @@ def test_killed_at_any_moment_the_old_output_is_whole(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--id", "day"], "--id is for outcomes 0 or 1: leave it out"),
-        (["--report", "page.html"], "truecast report OUT --scores " + ",".join(NEW)),
-        (["--scores", ",".join(SCORES), "--by", "day"], "--by is for outcomes 0 or 1"),
         (["--scores", ",".join(SCORES), "--score", "p_home"], "must not be given together"),
         (["--scores", "p_home,p_lost"], "has no column 'p_lost' (--scores)"),
     ],
@@ -227,6 +224,85 @@ def test_what_is_not_for_classes_is_refused_and_leaves_nothing(words: list[str],
     assert done.exit_code == 2
     assert told in " ".join(done.stderr.split())
     assert [path.name for path in Path().iterdir()] == ["games.csv"]
+
+
+def place(day: int) -> str | None:
+    return (None, "Leeds", "Bath")[day % 3]
+
+
+PLACES = FRAME.with_columns(
+    place=pl.Series([place(day) for day in FRAME["day"]]), cup=pl.col("day") % 2
+)
+GROUPED = "max_groups" in tc.Recalibrator(classes=2).config
+
+
+@pytest.mark.skipif(not GROUPED, reason="the recalibrator of classes takes no groups")
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("ids", [[], ["--id", "day", "--event", "cup"]])
+@pytest.mark.parametrize("by", [["--by", "place"], ["--by", "place", "--by", "cup"]])
+def test_groups_are_calibrated_as_in_python(ending: str, ids: list[str], by: list[str]) -> None:
+    source, target = Path("games" + ending), Path("out" + ending)
+    WRITE[ending](PLACES, source)
+    words = "recalibrate", source, "-o", target, "--state", "s.json", "--max-groups", "50"
+    done = run(*words, *by, *ids)
+    assert done.exit_code == 0, done.output
+    r: Any = tc.ClassRecalibrator(classes=NAMES, max_groups=50, max_unresolved=1 << 20)
+    for row, said in zip(PLACES.rows(named=True), written(target), strict=True):
+        group: Any = row["place"]
+        if len(by) > 2:
+            named = [("place", row["place"]), ("cup", row["cup"])]
+            group = tuple(f"{name}={cell}" for name, cell in named if cell is not None)
+        scores = [row[score] for score in SCORES]
+        if ids:
+            ticket = r.issue(scores, group=group, event=str(row["cup"]))
+            assert [*ticket.p] == said
+            r.resolve(ticket, row["result"])
+        else:
+            assert r.predict(scores, group=group).tolist() == said
+            r.observe(row["result"])
+    assert learned() == r.state()
+    assert run(*words, *by, *ids).exit_code == 0  # all is known
+    assert learned() == r.state()
+
+
+@pytest.mark.slow("makes pages")
+@pytest.mark.parametrize("words", [[], ["--id", "day"], ["--normalize"], ["--state", "s.json"]])
+def test_the_page_compares_before_and_after(words: list[str]) -> None:
+    at = pl.col("day") % 5 == 3
+    unknown = pl.when(at).then(None).otherwise("result").alias("result")
+    frame = FRAME.with_columns(unknown) if "--id" in words else FRAME
+    if "--normalize" in words:
+        frame = frame.with_columns(pl.col(SCORES) / 2)
+    frame.write_csv("games.csv")
+    if "--state" in words:
+        FRAME.head(300).write_csv("games.csv")
+        assert run(*WITH_STATE).exit_code == 0
+        FRAME.write_csv("games.csv")
+    done = run("recalibrate", "games.csv", "-o", "out.csv", "--report", "page.html", *words)
+    assert done.exit_code == 0, done.output
+    known = frame["result"].is_not_null().to_numpy()
+    y = frame["result"].drop_nulls().to_list()
+    after = np.array(written("out.csv"))[known]
+    r = played(FRAME)[0]
+    if "--id" in words:
+        r = tc.Recalibrator(classes=NAMES)
+        for outcome, *scores in frame.select("result", *SCORES).rows():
+            ticket = r.issue(scores)
+            if outcome is not None:
+                r.resolve(ticket, outcome)
+    page = tc.html_report(
+        y,
+        frame.select(SCORES).to_numpy()[known],
+        labels=NAMES,
+        normalize="--normalize" in words,
+        after=after,
+        certificate=r.certificate,
+        title="Before and after recalibration: out.csv",
+        source="out.csv",
+        outcome="result",
+        group="group",
+    )
+    assert Path("page.html").read_text() == page.html
 
 
 # A state: what was learned from is known again, by all columns of scores.
@@ -384,7 +460,7 @@ def test_a_class_is_not_taken_for_an_outcome_that_is_missing() -> None:
     done = run(*WITH_STATE, "--unknown")
     assert done.exit_code == 2
     assert "of which some had no outcome" in done.stderr
-    assert "--id" not in done.stderr
+    assert "--id is for outcomes that come later" in done.stderr
 
 
 def test_a_state_of_classes_is_not_for_ids() -> None:

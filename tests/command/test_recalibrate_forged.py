@@ -32,10 +32,11 @@ FRAME = pl.DataFrame(
         "y": RNG.integers(0, 2, 300),
         "p": RNG.random(300).round(3),
     }
-).with_columns(y=pl.when(pl.int_range(300) % 7 > 0).then("y"))
+).with_columns(y=pl.when(pl.int_range(300) % 7 > 0).then("y"), q=1 - pl.col("p"))
 KINDS = {
     "in order": ["--unknown"],
     "by id": ["--id", "id"],
+    "by id, of classes": ["--id", "id", "--outcome", "y", "--scores", "q,p", "--classes", "0,1"],
     "in time": ["--unknown", "--time", "when"],
 }
 

@@ -263,13 +263,14 @@ def pairs(options: list[str]) -> dict[str, str]:
 def test_the_same_file_read_in_another_way_is_refused(
     options: list[str], said: str, more: int
 ) -> None:
+    rows = 900  # several blocks
     rng = np.random.default_rng(2)
-    frame = pl.concat([FRAME, FRAME])[: 3000 + more].with_columns(
-        q=pl.Series(rng.random(3000 + more).round(4)),
-        z=pl.Series(rng.integers(0, 2, 3000 + more)),
-        other=pl.Series(rng.choice(["A", "B"], 3000 + more)),
+    frame = FRAME[: rows + more].with_columns(
+        q=pl.Series(rng.random(rows + more).round(4)),
+        z=pl.Series(rng.integers(0, 2, rows + more)),
+        other=pl.Series(rng.choice(["A", "B"], rows + more)),
     )
-    frame[:3000].write_csv("log.csv")
+    frame[:rows].write_csv("log.csv")
     first = ["--outcome", "y", "--score", "p", *(["--by", "place"] if "--by" in options else [])]
     assert run(*command(".csv", *first)).exit_code == 0
     frame.write_csv("log.csv")

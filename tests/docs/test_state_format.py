@@ -63,7 +63,7 @@ probable. `nudges` has the first three aims for each class. `tickets` has `issue
 `awaited`; `asked` is such a table with one row or none, the forecast that `observe` is about: its
 number is what the budget did not allow for, over 2^20, and it keeps only the scores. `bursts` is as
 for `Recalibrator`. `hint` has the entries below, and in `each` the state of the hint of each class.
-With one hint for each class only the first three are there; with more than 32 classes there is no
+With one hint for each class only the first three are there; with more than 16 classes there is no
 matrix. States from before there were groups have no `groups`, only the fields of everyone, and the
 first five columns of `awaited`: they are read.
 """

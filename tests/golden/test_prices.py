@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import truecast as tc
 from rounds import random_tallies, rounds, tally_of
 from truecast import _core
-from truecast.measures.prices import best_prices, priced
+from truecast.measures.prices import best_prices, bounds_by_prices
 
 
 def by_highs(nodes: np.ndarray, masses: np.ndarray) -> float:
@@ -169,21 +169,21 @@ def test_bounds_of_thousands_of_forecasts_meet(power: float) -> None:
     rng = np.random.default_rng(int(power))
     p = rng.random(5000)
     tally = tc.Tally.from_predictions(rng.random(len(p)) < p**power, p)
-    found = priced(tally, 1e-8)
+    found = bounds_by_prices(tally, 1e-8)
     assert found.upper - found.lower <= 3e-8 * found.upper
     check_rules(tally)
 
 
 def test_small_tallies_are_priced_closely() -> None:
     for tally in random_tallies(30, 120, most=40):
-        found = priced(tally, 1e-8)
+        found = bounds_by_prices(tally, 1e-8)
         assert found.upper - found.lower <= 2e-8
 
 
 def test_forecasts_closer_than_nodes_may_be() -> None:
     p = 0.3 + 2.0**-44 * np.arange(200)
     tally = tc.Tally(p, np.arange(200) % 3, (np.arange(200) + 1) % 2)
-    found = priced(tally, 1e-6)
+    found = bounds_by_prices(tally, 1e-6)
     assert np.diff(found.nodes).min() >= 2.0**-42
     assert found.lower <= abs(tally.rate - 0.3) <= found.upper + 200 * 2.0**-44
     assert found.upper - found.lower <= 1e-6 * found.upper

@@ -105,11 +105,12 @@ def test_late_rows_in_any_order_keep_the_budget(
     awaited: list[tc.ClassTicket] = []
     for move in moves:
         row = rng.dirichlet(np.full(classes, 0.3))
+        groups = tuple(np.flatnonzero(rng.random(3) < 0.3).tolist())
         if move == "issue":
-            awaited.append(guard.issue(row))
+            awaited.append(guard.issue(row, group=groups))
             assert abs(sum(awaited[-1].p) - 1) < 1e-12
         elif move == "play":
-            guard.predict(row)
+            guard.predict(row, group=groups)
             guard.observe(int(rng.integers(classes)))
         elif awaited:
             ticket = awaited.pop(int(rng.integers(len(awaited))))

@@ -89,7 +89,7 @@ def test_a_stream_is_read_in_parts(http: httpx.Client, stream: str) -> None:
     assert (whole["rounds"], whole["sides"][0]["rate"]) == (40, 0.5)
     proved = http.get(f"{stream}/certificate").json()
     assert proved["classes"][0]["certificate"] == whole["sides"][0]["certificate"]
-    evidence = http.get(f"{stream}/alarm").json()
+    (evidence,) = http.get(f"{stream}/alarm").json()["classes"]
     assert evidence["before"]["now"] > evidence["after"]["now"]
     assert http.get(f"{stream}/measures").json()["sides"] == whole["sides"]
     state = http.get(f"{stream}/state").json()

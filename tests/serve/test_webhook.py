@@ -91,8 +91,8 @@ def test_an_alarm_is_delivered_signed_and_remembered(receiver: Receiver, tmp_pat
     assert "group 'x'" in found["model", "x"]["finding"]
     said = found["model", None]
     assert (said["type"], said["stream"], said["number"]) == ("alarm", "judge", 1)
-    assert said["finding"].startswith("the model's forecasts")
-    assert "forecasts are too" in said["finding"]
+    assert said["finding"].startswith("before recalibration: forecasts are too")
+    assert said["class"] is None
     assert "{since}" not in said["finding"]
     assert said["evidence"] >= 100
     assert said["link"] == "https://truecast.example/streams/judge/page"

@@ -309,7 +309,7 @@ def test_the_most_rounds_of_all() -> None:
 @pytest.mark.slow("waits for threads")
 def test_a_batch_in_another_thread_refuses_company() -> None:
     f = tc.Arc()
-    y = np.tile(np.array([0, 1], np.uint8), 3_000_000)
+    y = np.tile(np.array([0, 1], np.uint8), 1_000_000)
     worker = threading.Thread(target=f.forecast_many, args=(y,))
     worker.start()
     wait_until_refused(worker, f.predict)

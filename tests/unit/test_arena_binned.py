@@ -338,14 +338,14 @@ class TestFoster:
     def test_ten_thousand_intervals_are_searched_by_bisection(self) -> None:
         f = Foster(grid=10_000)
         looks = 0
-        off = f._intervals.off
+        imbalance = f._intervals.imbalance
 
         def counted(i: int) -> int:
             nonlocal looks
             looks += 1
-            return off(i)
+            return imbalance(i)
 
-        f._intervals.off = counted  # type: ignore[method-assign]
+        f._intervals.imbalance = counted  # type: ignore[method-assign]
         play(f, adversaries.Coins(0.3), 1_000)
         assert looks <= 14 * 1_000
 

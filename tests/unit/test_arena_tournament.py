@@ -388,6 +388,17 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(scope="module")
+def opponents() -> dict[str, Any]:
+    return {name: ADVERSARIES[name] for name in ("coins", "early-stop", "drift", "threshold")}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(opponents: dict[str, Any]) -> Results:
+    """What SCRIPT plays."""
+    return tournament({"aosa": aosa}, opponents, [1500], 60, workers=1)
+
+
 def children(pid: int) -> list[int]:
     """The processes that this one has started, and theirs."""
     found = []
@@ -411,7 +422,9 @@ def lines_in(path: Path) -> int:
 )
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
-def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str) -> None:
+def test_stopped_in_the_middle_it_goes_on(
+    tmp_path: Path, opponents: dict[str, Any], uninterrupted: Results, workers: int, how: str
+) -> None:
     path, script = tmp_path / "games", tmp_path / "script.py"
     script.write_text(SCRIPT)
     places = [str(Path(__file__).parents[1]), *sys.path]
@@ -440,13 +453,11 @@ def test_stopped_in_the_middle_it_goes_on(tmp_path: Path, workers: int, how: str
     while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
-    opponents = {name: ADVERSARIES[name] for name in ("coins", "early-stop", "drift", "threshold")}
     told: list[int] = []
     resumed = tournament({"aosa": aosa}, opponents, [1500], 60, path=path, workers=1,
                          progress=lambda done, total: told.append(done))  # fmt: skip
     assert told == list(range(lines_in(path) - len(told), 182))
     assert told[0] >= kept - 1
-    uninterrupted = tournament({"aosa": aosa}, opponents, [1500], 60, workers=1)
     for one, other in zip(resumed.rows, uninterrupted.rows, strict=True):
         assert dataclasses.replace(one, lower=0, upper=0) == dataclasses.replace(
             other, lower=0, upper=0

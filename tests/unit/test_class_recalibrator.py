@@ -143,7 +143,8 @@ def test_zeros_ones_and_many_classes() -> None:
         rows = np.eye(classes)[rng.integers(0, classes, 300)]
         y = rng.integers(0, classes, 300)
         r = tc.Recalibrator(classes=classes)
-        said = r.forecast_many(rows, y)
+        rows[::3] = rng.dirichlet(np.ones(classes), 100)
+        said = r.forecast_many(rows, y, groups=NAMED * 60)
         assert np.isfinite(said).all()
         assert (said >= 0).all()
         assert abs(said.sum(axis=1) - 1).max() < 1e-12
@@ -327,6 +328,7 @@ def test_every_group_has_a_certificate() -> None:
     assert repr(r.groups) == "Groups(['a', 'b', 'c'])"
 
 
+@pytest.mark.slow("plays 18,000 rounds of four classes")
 def test_groups_that_differ_are_learned_and_others_lose_nothing() -> None:
     rng = np.random.default_rng(3)
     scores = rng.dirichlet(np.ones(4), 6_000)
@@ -346,6 +348,19 @@ def test_groups_that_differ_are_learned_and_others_lose_nothing() -> None:
     assert brier(said, y) < plain * 1.002
 
 
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_sure_rows_of_groups_stay_probabilities(classes: int) -> None:
+    # The offsets' weights may sum to 1 and a little: what they make of a one must not.
+    rng = np.random.default_rng(classes)
+    rows = np.eye(classes)[rng.integers(0, classes, 400)]
+    rows[::2] = rng.dirichlet(np.full(classes, 0.3), 200)
+    y, groups = rng.integers(0, classes, 400), rng.integers(0, 5, 400).tolist()
+    r = tc.Recalibrator(classes=classes, hint=tc.hints.Identity())
+    said = r.forecast_many(rows, y, groups=groups)
+    assert (said >= 0).all()
+    assert abs(said.sum(axis=1) - 1).max() < 1e-12
+
+
 def test_an_event_is_one_observation() -> None:
     # A hundred forecasts of one event teach what one would.
     row = [0.6, 0.3, 0.1]
@@ -363,7 +378,7 @@ def test_an_event_is_one_observation() -> None:
     for _ in range(100):
         r.predict(row)
         r.observe(2)
-    assert abs(r.predict(row) - first).max() > 10 * shifts[1]
+    assert abs(r.predict(row) - first).max() > 5 * shifts[1]
 
 
 def test_a_group_that_is_refused_is_not_known() -> None:
@@ -420,6 +435,7 @@ def forged(state: dict[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
+@pytest.mark.slow("loads and saves 16 states")
 def test_forged_states_are_refused_and_change_nothing() -> None:
     scores, y, _ = stream(3, 60)
     r = tc.Recalibrator(classes=3)

@@ -167,7 +167,7 @@ def test_p_values_are_ranks_among_sets_of_which_none_is_special() -> None:
     simulated = finder._simulated(cells.tally, marks.at, 49, np.random.default_rng(0))
     result = stretches(tally, resamples=49, random_state=0)
     units = [np.quantile(values, 0.95) for values in simulated]
-    farthest = np.maximum(simulated.errors / units[0], simulated.striking / units[1])
+    farthest = np.maximum(simulated.errors / units[0], simulated.deviations / units[1])
     assert len(farthest) == 50
     assert result.p_value == (farthest >= farthest[0]).sum() / 50
     assert result.smooth.p_value == (farthest >= simulated.errors[0] / units[0]).sum() / 50

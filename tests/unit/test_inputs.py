@@ -519,6 +519,7 @@ class OnTheGpu(NeedsGrad):
         return "tensor(...)"
 
 
+FOR_CLASSES = "truecast.Recalibrator(classes=...)"
 TWO, THREE = np.full((6, 2), 0.5), np.full((6, 3), 0.25)
 FORECASTS = [
     (
@@ -529,8 +530,8 @@ FORECASTS = [
     (
         THREE,
         "must have shape (rounds,): for several classes, pass one at a time, such as [:, "
-        "1], with y == 1 as outcomes,"
-        " got (6, 3)",
+        "1], with y == 1 as outcomes, or use truecast.measure or "
+        "classwise_calibration_errors(..., error=...), got (6, 3)",
     ),
     (TWO[:, :1], "must have shape (rounds,): pass its only column, [:, 0], got (6, 1)"),
     (np.zeros((6, 2, 2)), "must have shape (rounds,), got (6, 2, 2)"),
@@ -559,7 +560,24 @@ def test_forecasts_in_another_form_are_told_what_to_pass(p, message):
     }.items():
         with pytest.raises(tc.InputError) as caught:
             call()
-        assert str(caught.value) == f"{name} {message}"
+        told = message
+        if p is THREE and name == "scores":
+            told = f"{message.partition('classes, ')[0]}classes, use {FOR_CLASSES}, got (6, 3)"
+        assert str(caught.value) == f"{name} {told}"
+
+
+def test_a_row_of_probabilities_is_no_score():
+    with pytest.raises(tc.InputError, match=r"use truecast.Recalibrator\(classes=...\), got \[0.5"):
+        tc.Recalibrator().predict([0.5, 0.25, 0.25])
+
+
+def test_rows_are_refused_before_labels_and_a_tally_of_classes_says_what_to_pass():
+    labels = ["a", "b", "c", "a", "b", "c"]
+    assert "or use truecast.measure" in str(refused(labels, THREE))
+    whole = tc.ClassTally.from_predictions(labels, THREE, labels=["a", "b", "c"], normalize=True)
+    with pytest.raises(tc.InputError, match=r"of a ClassTally, pass one class: tally\[label\]"):
+        tc.smooth_calibration_error(whole)
+    assert tc.smooth_calibration_error(whole["a"]) == pytest.approx(0, abs=1e-12)
 
 
 def test_a_generator_is_told_to_become_a_list():

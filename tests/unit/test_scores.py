@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truecast as tc
-from truecast import InputError, _core, _threads
+from truecast import InputError, _core
 
 rounds = st.lists(
     st.tuples(st.integers(0, 1), st.floats(0, 1) | st.sampled_from([0.0, 1.0, 0.5, 5e-324])),
@@ -117,35 +117,3 @@ def test_the_binned_error_is_the_bins_error(norm):
     error = tc.binned_calibration_error(y, p, norm=norm)
     assert error == tc.reliability_bins(y, p).error(norm)
     assert error == tc.binned_calibration_error(tc.Tally.from_predictions(y, p), norm=norm)
-
-
-def test_threads_are_as_many_as_the_environment_allows(monkeypatch):
-    monkeypatch.setattr(_threads, "_processors", lambda: 8)
-    monkeypatch.setattr(_threads, "_quota", lambda: 1 << 20)
-    monkeypatch.delenv("TRUECAST_THREADS", raising=False)
-    assert _threads.threads() == 8
-    monkeypatch.setenv("TRUECAST_THREADS", "3")
-    assert _threads.threads() == 3
-    monkeypatch.setenv("TRUECAST_THREADS", "many")
-    with pytest.raises(InputError, match="TRUECAST_THREADS.*whole number"):
-        _threads.threads()
-    monkeypatch.setenv("TRUECAST_THREADS", "100")
-    monkeypatch.setattr(_threads, "_quota", lambda: 2)
-    assert _threads.threads() == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "cores"), [("200000 100000", 2), ("150000 100000", 2), ("max 100000", 1 << 20)]
-)
-def test_the_quota_of_a_container(tmp_path, monkeypatch, text, cores):
-    file = tmp_path / "cpu.max"
-    file.write_text(text)
-    monkeypatch.setattr(_threads, "_QUOTA", file)
-    assert _threads._quota.__wrapped__() == cores
-
-
-def test_work_is_shared_or_not_with_the_same_result(monkeypatch):
-    for allowed in (1, 2):
-        monkeypatch.setattr(_threads, "threads", lambda allowed=allowed: allowed)
-        assert _threads.both(lambda: 1, lambda: 2) == (1, 2)
-        assert _threads.each(abs, [-1, 2, -3]) == [1, 2, 3]

@@ -349,6 +349,10 @@ class Search {
         Count from, to;
         bool empty() const { return from > to; }
     };
+    // The points strictly inside a cell: from the first of them up to, without, the last.
+    struct Inside {
+        Range zeros, ones;
+    };
     // Numbers for each j from the first on.
     struct Stretch {
         double* data;
@@ -383,6 +387,10 @@ class Search {
     std::vector<double> own_, lag_, lead_;
 
     bool done() const { return found_.outcome == Outcome::done; }
+    Inside inside(const Value& low, const Value& high) const {
+        return {{zeros_.up_to(low), zeros_.less_than(high)},
+                {ones_.up_to(low), ones_.less_than(high)}};
+    }
     Row& row(Count i) { return rows_[index(i)]; }
 
     // Values from 0 to 1, on a stack: the lower half of a cell, its middle, its upper half.
@@ -441,82 +449,131 @@ class Search {
         return true;
     }
 
+    // All steps of one value: what they cost, and the nodes that they may begin at.
+    struct Sweep {
+        const Value &value, &low, &high;  // the parents in the tree are low and high
+        bool local;                       // leave out steps that cost no more if split
+        View zero, one;                   // both sides, seen from the value
+        double slack;                     // of a step
+        double rest;                      // what the rest of the chain costs at least
+        Inside inside;                    // between the parents
+        std::int32_t name;                // of the value
+        Count di = value.zeros(), dj = value.ones();
+        Range is{0, -1}, js{0, -1};  // zeros and ones before a step
+
+        // Whether the zeros of a step from row i have one strictly between the parents.
+        bool has_zero_inside(Count i) const {
+            return i < inside.zeros.to && i + di > inside.zeros.from;
+        }
+    };
+
     // Relaxes all steps of value m whose parents in the tree are low and high. If `local`, leaves
-    // out the steps that splitting between the parents makes no dearer (docs/distance.md, theorem
-    // 5): none of their points lies strictly between the parents, and not all zeros are above them
-    // and all ones below.
+    // out the steps that cost no more if they are split between the parents (docs/distance.md,
+    // theorem 5): none of their points lies strictly between the parents, and not all zeros are
+    // above them and all ones below.
+    //
+    // Invariant: when row i is relaxed, its lengths are those of the shortest chains within budget
+    // of values up to m. Steps of value m are among them: they come from rows before it, or from
+    // the same row if m = 1.
     void relax(const Value& m, const Value& low, const Value& high, bool local) {
         const PricePair price = problem_.prices.at(m.value);
-        const View zero = problem_.zeros_from(m.value, price, zeros_.up_to(m));
-        const View one = problem_.ones_from(m.value, price, ones_.up_to(m));
-        const Count di = m.zeros(), dj = m.ones();
-        const double slack = price.slack(m.value) * real(m.r);
-        const double rest = request_.bounds.from(m.value);
-        const double left = budget_ - least_ - rest;
-        const double room = left - slack;
-        if (room < 0 || di > zeros_.size() || dj > ones_.size()) return;
-        Range i_range{zero.first(room), zero.last(room) - di};
-        Range j_range{one.first(room), one.last(room) - dj};
+        Sweep sweep{m,
+                    low,
+                    high,
+                    local,
+                    problem_.zeros_from(m.value, price, zeros_.up_to(m)),
+                    problem_.ones_from(m.value, price, ones_.up_to(m)),
+                    price.slack(m.value) * real(m.r),
+                    request_.bounds.from(m.value),
+                    inside(low, high),
+                    static_cast<std::int32_t>(names_.size())};
+        keep_within_budget(sweep);
+        if (sweep.is.empty() || sweep.js.empty()) return;
+        names_.push_back({static_cast<std::int32_t>(m.r), static_cast<std::int32_t>(m.s)});
+        const Stretch own = cost_of_ones(sweep);
+        for (Count i = sweep.is.from; i <= std::min(sweep.is.to, last_) && done(); ++i) {
+            if ((i & 1023) == 0) poll();
+            if (done()) relax_row(sweep, i, own);
+        }
+        if (done() && relaxed_ - since_ > 8 * live_ + (1 << 16)) trim(m.value, false);
+    }
+
+    // Sets the range of nodes from which a step can be part of a chain within budget, and within
+    // the tube if there is one.
+    void keep_within_budget(Sweep& sweep) {
+        const double left = budget_ - least_ - sweep.rest;
+        const double room = left - sweep.slack;
+        if (room < 0 || sweep.di > zeros_.size() || sweep.dj > ones_.size()) return;
+        Range is{sweep.zero.first(room), sweep.zero.last(room) - sweep.di};
+        Range js{sweep.one.first(room), sweep.one.last(room) - sweep.dj};
         const Tube& tube = request_.tube;
         if (!tube.empty()) {
-            const double reach = std::min(tube.reach, 2 * (high.value - low.value));
-            i_range.from = std::max(i_range.from, tube.placed_below(m.value - reach));
-            i_range.to = std::min(i_range.to, tube.placed_below(m.value + reach) + 1);
-            if (i_range.empty()) return;
-            j_range.from = std::max(j_range.from, tube.low[i_range.from]);
-            j_range.to = std::min(j_range.to, tube.high[i_range.to]);
+            const double v = sweep.value.value;
+            const double reach = std::min(tube.reach, 2 * (sweep.high.value - sweep.low.value));
+            is.from = std::max(is.from, tube.placed_below(v - reach));
+            is.to = std::min(is.to, tube.placed_below(v + reach) + 1);
+            if (is.empty()) return;
+            js.from = std::max(js.from, tube.low[is.from]);
+            js.to = std::min(js.to, tube.high[is.to]);
         }
-        first_ = std::max(
-            first_, zero.first(left));  // what lags further behind never gets there within budget
-        i_range.from = std::max(i_range.from, first_);
-        if (i_range.empty() || j_range.empty()) return;
-        const Count zeros_low = zeros_.up_to(low), zeros_high = zeros_.less_than(high);
-        const Count ones_low = ones_.up_to(low), ones_high = ones_.less_than(high);
-        const double margin = real(m.r) * round_margin + budget_ * 0x1p-50;
-        own_.resize(std::max(own_.size(), index(j_range.to - j_range.from + 1)));
-        const Stretch own{own_.data(), j_range.from};
-        for (Count j = j_range.from; j <= j_range.to; ++j)
-            own[j] = one.step(j, dj) + slack - margin;
-        const auto name = static_cast<std::int32_t>(names_.size());
-        names_.push_back({static_cast<std::int32_t>(m.r), static_cast<std::int32_t>(m.s)});
-        const double limit = budget_ - rest;
-        for (Count i = i_range.from; i <= std::min(i_range.to, last_); ++i) {
-            if ((i & 1023) == 0) poll();
-            if (!done()) return;
-            Row& from = row(i);
-            Range js{std::max(from.lo, j_range.from), std::min(from.hi, j_range.to)};
-            if (local && !(i < zeros_high && i + di > zeros_low)) {
-                js.to = std::min(js.to, ones_high - 1);
-                if (i < zeros_high) js.from = std::max(js.from, ones_low - dj + 1);
-            }
-            if (!tube.empty()) {
-                js.from = std::max(js.from, tube.low[i]);
-                js.to = std::min(js.to, tube.high[i]);
-            }
-            if (js.empty()) continue;
-            const double shared = zero.step(i, di);
-            const double enough = limit - std::max(0.0, -zero.at(i + di));
-            const auto too_long = [&](Count j) {
-                return *from.length(j) + (shared + own[j]) > enough;
-            };
-            while (!js.empty() && too_long(js.from)) ++js.from;
-            while (!js.empty() && too_long(js.to)) --js.to;
-            if (js.empty()) continue;
-            if (di == 0) {
-                climb(from, {js.from, j_range.to}, own, shared, name);
-                continue;
-            }
-            Row& to = row(i + di);
-            const Range reached{js.from + dj, js.to + dj};
-            if (!reserve(to, reached.from, reached.to)) return;
-            const Count steps = js.to - js.from + 1;
-            shorten(from.length(js.from), &own[js.from], shared, name, to.length(reached.from),
-                    to.by(reached.from), steps);
-            relaxed_ += steps;
-            to.use(reached.from, reached.to);
-            last_ = std::max(last_, i + di);
+        // rows that lag further behind never get there within budget
+        first_ = std::max(first_, sweep.zero.first(left));
+        is.from = std::max(is.from, first_);
+        sweep.is = is;
+        sweep.js = js;
+    }
+
+    // What a step costs by its ones and its slack, for each j that it may begin at; less by the
+    // rounding of a step, so that no chain seems longer than it is.
+    Stretch cost_of_ones(const Sweep& sweep) {
+        const auto [first, last] = sweep.js;
+        const double margin = real(sweep.value.r) * round_margin + budget_ * 0x1p-50;
+        own_.resize(std::max(own_.size(), index(last - first + 1)));
+        const Stretch own{own_.data(), first};
+        for (Count j = first; j <= last; ++j)
+            own[j] = sweep.one.step(j, sweep.dj) + sweep.slack - margin;
+        return own;
+    }
+
+    // The nodes of row i that steps may begin at.
+    Range begins(const Sweep& sweep, Count i) {
+        Range js{std::max(row(i).lo, sweep.js.from), std::min(row(i).hi, sweep.js.to)};
+        if (sweep.local && !sweep.has_zero_inside(i)) {
+            const Inside& inside = sweep.inside;
+            js.to = std::min(js.to, inside.ones.to - 1);
+            if (i < inside.zeros.to) js.from = std::max(js.from, inside.ones.from - sweep.dj + 1);
         }
-        if (relaxed_ - since_ > 8 * live_ + (1 << 16)) trim(m.value, false);
+        const Tube& tube = request_.tube;
+        if (!tube.empty()) {
+            js.from = std::max(js.from, tube.low[i]);
+            js.to = std::min(js.to, tube.high[i]);
+        }
+        return js;
+    }
+
+    // Relaxes the steps from row i. Nodes at both ends of the row whose chains would get too long
+    // are passed over first; those between are relaxed whatever they cost, which does no harm.
+    void relax_row(const Sweep& sweep, Count i, Stretch own) {
+        Range js = begins(sweep, i);
+        if (js.empty()) return;
+        Row& from = row(i);
+        const double shared = sweep.zero.step(i, sweep.di);
+        const double missed = std::max(0.0, -sweep.zero.at(i + sweep.di));
+        const double enough = budget_ - sweep.rest - missed;
+        const auto too_long = [&](Count j) { return *from.length(j) + (shared + own[j]) > enough; };
+        while (!js.empty() && too_long(js.from)) ++js.from;
+        while (!js.empty() && too_long(js.to)) --js.to;
+        if (js.empty()) return;
+        if (sweep.di == 0) return climb(from, {js.from, sweep.js.to}, own, shared, sweep.name);
+        Row& to = row(i + sweep.di);
+        const Range reached{js.from + sweep.dj, js.to + sweep.dj};
+        if (!reserve(to, reached.from, reached.to)) return;
+        const Count steps = js.to - js.from + 1;
+        shorten(from.length(js.from), &own[js.from], shared, sweep.name, to.length(reached.from),
+                to.by(reached.from), steps);
+        relaxed_ += steps;
+        to.use(reached.from, reached.to);
+        last_ = std::max(last_, i + sweep.di);
     }
 
     // Steps of value 1 stay in their row.
@@ -593,18 +650,20 @@ class Search {
         const Count di = m.zeros(), dj = m.ones();
         if (m.r > problem_.rounds() || di > zeros_.size() || dj > ones_.size())
             return State::left_out;
-        const Count zeros_low = zeros_.up_to(low), zeros_high = zeros_.less_than(high);
-        const Count ones_low = ones_.up_to(low), ones_high = ones_.less_than(high);
+        const auto [zeros, ones] = inside(low, high);
+        const auto [zeros_low, zeros_high] = zeros;
+        const auto [ones_low, ones_high] = ones;
         const Count zeros_inside = zeros_high - zeros_low, ones_inside = ones_high - ones_low;
-        const Count inside = zeros_inside + ones_inside;
+        const Count points_inside = zeros_inside + ones_inside;
         const PricePair price = problem_.prices.at(m.value);
         const PricePair price_low = problem_.prices.at(low.value),
                         price_high = problem_.prices.at(high.value);
-        // steps are dear: they take at least di zeros and dj ones (docs/distance.md, theorem 4)
-        const double far = std::max(m.value - low.value, high.value - m.value);
-        const double slack = price.slack(m.value) - far * (1 + std::abs(price.zero - price.one));
-        const double dear = real(m.r) * std::max(0.0, slack);
-        const double left = budget_ - least_ - request_.bounds.from(high.value) - dear;
+        // steps cost too much: they take at least di zeros and dj ones (docs/distance.md, theorem
+        // 4)
+        const double widest = std::max(m.value - low.value, high.value - m.value);
+        const double slack = price.slack(m.value) - widest * (1 + std::abs(price.zero - price.one));
+        const double slacks = real(m.r) * std::max(0.0, slack);
+        const double left = budget_ - least_ - request_.bounds.from(high.value) - slacks;
         if (left < 0) return State::left_out;
         const View zero_low = problem_.zeros_from(low.value, price_low, zeros_low);
         const View zero_high = problem_.zeros_from(high.value, price_high, zeros_high);
@@ -616,27 +675,26 @@ class Search {
         const auto nearly = [&](double share) {
             return static_cast<Count>(real(m.r) * share * (1 - 1e-12));
         };
-        const Count up = inside ? nearly(1 - high.value) - zeros_inside : di;
-        const Count down = inside ? nearly(low.value) - ones_inside : dj;
+        const Count up = points_inside ? nearly(1 - high.value) - zeros_inside : di;
+        const Count down = points_inside ? nearly(low.value) - ones_inside : dj;
         const bool inverted = up <= zeros_.size() - zeros_high && down <= ones_low &&
                               (up > 0 ? zero_high.step(zeros_high, up) : 0.0) +
                                       (down > 0 ? one_low.step(ones_low - down, down) : 0.0) <=
                                   left;
-        if (!inside && !inverted) return State::left_out;
+        if (!points_inside && !inverted) return State::left_out;
         // few points inside: splitting costs them little (docs/distance.md, theorem 6)
         const double width = 1.0 / (real(low.r) * real(high.r));
         const double steep = inverted ? width * width / 2 : 0.0;
         if (steep <= request_.cut / 4) {
-            const double cost =
-                inside_cost(zeros_, {zeros_low, zeros_high}, low.value, high.value) +
-                inside_cost(ones_, {ones_low, ones_high}, low.value, high.value);
+            const double cost = inside_cost(zeros_, zeros, low.value, high.value) +
+                                inside_cost(ones_, ones, low.value, high.value);
             if (cost <= request_.cut * real(m.r)) {
                 if (cost > 0) cuts_.push_back({cost, real(m.r)});
                 steepest_ = std::max(steepest_, steep);
                 return State::left_out;
             }
         }
-        return inside * request_.heavy >= problem_.rounds() ? State::heavy : State::light;
+        return points_inside * request_.heavy >= problem_.rounds() ? State::heavy : State::light;
     }
 
     // The least that d points cost at any value between two: those below cost what they cost at the

@@ -113,15 +113,14 @@ struct ClassGuard : Guard {
         to.aim.clear();
         if (nudges) {
             if (to.of.size() > 1) offset_all(to);
-            look_ahead(unit, everyone_alone);
+            look_all(unit, everyone_alone);
             nudge_all(unit);
         }
-        look_ahead(unit, to.of);
+        look_all(unit, to.of);
         to.shares.resize(count());
         to.spill = 0;
         to.moves = 0;
-        for (std::size_t k = 0; k < count(); ++k)
-            to.shares[k] = share(to.of, k, aim[k], angles[k], keys[k]);
+        for (std::size_t k = 0; k < count(); ++k) to.shares[k] = share(to.of, k, aim[k], angles[k]);
         Verdict found = judge(to, more);
         if (!found.fits) {
             if (!ascend(to, unit, coarse_moves * count(), more))
@@ -241,22 +240,21 @@ struct ClassGuard : Guard {
 
     Share share(const Members& of, std::size_t k, double p, Key unit) {
         const double angle = angle_of(p);
-        return share(of, k, p, angle, key_near(angle, unit));
+        const Key key = key_near(angle, unit);
+        for (std::size_t i = 0; i < of.size(); ++i)
+            groups[number(of[i], k)].field.look(key, ways[number(i, k)]);
+        return share(of, k, p, angle);
     }
 
-    Share share(const Members& of, std::size_t k, double p, double angle, Key key) {
+    // At the key that its ways lead to.
+    Share share(const Members& of, std::size_t k, double p, double angle) {
         Share found;
         found.said = p;
-        found.key = key;
+        found.key = ways[k].key;
         found.off = Placed::off_by(angle, found.key);
-        groups[k].field.look(found.key, ways[k]);
         const Shape shape = ways[k].shape();
         double field = ways[k].field(shape);
-        for (std::size_t i = 1; i < of.size(); ++i) {
-            Field::Path& way = ways[number(i, k)];
-            groups[number(of[i], k)].field.look(found.key, way);
-            field += way.field(shape);
-        }
+        for (std::size_t i = 1; i < of.size(); ++i) field += ways[number(i, k)].field(shape);
         const auto members = static_cast<double>(of.size());
         found.price = Placed::price_of(p, shape);
         found.tilt = field + members * (shape.rise * shape.fall) * (0.5 - p);
@@ -341,27 +339,33 @@ struct ClassGuard : Guard {
         return fits;
     }
 
-    // The fields of many classes are more than a cache holds: go down in all of them together, so
-    // that they wait for memory together.
-    void look_ahead(Key unit, const Members& of) {
-        const std::size_t top =
-            static_cast<std::size_t>(std::max_element(aim.begin(), aim.end()) - aim.begin());
+    // The ways to the keys of `aim`, in all fields of these groups. They are more than a cache
+    // holds: go down in all of them together, so that they wait for memory together.
+    void look_all(Key unit, const Members& of) {
         angles.resize(count());
         keys.resize(count());
-        probes.clear();
+        walks.clear();
         for (std::size_t k = 0; k < count(); ++k) {
             angles[k] = angle_of(aim[k]);
             keys[k] = key_near(angles[k], unit);
+            for (std::size_t i = 0; i < of.size(); ++i)
+                walks.emplace_back(groups[number(of[i], k)].field, keys[k], ways[number(i, k)]);
         }
-        for (const std::uint32_t g : of) {
-            for (std::size_t k = 0; k < count(); ++k)
-                probes.emplace_back(groups[number(g, k)].field, keys[k]);
-            probes.emplace_back(tops.groups[number(g, top)].field, keys[top]);
-        }
-        for (bool more = true; more;) {
-            more = false;
-            for (Field::Probe& probe : probes) more = probe.next() || more;
-        }
+        go_down();
+    }
+
+    void go_down() {
+        for (const Field::Walk& walk : walks) walk.fetch();
+        for (std::size_t going = walks.size(); going > 0;)
+            for (std::size_t i = 0; i < going;) {
+                if (walks[i].next()) {
+                    walks[i].fetch();
+                    ++i;
+                } else {
+                    walks[i] = walks[--going];
+                }
+            }
+        walks.clear();
     }
 
     // The offset of class k in the i-th of a row's groups, everyone not counted.
@@ -384,8 +388,9 @@ struct ClassGuard : Guard {
             const Group& group = groups[k];
             const double own = static_cast<double>(group.energy) / parts, hint = aim[k];
             aim[k] = pushes[k].apply(hint, own, [&](double p) {
+                if (p == hint) return ways[k].field(ways[k].shape());
                 Field::Path path;
-                group.field.look(p == hint ? keys[k] : key_near(angle_of(p), unit), path);
+                group.field.look(key_near(angle_of(p), unit), path);
                 return path.field(path.shape());
             });
             total += aim[k];
@@ -430,7 +435,7 @@ struct ClassGuard : Guard {
     std::vector<Field::Path> ways;    // of the last `place`, group by group
     std::vector<double> aim, angles;  // where the forecast will be
     std::vector<Key> keys;
-    std::vector<Field::Probe> probes;
+    std::vector<Field::Walk> walks;
 };
 
 }  // namespace truecast

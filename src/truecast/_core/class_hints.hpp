@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -92,9 +93,12 @@ inline void softmax(Numbers& z) {
     for (double& each : z) each /= total;
 }
 
-// softmax(a x): Newton steps on the log loss of all rounds, pulled towards a = 1.
+// softmax(a x): Newton steps on the log loss of all rounds, pulled towards a = 1. One half of the
+// curvature is what it would be if q was right, the other goes by the errors, as in Platt. The
+// first alone is slow where a model is not sure enough, as forests are; the second where it is too
+// sure.
 struct Temperature {
-    static constexpr double pull = 8.0;
+    static constexpr double pull = 2.0;
     double slope = 1.0, curvature = pull;
 
     void say(const Numbers& x, Numbers& q) const {
@@ -105,7 +109,10 @@ struct Temperature {
     void learn(const Numbers& x, const Numbers& q, std::size_t y, double weight) {
         double mean = 0.0, bend = 0.0;
         for (std::size_t k = 0; k < x.size(); ++k) mean += q[k] * x[k];
-        for (std::size_t k = 0; k < x.size(); ++k) bend += q[k] * ((x[k] - mean) * (x[k] - mean));
+        for (std::size_t k = 0; k < x.size(); ++k) {
+            const double error = std::fabs((k == y ? 1.0 : 0.0) - q[k]);
+            bend += (0.5 * q[k] + 0.25 * error) * ((x[k] - mean) * (x[k] - mean));
+        }
         curvature += weight * bend;
         slope = clip(slope + weight * (x[y] - mean) / curvature, -4.0, 16.0);
     }
@@ -166,7 +173,7 @@ struct VectorScaling {
 // identity, with the curvature |error| / 2 as in Platt. What it forgets must not wind up where
 // outcomes teach nothing: the inverse curvature grows no further than it was at first.
 struct MatrixScaling {
-    static constexpr double pull = 10.0, most = 64.0;
+    static constexpr double pull = 5.0, most = 64.0;
     static constexpr double tiny = 1e-12;  // so that no curvature is 0
     double keep;
     std::size_t wide;       // classes and one
@@ -215,6 +222,16 @@ struct MatrixScaling {
             for (std::size_t j = 0; j < wide; ++j) r[i * wide + j] = i == j ? 1.0 / pull : 0.0;
     }
 
+    // The products of some columns with z, in registers.
+    template <std::size_t columns>
+    static void product(const double* r, const double* z, std::size_t n, double* s) {
+        std::array<double, columns> sums{};
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < columns; ++j) sums[j] += r[i * n + j] * z[i];
+        std::copy(sums.begin(), sums.end(), s);
+    }
+    static constexpr std::size_t block = 4;
+
     // By columns, so that products of one column are independent of each other.
     void learn_row(std::size_t k, double error, double weight) {
         double* const __restrict r = inverse.data() + k * wide * wide;
@@ -228,11 +245,9 @@ struct MatrixScaling {
             const double kept = 1.0 - weight * (1.0 - keep);
             if (trace <= kept * static_cast<double>(n) / pull) grown = 1.0 / kept;
         }
-        std::fill(s, s + n, 0.0);
-        for (std::size_t i = 0; i < n; ++i) {
-            const double by = z[i];
-            for (std::size_t j = 0; j < n; ++j) s[j] += r[i * n + j] * by;
-        }
+        std::size_t from = 0;
+        for (; from + block <= n; from += block) product<block>(r + from, z, n, s + from);
+        for (; from < n; ++from) product<1>(r + from, z, n, s + from);
         double along = 0.0;
         for (std::size_t i = 0; i < n; ++i) along += s[i] * z[i];
         if (!(along > 0.0)) return restart(k);  // rounding has taken its sign
@@ -251,7 +266,7 @@ struct MatrixScaling {
 // A mixture of all these, or if `across` is not set, only a hint for each class, normalised.
 class ClassMix {
   public:
-    static constexpr std::size_t most_for_matrix = 32;  // classes: a round costs their cube
+    static constexpr std::size_t most_for_matrix = 16;  // classes: a round costs their cube
 
     ClassMix(const Hint& each, std::size_t classes, bool across_)
         : across(across_), count(classes), vector(classes) {
@@ -261,7 +276,10 @@ class ClassMix {
             matrices.emplace_back(classes, 0.998);
         }
         said.resize(across ? 4 + matrices.size() : 1);
-        weights.assign(said.size(), 1.0 / static_cast<double>(said.size()));
+        const double shares =
+            static_cast<double>(said.size()) + (across ? of_temperature - 1.0 : 0.0);
+        weights.assign(said.size(), 1.0 / shares);
+        if (across) weights[1] = of_temperature / shares;
         mixed.resize(classes);
     }
     ClassMix(const ClassMix& other)
@@ -356,6 +374,9 @@ class ClassMix {
     const std::vector<std::unique_ptr<Hint>>& each() const { return own; }
 
   private:
+    // Shares of the weight that temperature scaling starts with, where others have one: with few
+    // rounds, it has the least to learn.
+    static constexpr double of_temperature = 3.0;
     static constexpr double patience = 25.0;  // outcomes this late teach half as much
     static constexpr double share = 0.001;    // of all weight, handed out anew in a round
 

@@ -12,6 +12,8 @@
 namespace truecast {
 
 // The least concave function above points that come in order of x.
+//
+// Invariant: it is straight between the points kept so far, which turn right at each.
 class Envelope {
   public:
     void add(double x, double height) {
@@ -87,6 +89,8 @@ double decision_loss(const double* p, const Count* zeros, const Count* ones, std
     };
     Envelope envelope;
     envelope.add(0.0, 0.0);
+    // invariant: from the last place to the next, constant + slope c is what the forecasts cost
+    // that have c between themselves and their rates
     std::size_t i = 0, k = 0;  // the next forecast, and the next rate
     while (i < n || k < n) {
         const double c = k == n || (i < n && p[i] <= rate[order[k]]) ? p[i] : rate[order[k]];

@@ -74,36 +74,71 @@ class Field {
 
     std::size_t knots() const { return knots_.size(); }
     void look(Key key, Path& path) const {
-        path.key = key;
-        path.last = root_;
-        path.depth = 0;
-        path.knot = nullptr;
-        path.up_to = path.beyond = 0.0;
-        if (knots_.empty()) return;
+        Walk walk(*this, key, path);
+        while (walk.next()) {
+        }
+    }
+
+    // The way to a key, node by node: ways in several fields, gone together, wait for memory
+    // together, as each node says where the next one is.
+    class Walk {
+        const Field* field;
+        Path* path;
         double sum[2] = {0.0, 0.0};
-        while (path.last >= 0) {
-            const Inner& inner = inners_[static_cast<std::size_t>(path.last)];
+
+      public:
+        Walk(const Field& of, Key key, Path& to) : field(&of), path(&to) {
+            to.key = key;
+            to.last = of.root_;
+            to.depth = 0;
+            to.knot = nullptr;
+            to.up_to = to.beyond = 0.0;
+        }
+
+        // Go on by one node: whether there are more. At the end the path is whole.
+        bool next() {
+            if (path->last < 0) return end();
+            const Inner& inner = field->inners_[static_cast<std::size_t>(path->last)];
             const int bit = inner.bit();
-            if ((inner.key() ^ key) >> (bit + 1) != 0) {
+            if ((inner.key() ^ path->key) >> (bit + 1) != 0) {
                 const Sums all = inner.sums();
-                (key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
-                break;
+                (path->key > inner.key() ? sum[1] += all.side[0] : sum[0] += all.side[1]);
+                return tell();
             }
-            const bool upper = key >> bit & 1;
+            const bool upper = path->key >> bit & 1;
             sum[upper] +=
                 inner.aside[upper];  // no branch: it would be guessed wrong half of the time
-            path.nodes[path.depth++] = path.last;
-            path.last = inner.child[upper];
+            path->nodes[path->depth++] = path->last;
+            path->last = inner.child[upper];
+            return true;
         }
-        if (path.last < 0) {
-            const Knot& knot = knots_[static_cast<std::size_t>(~path.last)];
-            const Sums own = sums_of(path.last);
-            (key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
-            if (key == knot.key) path.knot = &knot;
+
+        // Have the next node fetched from memory.
+        void fetch() const {
+            if (field->knots_.empty()) return;
+            if (path->last < 0)
+                truecast::fetch(&field->knots_[static_cast<std::size_t>(~path->last)],
+                                sizeof(Knot));
+            else
+                truecast::fetch(&field->inners_[static_cast<std::size_t>(path->last)],
+                                sizeof(Inner));
         }
-        path.up_to = sum[1];
-        path.beyond = sum[0];
-    }
+
+      private:
+        bool end() {
+            if (field->knots_.empty()) return false;
+            const Knot& knot = field->knots_[static_cast<std::size_t>(~path->last)];
+            const Sums own = field->sums_of(path->last);
+            (path->key >= knot.key ? sum[1] += own.side[0] : sum[0] += own.side[1]);
+            if (path->key == knot.key) path->knot = &knot;
+            return tell();
+        }
+        bool tell() {
+            path->up_to = sum[1];
+            path->beyond = sum[0];
+            return false;
+        }
+    };
 
     // Add to the residual at the key that the path leads to, and that has this shape.
     void add(Path& path, const Shape& shape, std::int64_t residual) {
@@ -116,37 +151,6 @@ class Field {
             sums = inner.sums();
         }
     }
-
-    // The way to a key, node by node, to fetch it from memory together with the ways in other
-    // fields: each node says where the next one is.
-    class Probe {
-        const Field* field = nullptr;
-        Key key = 0;
-        Node at = -1;
-
-      public:
-        Probe() = default;
-        Probe(const Field& of, Key to) : field(&of), key(to), at(of.root_) { fetch(); }
-
-        // Go on by one node: whether there are more.
-        bool next() {
-            if (at < 0) return false;
-            const Inner& inner = field->inners_[static_cast<std::size_t>(at)];
-            if ((inner.key() ^ key) >> (inner.bit() + 1) != 0) return false;
-            at = inner.child[key >> inner.bit() & 1];
-            fetch();
-            return true;
-        }
-
-      private:
-        void fetch() const {
-            if (field->knots_.empty()) return;
-            if (at < 0)
-                truecast::fetch(&field->knots_[static_cast<std::size_t>(~at)], sizeof(Knot));
-            else
-                truecast::fetch(&field->inners_[static_cast<std::size_t>(at)], sizeof(Inner));
-        }
-    };
 
     // Have the first knots and inner nodes fetched from memory: this will be looked at soon.
     void fetch() const {

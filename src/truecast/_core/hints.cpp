@@ -87,10 +87,7 @@ std::unique_ptr<Hint> make(const std::string& kind, double keep, double prior,
                            const std::vector<HintHolder*>& members, std::size_t models) {
     require(keep > 0.0 && keep <= 1.0 && prior > 0.0,
             "keep must be above 0 and at most 1, prior above 0");
-    if (kind == "Identity") return std::make_unique<hints::Identity>();
-    if (kind == "Platt") return std::make_unique<hints::Platt>(keep);
-    if (kind == "BinMeans") return std::make_unique<hints::BinMeans>(keep, prior);
-    if (kind == "Isotonic") return std::make_unique<hints::Isotonic>(keep, prior);
+    if (std::unique_ptr<Hint> single = hints::new_single(kind, keep, prior)) return single;
     require(kind == "Mix" && models > 0 && !members.empty() && members.size() % models == 0,
             "there is no such hint");
     std::vector<std::unique_ptr<Hint>> own;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -420,8 +421,17 @@ class Isotonic final : public Hint {
     std::array<std::size_t, wide> first{}, last{};  // knots of it
 };
 
-// A hint as Python holds it, whichever it is; `hint->clone()` gives one that continues from the same
-// state on its own.
+// A new hint for one score, by its name in Python; none if there is no such name.
+inline std::unique_ptr<Hint> new_single(const std::string& kind, double keep, double prior) {
+    if (kind == "Identity") return std::make_unique<Identity>();
+    if (kind == "Platt") return std::make_unique<Platt>(keep);
+    if (kind == "BinMeans") return std::make_unique<BinMeans>(keep, prior);
+    if (kind == "Isotonic") return std::make_unique<Isotonic>(keep, prior);
+    return nullptr;
+}
+
+// A hint as Python holds it, whichever it is; `hint->clone()` gives one that continues from the
+// same state on its own.
 struct HintHolder {
     std::unique_ptr<Hint> hint;
     bool busy = false;   // a batch is running without the interpreter lock

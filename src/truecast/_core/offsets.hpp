@@ -127,6 +127,7 @@ class Offsets {
             say_row(j, hint, classes, n, at, said);
             for (std::size_t k = 0; k < classes; ++k) p[k] += weights[j + 1] * said[k];
         }
+        for (std::size_t k = 0; k < classes; ++k) p[k] = std::min(p[k], 1.0);  // rounding
     }
 
     // As `learn`, of the class that happened. The curvature of the log loss along one class is at
@@ -195,7 +196,7 @@ class Offsets {
             const Sum sum(j, n, [&](std::size_t i) -> const Offset& { return at(i, k); });
             total += q[k] = hint[k] * std::exp(0.5 * sum.of(0.0));
         }
-        for (std::size_t k = 0; k < classes; ++k) q[k] /= total;
+        for (std::size_t k = 0; k < classes; ++k) q[k] = std::min(q[k] / total, 1.0);
     }
 
     // Member j said p, and the outcome was y: its offsets of the groups.

@@ -23,7 +23,7 @@ inline std::vector<std::uint32_t> order_of(const std::vector<double>& values) {
     std::vector<std::size_t> counts(digits * buckets, 0);
     for (std::size_t i = 0; i < n; ++i) {
         std::uint64_t bits;
-        const double value = values[i] + 0.0;
+        const double value = values[i] + 0.0;  // -0.0 is 0.0
         std::memcpy(&bits, &value, sizeof bits);
         bits ^=
             bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63;  // now ordered like the values
@@ -31,6 +31,7 @@ inline std::vector<std::uint32_t> order_of(const std::vector<double>& values) {
         for (std::size_t d = 0; d < digits; ++d)
             ++counts[d * buckets + (bits >> d * width & (buckets - 1))];
     }
+    // invariant: items are in the order of their digits below d, equal ones as they came
     for (std::size_t d = 0; d < digits; ++d) {
         std::size_t* count = &counts[d * buckets];
         if (n == 0 || count[items[0].key >> d * width & (buckets - 1)] == n) continue;

@@ -15,6 +15,9 @@
 namespace truecast {
 
 // A set of numbers below a given size, with its least and greatest: a tree of words of 64 flags.
+//
+// Invariant: flag x on the lowest level says whether x is a member; flag w on the level above says
+// whether word w has any flag set, and so on up to a single word.
 class Ranks {
   public:
     explicit Ranks(std::size_t size) {
@@ -49,7 +52,8 @@ class Ranks {
         greatest_ = previous(greatest_);
     }
 
-    // The least member above x, which must exist.
+    // The least member above x, which must exist: up to the first word with a flag beyond, then
+    // down along the lowest flags.
     std::size_t next(std::size_t x) const {
         std::size_t depth = 0;
         for (;; ++depth, x /= 64) {
@@ -183,6 +187,8 @@ class SmoothError {
                 x[r] = -sums_[order[r]];
             }
         }
+        // Invariant: after step i, `mass` is what the breakpoints have, `present` those that have
+        // any, and `constant` makes W the value function of the first i + 1 forecasts.
         Ranks present(n_);
         std::vector<std::uint64_t> mass(n_, 0);
         Total constant;
@@ -197,6 +203,7 @@ class SmoothError {
             if (gap > 0) present.insert(r);
             mass[r] = 2 * gap;
             constant.add(times(gap, x[r]));
+            // slopes below -1: mass leaves at the lower end, and the constant keeps W above
             for (std::uint64_t rest = gap; rest > 0;) {
                 const std::size_t end = present.least();
                 const std::uint64_t part = std::min(rest, mass[end]);
@@ -204,6 +211,7 @@ class SmoothError {
                 rest -= part;
                 if ((mass[end] -= part) == 0) present.erase_least();
             }
+            // slopes above 1: mass leaves at the upper end, and W stays as it is below
             for (std::uint64_t rest = gap; rest > 0;) {
                 const std::size_t end = present.greatest();
                 const std::uint64_t part = std::min(rest, mass[end]);
@@ -215,6 +223,7 @@ class SmoothError {
                 greatest_[i] = x[present.greatest()];
             }
         }
+        // W at the place where all residuals are used up
         const double u = -sums_[n_];
         constant.add(-u);
         for (std::size_t k = present.least(); x[k] < u; k = present.next(k)) {

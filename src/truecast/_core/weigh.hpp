@@ -36,6 +36,7 @@ struct Sum<double> {
     static constexpr std::size_t size = highest / 32 + 4;
     std::array<std::uint64_t, size> digits{};
 
+    // A mantissa of 53 bits, shifted by up to 31, covers three digits.
     void add(double weight) {
         const std::uint64_t bits = bits_of(weight), low = 0xffffffff;
         const std::uint64_t mantissa = (bits & 0xfffffffffffff) | std::uint64_t{1} << 52;

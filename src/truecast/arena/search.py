@@ -346,5 +346,5 @@ def _branches(f: Any, before: _Branch) -> Iterator[_Branch]:
         f.observe(y)
         errors = before.errors | {said: before.errors.get(said, 0.0) + y - said}
         bound = certified(f)
-        far = sum(map(abs, errors.values())) if bound is None else float(bound)
-        yield _Branch(snapshot_of(f), (before.outcomes, y), errors, far)
+        certificate = sum(map(abs, errors.values())) if bound is None else float(bound)
+        yield _Branch(snapshot_of(f), (before.outcomes, y), errors, certificate)

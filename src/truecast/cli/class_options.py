@@ -31,10 +31,7 @@ _CLASSES = {
 
 
 def class_options(command: Command) -> Command:
-    """Give a command these options, as one argument, `classes`: what `truecast.files.guess` takes.
-
-    Several classes are guessed only where groups were not asked for.
-    """
+    """Give a command these options, as one argument, `classes`, for `truecast.files.guess`."""
 
     @wraps(command)
     def with_classes(**arguments: Any) -> Any:
@@ -43,9 +40,7 @@ def class_options(command: Command) -> Command:
             given[name] = _comma_separated(given[name])
         if given["class_scores"] and (arguments.get("scores") or arguments.get("score")):
             raise click.UsageError("--score and --scores must not be given together")
-        if arguments.get("by") and (given["class_scores"] or given["classes"]):
-            raise click.UsageError("--by is for outcomes 0 or 1, not for several classes")
-        return command(classes=given | {"several": not arguments.get("by")}, **arguments)
+        return command(classes=given | {"several": True}, **arguments)
 
     decorated: Any = with_classes
     for option in reversed(_CLASSES.values()):

@@ -6,22 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from truecast._names import aligned, cut_in_the_middle, terminal_width
-from truecast.cli.shared import echo, echo_json, fitted
+from truecast.cli.shared import WIDTH, echo, echo_json, fitted
 from truecast.errors import shown
 
 if TYPE_CHECKING:
     from truecast.files import ClassTallies
     from truecast.report.class_findings import ClassFinding
+    from truecast.report.class_groups import ClassGroups
 
 _MOST = 50  # classes in the table; all are in the JSON
 _LONGEST = 24  # letters of a name
+_SHORTEST = 8  # room for the name of a group
 
 
 def print_classes(found: ClassTallies, resamples: int | None, as_json: bool) -> None:
     """Print all that was measured."""
     from truecast.report.class_findings import find_classes
 
-    finding = find_classes(found.tally, resamples)
+    finding = find_classes(found.tally, resamples, groups=found.groups)
     if as_json:
         echo_json(_as_json(found, finding))
         return
@@ -35,6 +37,8 @@ def print_classes(found: ClassTallies, resamples: int | None, as_json: bool) -> 
         echo("")
     echo(_figures(finding))
     echo("\n" + _by_class(finding))
+    if finding.groups is not None:
+        echo("\n" + _by_group(finding.groups, found.names.group or "group") + "\n")
     for notion, meaning in NOTIONS.items():
         echo(fitted(f"{notion}: an error of 0 means that {meaning}.", indent="  "))
     echo(fitted(f"{NOT_PROMISED[0].upper()}{NOT_PROMISED[1:]}.", indent="  "))
@@ -87,12 +91,48 @@ def _by_class(finding: ClassFinding) -> str:
     return table + rest + "\n" + fitted(" ".join(about))
 
 
+def _by_group(groups: ClassGroups, column: str) -> str:
+    counted = "rounds" if type(groups.figures[0].total) is int else "weight"
+    head = counted, "Brier", "log", "sum", "worst", "top", "conf.", "p-value"
+    lines: list[Sequence[str]] = [head]
+    for figures, p in zip(groups.figures, groups.adjusted.tolist(), strict=True):
+        numbers = (
+            figures.brier.score,
+            figures.log.score,
+            figures.classwise.sum,
+            figures.classwise.worst,
+            figures.top_label.sum,
+            figures.confidence,
+        )
+        total = figures.total
+        rounds = f"{total:,}" if isinstance(total, int) else f"{total:,.6g}"
+        lines.append([rounds, *(f"{number:.4f}" for number in numbers), _p_value(p)])
+    widest = (max(map(len, cells)) for cells in zip(*lines, strict=True))
+    room = max(_SHORTEST, WIDTH - 2 * len(head) - sum(widest))
+    names = ["group", *(_name(name, room) for name in groups.names)]
+    table = aligned(
+        [[name, *line] for name, line in zip(names, lines, strict=True)],
+        [False] + [True] * len(head),
+    )
+    tested = any(p == p for p in groups.p_value.tolist())
+    order = "most evidence against them" if tested else "largest errors for their size"
+    title = f"by {_name(column)}, those with the {order} first"
+    about = (
+        "Brier, log: proper scores. sum, worst: the classwise smooth errors, summed, and the "
+        "largest; top: top-label, summed; conf.: of the confidence. p-value: that some class is "
+        f"off, adjusted for {len(groups.names):,} groups and {len(groups.figures[0].labels):,} "
+        "classes; nan where chance was not simulated"
+    )
+    return f"{title}\n{table}\n{fitted(about)}"
+
+
 def _p_value(value: float) -> str:
     return "<0.0001" if value < 1e-4 else f"{value:.3g}"
 
 
-def _name(label: object) -> str:
-    return cut_in_the_middle(shown(str(label)), lambda text: terminal_width(text) <= _LONGEST)
+def _name(label: object, most: int = _LONGEST) -> str:
+    text = "(none)" if label is None else repr(label) if label == "(none)" else shown(str(label))
+    return cut_in_the_middle(text, lambda text: terminal_width(text) <= most)
 
 
 def _as_json(found: ClassTallies, finding: ClassFinding) -> dict[str, Any]:
@@ -114,5 +154,7 @@ def _as_json(found: ClassTallies, finding: ClassFinding) -> dict[str, Any]:
             "off_where_predicted": list(finding.off_top),
         }
     counts = {"rows": found.rows, "skipped": found.skipped, "pooled": found.pooled}
-    confusion = {"confusion": found.tally.confusion.tolist()}
-    return counts | {"scores": list(found.names.scores), "verdict": verdict} | data | confusion
+    more: dict[str, Any] = {"confusion": found.tally.confusion.tolist()}
+    if finding.groups is not None:
+        more["groups"] = finding.groups.to_dicts()
+    return counts | {"scores": list(found.names.scores), "verdict": verdict} | data | more

@@ -63,15 +63,16 @@ def measure(
     Starts with the verdict: are they calibrated, as far as chance lets us tell, and where are they
     off. Then come two proper scores, which judge calibration and sharpness together, the smooth
     calibration error and how large it would be by chance, and other common measures. With several
-    classes the outcome is the name of one, and each has a column of probabilities (--scores). For
-    the exact distance to calibration use `truecast distance`; for a page to share, `truecast
-    report`.
+    classes the outcome is the name of one, and each has a column of probabilities (--scores); every
+    class is judged, and every group (--by) by all its classes. For the exact distance to
+    calibration use `truecast distance`; for a page to share, `truecast report`.
 
     \b
     Examples:
       truecast measure scores.csv --outcome late --score model
       truecast measure scores.parquet --score old --score new --by airport
       truecast measure games.csv --outcome result --scores p_home,p_draw,p_away
+      truecast measure games.csv --by league
       zcat scores.csv.gz | truecast measure - --json
     """  # noqa: D301 (click wants the character itself, to leave the lines of a paragraph alone)
     with errors():

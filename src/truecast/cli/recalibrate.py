@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,16 +22,15 @@ from truecast.cli.shared import (
     errors,
     file_type,
     interruptible,
-    opened,
     plain,
     progress,
     say,
 )
-from truecast.errors import FileError, shown, writing
+from truecast.errors import shown, writing
 
 if TYPE_CHECKING:
-    from truecast.certificate import ArcCertificate
-    from truecast.files import Names, OpenTable, RecalibrationResult
+    from truecast.files import Names, RecalibrationResult
+    from truecast.files.rounds import Rounds
 
 
 @click.command(
@@ -157,9 +157,8 @@ def recalibrate(
 
     With several classes the outcome is the name of one, and each has a column of probabilities
     (--scores). OUT has a new column for each, such as recalibrated_home, and the certificate is
-    about each class and about the most probable one. In Python,
-    `truecast.ClassRecalibrator.from_json(text)` loads the state. --id, --by and --report are not
-    for several classes.
+    about each class and about the most probable one. All options work as for two outcomes. In
+    Python, `truecast.ClassRecalibrator.from_json(text)` loads the state.
 
     FILE is CSV, JSON lines or Parquet, plain or compressed (.gz, .bz2, .xz, .zst), of any size; -
     reads standard input.
@@ -172,8 +171,9 @@ def recalibrate(
       truecast recalibrate scores.parquet --by airport -o calibrated.parquet
       truecast recalibrate scores.csv --by airport --by carrier -o out.csv
       truecast recalibrate games.csv --scores p_home,p_draw,p_away -o out.csv
+      truecast recalibrate games.csv --id game -o out.csv --report report.html
     """  # noqa: D301
-    with errors({"max_groups": "--max-groups"}):
+    with errors({"max_groups": "--max-groups", "groups": "--by"}):
         out = None if output == "-" else Path(output)
         if out is None and (state is not None or page is not None):
             raise click.UsageError("--state and --report need a file to write to: -o OUT")
@@ -211,7 +211,7 @@ def recalibrate(
 
             options: dict[str, Any] = {} if ids is None else {"max_unresolved": MAX_UNRESOLVED}
             done = Recalibration(
-                partial(_opened, reopened, page, column),
+                reopened.open,
                 out,
                 column,
                 Recalibrator(max_groups=max_groups, **options),
@@ -231,21 +231,6 @@ def recalibrate(
         _say_what_is_left(done, file)
         if page is not None and out is not None:
             _write_page(page, out, reopened.names, column, time, done, title)
-
-
-@contextmanager
-def _opened(
-    reopened: Reopened, page: Path | None, column: str
-) -> Iterator[tuple[OpenTable, Names]]:
-    """Open the file; of several classes there is no page that compares before and after."""
-    with reopened.open() as (table, names):
-        if names.labels and page is not None:
-            scores = ",".join(f"{column}_{label}" for label in names.labels)
-            reason = "has several classes, and --report compares outcomes 0 or 1"
-            raise FileError(
-                table.name, f"{reason}: leave it out, and use truecast report OUT --scores {scores}"
-            )
-        yield table, names
 
 
 def _print(done: RecalibrationResult, out: Path | None, as_json: bool) -> None:
@@ -312,38 +297,88 @@ def _write_page(
     title: str | None,
 ) -> None:
     """Write about all rows of the output, of earlier runs too, or all that are known by ids."""
-    from truecast.cli.course import course_of_file
-    from truecast.files import rounds, tallies
     from truecast.report import html_report
 
-    scores = *names.scores, column
-    cells = vars(names.cells) | {"plain": (column,)}
-    with (
-        opened(str(out), outcome=names.outcome, scores=scores, group=names.group, **cells) as (
-            table,
-            both,
-        ),
-        progress("measuring") as show,
-    ):
-        known = (part.known() for part in rounds(table, both, unknown=True))
-        parts = known if done.known is None else [done.known.resolved()]
-        found = tallies(
-            table.name, both, parts, lambda rows: show(table.fraction(), f"{rows:,} rows")
-        )
-    score = names.scores[0]
-    certificate = cast("ArcCertificate", done.recalibrator.certificate)
+    new = tuple(f"{column}_{label}" for label in names.labels) or (column,)
+    names = replace(names, cells=replace(names.cells, plain=new))
+    if names.overlapping:
+        names = replace(names, group=None, overlapping=())
+    if names.labels:
+        rows, compared = _compared_classes(out, names, new, done)
+    else:
+        rows, compared = _compared(out, names, new, done, time)
+    certificate = done.recalibrator.certificate
     made = html_report(
-        {score: found.scores[score]},
-        after=found.scores[column],
-        groups=None if names.overlapping else found.groups.get(score),
-        certificate=certificate if certificate.rounds == found.rows else None,
+        **compared,
+        certificate=certificate if certificate.rounds == rows else None,
         title=title,
         source=str(out),
         outcome=names.outcome,
         group=names.group or "group",
         skipped=done.skipped,
-        times=course_of_file(str(out), both, found.rows, time=time, after=True),
     )
     with writing(page, "--report"):
         made.save(page)
     say(f"report written to {shown(str(page))}")
+
+
+@contextmanager
+def _learned(out: Path, names: Names, done: RecalibrationResult) -> Iterator[Iterator[Rounds]]:
+    """Give the rounds of the output whose outcomes are known, or those known by ids."""
+    from truecast.files import open_table, rounds
+
+    if done.known is not None:
+        known = done.known.resolved()
+        yield iter([known if names.group is not None else replace(known, group=None)])
+        return
+    with open_table(str(out)) as table, progress("measuring") as show:
+
+        def shown_rounds() -> Iterator[Rounds]:
+            rows = 0
+            for part in rounds(table, names, unknown=True):
+                rows += len(part)
+                show(table.fraction(), f"{rows:,} rows")
+                yield part.known()
+
+        yield shown_rounds()
+
+
+def _compared(
+    out: Path, names: Names, new: tuple[str, ...], done: RecalibrationResult, time: str | None
+) -> tuple[int, dict[str, Any]]:
+    """Return how many rounds a page compares, and what it compares: a score, before and after."""
+    from truecast.cli.course import course_of_file
+    from truecast.files import tallies
+
+    both = replace(names, scores=(*names.scores, *new))
+    with _learned(out, both, done) as parts:
+        found = tallies(str(out), both, parts)
+    score, after = both.scores
+    return found.rows, {
+        "y_true": {score: found.scores[score]},
+        "after": found.scores[after],
+        "groups": found.groups.get(score),
+        "times": course_of_file(str(out), both, found.rows, time=time, after=True),
+    }
+
+
+def _compared_classes(
+    out: Path, names: Names, new: tuple[str, ...], done: RecalibrationResult
+) -> tuple[int, dict[str, Any]]:
+    """Return the same of several classes: each side is counted by itself."""
+    from truecast.files import class_tallies
+
+    size = len(new)
+    sides = [
+        (names, slice(size)),
+        (replace(names, scores=new, normalize=False), slice(size, None)),
+    ]
+    found = []
+    for side, columns in sides:
+        with _learned(out, side, done) as parts:
+            # what is known by ids has both sides
+            some = (replace(part, p=part.p[columns] if done.known else part.p) for part in parts)
+            found.append(class_tallies(str(out), side, some))
+    before, after = found
+    groups = before.groups or None
+    return before.rows, {"y_true": before.tally, "after": after.tally, "groups": groups}

@@ -101,9 +101,12 @@ def _write_classes(found: ClassTallies, output: Path, title: str | None) -> None
 
     page = html_report(
         found.tally,
+        groups=found.groups or None,
         title=title,
         source=found.name,
         outcome=found.names.outcome,
+        score=",".join(found.names.scores),
+        group=found.names.group,
         skipped=found.skipped,
     )
     with writing(output, "-o"):

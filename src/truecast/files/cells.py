@@ -207,7 +207,7 @@ def hint(value: object, column: pl.Series, cells: CellFormat, *, outcome: bool) 
 
 
 def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
-    """Return the option for outcomes that are two words."""
+    """Return the option for outcomes that are two words; of more, what takes them."""
     if cells.positive is not None or column.dtype != pl.String:
         return ""
     column = column.drop_nulls().unique(maintain_order=True)
@@ -217,8 +217,12 @@ def _hint_of_words(column: pl.Series, cells: CellFormat) -> str:
         else {}
     )
     words = {key: value.strip() for key, value in values.items() if key and _is_word(key)}
-    if len(words) != len({*values} - {""}) or not 0 < len(words) <= 2:
+    if len(words) != len({*values} - {""}) or not words:
         return ""
+    if len(words) > 2:
+        return ": if these are several classes, `truecast measure`, `report` and `recalibrate` " + (
+            "take the columns of all by --scores"
+        )
     (first, *_) = [*(words[key] for key in words if key in _OPPOSITES.values()), *words.values()]
     positive = _OPPOSITES.get(first, first) if len(words) == 1 else first
     return f": if {positive!r} counts as 1, use {cells.spelled('positive', positive)}"

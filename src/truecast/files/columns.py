@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from truecast._names import cut_in_the_middle
 from truecast.errors import FileError, shown
 from truecast.files.cells import CellFormat
-from truecast.files.class_columns import class_columns, guessed_classes
+from truecast.files.class_columns import class_columns, guessed_classes, labels_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +34,7 @@ _SCORES = _words(
 )
 _OUTCOMES = _words(
     "outcome outcomes label labels target targets actual actuals observed observation event "
-    "truth ytrue happened occurred won win result success response class"
+    "truth ytrue happened occurred won win winner result success response class"
 )
 _LETTERS = {"score": _words("p"), "outcome": _words("y")}  # names by themselves
 # what may stand beside such a letter
@@ -49,6 +49,7 @@ _ABOUT = _words(  # a score or an outcome, rather than the thing itself
 )
 
 _SHOWN = 20
+_SHOWN_VALUES = 6
 _LONGEST = 1000
 _ROOM = 60  # letters of a name in a message
 
@@ -150,7 +151,7 @@ def guess(
         The columns of several classes, and their names: either, or both in the same order.
     several
         Whether several classes may be guessed: where outcomes are words or numbers that columns are
-        called like, with or without a beginning such as ``p_``.
+        called like, with or without a common beginning or end such as ``p_``.
     normalize
         Whether to divide the scores of several classes by their sum.
     cells
@@ -184,13 +185,27 @@ def guess(
     if outcome is None:
         outcome = _likely(name, columns, "outcome", {weight, *groups}, sample, how)
     labels: tuple[str, ...] = ()
+    taken = {outcome, weight, *groups}
     if class_scores is not None or classes is not None:
+        if how.positive is not None:
+            both = how.spelled("positive"), how.spelled("scores")
+            reason = f"cannot be read with {both[0]} and {both[1]}: of several classes, the outcome"
+            raise FileError(name, f"{reason} is the name of one. Leave one of them out")
         scores, labels = class_columns(name, columns, class_scores, classes, how.spelled)
     elif several and not scores and sample is not None and how.positive is None:
-        first = sample([outcome])[str(columns.index(outcome))]
-        scores, labels = guessed_classes(columns, first, {outcome, weight, *groups}) or ((), ())
+        guessed = guessed_classes(name, columns, outcome, taken, sample, how.spelled)
+        scores, labels = guessed or ((), ())
     if scores is not None and not scores:
-        scores = (_likely(name, columns, "score", {outcome, weight, *groups}, sample, how),)
+        try:
+            scores = (_likely(name, columns, "score", taken, sample, how),)
+        except FileError as error:
+            remedy = _remedy_of_classes(outcome, columns, sample, how, several)
+            raise FileError(name, error.reason + remedy) from None
+    if normalize and not labels:
+        reason = f"has one score a row, and {how.spelled('normalize')} is for several classes"
+        raise FileError(
+            name, f"{reason}: leave it out, or name their columns by {how.spelled('scores')}"
+        )
     if outcome in (scores or ()):
         raise FileError(
             name,
@@ -206,6 +221,27 @@ def guess(
         labels=labels,
         normalize=normalize,
     )
+
+
+def _remedy_of_classes(
+    outcome: str, columns: Sequence[str], sample: Sample | None, how: CellFormat, several: bool
+) -> str:
+    """Return what to do about several classes, if the outcomes may be such."""
+    if sample is None or how.positive is not None or len(columns) < 3:
+        return ""
+    values = labels_in(sample([outcome])[str(columns.index(outcome))])
+    if set(values) <= {"0", "1", "true", "false"} and (values or not several):
+        return ""
+    shown_values = ", ".join(map(repr, values[:_SHOWN_VALUES]))
+    found = f" ({shown_values}{', ...' * (len(values) > _SHOWN_VALUES)})" if values else ""
+    remedy = (
+        f"name their columns with {how.spelled('scores')} and, in the same order, the classes with "
+        f"{how.spelled('classes')}"
+        if several
+        else "this needs a column of 0 and 1 for one of them; `truecast measure`, `report` and "
+        "`recalibrate` take them all"
+    )
+    return f". If {brief(repr(outcome))} has several classes{found}, {remedy}"
 
 
 def _cells(text: str | None) -> list[tuple[str, str | None]]:

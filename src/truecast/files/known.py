@@ -15,16 +15,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truecast._check_classes import MOST_CLASSES
 from truecast.errors import FileError, InputError, StateError, TicketError, shown
 from truecast.files.columns import Names
+from truecast.files.ids import as_text
 from truecast.files.recalibrated import RunningErrors
 from truecast.files.rounds import Rounds
-from truecast.recalibrate import Recalibrator
+from truecast.files.taken import outcomes_of, scores_of
+from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["ForecastsById"]
 
 _COLUMNS = {"length": "<u4", "score": "<f8", "forecast": "<f8", "ticket": "<i8", "group": "<u4"}
-_ROW = sum(np.dtype(kind).itemsize for kind in _COLUMNS.values())
+_EACH = "score", "forecast"  # columns with an entry for each class, if there are several
 _MOST_COMPRESSION = 1032  # times that zlib makes things smaller, at most
 _MOST_BYTES = 1 << 40
 
@@ -36,7 +39,8 @@ Group = str | None
 class ForecastsById:
     """The forecasts of a file's rows by their ids, in the order in which they were made.
 
-    A forecast has a ticket while its outcome is awaited; then -1 for the outcome 0, -2 for 1.
+    A forecast has a ticket while its outcome is awaited; then -1 for the outcome 0, -2 for 1, and
+    so on for the numbers of classes.
 
     Parameters
     ----------
@@ -44,6 +48,8 @@ class ForecastsById:
         Of the ids.
     grouped
         Whether rows belong to groups.
+    width
+        How many scores a row has: one, or one for each class.
 
     Attributes
     ----------
@@ -53,13 +59,14 @@ class ForecastsById:
         Outcomes that came when they were not awaited any more.
     """
 
-    def __init__(self, column: str, *, grouped: bool) -> None:
+    def __init__(self, column: str, *, grouped: bool, width: int = 1) -> None:
         self.column = column
         self.grouped = grouped
+        self.width = width
         self.seen_again = 0
         self.lost = 0
         self._numbers: dict[str, int] = {}  # of the forecasts, by id
-        # of each forecast, by its number
+        # of each forecast, by its number; `width` scores and forecasts for each
         self._scores = array("d")
         self._forecasts = array("d")
         self._tickets = array("q")
@@ -85,12 +92,17 @@ class ForecastsById:
             if self.grouped
             else None
         )
-        scores = np.array(self._scores)[known], np.array(self._forecasts)[known]
-        return Rounds(-(1 + tickets[known]).astype(np.float64), scores, None, group)
+        scores = np.hstack([self._rows(self._scores), self._rows(self._forecasts)])[known]
+        return Rounds(-(1 + tickets[known]).astype(np.float64), tuple(scores.T), None, group)
+
+    def _rows(self, numbers: array[float]) -> NDArray[np.float64]:
+        """Return a view of scores or forecasts, a row for each forecast."""
+        flat = np.frombuffer(numbers, np.float64) if numbers else np.empty(0)
+        return flat.reshape(-1, self.width)
 
     def play(
         self,
-        recalibrator: Recalibrator,
+        recalibrator: Recalibrator | ClassRecalibrator,
         part: Rounds,
         names: Names,
         file: str,
@@ -119,7 +131,7 @@ class ForecastsById:
     def names(self, part: Rounds, file: str) -> list[str]:
         """Return the ids of some rows as text: an id is the same in another type, as 1 and 1.0."""
         try:
-            ids = _as_text(part.also[0])
+            ids = as_text(part.also[0])
         except pl.exceptions.PolarsError as error:
             reason = (
                 f"has no ids in column {self.column!r} (--id): it is of type {part.also[0].dtype}"
@@ -145,6 +157,7 @@ class ForecastsById:
         return {
             "column": self.column,
             "grouped": self.grouped,
+            "width": self.width,
             "rows": len(ids),
             "letters": len(letters),
             "groups": list(self._codes),
@@ -163,6 +176,7 @@ class ForecastsById:
         wanted = {
             "column": str,
             "grouped": bool,
+            "width": int,
             "rows": int,
             "letters": int,
             "groups": list,
@@ -173,22 +187,27 @@ class ForecastsById:
             or {name: type(value) for name, value in saved.items()} != wanted
         ):
             raise StateError(f"the saved ids must have exactly the entries {', '.join(wanted)}")
-        known = cls(saved["column"], grouped=saved["grouped"])
+        width = saved["width"]
         rows = saved["rows"]
         letters = saved["letters"]
-        if min(rows, letters) < 0 or rows * _ROW + letters > _MOST_BYTES:
+        if not 1 <= width <= MOST_CLASSES:
+            raise StateError(f"the saved ids must have from 1 score a row, got {width!r:.80}")
+        lengths = {name: rows * (width if name in _EACH else 1) for name in _COLUMNS}
+        size = letters + sum(lengths[name] * np.dtype(_COLUMNS[name]).itemsize for name in _COLUMNS)
+        if min(rows, letters) < 0 or size > _MOST_BYTES:
             raise StateError(
                 f"the saved ids must be some rows and letters, got {rows!r:.80} and {letters!r:.80}"
             )
-        data = _inflated(saved["table"], rows * _ROW + letters)
+        data = _inflated(saved["table"], size)
         columns = {}
         at = 0
         for name, kind in _COLUMNS.items():
-            columns[name] = np.frombuffer(data, kind, rows, at)
+            columns[name] = np.frombuffer(data, kind, lengths[name], at)
             at += columns[name].nbytes
+        known = cls(saved["column"], grouped=saved["grouped"], width=width)
         known._numbers = _saved_ids(data[at:], columns["length"])
         known._codes = _saved_groups(saved["groups"])
-        _check_columns(columns, len(known._codes))
+        _check_columns(columns, len(known._codes), max(2, width))
         known._scores.frombytes(columns["score"].astype(np.float64).tobytes())
         known._forecasts.frombytes(columns["forecast"].astype(np.float64).tobytes())
         known._tickets.frombytes(columns["ticket"].astype(np.int64).tobytes())
@@ -203,16 +222,17 @@ class _Play:
     def __init__(
         self,
         known: ForecastsById,
-        recalibrator: Recalibrator,
+        recalibrator: Recalibrator | ClassRecalibrator,
         part: Rounds,
         names: Names,
         file: str,
     ) -> None:
         self._known = known
-        self._recalibrator = recalibrator
+        self._recalibrator: Any = recalibrator
         self._part = part
         self._names = names
         self._file = file
+        self._scores = scores_of(part, names)
         self._members = names.members(part.group) or [None] * len(part)
         self._events = self._read_events()
         # rows that are new and have an outcome: they are played together
@@ -223,59 +243,67 @@ class _Play:
     def run(self, errors: RunningErrors) -> NDArray[np.float64]:
         known = self._known
         part = self._part
-        scores, outcomes = part.p[0].tolist(), part.y.tolist()
+        rows, outcomes = np.column_stack(part.p).tolist(), part.y.tolist()
         groups = [None] * len(part) if part.group is None else part.group.to_list()
         at = np.empty(len(part), np.int64)
         for row, name in enumerate(known.names(part, self._file)):
             number = known._numbers.get(name)
             if number is None:
-                number = self._play_new(row, name, scores[row], outcomes[row], groups[row])
+                number = self._play_new(row, name, rows[row], outcomes[row], groups[row])
             else:
-                self._play_known(row, number, scores[row], outcomes[row], groups[row])
+                self._play_known(row, number, rows[row], outcomes[row], groups[row])
             at[row] = number
         self._play_waiting()
         known.seen_again += int((at < known._loaded).sum())
-        if not len(known):
-            return np.empty(0)
-        forecasts = np.frombuffer(known._forecasts, np.float64)
+        forecasts = known._rows(known._forecasts)
         learned = np.array(self._learned, np.int64)
-        all_scores = np.frombuffer(known._scores, np.float64)
-        errors.add(np.array(self._outcomes), all_scores[learned], forecasts[learned])
+        scores = known._rows(known._scores)
+        several = bool(self._names.labels)
+        before, after = (
+            some[learned] if several else some[learned, 0] for some in (scores, forecasts)
+        )
+        errors.add(np.array(self._outcomes), before, after)
         return forecasts[at]
 
-    def _play_new(self, row: int, name: str, score: float, outcome: float, group: Group) -> int:
+    def _play_new(
+        self, row: int, name: str, said: list[float], outcome: float, group: Group
+    ) -> int:
         """Forecast a row that is new; learn from its outcome, if any, before the next row."""
         known = self._known
-        if math.isnan(score):
+        if math.isnan(said[0]):
             self._refuse(
                 row,
                 f"{shown(self._names.scores[0])} must be a probability for a new id, got nothing",
             )
         if math.isnan(outcome):
             self._play_waiting()  # they came before
+            several = bool(self._names.labels)
             ticket = self._recalibrator.issue(
-                score, group=self._members[row], event=self._events[row]
+                said if several else said[0], group=self._members[row], event=self._events[row]
             )
-            known._forecasts.append(ticket.p)
+            known._forecasts.extend(ticket.p if several else (ticket.p,))
             known._tickets.append(ticket)
         else:
             self._waiting.append(row)
             known._tickets.append(-1 - int(outcome))
         number = known._numbers[name] = len(known._numbers)
-        known._scores.append(score)
+        known._scores.extend(said)
         known._groups.append(known._codes.setdefault(group, len(known._codes)))
         return number
 
     def _play_known(
-        self, row: int, number: int, score: float, outcome: float, group: Group
+        self, row: int, number: int, said: list[float], outcome: float, group: Group
     ) -> None:
         """Learn the outcome of a row that is known, if it is new.
 
         A score or a group that is left out is as before.
         """
         known = self._known
-        if score != known._scores[number] and not math.isnan(score):
-            self._contradict(row, self._names.scores[0], known._scores[number], score)
+        at = number * known.width
+        was = known._scores[at : at + known.width].tolist()
+        if said != was and not math.isnan(said[0]):
+            k = next(k for k in range(known.width) if said[k] != was[k])
+            self._contradict(row, self._names.scores[k], was[k], said[k])
         if group is not None and known._codes.get(group) != known._groups[number]:
             self._contradict(
                 row, self._names.group or "group", list(known._codes)[known._groups[number]], group
@@ -285,13 +313,19 @@ class _Play:
         ticket = known._tickets[number]
         if ticket >= 0:
             self._play_waiting()
-            self._resolve(number, ticket, outcome)
+            self._resolve(row, number, ticket)
         elif ticket != -1 - outcome:
-            self._contradict(row, self._names.outcome, -1 - ticket, int(outcome))
+            before, now = (self._named(k) for k in (-1 - ticket, int(outcome)))
+            self._contradict(row, self._names.outcome, before, now)
 
-    def _resolve(self, number: int, ticket: int, outcome: float) -> None:
+    def _named(self, outcome: int) -> int | str:
+        """Return an outcome as the file has it."""
+        return self._names.labels[outcome] if self._names.labels else outcome
+
+    def _resolve(self, row: int, number: int, ticket: int) -> None:
+        outcome = self._part.y[row].item()
         try:
-            self._recalibrator.resolve(ticket, outcome)
+            self._recalibrator.resolve(ticket, self._taken([row])[0])
         except TicketError:
             # given up since too many were awaited, or resolved by another program with this state
             self._known.lost += 1
@@ -304,6 +338,10 @@ class _Play:
             self._outcomes.append(outcome)
         self._known._tickets[number] = -1 - int(outcome)
 
+    def _taken(self, rows: list[int]) -> NDArray[Any]:
+        """Return the outcomes of some rows as the recalibrator takes them."""
+        return outcomes_of(self._part.y[rows], self._recalibrator)
+
     def _play_waiting(self) -> None:
         """Play the rows that wait, which have come one after the other."""
         if not self._waiting:
@@ -312,15 +350,14 @@ class _Play:
         part = self._part
         at = self._waiting
         groups = None if part.group is None else [self._members[row] for row in at]
-        events = [self._events[row] for row in at]
+        events = None if self._names.event is None else [self._events[row] for row in at]
         # as `issue` and `resolve`, so that a row is the same in whichever run it comes
         each = np.arange(len(at))
-        scores = part.p[0][at]
-        y = part.y[at]
         forecasts = self._recalibrator.forecast_many(
-            scores, y, groups=groups, known_at=each, events=events
+            self._scores[at], self._taken(at), groups=groups, known_at=each, events=events
         )
-        self._learned.extend(range(len(known._forecasts), len(known._forecasts) + len(at)))
+        made = len(known._forecasts) // known.width
+        self._learned.extend(range(made, made + len(at)))
         self._outcomes.extend(part.y[at].tolist())
         known._forecasts.frombytes(forecasts.tobytes())
         self._waiting = []
@@ -333,7 +370,7 @@ class _Play:
             return [None] * rows
         column = self._part.also[-1]
         try:
-            return [text or None for text in _as_text(column)]
+            return [text or None for text in as_text(column)]
         except pl.exceptions.PolarsError as error:
             reason = f"has no events in column {name!r} (--event): it is of type {column.dtype}"
             raise FileError(self._file, reason) from error
@@ -349,33 +386,6 @@ class _Play:
         raise FileError(
             self._file, f"{shown(self._known.column)} {name!r:.80}: {reason}", self._part.place(row)
         )
-
-
-def _as_text(ids: pl.Series) -> pl.Series:
-    """Return ids as text, whatever the type that they are kept in."""
-    kind = ids.dtype
-    if kind.is_float():
-        return _floats_as_text(ids.cast(pl.Float64))
-    if kind.is_decimal():
-        return ids.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
-    if isinstance(kind, pl.Datetime):
-        return _times_as_text(ids, kind.time_zone)
-    return ids.dt.to_string("%T%.f") if kind == pl.Time else ids.cast(pl.String)
-
-
-def _floats_as_text(ids: pl.Series) -> pl.Series:
-    whole = ids.cast(pl.Int64, strict=False)
-    same = whole.cast(pl.Float64) == ids
-    return pl.select(
-        pl.when(same).then(whole.cast(pl.String)).otherwise(ids.cast(pl.String))
-    ).to_series()
-
-
-def _times_as_text(ids: pl.Series, zone: str | None) -> pl.Series:
-    """Return times as text; midnight is the day, and if there is a time zone, it is made UTC."""
-    if zone is None:
-        return ids.dt.to_string("%F %T%.f").str.strip_suffix(" 00:00:00")
-    return ids.dt.convert_time_zone("UTC").dt.to_string("%F %T%.fZ")
 
 
 def _inflated(text: str, size: int) -> bytes:
@@ -418,13 +428,13 @@ def _saved_groups(groups: list[Any]) -> dict[Group, int]:
     return found
 
 
-def _check_columns(columns: dict[str, NDArray[Any]], groups: int) -> None:
-    for name in ("score", "forecast"):
+def _check_columns(columns: dict[str, NDArray[Any]], groups: int, outcomes: int) -> None:
+    for name in _EACH:
         if not ((columns[name] >= 0) & (columns[name] <= 1)).all():
             raise StateError(f"every saved {name} of an id must be from 0 to 1")
     tickets = columns["ticket"]
     awaited = tickets[tickets >= 0]
-    if (tickets < -2).any() or len(np.unique(awaited)) != len(awaited):
+    if (tickets < -outcomes).any() or len(np.unique(awaited)) != len(awaited):
         raise StateError("the saved tickets of the ids must be distinct, or say an outcome")
     if (columns["group"] >= groups).any():
         raise StateError("the saved groups of the ids must be among those that there are")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,14 @@ from truecast.files.prints import Comparison, Prints
 from truecast.files.recalibrated import RecalibrationResult, RunningErrors
 from truecast.files.rounds import Rounds
 from truecast.files.source import OpenTable
+from truecast.files.taken import outcomes_of, scores_of
 from truecast.files.times import Time, Times, later
 from truecast.files.unfinished import Mark
 from truecast.recalibrate import ClassRecalibrator, Recalibrator
 
 __all__ = ["ById", "InOrder", "Reading", "Rows", "chained"]
+
+_LIMITS = "max_groups", "max_unresolved"
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,9 @@ class Rows(ABC):
         self.rows = 0
         self.skipped = 0
         self.chunks = 0
-        self.errors = RunningErrors()
+        self.errors = RunningErrors(len(read.names.labels) or None)
+        if read.names.labels and not isinstance(start.recalibrator, ClassRecalibrator):
+            self.recalibrator = _for_classes(start.recalibrator, read.names.labels)
 
     @abstractmethod
     def play(self, part: Rounds) -> NDArray[np.float64]:
@@ -129,10 +134,6 @@ class InOrder(Rows):
 
     def __init__(self, read: Reading, start: Saved) -> None:
         super().__init__(read, start)
-        if labels := read.names.labels:
-            self.errors = RunningErrors(len(labels))
-            if not isinstance(start.recalibrator, ClassRecalibrator):
-                self.recalibrator = ClassRecalibrator(classes=labels)
         self._prints = Prints()
         self._unknown = 0
         self._rows_before = 0
@@ -146,7 +147,7 @@ class InOrder(Rows):
     def play(self, part: Rounds) -> NDArray[np.float64]:
         """Forecast some rows, and learn from them."""
         names = self.read.names
-        scores = np.column_stack(part.p) if names.labels else part.p[0]
+        scores = scores_of(part, names)
         forecasts = _recalibrated(self.recalibrator, part, scores, names)
         known = ~np.isnan(part.y)
         self.errors.add(part.y[known], scores[known], forecasts[known])
@@ -215,7 +216,7 @@ class ById(Rows):
             first_new = self._known.first_new(part, read.table.name)
             read.times.check_after(self.start.time, part, first_new)
         forecasts = self._known.play(
-            cast("Recalibrator", self.recalibrator), part, read.names, read.table.name, self.errors
+            self.recalibrator, part, read.names, read.table.name, self.errors
         )
         self.rows += len(part)
         self.skipped += part.skipped
@@ -243,6 +244,12 @@ def chained(first: Rounds | None, parts: Iterator[Rounds]) -> Iterator[Rounds]:
     yield from parts
 
 
+def _for_classes(new: Recalibrator, labels: tuple[str, ...]) -> ClassRecalibrator:
+    """Return one of these classes, with the limits of one that has learned nothing."""
+    limits = {name: new.config[name] for name in _LIMITS}
+    return ClassRecalibrator(classes=labels, **limits)
+
+
 def _recalibrated(
     recalibrator: Recalibrator | ClassRecalibrator,
     part: Rounds,
@@ -260,18 +267,9 @@ def _recalibrated(
         rows = slice(start, end)
         members: dict[str, Any] = {} if groups is None else {"groups": groups[rows]}
         if known[start]:
-            y = _outcomes(part.y[rows], recalibrator)
+            y = outcomes_of(part.y[rows], recalibrator)
             forecasts[rows] = recalibrator.forecast_many(scores[rows], y, **members)
         else:
             forecasts[rows] = recalibrator.predict_many(scores[rows], **members)
         start = end
     return forecasts
-
-
-def _outcomes(
-    y: NDArray[np.float64], recalibrator: Recalibrator | ClassRecalibrator
-) -> NDArray[Any]:
-    """Return outcomes as a recalibrator takes them: labels if there are several classes."""
-    if isinstance(recalibrator, Recalibrator):
-        return y
-    return np.array(recalibrator.classes, dtype=object)[y.astype(np.int64)]

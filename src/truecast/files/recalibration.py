@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from truecast._names import counted
 from truecast.errors import FileError, StateError, TruecastError, writing
 from truecast.files.checkpoint import Checkpoint, RunRecord, Saved
 from truecast.files.columns import Names, check_there
@@ -30,12 +31,6 @@ _AGAIN = (
     "no row is learned twice: restore the rows, or pass only new rows; "
     "if all rows are new, use --again"
 )
-# what to do about several classes
-_INSTEAD = {
-    "--id": "leave it out if outcomes come in order, or use issue and resolve of "
-    "Recalibrator(classes=...) in Python",
-    "--by": "leave it out, or recalibrate a file for each group",
-}
 _READ_BY = "--outcome and --positive", "--score and --percent", "--by"
 _CLASSES_READ_BY = "--outcome", "--scores, --percent and --normalize", "--by"
 
@@ -236,11 +231,15 @@ class Recalibration:
         """Return what is known by ids, which must be those of the same column."""
         column = self.ids or ""
         grouped = names.group is not None
+        width = len(names.scores)
         if known is None:
-            return ForecastsById(column, grouped=grouped)
+            return ForecastsById(column, grouped=grouped, width=width)
         if known.column != column:
             reason = f"knows rows by their {known.column!r:.80}, so --id must be that"
             raise FileError(str(self.state), reason)
+        if known.width != width:
+            reason = f"knows rows of {counted(known.width, 'score')}, not of {width}"
+            raise FileError(str(self.state), f"{reason}: use another state")
         if len(known) and known.grouped != grouped:
             reason = f"knows rows {'in' if known.grouped else 'without'} groups: use --by so"
             raise FileError(str(self.state), reason)
@@ -255,7 +254,6 @@ class Recalibration:
             yield self._reading(table, names)
 
     def _reading(self, table: OpenTable, names: Names) -> Reading:
-        self._refuse_beside_classes(table.name, names)
         new: tuple[str, ...] = (self.column,)
         if names.labels:
             new = tuple(f"{self.column}_{label}" for label in names.labels)
@@ -276,14 +274,6 @@ class Recalibration:
             times = Times(table.name, self.time, also.index(self.time, int(by_id)))
             parts = in_order(parts, times, sort=self.sort)
         return Reading(table, names, parts, times, new, columns_of(table, new))
-
-    def _refuse_beside_classes(self, name: str, names: Names) -> None:
-        """Refuse what is only for outcomes of 0 or 1."""
-        given = {"--id": self.ids, "--by": names.group}
-        for option, value in given.items():
-            if names.labels and value is not None:
-                reason = f"has several classes, and {option} is for outcomes 0 or 1"
-                raise FileError(name, f"{reason}: {_INSTEAD[option]}")
 
     def _play(
         self, rows: Rows, written: int | None, checkpoint: Checkpoint | None
@@ -350,8 +340,7 @@ class Recalibration:
         if scores and groups and run.unknown:
             reason = "begins with the rows of the run before, of which some had no outcome"
             remedy = "pass only new rows, because no row is learned twice"
-            later = "" if several else "; --id is for outcomes that come later"
-            raise FileError(name, f"{reason}: {remedy}{later}")
+            raise FileError(name, f"{reason}: {remedy}; --id is for outcomes that come later")
         shares = comparison.shares
         if shares and (found := self._difference(comparison, run, checkpoint)) is not None:
             place, reason = found

@@ -23,6 +23,8 @@ _PROBABILITY = "a probability from 0 to 1"
 _SUM = "\0sum"  # in place of a column: the scores of several classes together
 _SKIP_ANY = 2  # how often one must ask to skip most rows
 _MOST_REASONS = 3  # reasons at most that a message gives for skipped rows
+_MOST_SCORES = 6  # columns that a message names
+_ALMOST = 1e-4
 _SWAPPED_COLUMNS = " (the score is always 0 or 1: are outcome and score swapped?)"
 
 
@@ -190,16 +192,19 @@ class _RoundsReader:
     def _normalized(
         self, columns: dict[str, NDArray[np.float64]], valid: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Divide the scores of several classes by their sum, if asked for; say which rows sum."""
+        """Divide the scores of several classes by their sum, if asked for; say which rows sum.
+
+        A row about a forecast made before may have no scores at all, but not some of them.
+        """
         scores = self._names.scores
-        sums = np.sum([columns[name] for name in scores], axis=0)
+        self._sums = sums = np.sum([columns[name] for name in scores], axis=0)
+        none = np.logical_and.reduce([np.isnan(columns[name]) for name in scores])
         if not self._names.normalize:
-            self._sums = sums
-            return np.asarray(~valid | (np.abs(sums - 1) <= SLACK))
+            return np.asarray(~valid | none | (np.abs(sums - 1) <= SLACK))
         for name in scores:
             with np.errstate(invalid="ignore", divide="ignore"):
                 columns[name] = np.minimum(columns[name] / sums, 1.0)
-        return np.asarray(~valid | (sums > 0))
+        return np.asarray(~valid | none | (sums > 0))
 
     def _refuse_heavy(self, place: Callable[[int], str], weight: NDArray[Any]) -> None:
         """Refuse whole weights whose sum is too large to be exact; below, sums of doubles are."""
@@ -257,10 +262,18 @@ class _RoundsReader:
         """Which option would take a cell: that of a row, or the first."""
         values = column.drop_nulls() if row is None else column[row : row + 1]
         if name == self._names.outcome and self._names.labels:
-            return ""
+            return self._hint_of_class(values[0]) if row is not None else ""
         if not len(values) or (name not in self._names.scores and name != self._names.outcome):
             return ""
         return hint(values[0], column, self._cells, outcome=name == self._names.outcome)
+
+    def _hint_of_class(self, value: object) -> str:
+        """What to do about an outcome that is none of the classes."""
+        scores, skip = self._cells.spelled("scores"), self._cells.spelled("skip_bad", True)
+        return (
+            f": correct the row, or use {skip} to leave such rows out; a class needs a column of "
+            f"probabilities ({scores}), and there is none for {value!r:.80}"
+        )
 
     def _valid(
         self, name: str, values: NDArray[np.float64], frame: pl.DataFrame
@@ -327,12 +340,22 @@ class _RoundsReader:
         )
 
     def _reason_of_sum(self, row: int) -> str:
+        scores = self._names.scores
+        shown_scores = ", ".join(map(shown, scores[:_MOST_SCORES]))
+        more = ", ..." if len(scores) > _MOST_SCORES else ""
+        which = f"the {len(scores)} scores ({shown_scores}{more})"
+        if np.isnan(self._sums[row]):
+            return f"{which} must all be there, or none of them for an id that is known"
         if self._names.normalize:
-            return "scores must not all be 0"
-        allow = self._cells.spelled("normalize", True)
+            return f"{which} must not all be 0"
+        allow, percent = (self._cells.spelled(name, True) for name in ("normalize", "percent"))
+        if self._cells.percent and abs(self._sums[row] - 0.01) < _ALMOST:
+            remedy = f"if these are probabilities from 0 to 1, leave out {percent}"
+            return f"{which} must sum to 100 %, got {self._sums[row]:.7%}: {remedy}"
         return (
-            f"the {len(self._names.scores)} scores must sum to 1 within {SLACK:g}, got "
-            f"{self._sums[row]:.9g}: use {allow} to divide them by their sum"
+            f"{which} must sum to 1 within {SLACK:g}, got {self._sums[row]:.9g}: use {allow} to "
+            f"divide them by their sum, or {self._cells.spelled('scores')} if these are not all of "
+            "them, or others"
         )
 
     def _advice(self, name: str, row: int, frame: pl.DataFrame) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -122,11 +122,14 @@ class ClassTallies:
     name, names, rows, skipped, pooled
         As in `Tallies`.
     tally : ClassTally
+    groups : mapping
+        The tallies of the groups; empty if there are none.
     """
 
     name: str
     names: Names
     tally: ClassTally
+    groups: Mapping[Group, ClassTally]
     rows: int
     skipped: int
     pooled: bool
@@ -143,38 +146,88 @@ def class_tallies(
     Raises
     ------
     FileError
-        As `rounds` does; if no row is left.
+        As `rounds` does; if no row is left, or there are more than 100,000 classes in groups.
     """
     size = len(names.labels)
-    growing = [GrowingTally() for _ in range(2 * size)]
-    most = max(_LEAST_FORECASTS, MOST_FORECASTS // (2 * size))
-    confusion = np.zeros(size * size)
+    all_rounds = _GrowingClassTally(size)
+    groups: dict[Group, _GrowingClassTally] = {}
     rows = skipped = 0
     for part in parts:
         rows += len(part)
         skipped += part.skipped
-        y, top = part.y.astype(np.int64), _predicted(part.p)
-        for k, p in enumerate(part.p):
-            growing[k].add(y == k, p, part.weight, most=most)
-            at = np.flatnonzero(top == k)
-            weight = None if part.weight is None else part.weight[at]
-            growing[size + k].add(y[at] == k, p[at], weight, most=most)
-        confusion += np.bincount(top * size + y, part.weight, size * size)
+        counted = _ClassRounds(part.y.astype(np.int64), _predicted(part.p), part.p, part.weight)
+        all_rounds.add(counted, MOST_FORECASTS)
+        if part.group is not None:
+            for group, at in _members(part.group):
+                most = MOST_FORECASTS // (len(groups) + 1)
+                some = groups.setdefault(group, _GrowingClassTally(size))
+                some.add(counted.at(at), most)
+            if size * len(groups) > _MOST_GROUPS:
+                reason = f"has more than {_MOST_GROUPS // size:,} groups of {size} classes"
+                raise FileError(name, f"{reason} in column {names.group!r}")
         progress(rows)
     if not rows:
         raise FileError(name, f"has no good row: all {skipped:,} were skipped")
-    found = [each.compute() for each in growing]
-    if not found[0].total:
+    tally = all_rounds.compute(names.labels)
+    if not tally.total:
         raise FileError(name, f"has no row of positive weight in column {names.weight!r}")
-    whole = not found[0].weighted
-    tally = ClassTally(
-        names.labels,
-        found[:size],
-        (_weighted_like(top, found[0]) for top in found[size:]),
-        (confusion.astype(np.int64) if whole else confusion).reshape(size, size),
-    )
-    pooled = any(each.pooled for each in growing)
-    return ClassTallies(name, names, tally, rows, skipped, pooled)
+    of_groups = {
+        group: some.compute(names.labels, weighted=tally.weighted) for group, some in groups.items()
+    }
+    pooled = any(each.pooled for each in (all_rounds, *groups.values()))
+    return ClassTallies(name, names, tally, of_groups, rows, skipped, pooled)
+
+
+class _ClassRounds(NamedTuple):
+    """Rounds of several classes: which came, which was predicted, forecasts class by class."""
+
+    y: NDArray[np.int64]
+    top: NDArray[np.int64]
+    p: tuple[NDArray[np.float64], ...]
+    weight: NDArray[Any] | None
+
+    def at(self, places: NDArray[np.int64]) -> _ClassRounds:
+        return _ClassRounds(
+            self.y[places],
+            self.top[places],
+            tuple(p[places] for p in self.p),
+            None if self.weight is None else self.weight[places],
+        )
+
+
+class _GrowingClassTally:
+    """A tally of several classes that grows by parts, to a bounded number of forecasts."""
+
+    def __init__(self, size: int) -> None:
+        self._classes = [GrowingTally() for _ in range(size)]
+        self._tops = [GrowingTally() for _ in range(size)]
+        self._confusion = np.zeros(size * size)
+
+    def add(self, part: _ClassRounds, most: int) -> None:
+        """Add some rounds; of all classes together, keep about `most` forecasts apart."""
+        size = len(self._classes)
+        each = max(_LEAST_FORECASTS, most // (2 * size))
+        y, top = part.y, part.top
+        for k, p in enumerate(part.p):
+            self._classes[k].add(y == k, p, part.weight, most=each)
+            at = np.flatnonzero(top == k)
+            weight = None if part.weight is None else part.weight[at]
+            self._tops[k].add(y[at] == k, p[at], weight, most=each)
+        self._confusion += np.bincount(top * size + y, part.weight, size * size)
+
+    def compute(self, labels: tuple[str, ...], *, weighted: bool = False) -> ClassTally:
+        """Return the tally of all that was added; weighted if it is, or if asked for."""
+        size = len(labels)
+        found = [each.compute() for each in (*self._classes, *self._tops)]
+        real = weighted or found[0].weighted
+        if real:
+            found = [_weighted(tally) for tally in found]
+        table = self._confusion if real else self._confusion.astype(np.int64)
+        return ClassTally(labels, found[:size], found[size:], table.reshape(size, size))
+
+    @property
+    def pooled(self) -> bool:
+        return any(each.pooled for each in (*self._classes, *self._tops))
 
 
 def _predicted(scores: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
@@ -190,7 +243,11 @@ def _predicted(scores: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
 
 def _weighted_like(tally: Tally, whole: Tally) -> Tally:
     """Return the tally of a group, weighted if that of all is, even if its weights are whole."""
-    if not whole.weighted or tally.weighted:
+    return _weighted(tally) if whole.weighted else tally
+
+
+def _weighted(tally: Tally) -> Tally:
+    if tally.weighted:
         return tally
     return Tally(tally.p, tally.zeros.astype(np.float64), tally.ones.astype(np.float64))
 

@@ -180,7 +180,7 @@ def stretches(
         return _unjudged(cells, marks)
     times = resamples or (_TIMES if len(cells.tally.p) <= _FEW else _FEWER_TIMES)
     search = _Search(cells, marks, _simulated(cells.tally, marks.at, times, rng))
-    return search.result(_doubt(tally, cells.tally, search, level, times, rng))
+    return search.result(_uncertainty(tally, cells.tally, search, level, times, rng))
 
 
 def stretches_p_value(tally: Tally) -> float:
@@ -236,7 +236,7 @@ class _Sums(NamedTuple):
     surplus: NDArray[np.float64]
     variance: NDArray[np.float64]
 
-    def striking(self, first: Any, last: Any) -> NDArray[np.float64]:
+    def squared_deviation(self, first: Any, last: Any) -> NDArray[np.float64]:
         """Return how many deviations, squared, the surplus between two marks is away from 0.
 
         In the sense of Bernstein's inequality: by chance z**2 is exceeded with a probability of at
@@ -248,10 +248,13 @@ class _Sums(NamedTuple):
 
 
 class _Simulated(NamedTuple):
-    """The smooth error, and how striking any stretch is: of the rounds, then of simulated ones."""
+    """The smooth error and the largest squared deviation of any stretch.
+
+    Of the rounds first, then of simulated ones.
+    """
 
     errors: NDArray[np.float64]
-    striking: NDArray[np.float64]
+    deviations: NDArray[np.float64]
 
 
 class _Search:
@@ -260,14 +263,14 @@ class _Search:
     def __init__(self, cells: Cells, marks: Marks, simulated: _Simulated) -> None:
         self.cells, self.marks, self.simulated = cells, marks, simulated
         self.sums = _sums(cells.tally, marks.at, cells.tally.ones[None])
-        self._error_unit, self._striking_unit = (_unit(values) for values in simulated)
-        scaled = (simulated.errors / self._error_unit, simulated.striking / self._striking_unit)
+        self._error_unit, self._deviation_unit = (_unit(values) for values in simulated)
+        scaled = (simulated.errors / self._error_unit, simulated.deviations / self._deviation_unit)
         self._farthest = np.sort(np.maximum(*scaled))
         self.smooth_p_value = self._as_far(float(scaled[0][0]))
 
-    def p_value(self, striking: float) -> float:
-        """Return how often chance makes any stretch, or the smooth error, as striking as this."""
-        return self._as_far(striking / self._striking_unit)
+    def p_value(self, deviation: float) -> float:
+        """Return how often chance makes any stretch, or the smooth error, as far off as this."""
+        return self._as_far(deviation / self._deviation_unit)
 
     def _as_far(self, scaled: float) -> float:
         """Return in which share of all sets, this one among them, something is as far off."""
@@ -275,12 +278,12 @@ class _Search:
             self._farthest
         )
 
-    def result(self, doubt: Uncertainty) -> Stretches:
-        least = min(self.p_value(float(self.simulated.striking[0])), self.smooth_p_value)
+    def result(self, uncertainty: Uncertainty) -> Stretches:
+        least = min(self.p_value(float(self.simulated.deviations[0])), self.smooth_p_value)
         ranges, halves = (self._between(at) for at in (self.marks.ranges, self.marks.halves))
         (whole,) = self._between(self.marks.at[[0, -1]])
         times = len(self._farthest) - 1
-        return Stretches(least, self._off(), ranges, whole, halves, doubt, times)
+        return Stretches(least, self._off(), ranges, whole, halves, uncertainty, times)
 
     def _between(self, at: NDArray[np.int64]) -> tuple[Stretch, ...]:
         places = np.searchsorted(self.marks.at, at)
@@ -291,19 +294,19 @@ class _Search:
         return _stretch(self.cells, start, end, self._p_value_between(first, last))
 
     def _p_value_between(self, first: int, last: int) -> float:
-        return self.p_value(float(self.sums.striking(first, last)[0]))
+        return self.p_value(float(self.sums.squared_deviation(first, last)[0]))
 
     def _off(self) -> tuple[Stretch, ...]:
         alone = tuple(self._stretch(*found) for found in self._joined(self._found()))
         return alone or (self._together() if self.smooth_p_value < SIGNIFICANT else ())
 
     def _found(self) -> list[tuple[int, int]]:
-        """Return the most striking stretch and, found the same way, those left and right of it."""
+        """Return the stretch that is farthest off and, likewise, those left and right of it."""
         found: list[tuple[int, int]] = []
         left = [(0, len(self.marks.at) - 1)]
         while left:
             start, end = left.pop()
-            first, last = _most_striking(self.sums, start, end)
+            first, last = _farthest_off(self.sums, start, end)
             if self._p_value_between(first, last) < SIGNIFICANT:
                 found.append((first, last))
                 left += [(a, b) for a, b in ((start, first), (last, end)) if a < b]
@@ -333,7 +336,7 @@ class _Search:
         likewise = self._sign(one[1], other[0]) in signs
         return bool(
             ends <= _NARROW * both
-            or (likewise and self.sums.striking(one[1], other[0])[0] >= _LIKEWISE)
+            or (likewise and self.sums.squared_deviation(one[1], other[0])[0] >= _LIKEWISE)
         )
 
     def _sign(self, first: int, last: int) -> bool:
@@ -367,13 +370,13 @@ def _unjudged(cells: Cells, marks: Marks) -> Stretches:
     return Stretches(math.nan, (), ranges, whole, halves, None, 0)
 
 
-def _doubt(
-    tally: Tally, few: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
+def _uncertainty(
+    tally: Tally, coarse: Tally, search: _Search, level: float, times: int, rng: np.random.Generator
 ) -> Uncertainty:
     """Return how sure the smooth error is, in agreement with all that was looked at."""
     others = [
         smooth_calibration_error(other)
-        for other in resampled_tallies(few, "confidence", times, rng)
+        for other in resampled_tallies(coarse, "confidence", times, rng)
     ]
     lower, upper = np.quantile(others, [(1 - level) / 2, (1 + level) / 2]).tolist()
     p_value = search.smooth_p_value
@@ -387,14 +390,14 @@ def _simulated(
 ) -> _Simulated:
     errors: list[float] = []
     weights = tally.weights
-    striking: list[NDArray[np.float64]] = []
+    deviations: list[NDArray[np.float64]] = []
     for ones in _sets(tally, times, rng):
         errors += [
             smooth_calibration_error(Tally._of(tally.p, weights - some, some, int(tally.total)))
             for some in ones
         ]
-        striking.append(_most(_sums(tally, at, ones)))
-    return _Simulated(np.array(errors), np.concatenate(striking))
+        deviations.append(_most(_sums(tally, at, ones)))
+    return _Simulated(np.array(errors), np.concatenate(deviations))
 
 
 def _sets(tally: Tally, times: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -430,18 +433,18 @@ def _sums(tally: Tally, at: NDArray[np.int64], ones: NDArray[Any]) -> _Sums:
 
 
 def _most(sums: _Sums) -> NDArray[np.float64]:
-    """Return how striking the most striking stretch is, in each set of outcomes."""
+    """Return the largest squared deviation of any stretch, in each set of outcomes."""
     most = np.zeros(len(sums.surplus))
     for apart in range(1, len(sums.variance)):
         first, last = slice(None, -apart), slice(apart, None)
-        np.maximum(most, sums.striking(first, last).max(axis=-1), out=most)
+        np.maximum(most, sums.squared_deviation(first, last).max(axis=-1), out=most)
     return most
 
 
-def _most_striking(sums: _Sums, start: int, end: int) -> tuple[int, int]:
-    """Return the marks of the most striking stretch in the first set of outcomes."""
+def _farthest_off(sums: _Sums, start: int, end: int) -> tuple[int, int]:
+    """Return the marks of the stretch that is farthest off in the first set of outcomes."""
     marks = np.arange(start, end + 1)
-    deviations = np.triu(sums.striking(marks[:, None], marks[None, :])[0], 1)
+    deviations = np.triu(sums.squared_deviation(marks[:, None], marks[None, :])[0], 1)
     first, last = np.unravel_index(int(np.argmax(deviations)), deviations.shape)
     if first == last:  # nothing is off at all
         return start, end

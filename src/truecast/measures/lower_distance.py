@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
-from truecast.measures.prices import priced
+from truecast.measures.prices import bounds_by_prices
 from truecast.tally import Tally, as_tally
 
 __all__ = ["LowerDistance", "lower_calibration_distance"]
@@ -84,7 +84,7 @@ def lower_calibration_distance(
     """
     tally = as_tally(y_true, y_prob, sample_weight)
     rtol = _check.between("rtol", rtol, 0, 1)
-    lower, upper, nodes, (zero_prices, one_prices), values, masses = priced(tally, rtol)
+    lower, upper, nodes, (zero_prices, one_prices), values, masses = bounds_by_prices(tally, rtol)
     if total:
         lower = lower * tally.total
         upper = upper * tally.total

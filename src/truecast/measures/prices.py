@@ -15,7 +15,7 @@ from truecast import _core
 from truecast.measures.corp import isotonic_blocks
 from truecast.tally import Tally
 
-__all__ = ["Priced", "best_prices", "lipschitz", "priced"]
+__all__ = ["PriceBounds", "best_prices", "bounds_by_prices", "lipschitz"]
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _EPSILON = 2.0**-52
 _SLACK = 2.0**-48  # more than both bounds can be off by rounding
 
 
-class Priced(NamedTuple):
+class PriceBounds(NamedTuple):
     """Bounds of the lower distance, a mean per round, and their witnesses."""
 
     lower: float
@@ -54,10 +54,10 @@ def best_prices(tally: Tally) -> tuple[Array, Array, Array, Array]:
     share of zeros and ``sum(values * atoms)`` that of ones up to 2**-50. Their worth and their cost
     differ by 5e-8 of it or less, if rounding allows.
     """
-    return priced(tally, _CLOSE)[2:]
+    return bounds_by_prices(tally, _CLOSE)[2:]
 
 
-def priced(tally: Tally, rtol: float) -> Priced:
+def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
     """Return the best bounds found, within `rtol` of the upper one if nothing prevents it."""
     nodes, more = (
         np.array([0.0, 1.0]),
@@ -83,7 +83,7 @@ def priced(tally: Tally, rtol: float) -> Priced:
         stalled = stalled + 1 if gap > 0.7 * previous else 0
         if gap <= rtol * cost[0] or stalled == 2 or not len(more):
             break
-    return Priced(worth[0], cost[0], *worth[1:], *cost[1:])
+    return PriceBounds(worth[0], cost[0], *worth[1:], *cost[1:])
 
 
 def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Array]:

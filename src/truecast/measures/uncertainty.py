@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truecast import _check
+from truecast._threads import ahead
 from truecast.errors import InputError
 from truecast.measures.corp import isotonic_blocks
 from truecast.tally import Tally, as_tally
@@ -228,14 +229,19 @@ def resampled(
     rng = _check.generator("random_state", random_state)
     counts = np.concatenate((tally.zeros, tally.ones))
     weights = tally.weights
-    for start in range(0, resamples, _BATCH):
-        size = min(_BATCH, resamples - start)
-        if kind == "consistency":
-            ones = rng.binomial(weights, tally.p, (size, len(tally.p)))
-            yield from zip(weights - ones, ones, strict=True)
-        else:
-            drawn = rng.multinomial(int(tally.total), counts / tally.total, size)
-            yield from zip(drawn[:, : len(weights)], drawn[:, len(weights) :], strict=True)
+
+    def drawn() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        for start in range(0, resamples, _BATCH):
+            size = min(_BATCH, resamples - start)
+            if kind == "consistency":
+                ones = rng.binomial(weights, tally.p, (size, len(tally.p)))
+                yield weights - ones, ones
+            else:
+                both = rng.multinomial(int(tally.total), counts / tally.total, size)
+                yield both[:, : len(weights)], both[:, len(weights) :]
+
+    for zeros, ones in ahead(drawn()):
+        yield from zip(zeros, ones, strict=True)
 
 
 def resampled_tallies(

@@ -99,8 +99,8 @@ class ClassRecalibrator(Saveable):
 
     Notes
     -----
-    A round costs about as much as one of `Recalibrator` for each class; with up to 32 classes it
-    contains O(K**3) for matrix scaling, which is little for few classes. More than 32 do without.
+    A round costs about as much as one of `Recalibrator` for each class; with up to 16 classes it
+    contains O(K**3) for matrix scaling, which is little for few classes. More than 16 do without.
     Rows that come out sum to 1 up to rounding: within 2**-53 for each class, and 2**-52 for each
     move that the guard makes between two of them.
 
@@ -122,7 +122,7 @@ class ClassRecalibrator(Saveable):
     >>> ticket = r.issue([0.6, 0.3, 0.1])  # its outcome comes later
     >>> r.resolve(ticket, "home")
     >>> r.certificate.rounds, round(r.certificate.brier, 3)
-    (2, 0.577)
+    (2, 0.59)
     >>> ticket = r.issue([0.6, 0.3, 0.1], group=("Leeds", "cup"), event="final")
     >>> r.resolve(ticket, "away")
     >>> r.groups["Leeds"].certificate.rounds, r.certificate.rounds

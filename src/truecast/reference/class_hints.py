@@ -54,7 +54,7 @@ class Temperature:
     """softmax(a x)."""
 
     def __init__(self) -> None:
-        self.slope, self.curvature = 1.0, 8.0
+        self.slope, self.curvature = 1.0, 2.0
 
     def say(self, x: Row) -> Row:
         """What it says."""
@@ -65,8 +65,9 @@ class Temperature:
         mean = bend = 0.0
         for a, b in zip(q, x, strict=True):
             mean += a * b
-        for a, b in zip(q, x, strict=True):
-            bend += a * ((b - mean) * (b - mean))
+        for k, (a, b) in enumerate(zip(q, x, strict=True)):
+            error = abs((1.0 if k == y else 0.0) - a)
+            bend += (0.5 * a + 0.25 * error) * ((b - mean) * (b - mean))
         self.curvature += weight * bend
         self.slope = max(-4.0, min(16.0, self.slope + weight * (x[y] - mean) / self.curvature))
 
@@ -105,7 +106,7 @@ class Vector:
 class Matrix:
     """softmax(W (x, 1)), recursive least squares a class."""
 
-    pull = 10.0
+    pull = 5.0
 
     def __init__(self, classes: int, keep: float) -> None:
         self.keep, self.wide = keep, classes + 1
@@ -162,12 +163,15 @@ class Matrix:
 
 
 class Mixture:
-    """Members weighted by exp(-their Brier scores), with a fixed share."""
+    """Members weighted by exp(-their Brier scores), with a fixed share.
+
+    The second is temperature scaling: it starts with three times the weight of each other.
+    """
 
     share = 0.001
 
     def __init__(self, members: int) -> None:
-        self.weights = [1.0 / members] * members
+        self.weights = [(3.0 if k == 1 else 1.0) / (members + 2) for k in range(members)]
 
     def say(self, said: Sequence[Row]) -> Row:
         """The weighted mean of what the members say, normalised."""

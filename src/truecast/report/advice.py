@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -13,7 +14,7 @@ from truecast.report.markup import join, name
 from truecast.report.numerals import count, p_value, percent, probability, roughly
 from truecast.report.verdict import gain, place, turned, verdict
 
-__all__ = ["Advice", "advice"]
+__all__ = ["DRIFT", "Advice", "advice", "away_from_certainty", "recalibrate_line"]
 
 _DULL = 0.05  # of the uncertainty, that forecasts should at least explain
 _AIM = 0.01  # the error that chance should not hide
@@ -21,6 +22,7 @@ _RARE_AIM = 0.1  # the same, relative to the rate of the rarer outcome
 _ENOUGH = 100  # rounds to judge sharpness by
 _LARGE = 30  # rounds of a group, on average, for it to be recalibrated by itself
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
+DRIFT = "But models drift: measure again with new rounds."
 _PYTHON = "p = tc.Recalibrator().forecast_many(scores, outcomes)"
 
 
@@ -67,9 +69,7 @@ def _calibration(finding: Finding, context: Context) -> Advice:
         )
     why = "There are enough rounds to be sure of the error, but it hardly matters."
     if kind == "none":
-        why = (
-            "Nothing here calls for recalibration. But models drift: measure again with new rounds."
-        )
+        why = f"Nothing here calls for recalibration. {DRIFT}"
     return Advice("Leave the forecasts as they are.", why)
 
 
@@ -88,15 +88,16 @@ def _line(finding: Finding, context: Context) -> str:
         return _PYTHON
     names = {"--outcome": context.outcome, "--score": finding.name if context.score_known else None}
     names["--by"] = context.group if _worth_it(finding) else None
+    return recalibrate_line(context.source, names)
+
+
+def recalibrate_line(source: str, names: Mapping[str, str | None]) -> str:
+    """Return the command that recalibrates a file, with those options that have a value."""
     options = [
         part for option, column in names.items() if column is not None for part in (option, column)
     ]
-    ending = "".join(
-        PurePath(context.source).suffixes[-2 if context.source.endswith(_PACKED) else -1 :]
-    )
-    return shlex.join(
-        ["truecast", "recalibrate", context.source, *options, "-o", f"recalibrated{ending}"]
-    )
+    ending = "".join(PurePath(source).suffixes[-2 if source.endswith(_PACKED) else -1 :])
+    return shlex.join(["truecast", "recalibrate", source, *options, "-o", f"recalibrated{ending}"])
 
 
 def _worth_it(finding: Finding) -> bool:
@@ -193,8 +194,13 @@ def _sharpness(finding: Finding) -> list[Advice]:
 def _certainty(finding: Finding) -> list[Advice]:
     if not finding.impossible:
         return []
+    return [away_from_certainty()]
+
+
+def away_from_certainty() -> Advice:
+    """Return what to do about forecasts of 0 or 1 that were wrong."""
     why = (
         "By the log loss, and in many decisions, one certain mistake costs more than any number "
         "of good forecasts gains."
     )
-    return [Advice("Keep forecasts away from 0 and 1.", why)]
+    return Advice("Keep forecasts away from 0 and 1.", why)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from truecast.class_tally import ClassTally
 from truecast.measures.class_report import ClassReport, measure_classes
 from truecast.measures.classes import ClassUncertainty, classwise_uncertainty
 from truecast.measures.finder import SIGNIFICANT
+from truecast.report.class_groups import ClassGroups, find_class_groups
 from truecast.report.numerals import p_value, percent, rounds
 
 __all__ = ["ClassFinding", "find_classes"]
@@ -29,12 +32,18 @@ class ClassFinding:
     sure, sure_top : ClassUncertainty or None
         What chance does to each class, and to each predicted class; None where it was not asked for
         or cannot be told: for real weights.
+    groups : ClassGroups or None
+        How each group does, if there are groups.
+    after : ClassFinding or None
+        The same of the recalibrated forecasts of the same rounds.
     """
 
     tally: ClassTally
     figures: ClassReport
     sure: ClassUncertainty | None
     sure_top: ClassUncertainty | None
+    groups: ClassGroups | None = None
+    after: ClassFinding | None = None
 
     @property
     def off(self) -> tuple[Label, ...]:
@@ -62,7 +71,14 @@ class ClassFinding:
 
     @property
     def headline(self) -> str:
-        """The verdict in a line."""
+        """The verdict in a line; of recalibrated forecasts both, before and after."""
+        if self.after is None:
+            return self._verdict
+        before, after = (_lower(one._verdict) for one in (self, self.after))
+        return f"Before: {before}. After: {after}"
+
+    @property
+    def _verdict(self) -> str:
         if self.kind == "none":
             return "No verdict: chance was not simulated"
         if self.kind == "fine":
@@ -105,13 +121,26 @@ class ClassFinding:
         )
 
 
-def find_classes(tally: ClassTally, resamples: int | None = None) -> ClassFinding:
+def find_classes(
+    tally: ClassTally,
+    resamples: int | None = None,
+    *,
+    groups: Mapping[Any, ClassTally] | None = None,
+    after: ClassTally | None = None,
+) -> ClassFinding:
     """Compute everything; with 0 resamples, without chance."""
     sure = top = None
     if resamples != 0 and not tally.weighted:
         sure = classwise_uncertainty(tally, resamples=resamples)
         top = classwise_uncertainty(tally, notion="top-label", resamples=resamples)
-    return ClassFinding(tally, measure_classes(tally), sure, top)
+    return ClassFinding(
+        tally,
+        measure_classes(tally),
+        sure,
+        top,
+        find_class_groups(groups, resamples) if groups else None,
+        None if after is None else find_classes(after, resamples),
+    )
 
 
 def _off(sure: ClassUncertainty) -> tuple[Label, ...]:
@@ -119,6 +148,10 @@ def _off(sure: ClassUncertainty) -> tuple[Label, ...]:
     adjusted = sure.adjusted
     order = np.argsort(adjusted, kind="stable")
     return tuple(sure.labels[k] for k in order if 2 * adjusted[k] < SIGNIFICANT)
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _listed(labels: tuple[Label, ...]) -> str:

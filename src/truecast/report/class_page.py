@@ -12,14 +12,33 @@ from truecast.measures.classes import NOTIONS
 from truecast.measures.corp import reliability_curve
 from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.uncertainty import reliability_band
+from truecast.recalibrate import ClassCertificate
 from truecast.report.charts import group_strip
+from truecast.report.class_advice import class_advice
 from truecast.report.class_findings import ClassFinding
+from truecast.report.class_groups import ClassGroups
 from truecast.report.context import Context
 from truecast.report.markup import Markup, different, name, tag
-from truecast.report.numerals import apart, count, figure, p_value, percent, probability
-from truecast.report.sections import tile
+from truecast.report.numerals import (
+    apart,
+    count,
+    figure,
+    p_value,
+    percent,
+    probability,
+    rounds,
+)
+from truecast.report.sections import advice_list, tile
 from truecast.report.svg import Scale, bars, chart, line, points, rule, scale, text
 from truecast.report.tables import flagged, framed, table_row
+from truecast.report.words import (
+    BEFORE,
+    LATER,
+    groups_sentence,
+    groups_too_small,
+    score_sentence,
+    tiny,
+)
 from truecast.tally import Tally
 
 __all__ = ["class_sections"]
@@ -30,17 +49,29 @@ _CONFUSED = 20  # classes in the table of predicted and actual ones
 _RESAMPLES = 100
 _BINS = 20
 _SHADES = 8
+_GROUPS = 40  # in the table
 _WIDTH, _LEFT, _TOP, _SIDE, _BELOW = 232.0, 30.0, 8.0, 196.0, 40.0
 _STYLES = {"off": "off", "fine": "none", "none": "few"}  # of the verdict
 
 
 def class_sections(finding: ClassFinding, context: Context) -> list[Markup]:
     """Return all sections."""
+    after = finding.after
+    judged = _verdict(finding) if after is None else _changed(finding, after)
     parts = [
-        ("verdict", "Is it calibrated, and how sure are we?", _verdict(finding)),
+        ("verdict", "Is it calibrated, and how sure are we?", judged),
         ("measured", "What was measured", _measured(finding, context)),
         ("classes", "Class by class", _classes(finding)),
-        ("confusion", "What was predicted, and what came", _confusion(finding)),
+    ]
+    if finding.groups is not None:
+        earlier = [] if after is None else [tag("p", BEFORE, class_="quiet")]
+        inside = earlier + _groups(finding.groups, context.group or "group")
+        parts.append(("groups", "Groups", inside))
+    parts.append(("confusion", "What was predicted, and what came", _confusion(finding)))
+    if isinstance(context.certificate, ClassCertificate):
+        parts.append(("certificate", "What is proved", _certificate(context.certificate)))
+    parts += [
+        ("advice", "What to do", advice_list(class_advice(finding, context))),
         ("notions", "What these figures mean", _notions()),
         ("figures", "All figures", _figures(finding)),
     ]
@@ -73,6 +104,42 @@ def _verdict(finding: ClassFinding) -> list[Markup]:
     ]
 
 
+def _changed(before: ClassFinding, after: ClassFinding) -> list[Markup]:
+    """Return verdict and figures of both; the recalibrated forecasts are what counts."""
+    was, now = before.figures, after.figures
+    errors = " to ".join(apart(was.classwise.sum, now.classwise.sum))
+    words = [
+        f"{before.headline}.",
+        f"{score_sentence('Brier score', was.brier.score, now.brier.score)}; the classwise smooth "
+        f"errors, summed, went from {errors}.",
+        *(f"After: {sentence}" for sentence in after.sentences),
+        *(f"Before: {sentence}" for sentence in before.sentences[:-1]),
+    ]
+    rows: list[tuple[str, float, float]] = [
+        ("Brier score, sum of classes", was.brier.score, now.brier.score),
+        ("\u2003miscalibration", was.brier.miscalibration, now.brier.miscalibration),
+        ("\u2003discrimination", was.brier.discrimination, now.brier.discrimination),
+        ("Log loss", was.log.score, now.log.score),
+        ("Classwise smooth errors, summed", was.classwise.sum, now.classwise.sum),
+    ]
+    if before.sure is not None and after.sure is not None:
+        by_chance = float(before.sure.chance.sum()), float(after.sure.chance.sum())
+        rows.append(("\u2003the same by chance", *by_chance))
+    rows += [
+        ("Top-label smooth errors, summed", was.top_label.sum, now.top_label.sum),
+        ("The predicted class was wrong", 1 - was.accuracy, 1 - now.accuracy),
+        ("Always saying the shares: Brier score", was.brier.uncertainty, now.brier.uncertainty),
+    ]
+    cells = [table_row([label, *apart(earlier, later)]) for label, earlier, later in rows]
+    kind = _STYLES[after.kind]
+    caption = "The same rounds. Lower is better, except for discrimination."
+    return [
+        tag("div", *(tag("p", sentence) for sentence in words), class_=f"verdict {kind}"),
+        framed(caption, ("", "before", "after"), cells),
+        tag("p", LATER, class_="quiet"),
+    ]
+
+
 def _compared(term: str, score: float, constant: float) -> Markup:
     shown, average = apart(score, constant)
     return tile(term, shown, f"always saying the shares: {average}")
@@ -96,14 +163,22 @@ def _measured(finding: ClassFinding, context: Context) -> list[Markup]:
 def _classes(finding: ClassFinding) -> list[Markup]:
     figures = finding.figures
     names = different(figures.labels)
-    shown = _most_off(finding, _PICTURES)
+    sides = [("", finding)]
+    if finding.after is not None:
+        sides = [(", before", finding), (", after", finding.after)]
+    shown = _most_off(finding, _PICTURES // len(sides))
     pictures = [
         tag(
             "figure",
-            tag("figcaption", tag("b", name(names[k])), f", came in {percent(figures.rate[k])}"),
-            class_chart(finding.tally.classes[k], f"Reliability of {names[k]}"),
+            tag(
+                "figcaption",
+                tag("b", name(names[k]), when),
+                f", came in {percent(figures.rate[k])}",
+            ),
+            class_chart(side.tally.classes[k], f"Reliability of {names[k]}{when}"),
         )
         for k in shown
+        for when, side in sides
     ]
     rest = len(figures.labels) - len(shown)
     more = f" Those with the largest errors; {count(rest)} more are not shown." if rest else ""
@@ -112,9 +187,9 @@ def _classes(finding: ClassFinding) -> list[Markup]:
         f"would be by chance, 90 % at each forecast. Bars: how often.{more}"
     )
     return [
-        tag("div", *pictures, class_="multiples"),
+        tag("div", *pictures, class_="multiples pairs" if finding.after else "multiples"),
         tag("p", caption, class_="quiet"),
-        _class_table(finding, names),
+        *(_class_table(side, names, when) for when, side in sides),
     ]
 
 
@@ -124,7 +199,7 @@ def _most_off(finding: ClassFinding, most: int) -> list[int]:
     return sorted(np.argsort(-each, kind="stable")[:most].tolist())
 
 
-def _class_table(finding: ClassFinding, names: Sequence[str]) -> Markup:
+def _class_table(finding: ClassFinding, names: Sequence[str], when: str) -> Markup:
     figures, sure = finding.figures, finding.sure
     shown = _most_off(finding, _ROWS)
     highs = [0.0] if sure is None else sure.chance_high[shown].tolist()
@@ -160,10 +235,81 @@ def _class_table(finding: ClassFinding, names: Sequence[str]) -> Markup:
         "of that miscal\N{SOFT HYPHEN}ibration",
     )
     caption = (
-        "Classes. An asterisk marks errors beyond chance, allowing for all classes (Holm). The "
-        "Brier scores of the classes add up to the whole."
+        f"Classes{when}. An asterisk marks errors beyond chance, allowing for all classes (Holm). "
+        "The Brier scores of the classes add up to the whole."
     )
     return framed(caption, head, rows)
+
+
+def _groups(groups: ClassGroups, title: str) -> list[Markup]:
+    """Return which groups are off, and a table of those with the most evidence against them."""
+    if tiny(groups):
+        return [tag("p", groups_too_small(groups))]
+    shown = min(len(groups), _GROUPS)
+    names = different(groups.names[:shown])
+    adjusted = groups.adjusted
+    rows = []
+    for k in range(shown):
+        figures, p = groups.figures[k], float(adjusted[k])
+        worst = figures.classwise.worst_label
+        cells = [
+            name(names[k]),
+            flagged(p_value(p), p < SIGNIFICANT),
+            figure(figures.classwise.sum),
+            figure(float(groups.chance[k])),
+            tag("td", figure(figures.classwise.worst), " ", name(str(worst))),
+            figure(figures.top_label.sum),
+            figure(figures.confidence),
+            figure(figures.brier.score),
+            figure(figures.log.score),
+            count(figures.total),
+        ]
+        rows.append(table_row(cells, "group"))
+    head = (
+        name(title),
+        "adjusted p\N{NON-BREAKING HYPHEN}value",
+        "classwise errors, summed",
+        "the same by chance",
+        "worst class",
+        "top-label errors, summed",
+        "confi\N{SOFT HYPHEN}dence error",
+        "Brier score",
+        "log loss",
+        "rounds",
+    )
+    caption = (
+        "Groups, those with the most evidence against them first. Errors are smooth calibration "
+        "errors. An asterisk marks groups with a class that is off beyond chance, allowing for all "
+        "classes and all groups."
+    )
+    hidden = len(groups) - shown
+    more = f" {counted(hidden, 'more group')}, with less evidence, not shown." if hidden else ""
+    note = "A group without evidence need not be calibrated: it may be small." + more
+    return [
+        tag("p", groups_sentence(groups)),
+        framed(caption, head, rows),
+        tag("p", note, class_="quiet"),
+    ]
+
+
+def _certificate(certificate: ClassCertificate) -> list[Markup]:
+    """Return what is proved about each class, and what that does not tell."""
+    made = certificate.rounds + certificate.unresolved
+    late = certificate.unresolved
+    worst = (
+        f", with the {count(late)} whose outcome is missing counted at their worst" if late else ""
+    )
+    sentences = [
+        f"The distances of the {count(len(certificate.classes))} classes to perfect calibration "
+        f"sum to at most {figure(certificate.per_round)} a round over these {rounds(made)}{worst}: "
+        "proved, not estimated, whatever caused the outcomes.",
+        f"The recalibrator allows itself {figure(certificate.a_priori / max(made, 1))} a round, "
+        "and never exceeds that, whatever the outcomes.",
+        "This covers these rounds together, and each class by itself: not any single round, not "
+        "future ones, and not whole rows. It does not say that the forecasts are sharp: for that, "
+        f"read the Brier score, {figure(certificate.brier)}.",
+    ]
+    return [tag("p", sentence) for sentence in sentences]
 
 
 def class_chart(tally: Tally, label: str) -> Markup:
@@ -204,6 +350,10 @@ def _band(tally: Tally, x: Scale, y: Scale) -> list[Markup]:
 
 
 def _confusion(finding: ClassFinding) -> list[Markup]:
+    """Return the table of predicted and actual classes; of recalibrated forecasts, if any."""
+    if finding.after is not None:
+        about = tag("p", "This is about the recalibrated forecasts.", class_="quiet")
+        return [about, *_confusion(finding.after)]
     table = finding.tally.confusion
     names = different(finding.figures.labels)
     both = table.sum(axis=0) + table.sum(axis=1)
@@ -254,9 +404,14 @@ def _notions() -> list[Markup]:
 
 
 def _figures(finding: ClassFinding) -> list[Markup]:
+    after = finding.after
+    sides = [finding.figures.figures] + ([] if after is None else [after.figures.figures])
     rows = []
-    for about, some in finding.figures.figures.items():
-        rows.append(tag("tr", tag("th", about, colspan="2", scope="rowgroup"), class_="part"))
-        rows += [table_row([each.strip(), figure(value)]) for each, value in some.items()]
-    head = ("figure", "value")
+    for about, some in sides[0].items():
+        width = str(1 + len(sides))
+        rows.append(tag("tr", tag("th", about, colspan=width, scope="rowgroup"), class_="part"))
+        for each in some:
+            values = (figure(side[about][each]) for side in sides)
+            rows.append(table_row([each.strip(), *values]))
+    head = ("figure", "value") if after is None else ("figure", "before", "after")
     return [framed("All figures, means per round.", head, rows)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from truecast.certificate import ArcCertificate, Certificate
+from truecast.recalibrate import ClassCertificate
 
 __all__ = ["Context"]
 
@@ -20,4 +21,5 @@ class Context:
     group: str | None
     skipped: int
     date: str | None
-    certificate: Certificate | ArcCertificate | None
+    certificate: Certificate | ArcCertificate | ClassCertificate | None
+    score: str | None = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import html
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from truecast import _check
 from truecast._atomic import replaced
@@ -16,7 +16,9 @@ from truecast.certificate import ArcCertificate, Certificate
 from truecast.class_tally import ClassTally, as_class_tally, of_classes
 from truecast.errors import InputError
 from truecast.plot import GroupOverview, group_overview
+from truecast.recalibrate import ClassCertificate
 from truecast.report.class_findings import find_classes
+from truecast.report.class_groups import class_tallies_of
 from truecast.report.context import Context
 from truecast.report.course import RunningCourse, TimeCourse, course_of
 from truecast.report.findings import find
@@ -81,7 +83,7 @@ def html_report(
     groups: Any = None,
     after: Any = None,
     times: Any = None,
-    certificate: Certificate | ArcCertificate | None = None,
+    certificate: Certificate | ArcCertificate | ClassCertificate | None = None,
     title: str | None = None,
     source: str | None = None,
     outcome: str | None = None,
@@ -110,13 +112,13 @@ def html_report(
     labels, normalize
         For several classes, with `y_prob` of shape (rounds, classes) or a ClassTally alone: as in
         `ClassTally.from_predictions`. The page then has a picture for each class and the table of
-        predicted and actual classes; it takes no groups, times or `after`.
+        predicted and actual classes; it takes no times.
     groups
-        The group of each round. With tallies, a mapping from groups to their tallies (for several
-        scores, one mapping for each).
+        The group of each round. With tallies, or a ClassTally, a mapping from groups to theirs (for
+        several scores, one mapping for each).
     after
         Recalibrated forecasts of the same rounds, or their tally, to compare before and after. For
-        one score only.
+        one score, or for the rows of several classes.
     times
         The time of each round, as dates, ISO 8601 texts or numbers, in any order: adds mean
         forecasts and outcomes over time. With a tally, a `truecast.report.RunningCourse` of the
@@ -124,7 +126,8 @@ def html_report(
     certificate
         Of the recalibrator or forecaster: adds what is proved so far, and what its budget allows.
     title, source, outcome, score, group
-        Names of the page, the file and the columns. They are shown unchanged, never as markup.
+        Names of the page, the file and the columns (of several classes, with commas between them).
+        They are shown unchanged, never as markup.
     skipped
         How many rows could not be read.
     date
@@ -173,15 +176,13 @@ def html_report(
         skipped=_check.whole_number("skipped", skipped, least=0, most=_check.MOST_ROUNDS),
         date=date.isoformat() if isinstance(date, datetime.date) else _text("date", date),
         certificate=_certificate(certificate),
+        score=_text("score", score),
     )
     if several:
-        _refuse_beside_classes(groups=groups, after=after, times=times, certificate=certificate)
-        classes = as_class_tally(
-            y_true, y_prob, labels=labels, sample_weight=sample_weight, normalize=normalize
-        )
-        finding = find_classes(classes, resamples)
-        verdicts = {context.title: finding.headline}
-        return HtmlReport(class_page(finding, context), context.title, verdicts)
+        given = _ClassRounds(y_true, y_prob, labels, sample_weight, normalize)
+        return _of_classes(given, context, groups, after, times, resamples)
+    if isinstance(certificate, ClassCertificate):
+        raise InputError("certificate", "must be of outcomes 0 or 1, as the forecasts", certificate)
     tallies = _tallies(y_true, y_prob, sample_weight, _text("score", score) or "forecast")
     overviews = _overviews(groups, tallies, (y_true, y_prob, sample_weight), options)
     later = None if after is None else _after(after, tallies, y_true, sample_weight)
@@ -202,10 +203,64 @@ def html_report(
     return HtmlReport(page(findings, context), context.title, verdicts)
 
 
-def _refuse_beside_classes(**given: object) -> None:
-    for argument, value in given.items():
-        if value is not None:
-            raise InputError(argument, "must be left out beside several classes", value)
+class _ClassRounds(NamedTuple):
+    """Rounds of several classes as they were given."""
+
+    y_true: Any
+    y_prob: Any
+    labels: Any
+    sample_weight: Any
+    normalize: bool
+
+    def tally(self) -> ClassTally:
+        return as_class_tally(**self._asdict())
+
+    def tally_after(self, after: Any, before: ClassTally) -> ClassTally:
+        """Return the tally of recalibrated forecasts, which must be of the same rounds."""
+        if isinstance(after, ClassTally):
+            found = after
+        elif isinstance(self.y_true, ClassTally):
+            raise InputError("after", "must be a ClassTally beside a ClassTally", after)
+        else:
+            known = before.labels if self.labels is None else self.labels
+            given = self._replace(y_prob=after, labels=known, normalize=False)
+            found = given.tally()
+        same = found.labels == before.labels and found.weighted == before.weighted
+        if not same or [*_came(found)] != [*_came(before)]:
+            rule = f"must have the {before.total:,} rounds of the forecasts, of the same classes"
+            raise InputError("after", rule, found)
+        return found
+
+
+def _came(tally: ClassTally) -> Iterator[float]:
+    """Yield how often each class came."""
+    for one in tally.classes:
+        yield float(f"{one.ones.sum():.12g}")  # weights may be added in another order
+
+
+def _of_classes(
+    given: _ClassRounds,
+    context: Context,
+    groups: Any,
+    after: Any,
+    times: Any,
+    resamples: int | None,
+) -> HtmlReport:
+    """Return the page about several classes."""
+    if times is not None:
+        raise InputError("times", "must be left out beside several classes", times)
+    if isinstance(context.certificate, Certificate | ArcCertificate):
+        rule = "must be that of a recalibrator of several classes, as the forecasts"
+        raise InputError("certificate", rule, context.certificate)
+    tally = given.tally()
+    finding = find_classes(
+        tally,
+        resamples,
+        groups=None if groups is None else class_tallies_of(groups, *given),
+        after=None if after is None else given.tally_after(after, tally),
+    )
+    verdicts = {context.title: finding.headline}
+    return HtmlReport(class_page(finding, context), context.title, verdicts)
 
 
 def _title(source: str | None, after: bool) -> str:
@@ -313,8 +368,8 @@ def _courses(
     return {name: course_of(times, y_true, p, later) for name, p in scores.items()}
 
 
-def _certificate(value: object) -> Certificate | ArcCertificate | None:
-    if value is not None and not isinstance(value, Certificate | ArcCertificate):
+def _certificate(value: object) -> Certificate | ArcCertificate | ClassCertificate | None:
+    if value is not None and not isinstance(value, Certificate | ArcCertificate | ClassCertificate):
         raise InputError(
             "certificate", "must be what a forecaster's or recalibrator's certificate is", value
         )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from truecast.certificate import ArcCertificate, Certificate
-from truecast.measures.finder import SIGNIFICANT
 from truecast.measures.report import Report
 from truecast.plot import GroupOverview
-from truecast.report.advice import advice
+from truecast.report.advice import Advice, advice
 from truecast.report.charts import (
     course_chart,
     evidence_chart,
@@ -29,33 +28,33 @@ from truecast.report.tables import (
 )
 from truecast.report.verdict import headline, interval, notes, size, skill, verdict
 from truecast.report.words import (
+    BEFORE,
+    LATER,
     after_sentence,
     certificate_sentences,
     course_sentence,
     evidence_sentences,
     groups_sentence,
     groups_too_small,
+    tiny,
     where_sentences,
 )
 
-__all__ = ["comparison", "sections_of", "tile"]
+__all__ = ["advice_list", "comparison", "sections_of", "tile"]
 
 _GROUPS = 40, 10  # how many are shown: of one score, and of several, to keep the page small
-_BEFORE = "This is about the forecasts before recalibration."
 _CLUSTERS = (
     "This assumes independent rounds. "
     "If outcomes come in clusters, such as all those of one stormy day, "
     "chance has a larger effect than stated here, and evidence is weaker than it looks."
 )
 _STRETCH = "A stretch can be beyond chance even if no single range in it is."
-_TINY = 5  # rounds of a group, on average, below which none can be judged
-_LATER = "If outcomes come later in practice than they did here, expect a smaller gain."
 
 
 def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -> list[Markup]:
     """Return all sections about one score, with this level of headings and prefix of ids."""
     after = finding.after
-    earlier = [] if after is None else [tag("p", _BEFORE, class_="quiet")]
+    earlier = [] if after is None else [tag("p", BEFORE, class_="quiet")]
     judged = _verdict(finding) if after is None else _changed(finding, after)
     parts = [
         ("verdict", "Is it calibrated, and how sure are we?", judged),
@@ -78,9 +77,9 @@ def sections_of(finding: Finding, context: Context, heading: str, prefix: str) -
         parts.append(("after", "Before and after recalibration", _after(finding, after)))
     if finding.course is not None:
         parts.append(("course", "Over time", earlier + _course(finding.course)))
-    if context.certificate is not None:
+    if isinstance(context.certificate, Certificate | ArcCertificate):
         parts.append(("certificate", "What is proved", _certificate(context.certificate)))
-    parts.append(("advice", "What to do", _advice(finding, context)))
+    parts.append(("advice", "What to do", advice_list(advice(finding, context))))
     parts.append(("figures", "All figures", [*earlier, *_figures(finding.figures)]))
     return [
         tag("section", tag(heading, title), *inside, id=prefix + key)
@@ -282,7 +281,7 @@ def _key(kind: str) -> Markup:
 
 
 def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
-    if _tiny(overview):
+    if tiny(overview):
         return [tag("p", groups_too_small(overview))]
     hidden = len(overview) - number
     more = f" {hidden:,} more groups, with less evidence, are not shown." if hidden > 0 else ""
@@ -292,12 +291,6 @@ def _groups(overview: GroupOverview, title: str, number: int) -> list[Markup]:
         groups_table(overview, title, number),
         tag("p", note, class_="quiet"),
     ]
-
-
-def _tiny(overview: GroupOverview) -> bool:
-    """Whether groups are too small for a table to say anything, as those by names or times."""
-    found = bool((overview.adjusted < SIGNIFICANT).any())
-    return not found and float(overview.rounds.sum()) < _TINY * len(overview)
 
 
 def _after(before: Finding, after: Finding) -> list[Markup]:
@@ -311,7 +304,7 @@ def _after(before: Finding, after: Finding) -> list[Markup]:
     ]
     left = tag("p", "After: ", " ".join(where_sentences(after)))
     key = tag("p", *_diagram_key(before, after), class_="quiet")
-    return [left, tag("p", _LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
+    return [left, tag("p", LATER, class_="quiet"), tag("div", *pictures, class_="figures"), key]
 
 
 def _course(course: TimeCourse) -> list[Markup]:
@@ -356,7 +349,8 @@ def _certificate(certificate: Certificate | ArcCertificate) -> list[Markup]:
     return [tag("p", words) for words in certificate_sentences(certificate)]
 
 
-def _advice(finding: Finding, context: Context) -> list[Markup]:
+def advice_list(given: Sequence[Advice]) -> list[Markup]:
+    """Return advice, the first thing to do first."""
     steps = [
         tag(
             "li",
@@ -365,7 +359,7 @@ def _advice(finding: Finding, context: Context) -> list[Markup]:
             step.why,
             step.line and tag("pre", tag("code", step.line)),
         )
-        for step in advice(finding, context)
+        for step in given
     ]
     return [tag("ol", *steps)]
 

@@ -10,6 +10,7 @@ from truecast._names import counted
 from truecast.certificate import ArcCertificate, Certificate
 from truecast.measures.finder import SIGNIFICANT, Stretch
 from truecast.plot import GroupOverview
+from truecast.report.class_groups import ClassGroups
 from truecast.report.course import TimeCourse
 from truecast.report.evidence import ALPHA, EvidenceOverTime
 from truecast.report.findings import Finding, judged_by
@@ -17,16 +18,25 @@ from truecast.report.markup import Markup, join, name
 from truecast.report.numerals import apart, between, count, figure, percent, roughly, rounds
 
 __all__ = [
+    "BEFORE",
+    "LATER",
     "after_sentence",
     "certificate_sentences",
     "course_sentence",
     "evidence_sentences",
     "groups_sentence",
     "groups_too_small",
+    "score_sentence",
+    "tiny",
     "where_sentences",
 ]
 
 _MOST = 3  # stretches that are told; the others are in the picture
+
+_TINY = 5  # rounds of a group, on average, below which none can be judged
+
+BEFORE = "This is about the forecasts before recalibration."
+LATER = "If outcomes come later in practice than they did here, expect a smaller gain."
 
 
 def where_sentences(finding: Finding) -> list[str]:
@@ -91,7 +101,7 @@ def _evidence(course: TimeCourse, evidence: EvidenceOverTime | None, which: str)
     )
 
 
-def groups_sentence(overview: GroupOverview) -> Markup:
+def groups_sentence(overview: GroupOverview | ClassGroups) -> Markup:
     """Say which groups stand out, after allowing for how many there are."""
     if np.isnan(overview.p_value).all():
         return join(
@@ -112,7 +122,13 @@ def groups_sentence(overview: GroupOverview) -> Markup:
     )
 
 
-def groups_too_small(overview: GroupOverview) -> str:
+def tiny(overview: GroupOverview | ClassGroups) -> bool:
+    """Whether groups are too small for a table to say anything, as those by names or times."""
+    found = bool((overview.adjusted < SIGNIFICANT).any())
+    return not found and float(overview.rounds.sum()) < _TINY * len(overview)
+
+
+def groups_too_small(overview: GroupOverview | ClassGroups) -> str:
     """Say that there are many groups and hardly a round in each."""
     mean = float(overview.rounds.mean())
     each = "one round each" if mean == 1 else f"about {roughly(mean)} rounds each"
@@ -126,11 +142,7 @@ def groups_too_small(overview: GroupOverview) -> str:
 def after_sentence(before: Finding, after: Finding) -> str:
     """Say what recalibration did, by a proper score first."""
     (score, parts), (_, later) = judged_by(before), judged_by(after, before.gain_of)
-    was, now = parts.score, later.score
-    change = 1 - now / was if was else 0.0
-    how_much = f" by {percent(abs(change))}" if math.isfinite(change) else ""
-    fell = f"{'fell' if change > 0 else 'rose'}{how_much}" if change else "stayed the same"
-    scored = f"The {score} {fell}, from {' to '.join(apart(was, now))}"
+    scored = score_sentence(score, parts.score, later.score)
     errors = apart(before.figures.smooth_calibration_error, after.figures.smooth_calibration_error)
     chance = (
         f"; calibrated forecasts would show {figure(after.smooth_error.if_calibrated)} by chance"
@@ -138,6 +150,14 @@ def after_sentence(before: Finding, after: Finding) -> str:
         else ""
     )
     return f"{scored}; the smooth calibration error went from {' to '.join(errors)}{chance}."
+
+
+def score_sentence(score: str, was: float, now: float) -> str:
+    """Say how a score has changed, without the full stop."""
+    change = 1 - now / was if was else 0.0
+    how_much = f" by {percent(abs(change))}" if math.isfinite(change) else ""
+    fell = f"{'fell' if change > 0 else 'rose'}{how_much}" if change else "stayed the same"
+    return f"The {score} {fell}, from {' to '.join(apart(was, now))}"
 
 
 def certificate_sentences(certificate: Certificate | ArcCertificate) -> list[str]:

@@ -61,6 +61,8 @@ class Multisets {
 
     // Where each multiset of one thing more stands: to[item] is the rank of s with that item.
     void ranks_with(const Sequence& s, std::size_t size, std::vector<std::size_t>& to) const {
+        // invariant: k members of s are at most `item`; `sum` is the rank of the others, each one
+        // place later, and of these k where they are
         std::size_t sum = 0, k = 0;
         for (std::size_t j = 0; j < size; ++j) sum += choose(s[j] + j + 1, j + 2);
         for (std::size_t item = 0; item < items_; ++item) {
@@ -72,7 +74,7 @@ class Multisets {
 
     // The next multiset in their order, or false after the last.
     bool advance(Sequence& s, std::size_t size) const {
-        std::size_t k = 0;
+        std::size_t k = 0;  // the first that can grow; those before begin anew
         while (k < size && s[k] == (k + 1 < size ? s[k + 1] : items_ - 1)) ++k;
         if (k == size) return false;
         ++s[k];
@@ -166,6 +168,8 @@ struct Board {
         return found;
     }
 
+    // Invariant: length[i][j] is the least cost of chains of the steps so far that take i zeros and
+    // j ones. Increasing i and j let a step be repeated.
     double distance(const Multisets::Sequence& s, const std::vector<Step>& steps) const {
         constexpr std::size_t width = most_game_rounds + 1;
         std::array<std::int64_t, width> zero{}, one{}, sum0{}, sum1{};
@@ -193,7 +197,8 @@ struct Board {
     }
 
     // Values of all states, those after t rounds from states.before(t) on. Against a `determined`
-    // forecaster the outcome is chosen after the forecast.
+    // forecaster the outcome is chosen after the forecast. From the last round back: when a state
+    // after t rounds is looked at, all after t + 1 rounds have their values.
     void solve(bool determined, double* values, void (*look)()) const {
         Pause pause(look);
         const std::vector<Step> all = steps();

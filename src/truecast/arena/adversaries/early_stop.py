@@ -37,11 +37,11 @@ class EarlyStop(Adversary):
     def outcomes(self, game: Round) -> Iterator[int]:
         """Yield an outcome for every round."""
         enough = self._enough or game.rounds ** (1 / 3)
-        off = 0.0
+        excess = 0.0
         for coin in game.rng.integers(0, 2, game.rounds).tolist():
             yield coin
-            off += game.said[-1] - game.outcomes[-1]
-            if abs(off) >= enough:
+            excess += game.said[-1] - game.outcomes[-1]
+            if abs(excess) >= enough:
                 break
         while True:
-            yield int(off < 0)
+            yield int(excess < 0)

@@ -54,13 +54,13 @@ class SignPreservation(Adversary):
         board: Board = (0,) * self._cells
         while moves and (cell := best_move(board, moves)) is not None:
             rate = 0.25 + (cell + 0.5) / (2 * self._cells)
-            off = 0.0
+            surplus = 0.0
             for u in game.rng.random(length).tolist():
                 yield int(u < rate)
-                off += game.outcomes[-1] - game.said[-1]
-                if off * off >= length:
+                surplus += game.outcomes[-1] - game.said[-1]
+                if surplus * surplus >= length:
                     break
-            board = after(board, cell, 1 if off > 0 else -1)
+            board = after(board, cell, 1 if surplus > 0 else -1)
             moves -= 1
         # ones lift forecasts out of the cells and leave each plus behind; zeros each minus
         while True:

@@ -111,7 +111,7 @@ class Foster(Planned, RandomForecaster):
         return min(float(_bounds(rounds, self.grid)[-1]), rounds)
 
     def _mixture(self) -> Distribution:
-        low, high = neighbours(self._intervals.off, self.grid)
+        low, high = neighbours(self._intervals.imbalance, self.grid)
         if low == high:
             return ((self._intervals.middle(low), 1.0),)
         excess, deficit = self._intervals.excess[low], self._intervals.deficit[high]

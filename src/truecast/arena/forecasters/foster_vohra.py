@@ -138,14 +138,14 @@ class FosterVohra(Planned, RandomForecaster):
         return min(float(_bounds(self.decay, rounds, self.grid)[-1]), rounds)
 
     def _mixture(self) -> Distribution:
-        low, high = neighbours(self._off, self.grid + 1)
+        low, high = neighbours(self._imbalance, self.grid + 1)
         if low == high:
             return ((low / self.grid, 1.0),)
         from_low, from_high = self._pull(low, self.grid - low), self._pull(high, high)
         lower = from_high / (from_low + from_high)
         return (low / self.grid, lower), (high / self.grid, 1 - lower)
 
-    def _off(self, i: int) -> float:
+    def _imbalance(self, i: int) -> float:
         """Positive if point i regrets not being the next, negative if the one before, else 0."""
         bias = self._biases[i]
         half = self._counts[i] / 2

@@ -87,7 +87,7 @@ class GuptaRamdas(Planned, LiteratureForecaster):
         return min(_bound(rounds, self.grid), rounds)
 
     def _forecast(self) -> float:
-        low, high = neighbours(self._intervals.off, self.grid)
+        low, high = neighbours(self._intervals.imbalance, self.grid)
         return (low + high + 1) / (2 * self.grid)
 
     def _credited(self, p: float, y: int) -> int:

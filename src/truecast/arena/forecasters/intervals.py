@@ -33,7 +33,7 @@ class Intervals:
         self.count = count
         self.excess, self.deficit = [0] * count, [0] * count
 
-    def off(self, i: int) -> int:
+    def imbalance(self, i: int) -> int:
         """The excess if positive, minus the deficit if that is, else 0: the interval is at rest."""
         return max(self.excess[i], 0) or -max(self.deficit[i], 0)
 
@@ -62,7 +62,7 @@ class Intervals:
             )
 
 
-def neighbours(off: Callable[[int], float], count: int) -> tuple[int, int]:
+def neighbours(imbalance: Callable[[int], float], count: int) -> tuple[int, int]:
     """Return an i at rest twice, or an i in excess and its upper neighbour, which is in deficit.
 
     By bisection, from the middle: the lowest is never in deficit, the highest never in excess.
@@ -70,7 +70,7 @@ def neighbours(off: Callable[[int], float], count: int) -> tuple[int, int]:
     low, high = -1, count
     while high - low > 1:
         i = (low + high) // 2
-        found = off(i)
+        found = imbalance(i)
         if not found:
             return i, i
         low, high = (i, high) if found > 0 else (low, i)

@@ -3,12 +3,11 @@
 They prove nothing.
 """
 
+from truecast.recalibrate.hints import single
 from truecast.recalibrate.hints.base import Hint
-from truecast.recalibrate.hints.bin_means import BinMeans
 from truecast.recalibrate.hints.experts import Experts
-from truecast.recalibrate.hints.identity import Identity
-from truecast.recalibrate.hints.isotonic import Isotonic
 from truecast.recalibrate.hints.mix import Mix
-from truecast.recalibrate.hints.platt import Platt
+from truecast.recalibrate.hints.single import *
 
-__all__ = ["BinMeans", "Experts", "Hint", "Identity", "Isotonic", "Mix", "Platt"]
+__all__ = ["Experts", "Hint", "Mix"]
+__all__ += single.__all__

@@ -8,10 +8,8 @@ from typing import Any
 from truecast import _check
 from truecast.errors import InputError
 from truecast.recalibrate.hints.base import MAX_MODELS, Hint
-from truecast.recalibrate.hints.identity import Identity
-from truecast.recalibrate.hints.isotonic import Isotonic
 from truecast.recalibrate.hints.mix import built
-from truecast.recalibrate.hints.platt import Platt
+from truecast.recalibrate.hints.single import Identity, Isotonic, Platt
 
 __all__ = ["Experts"]
 

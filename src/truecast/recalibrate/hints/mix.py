@@ -7,10 +7,7 @@ from typing import Any
 
 from truecast.errors import InputError
 from truecast.recalibrate.hints.base import Hint, build
-from truecast.recalibrate.hints.bin_means import BinMeans
-from truecast.recalibrate.hints.identity import Identity
-from truecast.recalibrate.hints.isotonic import Isotonic
-from truecast.recalibrate.hints.platt import Platt
+from truecast.recalibrate.hints.single import BinMeans, Identity, Isotonic, Platt
 
 __all__ = ["Mix"]
 

@@ -24,8 +24,12 @@ _PAGE = """<!doctype html>
 <h1>The interface</h1>
 <p>{about} Version {version}. For programs: <a href="/openapi.json">openapi.json</a>.
 The <a href="/">dashboard</a>.</p>
-<p>Bodies are JSON. What is refused is answered as a problem (RFC 9457): <code>detail</code> says
-what, and what to do instead; nothing was changed.</p>
+<pre>curl --json '{{"name": "judge"}}' HOST/streams
+curl --json '{{"score": 0.83, "id": "order-17"}}' HOST/streams/judge/forecasts
+curl --json '{{"id": "order-17", "outcome": 1}}' HOST/streams/judge/outcomes</pre>
+<p>If the service has tokens, add <code>-H 'Authorization: Bearer ...'</code>. Each has scopes.
+What is refused is answered as a <a href="#Problem">problem</a> (RFC 9457): <code>detail</code> says
+what, and what to do instead; nothing was changed. Any route may answer {always}.</p>
 {routes}
 <h2>Types</h2>
 {types}
@@ -33,21 +37,34 @@ what, and what to do instead; nothing was changed.</p>
 </body>
 </html>
 """
+_PARTS = {
+    "Streams": "/streams",
+    "Open Inference Protocol": "/v2",
+    "The service itself": "/",
+}
 
 
 def documentation(description: dict[str, Any]) -> Page:
     """Return the page."""
-    routes = [
-        _route(method, path, operation)
+    left = {
+        (path, method): operation
         for path, operations in description["paths"].items()
         if not path.startswith("/dashboard")
         for method, operation in operations.items()
-    ]
+    }
+    always = set.intersection(*(set(operation["responses"]) for operation in left.values()))
+    always -= {"200"}
+    tables = []
+    for title, prefix in _PARTS.items():
+        mine = [key for key in left if key[0].startswith(prefix)]
+        rows = "\n".join(_route(*key, left.pop(key), always) for key in mine)
+        tables.append(f"<h2>{title}</h2>\n<ul>\n{rows}\n</ul>")
     schemas = description["components"]["schemas"]
     text = _PAGE.format(
         about=escape(description["info"]["description"]),
         version=escape(description["info"]["version"]),
-        routes="\n".join(routes),
+        always=", ".join(sorted(always)),
+        routes="\n".join(tables),
         types="\n".join(_type(name, schemas[name]) for name in sorted(schemas)),
     )
     content = text.encode()
@@ -55,18 +72,20 @@ def documentation(description: dict[str, Any]) -> Page:
     return Page(content, "text/html; charset=utf-8", f'"{etag}"')
 
 
-def _route(method: str, path: str, operation: dict[str, Any]) -> str:
-    parts = [f"<h2><code>{method.upper()} {escape(path)}</code></h2>"]
-    needs = operation.get("description", "Needs no token.").replace("`", "")
-    parts.append(f"<p>{escape(operation['summary'])}. {escape(needs)}</p>")
-    if body := operation.get("requestBody"):
-        parts.append(f"<p>Takes {_names(body['content'])}.</p>")
+def _route(path: str, method: str, operation: dict[str, Any], always: set[str]) -> str:
     status, answer = next(iter(operation["responses"].items()))
+    said = [f"{escape(operation['summary']).replace('`', '')}."]
+    scope = operation.get("description", "").partition("`")[2].rstrip("`.")
+    said.append(f"Scope: {scope}." if scope else "For anyone.")
+    if "requestBody" in operation:
+        said.append(f"Takes {_names(operation['requestBody']['content'])}.")
     if "content" in answer:
-        parts.append(f"<p>Gives {_names(answer['content'])} ({status}).</p>")
-    others = ", ".join(code for code in operation["responses"] if code != status)
-    parts.append(f"<p>Problems: {others}.</p>")
-    return "\n".join(parts)
+        said.append(f"Gives {_names(answer['content'])}.")
+    if others := sorted(set(operation["responses"]) - always - {status}):
+        said.append(f"Also {', '.join(others)}.")
+    query = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    address = escape(path) + "".join(f"?{name}=..." for name in query)
+    return f"<li><code>{method.upper()} {address}</code><br>{' '.join(said)}</li>"
 
 
 def _names(content: dict[str, Any]) -> str:

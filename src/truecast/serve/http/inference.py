@@ -17,7 +17,7 @@ from truecast.errors import InputError
 from truecast.serve.http.bodies import decoded, rows_of
 from truecast.serve.http.exchange import Answer, Request, json_answer
 from truecast.serve.http.routes import Route
-from truecast.serve.http.system import alive, ready
+from truecast.serve.http.system import Alive, Ready, alive, ready
 from truecast.serve.rows import ForecastRow
 
 __all__ = ["ROUTES"]
@@ -107,8 +107,8 @@ async def model(request: Request) -> Answer:
 
 async def model_ready(request: Request) -> Answer:
     """Say whether a stream can answer."""
-    await request.app.service.overview(request.name)
-    return await ready(request)
+    await request.app.service.overview(request.name)  # or a problem
+    return json_answer(Ready(True))
 
 
 async def infer(request: Request) -> Answer:
@@ -197,13 +197,14 @@ _MODEL = "/v2/models/{name}"
 
 ROUTES = [
     Route("GET", "/v2", server, "read", "Open Inference Protocol: the server", gives=ServerInfo),
-    Route("GET", "/v2/health/live", alive, None, "Open Inference Protocol: alive"),
+    Route("GET", "/v2/health/live", alive, None, "Open Inference Protocol: alive",
+          gives=Alive),
     Route("GET", "/v2/health/ready", ready, None, "Open Inference Protocol: ready",
-          refuses=(503,)),
+          gives=Ready, also={503: Ready}),
     Route("GET", _MODEL, model, "read", "Open Inference Protocol: what a stream takes and gives",
           gives=ModelInfo, refuses=(404, 503)),
     Route("GET", f"{_MODEL}/ready", model_ready, "read",
-          "Open Inference Protocol: whether a stream is ready", refuses=(404, 503)),
+          "Open Inference Protocol: whether a stream is ready", gives=Ready, refuses=(404, 503)),
     Route("POST", f"{_MODEL}/infer", infer, "forecast", "Open Inference Protocol: forecasts",
           takes=InferenceRequest, gives=InferenceAnswer, refuses=(404, 409, 503)),
 ]  # fmt: skip

@@ -50,7 +50,7 @@ def _schemas(table: Table) -> tuple[dict[Any, Any], dict[str, Any]]:
     """Return the schema of each type that a route takes or gives, and the named ones."""
     types: dict[Any, None] = {Problem: None}
     for route in table.routes:
-        for of in (route.takes, route.gives):
+        for of in (route.takes, route.gives, *route.also.values()):
             types |= dict.fromkeys(_types(of)) if of is not None else {}
     made, components = msgspec.json.schema_components(list(types), ref_template=_REFERENCE)
     for schema in components.values():
@@ -84,6 +84,9 @@ def _responses(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         kind = route.media.partition(";")[0]
         success["content"] = {kind: {"schema": {} if "json" in kind else {"type": "string"}}}
     found = {str(route.status): success}
+    for status, of in route.also.items():
+        content = {route.media: {"schema": _one_of(of, schemas)}}
+        found[str(status)] = {"description": HTTPStatus(status).phrase, "content": content}
     refuses = {*_ALWAYS, *route.refuses, *(_WITH_BODY if route.takes is not None else ())}
     for status in sorted(refuses):
         found[str(status)] = {

@@ -29,6 +29,8 @@ class Route:
         of them. None if there is no body.
     refuses : tuple of int
         The statuses of its problems, beside those that all have.
+    also : dict
+        Other statuses whose answers are no problems: their types.
     query : dict
         The parameters of the address: what each is for.
     media : str
@@ -44,6 +46,7 @@ class Route:
     gives: Any = None
     status: int = 200
     refuses: tuple[int, ...] = ()
+    also: Mapping[int, Any] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     media: str = "application/json"
 

@@ -81,13 +81,20 @@ class Certificates(msgspec.Struct, frozen=True):
     classes: list[ClassCertificate]
 
 
+class ClassEvidence(msgspec.Struct, frozen=True):
+    """Evidence against the model (`before`) and the answered forecasts (`after`) of one class."""
+
+    label: str | None
+    before: Evidence | None
+    after: Evidence | None
+
+
 class Alarms(msgspec.Struct, frozen=True):
-    """Evidence against the model (`before`) and the answered forecasts (`after`), and alarms."""
+    """Evidence against forecasts, class by class, and the last alarms."""
 
     name: str
     verdict: Verdict
-    before: Evidence | None
-    after: Evidence | None
+    classes: list[ClassEvidence]
     alarms: list[AlarmView]
 
 
@@ -128,9 +135,10 @@ async def certificate(request: Request) -> Answer:
 async def alarm(request: Request) -> Answer:
     """Read the evidence."""
     view = await request.app.service.overview(request.name)
-    side = view.sides[0] if view.classes is None and view.sides else None
-    before, after = (side.before.evidence, side.after.evidence) if side else (None, None)
-    return json_answer(Alarms(view.name, view.verdict, before, after, view.latest_alarms))
+    classes = [
+        ClassEvidence(side.label, side.before.evidence, side.after.evidence) for side in view.sides
+    ]
+    return json_answer(Alarms(view.name, view.verdict, classes, view.latest_alarms))
 
 
 async def measures(request: Request) -> Answer:

@@ -14,7 +14,7 @@ from truecast.serve.http.metrics import exposition
 from truecast.serve.http.routes import Route
 from truecast.serve.http.sse import events
 
-__all__ = ["ROUTES", "alive", "ready"]
+__all__ = ["ROUTES", "Alive", "Ready", "alive", "ready"]
 
 
 class Alive(msgspec.Struct, frozen=True):
@@ -88,11 +88,13 @@ _HTML = "text/html"
 ROUTES: list[Route] = [
     Route("GET", "/healthz", alive, None, "Whether the process answers", gives=Alive),
     Route("GET", "/readyz", ready, None, "Whether requests are taken", gives=Ready,
+          also={503: Ready}),
+    Route("GET", "/metrics", metrics, "read", "Numbers for Prometheus", media="text/plain",
           refuses=(503,)),
-    Route("GET", "/metrics", metrics, "read", "Numbers for Prometheus", media="text/plain"),
     Route("GET", "/openapi.json", description, None, "This description", gives=dict[str, Any]),
     Route("GET", "/docs", documentation, None, "This description, to read", media=_HTML),
-    Route("GET", "/events", follow, "read", "Changes as they come", media="text/event-stream"),
+    Route("GET", "/events", follow, "read", "Changes as they come", media="text/event-stream",
+          refuses=(503,)),
     Route("GET", "/streams/{name}/page", dashboard, None, "The dashboard of a stream",
           media=_HTML),
     *(Route("GET", path, dashboard, None, "The dashboard", media=page.media_type)

@@ -166,8 +166,8 @@ def message(key: Key, alarm: AlarmView, public: str) -> dict[str, Any]:
     since = f"forecast {alarm.since_round:,}"
     if moment is not None:
         since = datetime.fromtimestamp(moment / 1_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    whose = "the model's" if alarm.which == "model" else "the answered"
-    group = "" if alarm.group is None else f" of group {alarm.group!r}"
+    whose = "before recalibration" if alarm.which == "model" else "after recalibration"
+    group = "" if alarm.group is None else f", group {alarm.group!r}"
     return {
         "type": "alarm",
         "id": "/".join(
@@ -176,8 +176,9 @@ def message(key: Key, alarm: AlarmView, public: str) -> dict[str, Any]:
         "stream": key.stream,
         "which": alarm.which,
         "group": alarm.group,
+        "class": alarm.label,
         "number": alarm.number,
-        "finding": f"{whose} forecasts{group}: {alarm.words.replace('{since}', since)}",
+        "finding": f"{whose}{group}: {alarm.words.replace('{since}', since)}",
         "evidence": alarm.evidence,
         "since": alarm.since,
         "since_round": alarm.since_round,

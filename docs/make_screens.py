@@ -1,6 +1,6 @@
-"""Take the pictures of the dashboard that the guides show.
+"""Take the pictures of the dashboard that the guides show, into docs/screens.
 
-    python docs/make_dashboard_pictures.py     # needs playwright, pillow and Chromium
+    python docs/make_screens.py     # needs playwright, pillow and Chromium
 
 A real service is filled with real flights and simulated judges. Only its clock is wound: months
 pass in a minute, and end now.
@@ -132,7 +132,7 @@ def take(browser: Any, url: str, name: str, height: int, ready: str) -> None:
         page.goto(url)
         page.locator(ready).first.wait_for()
         shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-        path = HERE / "pictures" / f"{name}-{scheme}.png"
+        path = HERE / "screens" / f"{name}-{scheme}.png"
         shot.quantize(COLOURS).save(path, optimize=True)
         page.close()
 

@@ -1,0 +1,70 @@
+"""Threads: as many as are allowed, and the same results with any number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import truecast as tc
+from truecast import InputError, _threads
+
+
+def test_threads_are_as_many_as_the_environment_allows(monkeypatch):
+    monkeypatch.setattr(_threads, "_processors", lambda: 8)
+    monkeypatch.setattr(_threads, "_quota", lambda: 1 << 20)
+    monkeypatch.delenv("TRUECAST_THREADS", raising=False)
+    assert _threads.threads() == 8
+    monkeypatch.setenv("TRUECAST_THREADS", "3")
+    assert _threads.threads() == 3
+    monkeypatch.setenv("TRUECAST_THREADS", "many")
+    with pytest.raises(InputError, match="TRUECAST_THREADS.*whole number"):
+        _threads.threads()
+    monkeypatch.setenv("TRUECAST_THREADS", "100")
+    monkeypatch.setattr(_threads, "_quota", lambda: 2)
+    assert _threads.threads() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"), [("200000 100000", 2), ("150000 100000", 2), ("max 100000", 1 << 20)]
+)
+def test_the_quota_of_a_container(tmp_path, monkeypatch, text, cores):
+    file = tmp_path / "cpu.max"
+    file.write_text(text)
+    monkeypatch.setattr(_threads, "_QUOTA", file)
+    assert _threads._quota.__wrapped__() == cores
+
+
+def test_work_is_shared_or_not_with_the_same_result(monkeypatch):
+    for allowed in (1, 2):
+        monkeypatch.setattr(_threads, "threads", lambda allowed=allowed: allowed)
+        assert _threads.both(lambda: 1, lambda: 2) == (1, 2)
+        assert _threads.each(abs, [-1, 2, -3]) == [1, 2, 3]
+
+
+def test_what_is_made_ahead_comes_in_order_and_ends(monkeypatch):
+    made = []
+
+    def numbers():
+        for k in range(5):
+            made.append(k)
+            yield k
+
+    for allowed in (1, 2):
+        monkeypatch.setattr(_threads, "threads", lambda allowed=allowed: allowed)
+        assert [*_threads.ahead(numbers())] == [0, 1, 2, 3, 4]
+        made.clear()
+        some = _threads.ahead(numbers())
+        assert next(some) == 0
+        some.close()
+        assert len(made) <= 2
+
+
+def test_resamples_do_not_depend_on_threads(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    y = rng.random(500) < p
+    found = []
+    for allowed in (1, 2):
+        monkeypatch.setattr(_threads, "threads", lambda allowed=allowed: allowed)
+        found.append(tc.uncertainty(tc.brier_score, y, p, resamples=130, random_state=1))
+    assert found[0] == found[1]

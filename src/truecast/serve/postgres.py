@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -45,6 +46,7 @@ CREATE TABLE IF NOT EXISTS truecast_snapshots (
 """
 _COLUMNS = "seq, stream, at, kind, digest, chain, body"
 _WAIT = 0.5  # seconds between two looks at the lock
+_PATIENCE = 1.0  # seconds in which the session of a process that was killed may end
 _LOCK = zlib.crc32(b"truecast serve")
 _BATCH = 2_000  # entries that are read at a time
 
@@ -95,13 +97,14 @@ class PostgresStore:
     def acquire(self, *, wait: bool) -> None:
         """See `Store`. The lock is held by the session."""
         self._connect()
+        patience = time.monotonic() + _PATIENCE
         while not self._locked():
-            if not wait:
+            if not wait and time.monotonic() > patience:
                 self.close()
                 raise LockedError(
                     "another process writes to this database: stop it, or use standby"
                 )
-            time.sleep(_WAIT)
+            time.sleep(_WAIT if wait else _WAIT / 10)
         with self.db.transaction():
             self.db.execute(_TABLES)
             self.db.execute(
@@ -123,7 +126,11 @@ class PostgresStore:
 
     def _connect(self) -> None:
         self._db = psycopg.connect(
-            self.url, autocommit=True, connect_timeout=5, prepare_threshold=2
+            self.url,
+            autocommit=True,
+            prepare_threshold=2,
+            connect_timeout=5,
+            tcp_user_timeout=10_000,  # milliseconds: a network that swallows everything is an error
         )
         self._db.execute("SET synchronous_commit = on")
         self._db.execute("SET plan_cache_mode = force_generic_plan")
@@ -150,6 +157,9 @@ class PostgresStore:
     def close(self) -> None:
         """See `Store`."""
         if self._db is not None:
+            if self.epoch:
+                with suppress(psycopg.Error):  # at once: a session ends a little after its client
+                    self._db.execute("SELECT pg_advisory_unlock(%b)", (_LOCK,))
             self._db.close()
             self._db = None
 

@@ -140,16 +140,18 @@ def play(url, kills, seed, per_kill):
     child, sent = Child(url), 0
     kill_at = None
     killed = 0
-    while done < len(asked):
+    moments = [(k + rng.random()) * per_kill for k in range(kills)]  # by requests answered
+    while done < len(asked) or killed < kills:
         while sent < min(len(asked), done + AT_ONCE):
             child.ask(sent, asked[sent])
             sent += 1
-        answered.update(child.answers(0.005 if kill_at else 30))
+        idle = kill_at is None and done < len(asked)
+        answered.update(child.answers(30 if idle else 0.005))
         while done in answered:
             done += 1
-        due = killed < kills and done >= (killed + rng.random()) * per_kill
+        due = killed < kills and done >= moments[killed]
         if due and kill_at is None:
-            kill_at = time.monotonic() + rng.random() * 0.02
+            kill_at = time.monotonic() + rng.random() * 0.01
         if kill_at is not None and time.monotonic() >= kill_at:
             answered.update(child.end()[1])
             while done in answered:

@@ -249,3 +249,51 @@ def test_what_fails_to_be_shown_stops_nothing(tmp_path, monkeypatch):
             return (await service.forecasts("x", [ForecastRow(0.5)]))[0].again
 
     assert run(play()) is False
+
+
+ODD = [
+    [ForecastRow(0.5, "a\0b")],
+    [ForecastRow(0.5, "\ud800")],
+    [ForecastRow(0.5, "x" * 201)],
+    [ForecastRow([0.5])],
+    [ForecastRow(0.5, groups=["a", "a"])],
+    [ForecastRow([0.5, 0.5]), ForecastRow(0.5)],
+    [ForecastRow(float("nan"))],
+    [ForecastRow(0.5), ForecastRow(float("inf"))],
+]
+FINE = [
+    [ForecastRow(-0.0)],
+    [ForecastRow(1)],
+    [ForecastRow(0.5, "é\n\U0001f600'\";--")],
+    [ForecastRow(0.5, groups=[])],
+    [ForecastRow(0.5, groups=["a", "b"], event="", time="\0")],
+    [ForecastRow(0.5, groups="", event="é")],
+    [ForecastRow(0.5, "same"), ForecastRow(0.5, "same")],
+]
+
+
+def test_odd_rows_are_refused_or_answered_and_nothing_else(url):
+    async def play():
+        async with open_service(url) as service:
+            await service.create("x")
+            for rows in ODD:
+                with pytest.raises(InputError):
+                    await service.forecasts("x", rows)
+            answers = [await service.forecasts("x", rows) for rows in FINE]
+            assert [answer.again for answer in answers[-1]] == [False, True]
+            for outcome in (2, -1, 10**30, "1", "", True):
+                with pytest.raises(InputError):
+                    await service.outcomes("x", [OutcomeRow("same", outcome)])
+            assert await service.give_up("x", ids=["\0", "same"]) in (0, 1)
+            assert service.health.ready
+            return service.health.seq, [a.p for answer in answers for a in answer]
+
+    seq, said = run(play())
+
+    async def again():
+        async with open_service(url) as service:
+            return (await service.overview("x")).unresolved
+
+    assert run(again()) == len(FINE) - 1
+    assert seq == 2 + len(FINE)
+    assert len(said) == len(FINE) + 1

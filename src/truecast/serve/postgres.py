@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -45,6 +46,7 @@ CREATE TABLE IF NOT EXISTS truecast_snapshots (
 """
 _COLUMNS = "seq, stream, at, kind, digest, chain, body"
 _WAIT = 0.5  # seconds between two looks at the lock
+_PATIENCE = 1.0  # seconds in which the session of a process that was killed may end
 _LOCK = zlib.crc32(b"truecast serve")
 _BATCH = 2_000  # entries that are read at a time
 
@@ -64,7 +66,7 @@ _UPDATE_IDS = (
     "UPDATE truecast_ids i SET outcome = %b FROM unnest(%b::text[]) u (id)"
     " WHERE i.stream = %b AND i.id = u.id"
 )
-_TOO_OLD = "SELECT max(seq) FROM truecast_entries WHERE at < %b"
+_RECENT = "SELECT seq FROM truecast_entries WHERE at >= %b ORDER BY seq LIMIT 1"
 _TOO_MUCH = (
     "SELECT max(seq) FROM (SELECT seq, sum(coalesce(length(body), 0) + 100)"
     " OVER (ORDER BY seq DESC) AS total FROM truecast_entries) sums WHERE total > %b"
@@ -95,13 +97,14 @@ class PostgresStore:
     def acquire(self, *, wait: bool) -> None:
         """See `Store`. The lock is held by the session."""
         self._connect()
+        patience = time.monotonic() + _PATIENCE
         while not self._locked():
-            if not wait:
+            if not wait and time.monotonic() > patience:
                 self.close()
                 raise LockedError(
                     "another process writes to this database: stop it, or use standby"
                 )
-            time.sleep(_WAIT)
+            time.sleep(_WAIT if wait else _WAIT / 10)
         with self.db.transaction():
             self.db.execute(_TABLES)
             self.db.execute(
@@ -123,7 +126,11 @@ class PostgresStore:
 
     def _connect(self) -> None:
         self._db = psycopg.connect(
-            self.url, autocommit=True, connect_timeout=5, prepare_threshold=2
+            self.url,
+            autocommit=True,
+            prepare_threshold=2,
+            connect_timeout=5,
+            tcp_user_timeout=10_000,  # milliseconds: a network that swallows everything is an error
         )
         self._db.execute("SET synchronous_commit = on")
         self._db.execute("SET plan_cache_mode = force_generic_plan")
@@ -150,6 +157,9 @@ class PostgresStore:
     def close(self) -> None:
         """See `Store`."""
         if self._db is not None:
+            if self.epoch:
+                with suppress(psycopg.Error):  # at once: a session ends a little after its client
+                    self._db.execute("SELECT pg_advisory_unlock(%b)", (_LOCK,))
             self._db.close()
             self._db = None
 
@@ -259,10 +269,15 @@ class PostgresStore:
                 return
             after = rows[-1][0]
 
-    def cut(self, before: int, most: int) -> int:
+    def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""
-        found = self._one(_TOO_OLD, (before,)), self._one(_TOO_MUCH, (most,))
-        return max(row[0] or 0 for row in found)
+        last = 0
+        if before is not None:
+            kept = self.db.execute(_RECENT, (before,)).fetchone()
+            last = self.head().seq if kept is None else kept[0] - 1
+        if most is not None:
+            last = max(last, self._one(_TOO_MUCH, (most,))[0] or 0)
+        return last
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""

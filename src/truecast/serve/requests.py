@@ -7,6 +7,7 @@ as a whole.
 from __future__ import annotations
 
 import os
+import re
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +39,7 @@ from truecast.serve.view import StreamInfo
 __all__ = ["Create", "Delete", "Forecasting", "GiveUp", "Learning", "Look", "Request", "Work"]
 
 
+_LONE = re.compile("[\ud800-\udfff]")  # half of a character
 _DOUBLE = struct.Struct("<d")
 
 
@@ -308,7 +310,7 @@ class GiveUp(Request):
 
     def keys(self) -> Sequence[str]:
         """See `Request`."""
-        return self.ids or ()
+        return [name for name in self.ids or () if _is_id(name)]
 
     def do(self, work: Work) -> int:
         """See `Request`."""
@@ -329,10 +331,17 @@ class GiveUp(Request):
 
 
 def checked_ids(rows: Sequence[ForecastRow | OutcomeRow]) -> None:
-    """Raise InputError for an id that is empty or too long."""
+    """Raise InputError for an id that cannot be kept."""
     for k, row in enumerate(rows):
-        if row.id is not None and not 0 < len(row.id) <= LONGEST_ID:
-            raise InputError("id", f"must be 1 to {LONGEST_ID} characters", row.id, k)
+        if row.id is not None and not _is_id(row.id):
+            rule = f"must be 1 to {LONGEST_ID} characters of Unicode, without a null character"
+            raise InputError("id", rule, row.id, k)
+
+
+def _is_id(name: str) -> bool:
+    if name.isascii():
+        return 0 < len(name) <= LONGEST_ID and "\0" not in name
+    return len(name) <= LONGEST_ID and "\0" not in name and not _LONE.search(name)
 
 
 def _new_id(now: int) -> str:

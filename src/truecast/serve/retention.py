@@ -48,13 +48,16 @@ class Find(Request):
     """Save all streams, and find the last entry that may go."""
 
     reads: ClassVar[bool] = True
-    before: int
-    most: int
+    before: int | None
+    most: int | None
     name: str = ""
 
     def do(self, work: Work) -> tuple[int, int]:
         """See `Request`."""
         shelf = work.shelf
+        first, last = shelf.store.base().seq, shelf.store.cut(self.before, self.most)
+        if last <= first:
+            return first, first
         for row in shelf.store.streams():
             if row.brief or row.behind:
                 shelf.open(row.name)
@@ -62,7 +65,7 @@ class Find(Request):
                 shelf.store.commit(saved)
                 shelf.saved(saved)
                 shelf.drop(set(shelf.too_many()))
-        return shelf.store.base().seq, shelf.store.cut(self.before, self.most)
+        return first, last
 
 
 @dataclass(slots=True)
@@ -117,8 +120,8 @@ async def retain(
     if max_bytes is not None and not 0 <= max_bytes <= _FOREVER:
         raise InputError("max_bytes", "must be a number of bytes, from 0", max_bytes)
     now = time.time_ns() // 1_000_000
-    before = -1 if max_age is None else now - int(1_000 * max_age)
-    first, last = await service._ask(Find(before, _FOREVER if max_bytes is None else max_bytes))
+    before = None if max_age is None else now - int(1_000 * max_age)
+    first, last = await service._ask(Find(before, max_bytes))
     if last <= first:
         return Retired(0, None)
     file = None

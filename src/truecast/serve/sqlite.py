@@ -55,7 +55,7 @@ FROM json_each(?6)
 _UPDATE_IDS = """
 UPDATE ids SET outcome = ? WHERE stream = ? AND id IN (SELECT value FROM json_each(?))
 """
-_TOO_OLD = "SELECT max(seq) FROM entries WHERE at < ?"
+_RECENT = "SELECT seq FROM entries WHERE at >= ? ORDER BY seq LIMIT 1"
 _TOO_MUCH = """
 SELECT max(seq) FROM (
     SELECT seq, sum(coalesce(length(body), 0) + 100) OVER (ORDER BY seq DESC) AS total FROM entries
@@ -263,10 +263,15 @@ class SQLiteStore:
         )
         return map(Entry._make, rows)
 
-    def cut(self, before: int, most: int) -> int:
+    def cut(self, before: int | None, most: int | None) -> int:
         """See `Store`."""
-        found = [self.db.execute(_TOO_OLD, (before,)), self.db.execute(_TOO_MUCH, (most,))]
-        return max(row.fetchone()[0] or 0 for row in found)
+        last = 0
+        if before is not None:
+            kept = self.db.execute(_RECENT, (before,)).fetchone()
+            last = self.head().seq if kept is None else kept[0] - 1
+        if most is not None:
+            last = max(last, self.db.execute(_TOO_MUCH, (most,)).fetchone()[0] or 0)
+        return last
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """See `Store`."""

@@ -147,8 +147,11 @@ class Store(Protocol):
     def broken(self) -> list[str]:
         """Return what the database itself finds wrong with its files."""
 
-    def cut(self, before: int, most: int) -> int:
-        """Return the last entry that is too old, or beyond these bytes of bodies; 0 for none."""
+    def cut(self, before: int | None, most: int | None) -> int:
+        """Return the last entry that is too old, or beyond these bytes of bodies; 0 for none.
+
+        Times grow with numbers: only entries that are too old are looked at.
+        """
 
     def forget(self, base: Head, ids: Mapping[int, Sequence[str]]) -> None:
         """Remove entries up to `base`, and these ids, in one transaction."""

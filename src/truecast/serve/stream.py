@@ -24,7 +24,7 @@ __all__ = ["CELLS", "Group", "LiveStream", "Steps", "name_of"]
 Group = str | list[str] | None
 
 CELLS = 256, 64  # of a record: of one outcome, and of each of several classes
-_PART = 5_000  # steps that two threads work on, one after the other
+_PART = 2_000  # steps that two threads work on, one after the other
 _FEW = 8  # rows up to which one by one is faster
 _NO_NUMBERS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)

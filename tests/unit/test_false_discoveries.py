@@ -92,3 +92,16 @@ def test_suspects_are_chosen_by_that_rule_at_every_look() -> None:
         worst.append(max(parts))
         assert len(chosen) >= 3
     assert np.mean(worst) <= FDR * (1 + math.log(10))
+
+
+def test_a_look_is_no_stopping_time_where_outcomes_are_late():
+    """Ones are known at once, zeros late: the mean evidence at this look is above 1."""
+    mean = 0.0
+    for outcomes in itertools.product((0, 1), repeat=8):
+        m = tc.Monitor(alpha=0.01)
+        for y in outcomes:
+            ticket = m.issue(0.5)
+            if y:
+                m.resolve(ticket, 1)
+        mean += m.evidence / 2**8
+    assert mean == pytest.approx(1.005, abs=5e-4)  # as the page says

@@ -93,7 +93,7 @@ class Client:
             Its name: letters, digits and ``. _ -``, a letter or digit first.
         choices
             What `StreamOptions` has: `classes`, `scale`, `budget`, `max_groups`, `max_unresolved`,
-            `alarm`, `note`.
+            `give_up_after`, `alarm`, `note`.
 
         Returns
         -------

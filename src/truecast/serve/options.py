@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from truecast import Monitor, Recalibrator
+from truecast import Monitor, Recalibrator, _check
 from truecast.errors import InputError
 
 __all__ = ["NAME", "Alarm", "StreamOptions", "checked_name"]
@@ -15,6 +15,7 @@ __all__ = ["NAME", "Alarm", "StreamOptions", "checked_name"]
 #: names of streams: they stand in addresses, file names and labels of metrics
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MEAN_TIME = 100_000.0
+GIVE_UP_AFTER = 30 * 86_400.0
 LONGEST_NOTE = 2_000
 
 
@@ -47,6 +48,10 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     max_groups, max_unresolved : int
         How many groups have figures of their own; how many forecasts may await their outcomes,
         before the oldest is given up.
+    give_up_after : float or None
+        Seconds after which an outcome is awaited no longer: 30 days if nothing is said; None for
+        ever. Late outcomes are bet on in the order of forecasts, so one that never comes holds back
+        the evidence of all that come after it, until its forecast is given up.
     alarm : Alarm
         What the monitors promise: at most one false alarm in 100,000 forecasts if nothing is said.
     order : str
@@ -60,6 +65,7 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     budget: float = 4.0
     max_groups: int = 100
     max_unresolved: int = 100_000
+    give_up_after: float | None = GIVE_UP_AFTER
     alarm: Alarm = Alarm(mean_time=MEAN_TIME)
     order: str = "issue"
     note: str = ""
@@ -97,6 +103,8 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """Raise InputError if an option breaks its rule."""
         self.recalibrator()
         self.monitor()
+        if self.give_up_after is not None:
+            _check.within("give_up_after", self.give_up_after, 0.001, 1e10)
         if len(self.note) > LONGEST_NOTE:
             rule = f"must be at most {LONGEST_NOTE} characters"
             raise InputError("note", rule, len(self.note))

@@ -147,7 +147,7 @@ class Forecasting(Request):
     def do(self, work: Work) -> list[Forecast]:
         """See `Request`."""
         listed = work.shelf.find(self.name)
-        stream = work.shelf.open(self.name)
+        stream = _opened(work, self.name)
         rows = self.rows
         if len(rows) == 1 and rows[0].id is None and stream.binary:
             return [self._single(work, stream, listed.number)]
@@ -251,7 +251,7 @@ class Learning(Request):
     def do(self, work: Work) -> list[OutcomeAnswer]:
         """See `Request`."""
         number = work.shelf.find(self.name).number
-        stream = work.shelf.open(self.name)
+        stream = _opened(work, self.name)
         outcomes = [stream.outcome(row.outcome, k) for k, row in enumerate(self.rows)]
         answers: list[OutcomeAnswer] = []
         ids: list[str] = []
@@ -322,12 +322,27 @@ class GiveUp(Request):
             known = [work.known.get((number, name)) for name in self.ids or ()]
             tickets = sorted({each.ticket for each in known if each is not None})
             tickets = [ticket for ticket in tickets if stream.record.awaits(ticket)]
-        if tickets:
-            work.touched.add(self.name)
-            stream.give_up(tickets)
-            body = GivenUp(np.array(tickets, "<i8").tobytes())
-            stream.seq = work.write(self.name, Kind.GIVEN_UP, body)
-        return len(tickets)
+        return _give_up(work, self.name, stream, tickets)
+
+
+def _opened(work: Work, name: str) -> LiveStream:
+    """Return a stream that awaits nothing older than its options allow."""
+    stream = work.shelf.open(name)
+    seconds, oldest = stream.options.give_up_after, stream.record.oldest
+    if seconds is not None and oldest is not None:
+        limit = work.now - int(1_000 * seconds)
+        if oldest < limit:
+            _give_up(work, name, stream, stream.record.older_than(limit))
+    return stream
+
+
+def _give_up(work: Work, name: str, stream: LiveStream, tickets: list[int]) -> int:
+    if tickets:
+        work.touched.add(name)
+        stream.give_up(tickets)
+        body = GivenUp(np.array(tickets, "<i8").tobytes())
+        stream.seq = work.write(name, Kind.GIVEN_UP, body)
+    return len(tickets)
 
 
 def checked_ids(rows: Sequence[ForecastRow | OutcomeRow]) -> None:

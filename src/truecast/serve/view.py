@@ -37,12 +37,14 @@ __all__ = [
 MOST_GROUPS = 200
 FRESH = 1_000  # forecasts after which an alarm of the past is no longer the verdict
 _SURE = 0.01
+_MANY_HELD = 25  # outcomes that wait for another, from which on the verdict says so
 
 
 class Verdict(msgspec.Struct, frozen=True):
     """In a word, in a line, and why.
 
-    `kind` is "off", "weak", "none" (no evidence against calibration), "few" or "empty".
+    `kind` is "off", "weak", "none" (no evidence against calibration), "waiting" (most outcomes wait
+    behind one that has not come), "few" or "empty".
     """
 
     kind: str
@@ -186,7 +188,15 @@ def verdict_of(stream: LiveStream) -> Verdict:
     headline = f"Before: {before}. After: {after}"
     if kinds == ["few", "few"]:
         headline = "Too few rounds to tell"
+    if kinds[1] != "off" and _held(stream) > max(_MANY_HELD, stream.monitors[1].rounds):
+        kinds[1], headline = "waiting", "Waiting for an outcome"
     return Verdict(kinds[1], headline, _reason(stream, kinds[1]))
+
+
+def _held(stream: LiveStream) -> int:
+    """Return how many outcomes have come but wait for one before them."""
+    watch = stream.monitors[1]
+    return watch.forecasts - watch.rounds - watch.unresolved - watch.passed_over
 
 
 def _kind(monitor: Monitor) -> str:
@@ -221,6 +231,12 @@ def _words(kind: str, monitor: Monitor) -> str:
 
 def _reason(stream: LiveStream, kind: str) -> str:
     monitor = stream.monitors[1]
+    if kind == "waiting":
+        return (
+            f"{counted(_held(stream), 'outcome')} cannot speak yet: evidence takes outcomes in the "
+            "order of their forecasts, and the oldest has not come. Send it, or give it up: POST "
+            'give_up {"older_than": seconds}; the option give_up_after does it by itself.'
+        )
     if kind == "few":
         rounds = stream.record.rounds
         return f"{counted(rounds, 'outcome')} {'has' if rounds == 1 else 'have'} come."

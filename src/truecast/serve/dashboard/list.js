@@ -8,6 +8,7 @@ const MANY = 12; // streams from which on there is a search field
 export const KINDS = {
   off: ["Off", "off"],
   weak: ["Weak evidence", "with weak evidence against calibration"],
+  waiting: ["Waiting", "waiting for an outcome"],
   few: ["Too few", "with too few outcomes to tell"],
   empty: ["No outcomes", "without outcomes"],
   none: ["No evidence against", "with no evidence against calibration"],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exposition"]
 
-_KINDS = ("off", "weak", "none", "few", "empty")
+_KINDS = ("off", "weak", "none", "waiting", "few", "empty")
 #: of each stream: name, type, what it says, and where it is in a `StreamInfo`, with its labels
 _STREAM: tuple[tuple[str, str, str, tuple[tuple[str, dict[str, str], float], ...]], ...] = (
     ("rounds_total", "counter", "Outcomes learned.", (("rounds", {}, 1.0),)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -279,11 +280,26 @@ def calibration_error_quantile(
 def curve_errors(tally: Tally, curve: ReliabilityCurve, *quantiles: float) -> list[float]:
     """Return the mean distance of the forecasts from the curve, then quantiles of it."""
     errors = np.abs(tally.p - curve(tally.p))
-    order = np.argsort(errors, kind="stable")
-    reached = np.cumsum(tally.weights[order])
-    ranks = [min(int(np.searchsorted(reached, q * reached[-1])), len(order) - 1) for q in quantiles]
-    mean = float(errors @ tally.weights / tally.total)
-    return [mean, *(float(errors[order[rank]]) for rank in ranks)]
+    weights = tally.weights
+    mean = float(errors @ weights / tally.total)
+    return [mean, *_quantiles(errors, weights, quantiles)]
+
+
+def _quantiles(
+    values: NDArray[np.float64], weights: NDArray[Any], shares: Sequence[float]
+) -> list[float]:
+    """Return the least values that at least these shares of the weight do not exceed."""
+    if not shares:
+        return []
+    if (weights == 1).all():  # nothing need be sorted
+        ranks = [max(math.ceil(share * len(values)), 1) - 1 for share in shares]
+        values = np.partition(values, ranks)
+    else:
+        order = np.argsort(values, kind="stable")
+        values, reached = values[order], np.cumsum(weights[order])
+        found = np.searchsorted(reached, np.multiply(shares, reached[-1]))
+        ranks = np.minimum(found, len(values) - 1).tolist()
+    return [float(values[rank]) for rank in ranks]
 
 
 def _uncertain(tally: Tally) -> tuple[Tally, int | float, bool]:

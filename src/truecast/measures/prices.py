@@ -29,6 +29,7 @@ _WIDE = 1e-3
 _PARTS = 64  # of a cell between two nodes, at most, in one round
 _APART = 2.0**-40  # nodes that are closer are one
 _EPSILON = 2.0**-52
+_MANY = 1 << 10  # values, of which sums are faster by their leading bits
 _SLACK = 2.0**-48  # more than both bounds can be off by rounding
 
 
@@ -88,11 +89,27 @@ def bounds_by_prices(tally: Tally, rtol: float) -> PriceBounds:
 
 def _worth(nodes: Array, prices: Array, tally: Tally) -> tuple[float, Array, Array]:
     """Return the lower bound, with what it is the worth of."""
-    at = [np.interp(tally.p, nodes, side) for side in prices]
-    worth = math.fsum(tally.zeros / tally.total * at[0]) + math.fsum(
-        tally.ones / tally.total * at[1]
+    worth = sum(
+        _sum(counts / tally.total * np.interp(tally.p, nodes, side))
+        for counts, side in zip((tally.zeros, tally.ones), prices, strict=True)
     )
     return max(0.0, worth - _SLACK), nodes, prices
+
+
+def _sum(values: Array) -> float:
+    """Return the sum, rounded once, as `math.fsum` does.
+
+    Of many values, the leading bits are added first (Rump, Ogita and Oishi, 2008, ExtractVector):
+    they are multiples of scale 2**-53, and any sum of them is at most scale / 2, so all are exact.
+    """
+    sums = []
+    while len(values := values[values != 0]) > _MANY:
+        _, exponent = math.frexp(float(np.abs(values).max()))
+        scale = math.ldexp(1.0, exponent + len(values).bit_length() + 1)
+        leading = (values + scale) - scale
+        sums.append(float(leading.sum()))
+        values = values - leading
+    return math.fsum([*sums, *values.tolist()])
 
 
 def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Array]:
@@ -116,12 +133,13 @@ def _cost(nodes: Array, masses: Array, tally: Tally) -> tuple[float, Array, Arra
 
 def _rates(tally: Tally) -> tuple[Array, Array]:
     """Return what moving every forecast to its own rate leads to."""
-    nodes, where = np.unique(
-        np.concatenate(([0.0, 1.0], tally.ones / tally.weights)), return_inverse=True
-    )
-    masses: Array = np.bincount(
-        where[2:], tally.weights / tally.total, minlength=len(nodes)
-    ).astype(np.float64)
+    weights = tally.weights
+    both = (tally.zeros > 0) & (tally.ones > 0)  # only these have another rate than 0 or 1
+    rates = np.concatenate(([0.0, 1.0], tally.ones[both] / weights[both]))
+    nodes, of_rates = np.unique(rates, return_inverse=True)
+    where = np.where(tally.ones > 0, len(nodes) - 1, 0)
+    where[both] = of_rates[2:]
+    masses: Array = np.bincount(where, weights / tally.total, minlength=len(nodes)).astype(float)
     return nodes, masses
 
 

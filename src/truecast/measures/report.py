@@ -185,9 +185,9 @@ def _ends(name: str, found: Interval) -> dict[str, float]:
 _FEW = 1 << 16  # forecasts
 _CLOSE = (1e-4, 0.05)  # how close the bounds of the lower distance get, for few forecasts or more
 _TWO_THREADS = 1 << 12  # forecasts from which a second thread is worth starting
-_ASIDE = (  # by that thread
-    "smooth_calibration_error",
+_ASIDE = (  # by that thread: half of the work
     "calibration_decision_loss",
+    "u_calibration_error",
     "calibration_slope",
     "calibration_in_the_large",
 )

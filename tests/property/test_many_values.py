@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from truecast.measures import clinical, prices
 from truecast.tally import Tally
+
+smooth_ece = import_module("truecast.measures.smooth_ece")  # by its name there is the function
 
 
 @given(
@@ -60,3 +63,18 @@ def test_every_forecast_moves_to_its_own_rate(counts: list[tuple[int, int]]) -> 
     for node, mass in zip(nodes, masses, strict=True):
         there = ones / (zeros + ones) == node
         assert mass == pytest.approx((zeros + ones)[there].sum() / tally.total, rel=1e-12)
+
+
+@given(
+    seed=st.integers(0, 1 << 32),
+    power=st.integers(4, 11),
+    sigma=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1e-12, 13 / 16, 13 / 64, 100.0])),
+)
+def test_waves_that_are_left_out_add_nothing(seed: int, power: int, sigma: float) -> None:
+    rng = np.random.default_rng(seed)
+    y, p = rng.random(50) < 0.4, rng.random(50)
+    tally = Tally.from_predictions(y, p)
+    found = smooth_ece._smoothed(tally, power)(sigma)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(smooth_ece, "_DAMPED", 1e9)  # all of them
+        assert smooth_ece._smoothed(tally, power)(sigma) == found

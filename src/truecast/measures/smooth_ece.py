@@ -17,6 +17,7 @@ __all__ = ["smooth_ece"]
 _NODES = 64  # lattice points to a bandwidth
 _ROUGH = 8  # to begin with
 _MOST = 20  # at most 2**20 lattice points
+_DAMPED = 13  # times the frequency a bandwidth: exp(-(pi 13)**2 / 2) is 0 in floats
 
 
 def smooth_ece(
@@ -80,9 +81,10 @@ def _smoothed(tally: Tally, power: int) -> Callable[[float], float]:
     square = (np.pi * np.arange(len(spectrum))) ** 2 / 2
 
     def integral(sigma: float) -> float:
-        heat: NDArray[np.float64] = np.abs(
-            np.fft.irfft(spectrum * np.exp(-(sigma**2) * square), 2 * size)[: size + 1]
-        )
+        # waves beyond these are multiplied by 0, to the last bit
+        waves = min(len(square), math.ceil(_DAMPED / max(sigma, 1e-9)))
+        damped = spectrum[:waves] * np.exp(-(sigma**2) * square[:waves])
+        heat: NDArray[np.float64] = np.abs(np.fft.irfft(damped, 2 * size)[: size + 1])
         return float(heat.sum() - (heat[0] + heat[-1]) / 2)
 
     return integral
